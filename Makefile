@@ -1,0 +1,73 @@
+# Everything that a newcomer needs: Python 3.11 or newer, make, and a way to install packages.
+#
+#   make demo    release statistics of the Adult data and write a report, in a new folder
+#   make test    formatting, lint, types, then every test but the slow ones
+#   make check   formatting, lint and types only: seconds
+#   make audit   the slow tests, and the statistical ones once more
+#   make bench   speed of the noise and of counting rows, on this machine
+#   make venv    only the virtual environment with the package in it
+#   make clean   remove the virtual environment and everything that was generated
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check audit bench venv clean java
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+# Stamps: installing again takes seconds even if nothing changed, so it is done only when pyproject.toml has changed.
+PACKAGE := $(VENV)/.package-installed
+TOOLS := $(VENV)/.tools-installed
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Tacit needs Python 3.11 or newer. Name one: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+	@echo "Creating $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(PACKAGE): pyproject.toml | $(BIN)/python
+	@echo "Installing Tacit into $(VENV) (once)"
+	@$(BIN)/python -m pip install -q -e .
+	@touch $@
+
+$(TOOLS): pyproject.toml | $(BIN)/python
+	@echo "Installing Tacit and the tools that its tests need into $(VENV) (once; a few minutes)"
+	@$(BIN)/python -m pip install -q -e '.[dev,spark]'
+	@touch $@ $(PACKAGE)
+
+venv: $(PACKAGE)
+
+demo: $(PACKAGE)
+	@$(BIN)/tacit demo
+
+check: $(TOOLS)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+test: check java
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+
+# Spark is the only thing that needs Java. Its tests skip without it; say so here, where it is seen.
+java:
+	@java -version > /dev/null 2>&1 \
+	  || echo "NOTE: no Java found, so the Spark tests will be skipped. They need Java 17 on the PATH; all others run."
+
+# pytest says 5 when no test has the mark
+audit: $(TOOLS) java
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow || [ $$? -eq 5 ]
+	$(BIN)/python -m pytest -n $(WORKERS) tests/statistical tests/property
+
+bench: $(TOOLS)
+	$(BIN)/python benchmarks/bench_noise.py
+	$(BIN)/python benchmarks/bench_rows.py
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis tacit-demo tacit-demo-[0-9]*
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,86 @@
+"""Tacit: policy-driven privacy. Say what must stay secret, see the cost, release with a guarantee.
+
+The stages, in the order in which data flows (imports only point left):
+
+    policy -> plan -> mechanism -> release -> audit -> report
+
+>>> import pandas as pd
+>>> import tacit as tc
+>>> domain = tc.Domain({"age": tc.Integers(0, 99), "disease": tc.Categories(["flu", "hiv"])})
+>>> policy = tc.Policy(domain, secrets=tc.secrets.within(5, "age") | tc.secrets.attributes("disease"))
+>>> tc.largest_step(tc.cumulative("age"), policy).l1
+5
+>>> people = pd.DataFrame({"age": [31, 32, 47], "disease": ["flu", "hiv", "flu"]})
+>>> session = tc.Session(policy, people, budget=1.0)
+>>> record = session.release(tc.histogram("disease"), epsilon=0.5)
+>>> float(record.values.sum())
+3.0
+"""
+
+from tacit import report as _report  # noqa: F401 - so that records can draw themselves
+from tacit.errors import (
+    BudgetExceeded,
+    DataRefused,
+    InternalError,
+    JobError,
+    LedgerError,
+    PlanError,
+    PolicyError,
+    Refused,
+    TacitError,
+)
+from tacit.mechanism import noise
+from tacit.plan.explain import Explanation, explain
+from tacit.plan.queries import count, cumulative, histogram, marginals, ranges, total
+from tacit.plan.steps import LargestStep, largest_step
+from tacit.policy import knowledge as known
+from tacit.policy import secrets
+from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
+from tacit.policy.policy import ABSENT, Policy
+from tacit.policy.where import col, where
+from tacit.release.ledger import Ledger
+from tacit.release.record import ReleaseRecord
+from tacit.release.rows import ItemCounts
+from tacit.release.session import Session
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ABSENT",
+    "BudgetExceeded",
+    "Categories",
+    "DataRefused",
+    "Domain",
+    "Explanation",
+    "Flag",
+    "Grid",
+    "Integers",
+    "InternalError",
+    "ItemCounts",
+    "Items",
+    "JobError",
+    "LargestStep",
+    "Ledger",
+    "LedgerError",
+    "PlanError",
+    "Policy",
+    "PolicyError",
+    "Refused",
+    "ReleaseRecord",
+    "Session",
+    "TacitError",
+    "__version__",
+    "col",
+    "count",
+    "cumulative",
+    "explain",
+    "histogram",
+    "known",
+    "largest_step",
+    "marginals",
+    "noise",
+    "ranges",
+    "secrets",
+    "total",
+    "where",
+]

@@ -1,0 +1,126 @@
+"""The command line: `tacit demo | init | check | plan | run | ledger | schema | bench`. Thin; one file per command.
+
+Exit codes: 0 done, 1 refused (policy, budget, data), 2 wrong usage, 130 interrupted. A refusal is one sentence on
+stderr, or with `--json` one document on stdout. There is never a traceback: it would quote local values, and these
+may be rows.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from typing import Annotated, Any
+
+import typer
+
+from tacit.cli.bench import run_benchmarks
+from tacit.cli.check import check_policy
+from tacit.cli.demo import run_demo
+from tacit.cli.init import draft
+from tacit.cli.ledger import ledger_app
+from tacit.cli.plan import show_plan
+from tacit.cli.run import run_releases
+from tacit.cli.schema import show_schema
+from tacit.cli.screen import complain, misuse, refusal, show, show_json
+from tacit.errors import TacitError, nearest
+
+__all__ = ["main"]
+
+# Only these never come near rows, so only these may show a traceback when TACIT_DEBUG is set.
+NEVER_OPENS_ROWS = ("check", "schema", "ledger")
+INTERRUPTED = 130
+
+# click, or the copy of it that typer carries: in both, the base of BadParameter is what wrong usage raises.
+_UsageError: Any = typer.BadParameter.__bases__[0]
+
+app = typer.Typer(
+    name="tacit",
+    help="Policy-driven privacy: say what must stay secret, see the cost, release with a guarantee.",
+    epilog="Start with `tacit demo`. Every command takes --json and --help.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo", short_help="See the whole way from a policy to a report, on bundled data.")(run_demo)
+app.command("init", short_help="Draft a policy for a data file.")(draft)
+app.command("check", short_help="Say in plain words what a policy protects and what not.")(check_policy)
+app.command("plan", short_help="Show cost and expected error of a job; spends nothing.")(show_plan)
+app.command("run", short_help="Make the releases of a job and write the report.")(run_releases)
+app.add_typer(ledger_app, name="ledger", short_help="Show, verify or grant budgets.")
+app.command("schema", short_help="Print the JSON schema of policy or job files.")(show_schema)
+app.command("bench", short_help="Measure noise and counting on this machine.")(run_benchmarks)
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    context: typer.Context,
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", hidden=True)] = False,
+) -> None:
+    """Policy-driven privacy: say what must stay secret, see the cost, release with a guarantee."""
+    if version:
+        from tacit import __version__
+
+        if as_json:
+            show_json({"tacit": __version__})
+        else:
+            show(f"tacit {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        if not as_json:
+            show(context.get_help())
+            raise typer.Exit(2)
+        context.fail("A command is missing.")
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run one command and return its exit code; whatever goes wrong is said in one sentence."""
+    given = list(sys.argv[1:] if args is None else args)
+    as_json = "--json" in given
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # whether a library warns, and of what, may depend on rows
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without our letters is no reason to stop
+    try:
+        code = typer.main.get_command(app).main(args=given, prog_name="tacit", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except TacitError as error:
+        said, code = refusal(error), error.exit_code
+    except _UsageError as fault:
+        said, code = _wrong_usage(fault), 2
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except Exception:
+        said, code = _fault(given[:1]), 1
+    complain(said, as_json=as_json)
+    return code
+
+
+def _wrong_usage(fault: Any) -> dict[str, Any]:
+    """Return what is wrong with the command line, with the nearest name where one was mistyped."""
+    rule, context = fault.format_message().strip().replace("Value error, ", ""), fault.ctx
+    rule = rule if rule.endswith((".", "?")) else f"{rule}."
+    commands = getattr(getattr(context, "command", None), "commands", None)
+    if "No such command" in rule and commands and "Did you mean" not in rule:
+        rule += f" {nearest(rule.split(chr(39))[1], list(commands))}"
+    path = "tacit" if context is None else context.command_path
+    return misuse(rule, f"See `{path} --help`.")
+
+
+def _fault(command: list[str]) -> dict[str, Any]:
+    """Return a fault of ours, without its text: that may quote a row."""
+    if command and command[0] in NEVER_OPENS_ROWS:
+        if os.environ.get("TACIT_DEBUG"):
+            traceback.print_exc()
+        said = misuse("internal fault.", "Set TACIT_DEBUG=1 to see where, and please report it.")
+    else:
+        said = misuse(
+            "internal fault; what was charged stays charged.",
+            "No detail is shown because rows may have been open: run the same on made-up rows and report what you see.",
+        )
+    return {**said, "kind": "InternalError"}

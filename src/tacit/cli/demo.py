@@ -1,0 +1,64 @@
+"""`tacit demo`: the whole way from a policy to a report, on data that come with Tacit."""
+
+from __future__ import annotations
+
+import shutil
+from importlib import resources
+from itertools import count
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tacit.cli.run import make_releases
+from tacit.cli.screen import AsJson, show, show_json
+from tacit.errors import JobError
+
+FILES = ("adult.policy.yaml", "adult.job.yaml")
+
+
+def run_demo(
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FOLDER", help="A new folder; tacit-demo if not given.")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Release eight statistics of the Adult data under a policy, and leave policy, job and report in a new folder."""
+    from tacit.release.job import read_job
+
+    folder = _new_folder(out)
+    for name in FILES:
+        with resources.as_file(resources.files("tacit") / "data" / name) as bundled:
+            shutil.copyfile(bundled, folder / name)
+    policy, job = (folder / name for name in FILES)
+    made = make_releases(read_job(job), as_json=as_json)
+    if as_json:
+        show_json({**made, "policy_file": str(policy), "job_file": str(job)})
+        return
+    tries = {
+        f"tacit check {policy}": "what the policy protects, in plain words",
+        f"tacit plan -v {job}": "why each release has the error that it has",
+        f"edit {policy}, then plan again": "say `within: {age: 2}` instead of 5",
+        "tacit init YOUR_DATA.csv": "a first draft of a policy for data of your own",
+    }
+    longest = max(map(len, tries))
+    show(f"\nThe report is {made['report']}; open it in a browser.", "\nTry next:")
+    show(*(f"  {command:<{longest}}  {what}" for command, what in tries.items()))
+
+
+def _new_folder(asked: Path | None) -> Path:
+    """Return a new folder; a demo that is run again gets one of its own, since releases are never overwritten."""
+    if asked is not None:
+        if asked.exists() and (not asked.is_dir() or any(asked.iterdir())):
+            raise JobError("must be a new or empty folder", key="--out", given=str(asked), fix="Name another.")
+        asked.mkdir(parents=True, exist_ok=True)
+        return asked
+    for number in count(1):
+        folder = Path("tacit-demo" if number == 1 else f"tacit-demo-{number}")
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        return folder
+    raise AssertionError  # count never ends

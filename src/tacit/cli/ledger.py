@@ -1,0 +1,118 @@
+"""`tacit ledger show|verify|grant LEDGER`: look at budgets, check that nobody edited them, grant more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli.screen import AsJson, show, show_json
+
+if TYPE_CHECKING:
+    from tacit.release.ledger import Account, Entry
+
+ledger_app = typer.Typer(
+    help="Look at a budget ledger, check that nobody edited it, or grant budget.",
+    rich_markup_mode=None,
+)
+Where = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger: a file, or a database URL.")]
+
+
+@ledger_app.command("show", short_help="Show what was granted, spent and remains.")
+def show_ledger(
+    ledger: Where,
+    *,
+    dataset: Annotated[str | None, typer.Option(help="Show only this data set.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was granted, spent and remains, for each data set and each analyst with a cap."""
+    from tacit.release.ledger import Ledger
+
+    with Ledger(ledger, create=False) as opened:
+        accounts = [account for account in opened.accounts() if dataset in (None, account.dataset)]
+        entries = opened.entries(dataset)
+    if as_json:
+        show_json({"accounts": [_account(a) for a in accounts], "entries": [_entry(e) for e in entries]})
+    elif accounts:
+        from tacit.report.text import ledger_table
+
+        show(ledger_table(accounts))
+    else:
+        show("No budget was granted yet." if dataset is None else f"No budget was granted to {dataset} yet.")
+
+
+@ledger_app.command("verify", short_help="Check that nobody edited the ledger.")
+def verify_ledger(ledger: Where, *, as_json: AsJson = False) -> int:
+    """Walk the chain of entries and add all sums up again; exit code 1 if anything does not fit."""
+    from tacit.release.ledger import Ledger
+
+    with Ledger(ledger, create=False) as opened:
+        verdict = opened.verify()
+    if as_json:
+        show_json(
+            {"ok": verdict.ok, "entries": verdict.entries, "head": verdict.head or None, "problem": verdict.problem}
+        )
+    elif verdict.ok:
+        many = "1 entry" if verdict.entries == 1 else f"{verdict.entries:,} entries"
+        show(f"Sound: {many}, the last with hash {verdict.head}.")
+    else:
+        show(f"NOT sound: {verdict.problem}. Put the last good copy back; nothing may be charged to this one.")
+    return 0 if verdict.ok else 1
+
+
+@ledger_app.command("grant", short_help="Add budget to a data set.")
+def grant_budget(
+    ledger: Where,
+    *,
+    dataset: Annotated[str, typer.Option(help="The data set that may be released from.")],
+    epsilon: Annotated[str, typer.Option(help="How much is added, exactly as written: 1, 0.5 or 1/3.")],
+    analyst: Annotated[
+        str | None, typer.Option(help="Grant to this analyst's cap within the total, not to the total.")
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option(metavar="POLICY.yaml", help="The policy that the budget is counted under.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add budget to a data set; a ledger that does not exist yet is begun."""
+    from tacit.plan.explain import shown
+    from tacit.policy.file import load_policy
+    from tacit.release.ledger import Ledger
+
+    counted_under = None if policy is None else load_policy(policy)
+    with Ledger(ledger) as opened:
+        entry = opened.grant(dataset=dataset, epsilon=epsilon, analyst=analyst, policy=counted_under)
+        # a cap may be granted before the total, and then there is nothing to say yet
+        remaining = shown(opened.remaining(dataset=dataset)) if analyst is None else None
+    if as_json:
+        show_json({"granted": _entry(entry), "remaining": remaining})
+        return
+    to = f"the total of {entry.dataset}" if analyst is None else f"the cap of {entry.analyst} in {entry.dataset}"
+    left = "" if remaining is None else f" {remaining} may be spent now."
+    show(f"Granted {shown(entry.epsilon)} to {to} (entry {entry.number}).{left}")
+
+
+def _account(account: Account) -> dict[str, Any]:
+    return {
+        "dataset": account.dataset,
+        "analyst": account.analyst,
+        "policy": account.policy,
+        "granted": str(account.granted),
+        "spent": str(account.spent),
+        "remaining": str(account.remaining),
+    }
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    return {
+        "number": entry.number,
+        "time": entry.time,
+        "kind": entry.kind,
+        "dataset": entry.dataset,
+        "analyst": entry.analyst,
+        "epsilon": str(entry.epsilon),
+        "policy": entry.policy,
+        "what": entry.what,
+        "hash": entry.hash,
+    }

@@ -1,0 +1,34 @@
+"""`tacit schema policy|job`: the JSON schema of the two files, for editors and other tools."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from tacit.cli.screen import AsJson, show_json
+
+
+class File(StrEnum):
+    """The files that people write."""
+
+    policy = "policy"
+    job = "job"
+
+
+def show_schema(
+    file: Annotated[File, typer.Argument(help="Which file.")],
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Print the JSON schema of policy files or job files; editors complete and check with it."""
+    # A schema is JSON with or without --json.
+    if file is File.policy:
+        from tacit.policy.file import policy_schema
+
+        show_json(policy_schema())
+    else:
+        from tacit.release.job import job_schema
+
+        show_json(job_schema())

@@ -1,0 +1,123 @@
+"""What reaches the terminal: results on stdout, refusals and progress on stderr, or one JSON document on stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Annotated, Any, TypeAlias
+
+import typer
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+from tacit.errors import DataRefused, Refused, TacitError
+
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+OnProgress: TypeAlias = Callable[[str, int, int], None]
+
+WIDTH_OF_A_PIPE = 120  # a file or a pipe has no width of its own, and 80 columns would cut our tables
+
+
+def show(*parts: RenderableType) -> None:
+    """Print texts and tables to stdout. Texts are taken word for word: a `[` in a policy is no markup."""
+    for part in parts:
+        if isinstance(part, str):
+            sys.stdout.write(f"{part}\n")  # never broken into lines: it may hold a path to be copied
+        else:
+            Console(width=width(), highlight=False).print(part)
+
+
+def show_wrapped(text: str) -> None:
+    """Print paragraphs and lists that were wrapped for another width, so that they fit this terminal."""
+    for line in _unwrapped(text):
+        dash = "    " if line.startswith("  - ") else ""
+        wrapped = textwrap.wrap(line, min(width(), 100), subsequent_indent=dash, break_on_hyphens=False)
+        show(*(wrapped or [""]))
+
+
+def _unwrapped(text: str) -> list[str]:
+    """Return one line for each paragraph or entry of a list; what goes on is indented by four."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("    ") and lines:
+            # a word is only ever broken after a hyphen of its own
+            lines[-1] += ("" if lines[-1].endswith("-") else " ") + line.strip()
+        else:
+            lines.append(line)
+    return lines
+
+
+def width() -> int:
+    """Return how many columns stdout has."""
+    # rich asks the environment and the terminal itself; it only needs help where there is neither
+    if sys.stdout.isatty() or os.environ.get("COLUMNS"):
+        return Console().width
+    return WIDTH_OF_A_PIPE
+
+
+def show_json(document: Any) -> None:
+    """Print one JSON document to stdout, in ASCII so that any terminal and pipe can take it."""
+    sys.stdout.write(json.dumps(document, indent=2, default=_plain, allow_nan=False) + "\n")
+
+
+def complain(error: dict[str, Any], *, as_json: bool) -> None:
+    """Say why something was refused: one sentence on stderr, or `{"error": ..}` on stdout."""
+    if as_json:
+        show_json({"error": error})
+    else:
+        sys.stderr.write(f"tacit: {_one_line(error['message'])}\n")
+
+
+def refusal(error: TacitError) -> dict[str, Any]:
+    """Return an error as plain data; the same keys whatever it was."""
+    said: dict[str, Any] = {"kind": type(error).__name__, "file": None, "line": None, "key": None, "given": None}
+    if isinstance(error, Refused):
+        place = {"file": error.file or None, "line": error.line, "key": error.key or None}
+        said |= {**place, "rule": error.rule, "given": error.given, "fix": error.fix or None}
+    elif isinstance(error, DataRefused):
+        said |= {"key": error.column or None, "rule": error.rule, "fix": error.fix or None}
+    else:
+        said |= {"rule": str(error), "fix": None}
+    return {**said, "message": str(error)}
+
+
+def misuse(rule: str, fix: str) -> dict[str, Any]:
+    """Return wrong usage of the command line in the same shape as a refusal."""
+    nowhere = {"file": None, "line": None, "key": None, "given": None}
+    return {"kind": "UsageError", **nowhere, "rule": rule, "fix": fix, "message": f"{rule} {fix}".strip()}
+
+
+@contextmanager
+def progress(first: str, *, as_json: bool) -> Iterator[OnProgress]:
+    """Show a bar on stderr while work goes on, if somebody is watching; it is gone afterwards.
+
+    Takes what the stages report: a text and how many of how many steps are done. Both are public: they come from the
+    job, never from rows.
+    """
+    if as_json or not sys.stderr.isatty():
+        yield lambda text, done, total: None
+        return
+    columns = (SpinnerColumn(), BarColumn(bar_width=20), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(first, total=None)
+
+        def report(text: str, done: int, total: int) -> None:
+            bar.update(task, description=text, completed=done, total=total)
+
+        yield report
+
+
+def _one_line(text: str) -> str:
+    """Return the text without line breaks and control characters, which could redraw the terminal."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple | set | frozenset):
+        return list(value)
+    return str(value) if isinstance(value, Fraction | os.PathLike) else repr(value)

@@ -1,0 +1,261 @@
+"""From a question to a plan: how it will be answered, with which noise, how wrong it will be, and why.
+
+A plan is made from the policy and public parameters alone, before any row is opened. It is printable, hashable data.
+Cumulative counts and ranges may be answered through another query (cell counts, or cumulative counts) whose noise
+is smaller after adding up; the strategy with the smallest expected error is chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from tacit.errors import PlanError
+from tacit.plan.directions import directions
+from tacit.plan.distributions import Cube, Distribution, TwoScale, as_fraction
+from tacit.plan.noise_for import noise_for
+from tacit.plan.queries import LARGEST_RELEASE, Count, Cumulative, LinearQuery, Marginals, Ranges, Total, resolved
+from tacit.plan.steps import LargestStep, largest_step
+from tacit.plan.totals import exact_cumulative, exact_groups
+from tacit.policy.policy import Policy
+
+LARGEST_EPSILON: Final = 1000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How one question will be answered. `base` is what noise is added to; answers are sums of its entries."""
+
+    query: LinearQuery
+    base: LinearQuery
+    policy: Policy
+    epsilon: Fraction
+    step: LargestStep
+    noise: Distribution | None
+    why_noise: str
+    per_person: int
+    answers: int
+    variance: float
+    strategy: str
+    one_sided_answers: bool = False
+
+    @property
+    def rmse(self) -> float:
+        """The expected root mean squared error of one answer, averaged over the answers."""
+        return math.sqrt(self.variance)
+
+    @property
+    def mechanism(self) -> str:
+        """The name of the mechanism."""
+        if self.noise is None:
+            return "exact"
+        if isinstance(self.noise, Cube):
+            return "cube noise" if self.noise.sides == "both" else "one-sided cube noise"
+        if 0 in (self.noise.left, self.noise.right):
+            return "one-sided geometric noise"
+        if self.one_sided_answers:
+            return "geometric noise on the sides that each answer needs"
+        return "discrete Laplace noise" if self.noise.left == self.noise.right else "two-scale noise"
+
+    def laws(self) -> list[tuple[Distribution, Any]]:
+        """Return each law of the noise with the entries it is for (a mask, or all of them)."""
+        if self.noise is None:
+            return []
+        sides = directions_for(self.base, self.policy) if self.one_sided_answers else None
+        if sides is None or isinstance(self.noise, Cube):
+            return [(self.noise, slice(None))]
+        falls, rises = sides
+        found: list[tuple[Distribution, Any]] = []
+        for fall, rise in ((True, True), (True, False), (False, True), (False, False)):
+            mask = (falls == fall) & (rises == rise)
+            if mask.any():
+                zero = Fraction(0)
+                found.append((TwoScale(self.noise.right if fall else zero, self.noise.left if rise else zero), mask))
+        return found
+
+    def per_entry(self, number: Callable[[Distribution], float]) -> Any:
+        """Return a number of the law of each entry, such as its mean, as an array."""
+        out = np.zeros(self.base.size(self.policy.domain))
+        for law, entries in self.laws():
+            out[entries] = number(law)
+        return out
+
+
+def as_epsilon(value: Any) -> Fraction:
+    """Return epsilon as the exact fraction that was written, or refuse."""
+    epsilon = as_fraction(value, key="epsilon")
+    if not 0 < epsilon <= LARGEST_EPSILON:
+        raise PlanError(
+            f"must lie above 0 and at most {LARGEST_EPSILON}", key="epsilon", given=value, fix="Typical: 0.1 to 2."
+        )
+    return epsilon
+
+
+def choose(query: Any, policy: Policy, epsilon: Any, *, per_person: int = 1) -> Plan:
+    """Return the plan with the smallest expected error for a question under a policy at this cost."""
+    asked = resolved(query, policy.domain)
+    spent = as_epsilon(epsilon)
+    answers = asked.size(policy.domain)
+    if answers > LARGEST_RELEASE:
+        raise PlanError(
+            f"has {answers:,} answers, more than {LARGEST_RELEASE:,}",
+            key=str(asked),
+            fix="Ask about fewer attributes, or coarser ones.",
+        )
+    plans = [_plan(asked, base, how, policy, spent, per_person) for base, how in _strategies(asked, policy)]
+    return min(plans, key=lambda plan: plan.variance)
+
+
+def _strategies(query: LinearQuery, policy: Policy) -> list[tuple[LinearQuery, str]]:
+    found: list[tuple[LinearQuery, str]] = [(query, "direct")]
+    if isinstance(query, Cumulative | Ranges) and policy.domain[query.name].size <= LARGEST_RELEASE:
+        found.append((Marginals(((query.name,),), query.where), "by adding up noisy cells"))
+    if isinstance(query, Ranges) and policy.domain[query.name].size <= LARGEST_RELEASE:
+        found.append((Cumulative(query.name, query.where), "as differences of noisy cumulative counts"))
+    return found
+
+
+def _plan(
+    query: LinearQuery, base: LinearQuery, strategy: str, policy: Policy, epsilon: Fraction, per_person: int
+) -> Plan:
+    step = person_step(base, policy, per_person)
+    entries = base.size(policy.domain)
+    sides = directions_for(base, policy) if query is base and step.l1 else None
+    counts = () if sides is None else (int(sides[0].sum()), int(sides[1].sum()))
+    noise, why = noise_for(step, epsilon, entries, *counts)
+    if noise is None:
+        variance = 0.0
+    elif sides is None or isinstance(noise, Cube):
+        sides = None
+        variance = noise.variance() * _spread(query, base, policy, noise, per_person)
+    else:
+        variance = _variance_by_answer(base, policy, noise, sides, per_person)
+    return Plan(
+        query=query,
+        base=base,
+        policy=policy,
+        epsilon=epsilon,
+        step=step,
+        noise=noise,
+        why_noise=why,
+        per_person=per_person,
+        answers=query.size(policy.domain),
+        variance=variance,
+        strategy=strategy,
+        one_sided_answers=sides is not None,
+    )
+
+
+def person_step(query: LinearQuery, policy: Policy, per_person: int) -> LargestStep:
+    """Return the step of a person who owns up to so many rows, each of which may move along an edge.
+
+    People are counted once in each cell, so no count moves by more than one, however many rows move.
+    """
+    one = largest_step(query, policy)
+    if per_person == 1:
+        return one
+    if policy.known or isinstance(query, Cumulative | Ranges):
+        # A person who is counted once in each of several cells counts several times in sums of cells, and what is
+        # known is not said to be about people or about rows: no bound is proved for these.
+        raise PlanError(
+            "has no proven step where a person owns several rows",
+            key="what is known" if policy.known else str(query),
+            given=f"per_person={per_person}",
+            fix="Keep one row per person, or ask for a histogram.",
+        )
+    many = one.times(per_person)
+    if isinstance(query, Total):
+        return many
+    return LargestStep(
+        up=min(many.up, 1),
+        down=min(many.down, 1),
+        l1=many.l1,
+        square=min(many.square, many.l1),
+        profiles=many.profiles,
+        why=(*one.why, f"one person owns up to {per_person} rows, and each may move"),
+        exact=False,
+    )
+
+
+def _spread(query: LinearQuery, base: LinearQuery, policy: Policy, noise: Distribution, per_person: int) -> float:
+    """Return the average over answers of their variance in units of one entry's noise variance."""
+    if query is base:
+        return _after_totals(base, policy, noise, per_person)
+    size = policy.domain[query.name].size  # type: ignore[union-attr]
+    exact_last = isinstance(base, Cumulative) and _exact_entries(base, policy, per_person) is not None
+    if isinstance(query, Cumulative):
+        entries = (size + 1) / 2  # an answer adds up 1, 2, .., size cells
+    elif isinstance(query, Ranges) and query.ranges is None:
+        if isinstance(base, Marginals):
+            entries = (size + 2) / 3  # the mean length of a range
+        else:
+            # two entries, but one for the ranges from the first value, and none for an exact last entry
+            many = size * (size + 1) / 2
+            entries = (2 * many - size - (size if exact_last else 0)) / many
+    else:
+        assert isinstance(query, Ranges)  # noqa: S101 - the only other query with strategies
+        ends = query.positions(policy.domain)
+        if isinstance(base, Marginals):
+            entries = float(np.mean([high - low + 1 for low, high in ends]))
+        else:
+            entries = float(np.mean([(low > 0) + (not (exact_last and high == size - 1)) for low, high in ends]))
+    if isinstance(noise, Cube) and isinstance(base, Marginals):
+        return math.inf  # its coordinates are dependent: sums are not predicted, so this strategy is not taken
+    return entries
+
+
+def _after_totals(query: LinearQuery, policy: Policy, noise: Distribution, per_person: int) -> float:
+    """Return the share of the variance that is left after exact totals are used (least squares within groups)."""
+    if isinstance(query, Cumulative):
+        exact = _exact_entries(query, policy, per_person)
+        return 1.0 if exact is None else float(1 - exact.mean())
+    groups = groups_for(query, policy, per_person)
+    if groups is None or not uses_totals(noise):
+        return 1.0
+    cells = sum(len(group) for group in groups)
+    return 1 - sum(int(group.max()) + 1 for group in groups) / cells
+
+
+def uses_totals(noise: Distribution | None) -> bool:
+    """Say whether least squares with equal weights is right: noise on different cells must be uncorrelated."""
+    return noise is not None and not (isinstance(noise, Cube) and noise.sides != "both")
+
+
+@lru_cache(maxsize=2)
+def directions_for(query: LinearQuery, policy: Policy) -> Any:
+    """Return which entries can fall and which can rise, or None where all can do both."""
+    return directions(query, policy) if isinstance(query, Marginals) else None
+
+
+def _variance_by_answer(base: LinearQuery, policy: Policy, noise: TwoScale, sides: Any, per_person: int) -> float:
+    """Return the average variance where entries have different laws, after exact totals (weighted least squares)."""
+    right, left = TwoScale(noise.right, Fraction(0)).variance(), TwoScale(Fraction(0), noise.left).variance()
+    falls, rises = sides
+    entries = np.where(falls & rises, noise.variance(), np.where(falls, right, 0.0) + np.where(rises, left, 0.0))
+    groups = groups_for(base, policy, per_person)
+    if groups is not None:
+        start = 0
+        for group in groups:
+            part = entries[start : start + len(group)]
+            sums = np.bincount(group, part)[group]
+            entries[start : start + len(group)] = part - np.divide(
+                part**2, sums, out=np.zeros_like(part), where=sums > 0
+            )
+            start += len(group)
+    return float(entries.mean())
+
+
+@lru_cache(maxsize=2)  # planned, then used by the release right after; may be large
+def groups_for(query: LinearQuery, policy: Policy, per_person: int) -> list[Any] | None:
+    """Return the groups of cells whose totals are exact; none where a person may count in several cells."""
+    return exact_groups(query, policy) if per_person == 1 and not isinstance(query, Count) else None
+
+
+def _exact_entries(query: Cumulative, policy: Policy, per_person: int) -> Any:
+    return exact_cumulative(query, policy) if per_person == 1 else None

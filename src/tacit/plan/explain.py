@@ -1,0 +1,103 @@
+"""What a release would cost and how wrong it would be, in words and numbers, before any row is opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.plan.choose import Plan, choose
+from tacit.plan.distributions import Cube
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A plan beside the plan of plain differential privacy at the same epsilon, and what would remain."""
+
+    plan: Plan
+    plain: Plan
+    remaining: Fraction | None = None
+
+    @property
+    def gain(self) -> float:
+        """How many times smaller the expected error is than under plain differential privacy."""
+        if self.plan.rmse == 0:
+            return float("inf") if self.plain.rmse > 0 else 1.0
+        return self.plain.rmse / self.plan.rmse
+
+    def document(self) -> dict[str, Any]:
+        """Return the explanation as plain data, for `--json`."""
+        plan, step = self.plan, self.plan.step
+        return {
+            "query": plan.query.document(),
+            "epsilon": str(plan.epsilon),
+            "answers": plan.answers,
+            "step": {"up": step.up, "down": step.down, "l1": step.l1, "l2": step.l2, "exact": step.exact},
+            "derivation": list(step.why),
+            "mechanism": plan.mechanism,
+            "strategy": plan.strategy,
+            "noise": noise_document(plan),
+            "why": plan.why_noise,
+            "expected_rmse": plan.rmse,
+            "plain_dp_rmse": self.plain.rmse,
+            "remaining": None if self.remaining is None else str(self.remaining),
+        }
+
+    def __str__(self) -> str:
+        plan, step = self.plan, self.plan.step
+        bound = "largest step" if step.exact else "largest step (proven bound)"
+        strategy = "" if plan.strategy == "direct" else f", {plan.strategy}"
+        lines = [
+            f"{plan.query}: {plan.answers:,} answer{'s' * (plan.answers != 1)} for epsilon {shown(plan.epsilon)}",
+            f"  {bound}: up {step.up}, down {step.down}, in all {step.l1} (Euclidean {step.l2:.4g})",
+            *(f"    because {reason}" for reason in step.why),
+            f"  mechanism: {plan.mechanism}{strategy}",
+            f"    because {plan.why_noise}",
+            f"  expected error of one answer (root mean square): {plan.rmse:.4g}",
+            f"  plain differential privacy at the same epsilon: {self.plain.rmse:.4g}" + self._times(),
+        ]
+        if self.remaining is not None:
+            lines.append(f"  budget that would remain: {shown(self.remaining)}")
+        return "\n".join(lines)
+
+    def _times(self) -> str:
+        if self.gain == float("inf"):
+            return " (here: exact)"
+        return f" ({self.gain:.3g} times larger)" if self.gain > 1.005 else ""
+
+
+def explain(query: Any, policy: Any, epsilon: Any, *, per_person: int = 1, remaining: Any = None) -> Explanation:
+    """Return what a release would cost and how wrong it would be; nothing is charged and no row is opened."""
+    plan = choose(query, policy, epsilon, per_person=per_person)
+    return Explanation(plan, choose(plan.query, policy.plain(), epsilon, per_person=per_person), remaining)
+
+
+def noise_document(plan: Plan) -> dict[str, Any] | None:
+    """Return the noise as plain, exact data."""
+    noise = plan.noise
+    if noise is None:
+        return None
+    if isinstance(noise, Cube):
+        return {
+            "shape": "cube",
+            "scale": str(noise.scale),
+            "dimensions": noise.dimensions,
+            "sides": noise.sides,
+            "standard_deviation": noise.variance() ** 0.5,
+        }
+    return {
+        "shape": "two-scale",
+        "right": str(noise.right),
+        "left": str(noise.left),
+        "standard_deviation": noise.variance() ** 0.5,
+    }
+
+
+def shown(amount: Fraction) -> str:
+    """Return a short exact text for an amount: 0.2, or 1/3 where decimals do not end.
+
+    >>> shown(Fraction(1, 5)), shown(Fraction(1, 3))
+    ('0.2', '1/3')
+    """
+    decimal = f"{float(amount):.12g}"
+    return decimal if Fraction(decimal) == amount else str(amount)

@@ -1,0 +1,470 @@
+"""What is asked: linear questions about a data set, each a sum over people of a function of one record.
+
+A query is a small public object: it says which attributes it mentions, what its answers are called and how a policy or
+job file writes it. How much one person can change the answers is `plan/steps.py`; how rows are counted is
+`release/answers.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, TypeAlias
+
+from tacit.errors import PlanError, PolicyError, nearest
+from tacit.policy.domain import Categories, Domain, Integers, Items, Value
+from tacit.policy.where import Where, where
+
+LARGEST_RELEASE: Final = 50_000_000  # answers; more would not fit beside the counts in a machine's memory
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question. `where` restricts it to the people that a predicate picks."""
+
+    keyword: ClassVar[str]
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what the domain does not have."""
+        raise NotImplementedError
+
+    def mentioned(self) -> frozenset[str]:
+        """Return every attribute that the query looks at."""
+        raise NotImplementedError
+
+    def size(self, domain: Domain) -> int:
+        """Return how many numbers the answer has."""
+        raise NotImplementedError
+
+    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+        """Return the columns that say what each answer is about."""
+        raise NotImplementedError
+
+    def document(self) -> Any:
+        """Return what a job file says for this query."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Count(Query):
+    """How many people there are, or how many a predicate picks."""
+
+    where: Where | None = None
+    keyword: ClassVar[str] = "count"
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what the domain does not have."""
+        _check_where(self.where, domain)
+
+    def mentioned(self) -> frozenset[str]:
+        """Return every attribute that the query looks at."""
+        return _columns(self.where)
+
+    def size(self, domain: Domain) -> int:
+        """Return how many numbers the answer has."""
+        return 1
+
+    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+        """Return the columns that say what each answer is about."""
+        return {"count of": [str(self.where) if self.where is not None else "everyone"]}
+
+    def document(self) -> Any:
+        """Return what a job file says for this query."""
+        return {self.keyword: _with_where({}, self.where)}
+
+    def __str__(self) -> str:
+        return f"count({self.where if self.where is not None else ''})"
+
+
+@dataclass(frozen=True)
+class Marginals(Query):
+    """One histogram for each set of attributes; an ordinary histogram is one set.
+
+    The histogram of a set of items counts for each item the people who have it.
+    """
+
+    sets: tuple[tuple[str, ...], ...]
+    where: Where | None = None
+    ways: int | None = None
+    keyword: ClassVar[str] = "marginals"
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what the domain does not have."""
+        for names in self.sets:
+            for name in names:
+                attribute = _attribute(domain, name, self.keyword)
+                if isinstance(attribute, Items) and len(names) > 1:
+                    raise PlanError(
+                        "must be asked alone", key="histogram", given=name, fix="Use `where` for the other attributes."
+                    )
+            if not names or len(set(names)) < len(names):
+                raise PlanError(
+                    "must name different attributes", key="histogram", given=list(names), fix="Remove the second one."
+                )
+        _check_where(self.where, domain)
+
+    def is_items(self, domain: Domain) -> bool:
+        """Say whether this counts the items of a set."""
+        return any(isinstance(domain[name], Items) for names in self.sets for name in names)
+
+    def mentioned(self) -> frozenset[str]:
+        """Return every attribute that the query looks at."""
+        return frozenset(name for names in self.sets for name in names) | _columns(self.where)
+
+    def sizes(self, domain: Domain) -> list[int]:
+        """Return the number of cells of each histogram."""
+        return [math.prod(_cells(domain[name]) for name in names) for names in self.sets]
+
+    def size(self, domain: Domain) -> int:
+        """Return how many numbers the answer has."""
+        return sum(self.sizes(domain))
+
+    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+        """Return the columns that say what each answer is about; None where a histogram does not mention one."""
+        order = [name for name in domain if any(name in names for names in self.sets)]
+        columns: dict[str, list[Value]] = {name: [] for name in order}
+        for names, cells in zip(self.sets, self.sizes(domain), strict=True):
+            sizes = [_cells(domain[name]) for name in names]
+            for name in order:
+                if name not in names:
+                    columns[name].extend([None] * cells)
+                    continue
+                at = names.index(name)
+                inner, outer = math.prod(sizes[at + 1 :]), math.prod(sizes[:at])
+                # values repeat in the fixed pattern of a table written row by row
+                columns[name].extend([value for value in _values(domain[name]) for _ in range(inner)] * outer)
+        return columns
+
+    def document(self) -> Any:
+        """Return what a job file says for this query."""
+        if len(self.sets) == 1:
+            return {"histogram": _with_where({"attributes": list(self.sets[0])}, self.where)}
+        if self.ways is not None:
+            names = list(dict.fromkeys(name for names in self.sets for name in names))
+            return {self.keyword: _with_where({"attributes": names, "ways": self.ways}, self.where)}
+        return {self.keyword: _with_where({"sets": [list(names) for names in self.sets]}, self.where)}
+
+    def __str__(self) -> str:
+        if len(self.sets) == 1:
+            return f"histogram({', '.join(self.sets[0])}{_suffix(self.where)})"
+        return f"marginals of {len(self.sets)} sets{_suffix(self.where)}"
+
+
+@dataclass(frozen=True)
+class Cumulative(Query):
+    """For each value v of an ordered attribute: how many people have at most v."""
+
+    name: str
+    where: Where | None = None
+    keyword: ClassVar[str] = "cumulative"
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what the domain does not have."""
+        _ordered(domain, self.name, self.keyword)
+        _check_where(self.where, domain)
+
+    def mentioned(self) -> frozenset[str]:
+        """Return every attribute that the query looks at."""
+        return _columns(self.where) | {self.name}
+
+    def size(self, domain: Domain) -> int:
+        """Return how many numbers the answer has."""
+        return domain[self.name].size
+
+    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+        """Return the columns that say what each answer is about."""
+        return {f"{self.name} up to": _values(domain[self.name])}
+
+    def document(self) -> Any:
+        """Return what a job file says for this query."""
+        return {self.keyword: _with_where({"attribute": self.name}, self.where)}
+
+    def __str__(self) -> str:
+        return f"cumulative({self.name}{_suffix(self.where)})"
+
+
+@dataclass(frozen=True)
+class Ranges(Query):
+    """How many people have a value from low to high, for each listed range, or for all of them (`ranges=None`)."""
+
+    name: str
+    ranges: tuple[tuple[Value, Value], ...] | None = None
+    where: Where | None = None
+    keyword: ClassVar[str] = "ranges"
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what the domain does not have."""
+        _ordered(domain, self.name, self.keyword)
+        _check_where(self.where, domain)
+        if self.ranges is not None:
+            if not self.ranges:
+                raise PlanError("must list a range", key="ranges", given=[], fix="Write [[low, high], ..], or all.")
+            self.positions(domain)
+
+    def positions(self, domain: Domain) -> list[tuple[int, int]]:
+        """Return the listed ranges as positions."""
+        attribute = domain[self.name]
+        found = []
+        for low, high in self.ranges or ():
+            try:
+                ends = attribute.position(low), attribute.position(high)  # type: ignore[union-attr]
+            except PolicyError as refusal:
+                raise PlanError(refusal.rule, key="ranges", given=refusal.given, fix=refusal.fix) from None
+            if ends[0] > ends[1]:
+                raise PlanError("must not end before it starts", key="ranges", given=[low, high], fix="Swap the ends.")
+            found.append(ends)
+        return found
+
+    def mentioned(self) -> frozenset[str]:
+        """Return every attribute that the query looks at."""
+        return _columns(self.where) | {self.name}
+
+    def size(self, domain: Domain) -> int:
+        """Return how many numbers the answer has."""
+        values = domain[self.name].size
+        return len(self.ranges) if self.ranges is not None else values * (values + 1) // 2
+
+    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+        """Return the columns that say what each answer is about."""
+        attribute = domain[self.name]
+        listed = (
+            self.ranges
+            if self.ranges is not None
+            else tuple(itertools.combinations_with_replacement(_values(attribute), 2))
+        )
+        return {f"{self.name} from": [low for low, _ in listed], f"{self.name} to": [high for _, high in listed]}
+
+    def document(self) -> Any:
+        """Return what a job file says for this query."""
+        listed = "all" if self.ranges is None else [list(ends) for ends in self.ranges]
+        return {self.keyword: _with_where({"attribute": self.name, "ranges": listed}, self.where)}
+
+    def __str__(self) -> str:
+        many = "all" if self.ranges is None else str(len(self.ranges))
+        return f"ranges({self.name}, {many}{_suffix(self.where)})"
+
+
+@dataclass(frozen=True)
+class Total(Query):
+    """The sum of a whole-number attribute over the people."""
+
+    name: str
+    where: Where | None = None
+    keyword: ClassVar[str] = "total"
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what the domain does not have."""
+        attribute = _attribute(domain, self.name, self.keyword)
+        if not isinstance(attribute, Integers):
+            raise PlanError("must be declared as integers", key="total", given=self.name, fix="Count it instead.")
+        _check_where(self.where, domain)
+
+    def mentioned(self) -> frozenset[str]:
+        """Return every attribute that the query looks at."""
+        return _columns(self.where) | {self.name}
+
+    def size(self, domain: Domain) -> int:
+        """Return how many numbers the answer has."""
+        return 1
+
+    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+        """Return the columns that say what each answer is about."""
+        return {"total of": [str(self)]}
+
+    def document(self) -> Any:
+        """Return what a job file says for this query."""
+        return {self.keyword: _with_where({"attribute": self.name}, self.where)}
+
+    def __str__(self) -> str:
+        return f"total({self.name}{_suffix(self.where)})"
+
+
+LinearQuery: TypeAlias = Count | Marginals | Cumulative | Ranges | Total
+
+
+def count(where_picked: Where | str | None = None, *, where: Where | str | None = None) -> Count:
+    """Ask how many people there are, or how many a predicate picks."""
+    return Count(_where(where_picked if where_picked is not None else where))
+
+
+def histogram(*names: str, where: Where | str | None = None) -> Marginals:
+    """Ask for the number of people in each cell of these attributes; for a set of items, for each item."""
+    if not names:
+        raise PlanError("must name an attribute", key="histogram", given=[], fix="For instance histogram('age').")
+    return Marginals((tuple(names),), _where(where))
+
+
+def marginals(
+    *names: str, ways: int = 2, sets: Iterable[Sequence[str]] | None = None, where: Where | str | None = None
+) -> MarginalsOf | Marginals:
+    """Ask for the histograms of all sets of `ways` attributes out of these (all by default), or of listed sets."""
+    if sets is not None:
+        listed = tuple(tuple(names) for names in sets)
+        if not listed:
+            raise PlanError("must list a set", key="marginals.sets", given=[], fix="Write [[a, b], [a, c]].")
+        return Marginals(listed, _where(where))
+    if isinstance(ways, bool) or not isinstance(ways, int) or ways < 1:
+        raise PlanError("must be a whole number from 1", key="marginals.ways", given=ways, fix="Use 2.")
+    return MarginalsOf(tuple(names), ways, _where(where))
+
+
+@dataclass(frozen=True)
+class MarginalsOf:
+    """All marginals of some attributes; which ones is known once there is a domain."""
+
+    names: tuple[str, ...]
+    ways: int
+    where: Where | None = None
+
+
+def cumulative(name: str, *, where: Where | str | None = None) -> Cumulative:
+    """Ask for each value how many people have at most that."""
+    return Cumulative(name, _where(where))
+
+
+def ranges(name: str, ranges: Iterable[tuple[Value, Value]] | str, *, where: Where | str | None = None) -> Ranges:
+    """Ask how many people have a value from low to high (both included), for listed ranges or for "all"."""
+    if isinstance(ranges, str):
+        if ranges != "all":
+            raise PlanError("must be 'all' or a list", key="ranges", given=ranges, fix="Write [[low, high], ..].")
+        return Ranges(name, None, _where(where))
+    listed = []
+    for ends in ranges:
+        if not isinstance(ends, tuple | list) or len(ends) != 2:
+            raise PlanError("must be [low, high]", key="ranges", given=ends, fix="Give both ends.")
+        listed.append((ends[0], ends[1]))
+    return Ranges(name, tuple(listed), _where(where))
+
+
+def total(name: str, *, where: Where | str | None = None) -> Total:
+    """Ask for the sum of an attribute."""
+    return Total(name, _where(where))
+
+
+def resolved(query: Any, domain: Domain) -> LinearQuery:
+    """Return a query that is checked against a domain, or refuse."""
+    if isinstance(query, MarginalsOf):
+        names = query.names or tuple(name for name in domain if not isinstance(domain[name], Items))
+        for name in names:
+            _attribute(domain, name, "marginals")
+        if query.ways > len(names):
+            raise PlanError(
+                f"must be at most {len(names)}, the number of attributes",
+                key="marginals.ways",
+                given=query.ways,
+                fix="Lower it or name more attributes.",
+            )
+        query = Marginals(tuple(itertools.combinations(names, query.ways)), query.where, query.ways)
+    if not isinstance(query, Count | Marginals | Cumulative | Ranges | Total):
+        raise PlanError("must be a query", key="query", given=query, fix="For instance tc.histogram('age').")
+    query.check(domain)
+    return query
+
+
+def from_document(said: Any) -> Any:
+    """Read a query as a job file writes it: `{histogram: {attributes: [age], where: "age < 65"}}`."""
+    if isinstance(said, str):
+        said = {said: {}}
+    if not isinstance(said, Mapping) or len(said) != 1:
+        raise PlanError("must be one query", key="query", given=said, fix="For instance histogram: [age].")
+    keyword, given = next(iter(said.items()))
+    if keyword not in _READERS:
+        raise PlanError("must be a known query", key="query", given=keyword, fix=nearest(str(keyword), list(_READERS)))
+    main, optional, read = _READERS[keyword]
+    options = dict(given) if isinstance(given, Mapping) else {main: given} if given is not None else {}
+    for key in options:
+        if key not in (main, *optional):
+            raise PlanError(
+                "must be a known key", key=f"query.{keyword}", given=key, fix=nearest(str(key), [main, *optional])
+            )
+    try:
+        return read(options)
+    except KeyError as missing:
+        key = str(missing.args[0])
+        raise PlanError(
+            f"must say {key}", key=f"query.{keyword}", given=given, fix=f"Add {key}: .. below {keyword}."
+        ) from None
+    except PolicyError as refusal:
+        raise PlanError(
+            refusal.rule, key=f"query.{keyword}.{refusal.key}", given=refusal.given, fix=refusal.fix
+        ) from None
+
+
+def _names(given: Any) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
+
+
+_READERS: Final[dict[str, tuple[str, tuple[str, ...], Any]]] = {
+    "count": ("where", (), lambda said: count(said.get("where"))),
+    "histogram": ("attributes", ("where",), lambda s: histogram(*_names(s["attributes"]), where=s.get("where"))),
+    "cumulative": ("attribute", ("where",), lambda said: cumulative(said["attribute"], where=said.get("where"))),
+    "ranges": (
+        "attribute",
+        ("ranges", "where"),
+        lambda said: ranges(said["attribute"], said.get("ranges", "all"), where=said.get("where")),
+    ),
+    "total": ("attribute", ("where",), lambda said: total(said["attribute"], where=said.get("where"))),
+    "marginals": (
+        "attributes",
+        ("ways", "sets", "where"),
+        lambda said: marginals(
+            *_names(said.get("attributes", [])),
+            ways=said.get("ways", 2),
+            sets=said.get("sets"),
+            where=said.get("where"),
+        ),
+    ),
+}
+KEYWORDS: Final = tuple(_READERS)
+
+
+def _where(given: Where | str | None) -> Where | None:
+    return None if given is None else where(given)
+
+
+def _attribute(domain: Domain, name: str, keyword: str) -> Any:
+    try:
+        return domain.attribute(name, key=keyword)
+    except PolicyError as refusal:
+        raise PlanError(refusal.rule, key=refusal.key, given=refusal.given, fix=refusal.fix) from None
+
+
+def _ordered(domain: Domain, name: str, keyword: str) -> None:
+    attribute = _attribute(domain, name, keyword)
+    axes = domain.axes_of(name)
+    if len(axes) != 1 or not axes[0].ordered:
+        fix = "Declare `ordered: true`." if isinstance(attribute, Categories) else "Use a histogram."
+        raise PlanError("must have an order", key=keyword, given=name, fix=fix)
+
+
+def _check_where(predicate: Where | None, domain: Domain) -> None:
+    if predicate is None:
+        return
+    try:
+        predicate.compile(domain)
+    except PolicyError as refusal:
+        raise PlanError(refusal.rule, key=refusal.key, given=refusal.given, fix=refusal.fix) from None
+
+
+def _columns(predicate: Where | None) -> frozenset[str]:
+    return frozenset() if predicate is None else predicate.columns()
+
+
+def _cells(attribute: Any) -> int:
+    return int(attribute.count if isinstance(attribute, Items) else attribute.size)
+
+
+def _values(attribute: Any) -> list[Value]:
+    if isinstance(attribute, Items):
+        return [attribute.item(place) for place in range(attribute.count)]
+    return [attribute.value(place) for place in range(attribute.size)]
+
+
+def _with_where(said: dict[str, Any], predicate: Where | None) -> dict[str, Any]:
+    return said if predicate is None else {**said, "where": str(predicate)}
+
+
+def _suffix(predicate: Where | None) -> str:
+    return "" if predicate is None else f" where {predicate}"

@@ -1,0 +1,342 @@
+"""The largest step: how far one person can move the answers of a query along a secret edge.
+
+Guarantee   For every edge hidden -> cover of the policy and every data set, the answers rise by at most `up` each and
+            fall by at most `down` each; all changes together are at most `l1` (sum), `l2` (root of the sum of
+            squares), and (sum of falls, sum of rises) lies below the hull of `profiles`. Without knowledge these
+            are the exact maxima; with knowledge they are a proven bound (`plan/coupling.py`).
+Assumes     Each person owns one record of the declared domain; the policy's edges are as written.
+Why         Along an edge a query sees only its predicate's atoms, whether cells differ, and distances on one line. So
+            records are gathered into classes that no predicate tells apart, and every combination of classes is
+            tried once; within a combination the extremes are attained at the ends of intervals.
+Reference   Blowfish privacy (policy-specific global sensitivity); asymmetric differential privacy (P-sensitivity).
+Checked by  tests/property/test_steps.py, tests/property/test_coupling.py, tests/golden/test_published_steps.py
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any, Final
+
+from tacit.errors import PlanError
+from tacit.plan.queries import LinearQuery, resolved
+from tacit.plan.responses import ItemRoom, Jump, Move, Response, items_of, response
+from tacit.policy.classes import axes_of, cells, holds
+from tacit.policy.domain import Axis, Domain, Items
+from tacit.policy.edges import EdgeShape, Metric, Near, Relation
+from tacit.policy.intervals import Intervals
+from tacit.policy.policy import Policy
+from tacit.policy.where import Test
+
+MOST_COMBINATIONS: Final = 500_000
+Profile = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class LargestStep:
+    """How far the answers can move along a secret edge. `profiles` are the extreme (sum of falls, sum of rises)."""
+
+    up: int
+    down: int
+    l1: int
+    square: int
+    profiles: tuple[Profile, ...]
+    why: tuple[str, ...] = ()
+    exact: bool = True
+
+    @property
+    def l2(self) -> float:
+        """The largest Euclidean length of a step."""
+        return math.sqrt(self.square)
+
+    @property
+    def linf(self) -> int:
+        """The largest change of a single answer."""
+        return max(self.up, self.down)
+
+    @property
+    def monotone(self) -> str | None:
+        """`falling`, `rising` or `constant` where all answers only move that way along edges, else None."""
+        if self.up == 0 and self.down == 0:
+            return "constant"
+        return "falling" if self.up == 0 else "rising" if self.down == 0 else None
+
+    def times(self, people: int) -> LargestStep:
+        """Return the bound for that many people moving at once."""
+        return LargestStep(
+            self.up * people,
+            self.down * people,
+            self.l1 * people,
+            self.square * people * people,
+            tuple((fall * people, rise * people) for fall, rise in self.profiles),
+            self.why,
+            exact=False,
+        )
+
+
+def largest_step(query: Any, policy: Policy) -> LargestStep:
+    """Return how far one person can move the answers of a query along a secret edge of a policy.
+
+    >>> from tacit.policy.domain import Domain, Integers
+    >>> from tacit.policy.secrets import within
+    >>> from tacit.plan.queries import cumulative
+    >>> largest_step(cumulative("age"), Policy(Domain({"age": Integers(0, 99)}), within(5, "age"))).l1
+    5
+    """
+    from tacit.plan.coupling import coupled_step
+
+    asked = resolved(query, policy.domain)
+    return coupled_step(asked, policy) if policy.known else free_step(asked, policy)
+
+
+def free_step(query: LinearQuery, policy: Policy) -> LargestStep:
+    """Return the exact largest step where nothing is known about the data set."""
+    why = []
+    found: list[Jump] = []
+    for family in policy.secrets.families():
+        jumps = [jump for shape in family.shapes(policy.domain) for jump in shape_jumps(query, policy.domain, shape)]
+        found += jumps
+        step = gathered(jumps)
+        said = f"falls by up to {step.down}, rises by up to {step.up}, {step.l1} in all" if step.l1 else "never moves"
+        why.append(f"{family.words(policy.domain)} -> {said}")
+    if policy.presence == "secret":
+        jumps = list(presence_jumps(query, policy.domain))
+        found += jumps
+        step = gathered(jumps)
+        why.append(f"taking part is secret -> moves by up to {step.l1} in all")
+    return gathered(found, tuple(why))
+
+
+def gathered(jumps: Iterable[Jump], why: tuple[str, ...] = (), *, exact: bool = True) -> LargestStep:
+    """Return the largest of many jumps."""
+    unique = set(jumps)
+    if not unique:
+        return LargestStep(0, 0, 0, 0, (), why, exact)
+    return LargestStep(
+        up=max(jump.up for jump in unique),
+        down=max(jump.down for jump in unique),
+        l1=max(jump.rise + jump.fall for jump in unique),
+        square=max(jump.square for jump in unique),
+        profiles=_outermost({(jump.fall, jump.rise) for jump in unique}),
+        why=why,
+        exact=exact,
+    )
+
+
+def _outermost(profiles: set[Profile]) -> tuple[Profile, ...]:
+    """Keep the profiles that no other one dominates."""
+    kept: list[Profile] = []
+    for fall, rise in sorted(profiles, reverse=True):
+        if (fall, rise) != (0, 0) and (not kept or rise > kept[-1][1]):
+            kept.append((fall, rise))
+    return tuple(kept)
+
+
+def presence_jumps(query: LinearQuery, domain: Domain, *, only: Any = None) -> Iterator[Jump]:
+    """Go through what somebody's leaving or joining the data does; `only` restricts to some combinations."""
+    seen = response(query, domain)
+    test = query.where.compile(domain) if query.where is not None else None
+    extra = list(only.tests) if only is not None else []
+    split = _split(seen, domain, [test, *extra])
+    for cell in cells(split):
+        if not holds(test, cell) or (only is not None and not only.here(cell)):
+            continue
+        room = _room_of_one(seen, domain, cell)
+        if room is None:
+            continue
+        ends = cell[seen.line.name] if seen.line is not None else Intervals()
+        move = Move(hidden=ends, cover=ends, items=room)
+        yield from seen.left(move)
+        yield from seen.entered(move)
+
+
+@dataclass(frozen=True)
+class _Option:
+    """One way an axis may take part in a move: from class to class, whether it changes, and at what distance."""
+
+    hidden: Intervals
+    cover: Intervals
+    changes: bool
+    distance: Fraction
+
+
+def shape_jumps(query: LinearQuery, domain: Domain, shape: EdgeShape, *, only: Any = None) -> Iterator[Jump]:
+    """Go through what the edges of one shape do; `only` restricts to some combinations of classes at both ends."""
+    seen = response(query, domain)
+    test = query.where.compile(domain) if query.where is not None else None
+    extra = list(only.tests) if only is not None else []
+    split = _split(seen, domain, [test, shape.only_from, *extra])
+    choices = [_options(axis, parts, shape, seen, domain) for axis, parts in split.values()]
+    if math.prod(len(options) for options in choices) > MOST_COMBINATIONS:
+        raise PlanError(
+            "must tell fewer classes of records apart", key="where", given=str(query), fix="Split it into two queries."
+        )
+    for combination in product(*choices):
+        hidden = {name: option.hidden for name, option in zip(split, combination, strict=True)}
+        cover = {name: option.cover for name, option in zip(split, combination, strict=True)}
+        if not holds(shape.only_from, hidden) or (only is not None and not only.both(hidden, cover)):
+            continue
+        before, after = holds(test, hidden), holds(test, cover)
+        if not before and not after:
+            continue
+        move = _move(seen, domain, shape, dict(zip(split, combination, strict=True)), hidden, cover)
+        if move is None:
+            continue
+        if before and after:
+            yield from seen.moved(move)
+        elif before:
+            yield from seen.left(move)
+        else:
+            yield from seen.entered(move)
+
+
+def _split(seen: Response, domain: Domain, tests: list[Test | None]) -> dict[str, tuple[Axis, list[Intervals]]]:
+    """Return the axes that matter, each with the classes that must be told apart."""
+    split = axes_of(tests)
+    watched = [axis for name in seen.cells for axis in domain.axes_of(name)]
+    for axis in [*watched, *([seen.line] if seen.line is not None else [])]:
+        split.setdefault(axis.name, (axis, [Intervals.full(axis.size)]))
+    return split
+
+
+def _options(axis: Axis, parts: list[Intervals], shape: EdgeShape, seen: Response, domain: Domain) -> list[_Option]:
+    relation = _relation(axis, shape, domain)
+    is_cell = any(axis in domain.axes_of(name) for name in seen.cells)
+    is_line = seen.line is not None and axis.name == seen.line.name
+    shared = shape.metric is not None and isinstance(relation, Near)
+    found = []
+    for hidden, cover in product(parts, repeat=2):
+        differences = relation.differences(hidden, cover)
+        if not differences:
+            continue
+        changes = differences.without(Intervals.points([0]))
+        stays = 0 in differences
+        least = Fraction(abs(changes.closest_to(0)) * axis.spacing) if changes and shared else Fraction(0)
+        if is_line:
+            # its own distance is settled last, from what the other axes leave of the budget
+            found.append(_Option(hidden, cover, bool(changes), Fraction(0)))
+        elif is_cell:
+            # without a shared budget a change is never less visible than none, so only the change is tried
+            if changes:
+                found.append(_Option(hidden, cover, changes=True, distance=least))
+            if stays and (shared or not changes):
+                found.append(_Option(hidden, cover, changes=False, distance=Fraction(0)))
+        else:
+            found.append(_Option(hidden, cover, not stays, Fraction(0) if stays else least))
+    return found
+
+
+def _relation(axis: Axis, shape: EdgeShape, domain: Domain) -> Relation:
+    name, _, place = axis.name.partition("[")
+    if place and name in domain and isinstance(domain[name], Items):
+        position = int(place.rstrip("]"))
+        moves = shape.item_moves(name)
+        if shape.metric is not None and name in shape.items and moves.exactly is None:
+            return Near(1)  # has its share of the distance
+        return moves.flag(position)
+    return shape.relation(axis.name, axis.size)
+
+
+def _move(
+    seen: Response,
+    domain: Domain,
+    shape: EdgeShape,
+    options: dict[str, _Option],
+    hidden: dict[str, Intervals],
+    cover: dict[str, Intervals],
+) -> Move | None:
+    """Return the move that these options make, or None if they go too far or do not fit into the set of items."""
+    distances = [option.distance for option in options.values()]
+    if shape.metric is not None and not shape.metric.allows(distances):
+        return None
+    room = _room(seen, domain, shape, hidden, cover, distances)
+    if room is None:
+        return None
+    changed = frozenset(name for name in seen.cells for axis in domain.axes_of(name) if options[axis.name].changes)
+    if seen.line is None:
+        return Move(changed=changed, items=room)
+    relation = _relation(seen.line, shape, domain)
+    if shape.metric is not None and isinstance(relation, Near):
+        relation = Near(int(shape.metric.left_for_one(distances) // seen.line.spacing))
+    ends = hidden[seen.line.name], cover[seen.line.name]
+    if not relation.differences(*ends):
+        return None
+    return Move(changed, relation, *ends, room)
+
+
+def _flags(cell: dict[str, Intervals], name: str) -> dict[int, int]:
+    """Return the mentioned items of a set of items and whether each is in it."""
+    prefix = f"{name}["
+    return {
+        int(axis.removeprefix(prefix).rstrip("]")): place.lowest
+        for axis, place in cell.items()
+        if axis.startswith(prefix)
+    }
+
+
+def _room(
+    seen: Response,
+    domain: Domain,
+    shape: EdgeShape,
+    hidden: dict[str, Intervals],
+    cover: dict[str, Intervals],
+    distances: list[Fraction],
+) -> ItemRoom | None:
+    found = ItemRoom()
+    for name in domain:
+        attribute = domain[name]
+        if not isinstance(attribute, Items):
+            continue
+        before, after = _flags(hidden, name), _flags(cover, name)
+        if sum(before.values()) > attribute.most or sum(after.values()) > attribute.most:
+            return None
+        if seen.items != name:
+            continue
+        moves = shape.item_moves(name)
+        budget = _items_left(shape.metric, distances) if shape.metric is not None else attribute.count
+        found = ItemRoom(
+            flags_lost=sum(before[place] > after[place] for place in before),
+            flags_gained=sum(before[place] < after[place] for place in before),
+            flags_hidden=sum(before.values()),
+            flags_cover=sum(after.values()),
+            rest=attribute.count - len(before),
+            most=attribute.most,
+            may_lose=attribute.count if moves.lose else 0,
+            may_gain=attribute.count if moves.gain else 0,
+            budget=budget,
+            exactly=moves.exactly,
+        )
+    return found
+
+
+def _items_left(metric: Metric, distances: list[Fraction]) -> int:
+    """Return how many more items may change when the other parts of a move have these distances."""
+    if metric.kind == "linf":
+        return 2**62 if metric.theta >= 1 else 0
+    # under l1 and l2 each item that changes adds one
+    limit = metric.theta**2 if metric.kind == "l2" else metric.theta
+    return int((limit - metric.spent(distances)) // 1)
+
+
+def _room_of_one(seen: Response, domain: Domain, cell: dict[str, Intervals]) -> ItemRoom | None:
+    """Return the room for somebody who joins or leaves with these mentioned items, or None if they are too many."""
+    found = ItemRoom()
+    for name in domain:
+        attribute = domain[name]
+        if not isinstance(attribute, Items):
+            continue
+        flags = _flags(cell, name)
+        if sum(flags.values()) > attribute.most:
+            return None
+        if seen.items == name:
+            many, rest = sum(flags.values()), attribute.count - len(flags)
+            found = ItemRoom(
+                flags_hidden=many, flags_cover=many, rest=rest, most=attribute.most, budget=attribute.count
+            )
+    return found
+
+
+__all__ = ["LargestStep", "free_step", "gathered", "items_of", "largest_step", "presence_jumps", "shape_jumps"]

@@ -1,0 +1,120 @@
+"""What the world already knows about the data set: its size, whole marginals, counts of predicates.
+
+Knowledge couples people: if the number of hiv patients is public and one record changes, another must have changed
+with it. So knowledge never makes a release cheaper by itself, it raises the largest step (`plan/coupling.py`), and in
+return a release may use the known numbers exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tacit.errors import PolicyError
+from tacit.policy.domain import Domain, Items
+from tacit.policy.where import Where, where
+
+
+class Known:
+    """Something public about the data set."""
+
+    keyword: ClassVar[str]
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what the domain does not have."""
+        raise NotImplementedError
+
+    def document(self) -> Any:
+        """Return what a policy file says for it."""
+        raise NotImplementedError
+
+    def words(self) -> str:
+        """Say it in plain words."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class KnownSize(Known):
+    """How many people there are. `people` is the number itself, where it is known beforehand."""
+
+    people: int | None = None
+    keyword: ClassVar[str] = "size"
+
+    def check(self, domain: Domain) -> None:
+        """Refuse a number that is none."""
+        if self.people is not None and (isinstance(self.people, bool) or not isinstance(self.people, int)):
+            raise PolicyError("must be a whole number", key="known.size", given=self.people, fix="Leave it out.")
+        if self.people is not None and self.people < 0:
+            raise PolicyError("must not be negative", key="known.size", given=self.people, fix="Leave it out.")
+
+    def document(self) -> Any:
+        """Return what a policy file says for it."""
+        return self.keyword if self.people is None else {self.keyword: self.people}
+
+    def words(self) -> str:
+        """Say it in plain words."""
+        return "how many people there are" + (f" ({self.people:,})" if self.people is not None else "")
+
+
+@dataclass(frozen=True)
+class KnownMarginal(Known):
+    """The whole histogram of some attributes."""
+
+    names: tuple[str, ...]
+    keyword: ClassVar[str] = "marginal"
+
+    def check(self, domain: Domain) -> None:
+        """Refuse unknown names."""
+        if not self.names or len(set(self.names)) < len(self.names):
+            raise PolicyError(
+                "must name different attributes", key="known.marginal", given=list(self.names), fix="List each once."
+            )
+        for name in self.names:
+            if isinstance(domain.attribute(name, key="known.marginal"), Items):
+                raise PolicyError("must not be a set of items", key="known.marginal", given=name, fix="Use count.")
+
+    def document(self) -> Any:
+        """Return what a policy file says for it."""
+        return {self.keyword: list(self.names)}
+
+    def words(self) -> str:
+        """Say it in plain words."""
+        return f"the histogram of {' x '.join(self.names)}"
+
+
+@dataclass(frozen=True)
+class KnownCount(Known):
+    """How many people a predicate picks."""
+
+    where: Where
+    keyword: ClassVar[str] = "count"
+
+    def check(self, domain: Domain) -> None:
+        """Refuse predicates that the domain cannot answer."""
+        try:
+            self.where.compile(domain)
+        except PolicyError as refusal:
+            raise refusal.located(key="known.count") from None
+
+    def document(self) -> Any:
+        """Return what a policy file says for it."""
+        return {self.keyword: str(self.where)}
+
+    def words(self) -> str:
+        """Say it in plain words."""
+        return f"how many people have {self.where}"
+
+
+def size(people: int | None = None) -> Known:
+    """Declare that the number of people is public."""
+    return KnownSize(people)
+
+
+def marginal(*names: str) -> Known:
+    """Declare that the histogram of these attributes is public."""
+    return KnownMarginal(tuple(names))
+
+
+def count(where_picked: Where | str) -> Known:
+    """Declare that the number of people that a predicate picks is public."""
+    return KnownCount(where(where_picked))

@@ -1,0 +1,459 @@
+"""Yes/no questions about one record: `col("age") < 18`, or the same as a text, `"age < 18"`.
+
+A predicate is a tree of `and`, `or`, `not` over *atoms*; an atom is a set of positions on one axis, so that it can be
+asked of a record, of whole classes of records, or of an engine's column of positions, always with the same answer.
+Texts are read by Python's own parser and then walked; nothing in them is ever run.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import math
+import re
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from tacit.errors import PolicyError
+from tacit.policy.domain import Axis, Categories, Domain, Flag, Grid, Integers, Items, Value, item_axis
+from tacit.policy.intervals import Intervals
+
+_SYMBOLS: Final = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+_DEEPEST: Final = 250  # predicates are walked recursively
+_MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+class Where:
+    """A predicate. Combine with `&`, `|`, `~`."""
+
+    def __and__(self, other: Where) -> Where:
+        return Both(self, _predicate(other))
+
+    def __or__(self, other: Where) -> Where:
+        return Either(self, _predicate(other))
+
+    def __invert__(self) -> Where:
+        return Not(self)
+
+    def __bool__(self) -> bool:
+        raise PolicyError("must be combined with & and |, not `and` and `or`", key="where", fix="Add parentheses.")
+
+    def compile(self, domain: Domain) -> Test:
+        """Turn the predicate into sets of positions, refusing names and values that the domain does not have."""
+        raise NotImplementedError
+
+    def columns(self) -> frozenset[str]:
+        """Return the attributes that the predicate asks about."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Compare(Where):
+    """One comparison of one attribute with constants. `part` is the axis of a grid, `row` or `column`."""
+
+    column: str
+    symbol: str
+    operand: Value
+    part: str = ""
+
+    def __post_init__(self) -> None:
+        # numpy's numbers and sets would print as something that does not read back, or in another order each time
+        object.__setattr__(self, "operand", _plain_operand(self.operand))
+
+    def __str__(self) -> str:
+        name = _quoted(self.column) + (f".{self.part}" if self.part else "")
+        if self.symbol == "has":
+            return f"{name}.has({_written(self.operand)})"
+        return f"{name} {self.symbol} {_written(self.operand)}"
+
+    def columns(self) -> frozenset[str]:
+        """Return the attributes that the predicate asks about."""
+        return frozenset({self.column})
+
+    def compile(self, domain: Domain) -> Test:
+        """Turn the comparison into a set of positions on one axis."""
+        attribute = domain.attribute(self.column, key="where")
+        try:
+            return self._compiled(domain, attribute)
+        except PolicyError as refusal:
+            raise refusal.located(key=f"where: {self}") from None
+
+    def _compiled(self, domain: Domain, attribute: Any) -> Test:
+        if isinstance(attribute, Items):
+            if self.symbol != "has":
+                raise PolicyError("must ask for one item", fix=f"Write {self.column}.has(item).")
+            axis = Axis(item_axis(self.column, attribute.item_position(self.operand)), 2, ordered=True)
+            return Test.atom(axis, Intervals.points([1]))
+        if self.symbol == "has":
+            raise PolicyError("must be asked of a set of items", fix="Use == or in.")
+        if isinstance(attribute, Grid):
+            if self.part not in ("row", "column"):
+                raise PolicyError("must say row or column", fix=f"Write {self.column}.row or {self.column}.column.")
+            axis = domain.axis(f"{self.column}.{self.part}")
+            return Test.atom(axis, _positions(Integers(0, axis.size - 1), self.symbol, self.operand))
+        if self.part:
+            raise PolicyError("must not have a part", given=self.part, fix="Only a grid has row and column.")
+        return Test.atom(domain.axes_of(self.column)[0], _positions(attribute, self.symbol, self.operand))
+
+
+@dataclass(frozen=True)
+class Both(Where):
+    """`left` and `right`."""
+
+    left: Where
+    right: Where
+
+    def __str__(self) -> str:
+        # `a and b and c` reads as (a and b) and c
+        left = str(self.left) if isinstance(self.left, Both) else _bracketed(self.left)
+        return f"{left} and {_bracketed(self.right)}"
+
+    def columns(self) -> frozenset[str]:
+        """Return the attributes that the predicate asks about."""
+        return self.left.columns() | self.right.columns()
+
+    def compile(self, domain: Domain) -> Test:
+        """Compile both sides."""
+        return self.left.compile(domain).joined(self.right.compile(domain), "and")
+
+
+@dataclass(frozen=True)
+class Either(Where):
+    """`left` or `right`."""
+
+    left: Where
+    right: Where
+
+    def __str__(self) -> str:
+        left = str(self.left) if isinstance(self.left, Either) else _bracketed(self.left)
+        return f"{left} or {_bracketed(self.right)}"
+
+    def columns(self) -> frozenset[str]:
+        """Return the attributes that the predicate asks about."""
+        return self.left.columns() | self.right.columns()
+
+    def compile(self, domain: Domain) -> Test:
+        """Compile both sides."""
+        return self.left.compile(domain).joined(self.right.compile(domain), "or")
+
+
+@dataclass(frozen=True)
+class Not(Where):
+    """The opposite of `inner`."""
+
+    inner: Where
+
+    def __str__(self) -> str:
+        return f"not {_bracketed(self.inner)}"
+
+    def columns(self) -> frozenset[str]:
+        """Return the attributes that the predicate asks about."""
+        return self.inner.columns()
+
+    def compile(self, domain: Domain) -> Test:
+        """Compile the inside."""
+        inner = self.inner.compile(domain)
+        return Test(inner.atoms, ("not", inner.tree))
+
+
+Tree: TypeAlias = Any  # an atom's number, or ("not", tree), or ("and" | "or", tree, tree)
+
+
+@dataclass(frozen=True)
+class Test:
+    """A compiled predicate: atoms (axis, positions) and a tree over their numbers."""
+
+    __test__ = False  # pytest collects names that start with Test
+
+    atoms: tuple[tuple[Axis, Intervals], ...]
+    tree: Tree
+
+    @classmethod
+    def atom(cls, axis: Axis, positions: Intervals) -> Test:
+        """Return the predicate that is one atom."""
+        return cls(((axis, positions),), 0)
+
+    def joined(self, other: Test, word: str) -> Test:
+        """Return both predicates under `and` or `or`."""
+        return Test(self.atoms + other.atoms, (word, self.tree, _shifted(other.tree, len(self.atoms))))
+
+    def holds(self, atom_is_true: Callable[[Axis, Intervals], Any], negate: Callable[[Any], Any]) -> Any:
+        """Evaluate the tree; `atom_is_true` may return booleans, arrays or engine expressions."""
+
+        def walk(tree: Tree) -> Any:
+            if isinstance(tree, int):
+                return atom_is_true(*self.atoms[tree])
+            if tree[0] == "not":
+                return negate(walk(tree[1]))
+            left, right = walk(tree[1]), walk(tree[2])
+            return left & right if tree[0] == "and" else left | right
+
+        return walk(self.tree)
+
+    def of_record(self, positions: Mapping[str, int]) -> bool:
+        """Return the answer for one record, given its position on every axis that is asked about."""
+        return bool(self.holds(lambda axis, found: positions[axis.name] in found, lambda answer: not answer))
+
+
+class Column:
+    """An attribute, ready to be compared: `col("age") < 18`, `col("clicked").has(7)`, `col("place").row >= 3`."""
+
+    def __init__(self, name: str, part: str = "") -> None:
+        self._name, self._part = name, part
+
+    def _compare(self, symbol: str, operand: Value) -> Compare:
+        if isinstance(operand, Column | Where):
+            raise PolicyError("must compare an attribute with a constant", key="where", fix="Write the number or text.")
+        return Compare(self._name, symbol, operand, self._part)
+
+    def __lt__(self, operand: Value) -> Where:
+        return self._compare("<", operand)
+
+    def __le__(self, operand: Value) -> Where:
+        return self._compare("<=", operand)
+
+    def __gt__(self, operand: Value) -> Where:
+        return self._compare(">", operand)
+
+    def __ge__(self, operand: Value) -> Where:
+        return self._compare(">=", operand)
+
+    def __eq__(self, operand: Value) -> Where:  # type: ignore[override]
+        return self._compare("==", operand)
+
+    def __ne__(self, operand: Value) -> Where:  # type: ignore[override]
+        return self._compare("!=", operand)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def is_in(self, operands: Iterable[Value]) -> Where:
+        """Ask whether the value is one of these."""
+        if isinstance(operands, str) or not isinstance(operands, Iterable):
+            raise PolicyError("must be followed by a list", key="where", given=operands, fix="Write in [a, b].")
+        return self._compare("in", operands if isinstance(operands, set | frozenset) else tuple(operands))
+
+    isin = is_in
+
+    def is_between(self, low: Value, high: Value) -> Where:
+        """Ask whether the value is from low to high, both included."""
+        return Both(self._compare(">=", low), self._compare("<=", high))
+
+    def has(self, item: Value) -> Where:
+        """Ask whether a set of items contains this one."""
+        return self._compare("has", item)
+
+    @property
+    def row(self) -> Column:
+        """The row of a grid cell."""
+        return Column(self._name, "row")
+
+    @property
+    def column(self) -> Column:
+        """The column of a grid cell."""
+        return Column(self._name, "column")
+
+
+def col(name: str) -> Column:
+    """Return an attribute to build a predicate with."""
+    return Column(name)
+
+
+def where(predicate: Where | str) -> Where:
+    """Read a predicate written as a text; predicates pass through.
+
+    >>> str(where("age < 18 and not disease in ['flu', 'cold']"))
+    "age < 18 and not (disease in ['flu', 'cold'])"
+    """
+    if not isinstance(predicate, str):
+        return _predicate(predicate)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's opinion on an escape sequence is none of the user's concern
+            body = ast.parse(_identifiers(predicate), mode="eval").body
+        return _read(body, predicate, _DEEPEST)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise PolicyError(
+            "must read like `age < 18 and disease == 'flu'`",
+            key="where",
+            given=predicate,
+            fix="Check the brackets.",
+        ) from None
+
+
+# Attribute names that are no identifiers are written in backticks; the parser sees a stand-in.
+_STAND_IN: Final = "_tacit_quoted_"
+
+
+# a quoted text (backticks inside it mean nothing), a name in backticks, or a backtick that nothing closes
+_QUOTED: Final = re.compile(r"""('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")|`([^`]*)`|`""", re.DOTALL)
+
+
+def _identifiers(text: str) -> str:
+    def stand_in(found: re.Match[str]) -> str:
+        if found[1] is not None:
+            return found[1]
+        if found[2] is None:
+            raise PolicyError("must close every backtick", key="where", given=text, fix="Add the second backtick.")
+        return _STAND_IN + found[2].encode().hex()
+
+    return _QUOTED.sub(stand_in, text).strip()
+
+
+def _plain(identifier: str) -> str:
+    if identifier.startswith(_STAND_IN):
+        return bytes.fromhex(identifier.removeprefix(_STAND_IN)).decode()  # a ValueError is refused by `where`
+    return identifier
+
+
+def _read(node: ast.expr, text: str, deep: int) -> Where:
+    if deep <= 0:
+        raise PolicyError(
+            f"must not be nested deeper than {_DEEPEST} levels",
+            key="where",
+            given=text,
+            fix="List values with `in [..]`.",
+        )
+    match node:
+        case ast.BoolOp(op=operator, values=values):
+            # a chain of n values becomes n - 1 nested pairs
+            parts = [_read(value, text, deep - len(values) + 1) for value in values]
+            joined = parts[0]
+            for part in parts[1:]:
+                joined = Both(joined, part) if isinstance(operator, ast.And) else Either(joined, part)
+            return joined
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return Not(_read(operand, text, deep - 1))
+        case ast.Compare(left=left, ops=ops, comparators=rights):
+            sides = [left, *rights]
+            links = [_link(sides[i], op, sides[i + 1], text) for i, op in enumerate(ops)]
+            whole = links[0]
+            for link in links[1:]:
+                whole = Both(whole, link)
+            return whole
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="has"), args=[item], keywords=[]):
+            return Compare(_plain(name), "has", _constant(item, text))
+        case ast.Name(id=name):
+            return Compare(_plain(name), "==", True)
+    raise _unreadable(text)
+
+
+def _link(left: ast.expr, op: ast.cmpop, right: ast.expr, text: str) -> Where:
+    left_name, right_name = _column(left), _column(right)
+    if isinstance(op, ast.In | ast.NotIn) and left_name:
+        listed = _constant(right, text)
+        if not isinstance(listed, list | tuple):
+            raise _unreadable(text)
+        inside = Compare(left_name[0], "in", tuple(listed), left_name[1])
+        return Not(inside) if isinstance(op, ast.NotIn) else inside
+    symbol = _SYMBOLS.get(type(op))
+    if symbol is None or (left_name is None) == (right_name is None):
+        raise _unreadable(text)
+    if left_name:
+        return Compare(left_name[0], symbol, _constant(right, text), left_name[1])
+    assert right_name is not None  # noqa: S101 - exactly one side is a column, tested above
+    return Compare(right_name[0], _MIRRORED[symbol], _constant(left, text), right_name[1])
+
+
+def _column(node: ast.expr) -> tuple[str, str] | None:
+    match node:
+        case ast.Name(id=name):
+            return _plain(name), ""
+        case ast.Attribute(value=ast.Name(id=name), attr=("row" | "column") as part):
+            return _plain(name), part
+    return None
+
+
+def _constant(node: ast.expr, text: str) -> Value:
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        raise _unreadable(text) from None
+
+
+def _unreadable(text: str) -> PolicyError:
+    return PolicyError(
+        "must compare attributes with constants, joined by and, or, not",
+        key="where",
+        given=text,
+        fix="For instance: age < 18 and disease in ['flu', 'hiv'], or clicked.has(7).",
+    )
+
+
+def _predicate(candidate: Any) -> Where:
+    if isinstance(candidate, Where):
+        return candidate
+    if isinstance(candidate, Column):
+        return Compare(candidate._name, "==", True, candidate._part)
+    raise PolicyError("must be a predicate", key="where", given=candidate, fix="For instance tc.col('age') < 18.")
+
+
+def _positions(attribute: Categories | Integers | Flag, symbol: str, operand: Value) -> Intervals:
+    everything = Intervals.full(attribute.size)
+    if symbol == "in":
+        if isinstance(operand, str) or not isinstance(operand, Iterable):
+            raise PolicyError("must be followed by a list", given=operand, fix="Write in [a, b].")
+        return Intervals.points(attribute.position(value) for value in operand)
+    if symbol == "==":
+        return Intervals.points([attribute.position(operand)])
+    if symbol == "!=":
+        return everything.without(Intervals.points([attribute.position(operand)]))
+    if isinstance(attribute, Categories):
+        if not attribute.ordered:
+            raise PolicyError("must not compare unordered categories", fix="Declare `ordered: true`, or use `in`.")
+        place = attribute.position(operand)
+        below = {"<": place - 1, "<=": place, ">": place, ">=": place - 1}[symbol]
+    else:
+        if isinstance(operand, bool) or not isinstance(operand, int | float) or math.isnan(operand):
+            raise PolicyError("must compare with a number", given=operand, fix="Remove the quotes.")
+        if math.isinf(operand):
+            below = attribute.size if operand > 0 else -1
+        else:
+            low, step = (attribute.low, attribute.step) if isinstance(attribute, Integers) else (0, 1)
+            # exact for integers of any size; a float is compared with the lattice by floor and ceil
+            down, up = math.floor(operand), math.ceil(operand)
+            below = (up - low - 1) // step if symbol in ("<", ">=") else (down - low) // step
+    below = max(-1, min(below, attribute.size - 1))
+    lower = Intervals.of([(0, below)])
+    return lower if symbol in ("<", "<=") else everything.without(lower)
+
+
+def _shifted(tree: Tree, by: int) -> Tree:
+    if isinstance(tree, int):
+        return tree + by
+    return (tree[0], *(_shifted(branch, by) for branch in tree[1:]))
+
+
+def _bracketed(inner: Where) -> str:
+    return (
+        str(inner)
+        if isinstance(inner, Compare) and inner.symbol not in ("in",)
+        else f"({inner})"
+        if not isinstance(inner, Not)
+        else str(inner)
+    )
+
+
+def _quoted(name: str) -> str:
+    # Python's parser has words of its own and reads some letters as others
+    plain = name.isidentifier() and not keyword.iskeyword(name) and unicodedata.normalize("NFKC", name) == name
+    return name if plain and not name.startswith(_STAND_IN) else f"`{name}`"
+
+
+def _plain_operand(operand: Value) -> Value:
+    if isinstance(operand, set | frozenset):
+        return tuple(sorted((_plain_operand(part) for part in operand), key=lambda part: (str(type(part)), part)))
+    if isinstance(operand, list | tuple):
+        return tuple(_plain_operand(part) for part in operand)
+    return operand.item() if isinstance(operand, np.generic) else operand
+
+
+def _written(operand: Value) -> str:
+    if isinstance(operand, tuple):
+        return f"[{', '.join(_written(part) for part in operand)}]"
+    # `inf` would read as a name
+    return repr(operand).replace("inf", "1e999") if isinstance(operand, float) else repr(operand)

@@ -1,0 +1,5 @@
+"""Rows are opened here, and nowhere else.
+
+`session` is the order of events: plan, charge (`ledger`), count (`rows`, `answers`), blur, estimate (`estimate`),
+record (`record`). `job` does the same for a file of releases; `draft` drafts a policy from a table.
+"""

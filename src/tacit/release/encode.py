@@ -1,0 +1,398 @@
+"""From a raw cell to a position of the domain: one total function, the same on every engine.
+
+Every cell has two readings, whatever the type of its column and whatever file or engine holds it:
+
+* a **number**: of a number, itself; of true and false, 1 and 0; of a text, the decimal number that it spells
+  (`NUMBER`) or, for `true` and `false` in any case, 1 and 0; of anything else, none.
+* a **text**: of a text, itself; of true and false, `true` and `false`; of a number, its shortest decimal spelling.
+
+Text categories are compared with the text reading, everything else with the number reading. A cell that has no
+position (unknown, missing, out of range, off step) goes where the attribute's `otherwise` says, or drops its row.
+
+The work is split so that only small results leave the engine: a `Code` holds the narwhals expressions that the engine
+groups by (already bounded by the domain, so that a column of garbage cannot make more groups than the domain has
+cells) and the vectorised numpy step that turns the distinct groups into positions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final, Literal, TypeAlias
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from tacit.errors import DataRefused
+from tacit.policy.domain import CLIP, Attribute, Categories, Flag, Grid, Integers, Items
+from tacit.policy.intervals import Intervals
+
+Expr: TypeAlias = Any  # a narwhals expression; narwhals is outside the type checker's reach
+Positions: TypeAlias = npt.NDArray[np.int64]
+Reading: TypeAlias = Literal["whole", "wide", "real", "truth", "text", "list", "other"]
+
+# What a text must look like to be a number. No plus sign, no grouping, at most two digits of exponent: every engine
+# parses exactly these texts, each to the nearest 64-bit float and none to infinity.
+NUMBER: Final = r"^ *-?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,2})? *$"
+_NUMBER: Final = re.compile(NUMBER.removesuffix("$") + r"\Z")
+EXACT: Final = 2**53  # below this, whole numbers survive a 64-bit float
+_WIDEST: Final = 2**62  # the domain's own bound on whole numbers
+
+
+@dataclass(frozen=True)
+class Column:
+    """A data column: how it can be read, its own name, and the plain name it has inside our queries.
+
+    The `element` of a list column says how what is in the lists can be read.
+    """
+
+    reading: Reading
+    signed: bool = True
+    element: Column | None = None
+    raw: str = ""
+    name: str = ""
+
+    @property
+    def number(self) -> str:
+        """The name of the helper column with the number reading of a text column."""
+        return f"n_{self.name}"
+
+    @property
+    def text(self) -> Expr:
+        """The text in the column."""
+        return nw.col(self.name).cast(nw.String)
+
+
+@dataclass(frozen=True, eq=False)  # expressions do not compare to true or false
+class Code:
+    """How one attribute is grouped by in the engine and decoded from the groups.
+
+    `keys` are the expressions to group by: equal keys mean equal positions, and the other way round. `valid` picks
+    the rows that have a position (None: all of them). `decode` turns the key columns of the groups into positions
+    (-1 for a group that has none). `atom` says in the engine whether the position (or the `row`, `column` of a grid)
+    lies in a set. `atom` and `keys` may be used only on rows that `valid` picks.
+    `repeats` says that the raw cells are few and repeat (names, ages), so that it pays to group by them first and to
+    look at each distinct cell once; coordinates do not repeat.
+    """
+
+    columns: tuple[Column, ...]
+    numbers: tuple[Column, ...]
+    keys: tuple[Expr, ...]
+    valid: Expr | None
+    repeats: bool
+    decode: Callable[[Sequence[pa.ChunkedArray]], Positions]
+    atom: Callable[[str, Intervals], Expr]
+
+
+def column_of(dtype: Any) -> Column:
+    """Say how a column of this narwhals type is read."""
+    if dtype in (nw.Int8, nw.Int16, nw.Int32, nw.Int64):
+        return Column("whole")
+    if dtype in (nw.UInt8, nw.UInt16, nw.UInt32):
+        return Column("whole", signed=False)
+    if dtype in (nw.UInt64, nw.UInt128):
+        return Column("wide", signed=False)
+    if dtype == nw.Int128:
+        return Column("wide")
+    if dtype in (nw.Float32, nw.Float64) or dtype == nw.Decimal:
+        return Column("real")
+    if dtype == nw.Boolean:
+        return Column("truth")
+    if dtype == nw.String or dtype == nw.Categorical or dtype == nw.Enum:
+        return Column("text")
+    if dtype == nw.List:
+        return Column("list", element=column_of(dtype.inner))
+    return Column("other")
+
+
+def code_of(attribute: Attribute, columns: tuple[Column, ...]) -> Code:
+    """Return how an attribute is read from its columns (two for a grid), or refuse by the schema alone."""
+    for column in columns:
+        _check_type(attribute, column)
+    match attribute:
+        case Categories():
+            return _categories(attribute, columns[0])
+        case Flag():
+            otherwise = None if attribute.otherwise is None else int(attribute.otherwise)
+            return _integers(Integers(0, 1, otherwise=otherwise), columns[0])
+        case Integers():
+            return _integers(attribute, columns[0])
+        case Grid():
+            return _grid(attribute, columns)
+        case Items():
+            return code_of(one_item(attribute), columns)
+
+
+def one_item(attribute: Items) -> Categories | Integers:
+    """Return the attribute that a single item is a value of; unknown items have no position and are ignored."""
+    if isinstance(attribute.items, int):
+        return Integers(attribute.first, attribute.first + attribute.items - 1)
+    return Categories(attribute.items)
+
+
+def number_in(text: str) -> float | None:
+    """Return the number that a text spells, or None: the definition that every engine's parser is tested against."""
+    if text.lower() in ("true", "false"):
+        return float(text.lower() == "true")
+    return float(text) if _NUMBER.match(text) else None
+
+
+def spelling(number: float) -> str:
+    """Return the text reading of a number: its shortest decimal spelling, without an exponent."""
+    return str(int(number)) if number == int(number) else format(Decimal(repr(number)), "f")
+
+
+def never(column: Column) -> Expr:
+    """Return an expression that is false on every row, in every engine."""
+    return nw.col(column.name).is_null() & ~nw.col(column.name).is_null()
+
+
+def _check_type(attribute: Attribute, column: Column) -> None:
+    if column.reading in ("list", "other"):
+        raise DataRefused(
+            "must hold texts, numbers or true/false", column=column.raw, fix="Convert the column to text first."
+        )
+    match attribute:
+        case Integers():
+            largest = max(abs(attribute.low), abs(attribute.high))
+            if attribute.high - attribute.low >= 2**63:
+                raise DataRefused("must have a domain narrower than 2^63", column=column.raw, fix="Narrow the range.")
+        case Categories():
+            largest = max((abs(value) for value in attribute.values if not isinstance(value, str)), default=0)
+        case _:
+            largest = 0
+    if largest >= EXACT and column.reading in ("text", "real"):
+        raise DataRefused(
+            "must have a whole-number type because its domain goes beyond 2^53",
+            column=column.raw,
+            fix="Cast it to a 64-bit integer first.",
+        )
+
+
+def _number(column: Column) -> tuple[Expr, bool]:
+    """Return the number reading of a column, missing where there is none, and whether it can have fractions."""
+    cell = nw.col(column.name)
+    match column.reading:
+        case "whole":
+            return (cell if column.signed else cell.cast(nw.Int64)), False
+        case "truth":
+            return cell.cast(nw.Int64), False
+        case "wide":
+            # beyond the widest domain every value is alike, and a cast to 64 bits could fail
+            fits = (cell <= _WIDEST) & (cell >= -_WIDEST) if column.signed else cell <= _WIDEST
+            return nw.when(fits).then(cell).cast(nw.Int64), False
+        case "text":
+            return nw.col(column.number), True
+        case _:
+            # engines disagree on how NaN compares; as a missing value it does not compare at all
+            real = cell.cast(nw.Float64)
+            return nw.when(~real.is_nan()).then(real), True
+
+
+def _numbers(columns: Iterable[Column]) -> tuple[Column, ...]:
+    return tuple(column for column in columns if column.reading == "text")
+
+
+def _integers(attribute: Integers, column: Column) -> Code:
+    key, valid = _lattice(attribute, column)
+    low, step = attribute.low, attribute.step
+
+    def decode(keys: Sequence[pa.ChunkedArray]) -> Positions:
+        values, missing = _whole(keys[0])
+        return np.where(missing, -1, (values - low) // step)
+
+    def atom(_: str, positions: Intervals) -> Expr:
+        return _within(key, [(low + first * step, low + last * step) for first, last in positions], step, column)
+
+    return Code((column,), _numbers((column,)), (key,), valid, column.reading != "real", decode, atom)
+
+
+def _lattice(attribute: Integers, column: Column) -> tuple[Expr, Expr | None]:
+    """Return the value of the range that a cell stands for, and which cells stand for one (None: all)."""
+    number, real = _number(column)
+    low, high, step, otherwise = attribute.low, attribute.high, attribute.step, attribute.otherwise
+    if otherwise == CLIP:
+        inner = number.floor() if real else number.cast(nw.Int64)
+        key = (
+            nw.when(number <= low).then(_int(low)).otherwise(nw.when(number >= high).then(_int(high)).otherwise(inner))
+        )
+        key = nw.when(~number.is_null()).then(key).cast(nw.Int64)
+        return (key - (key - low) % step if step > 1 else key), ~number.is_null()
+    inside = (number >= low) & (number <= high)
+    if real:
+        inside = inside & (number.floor() == number)
+    if step > 1:
+        # only numbers within the range reach the subtraction, so that it cannot overflow
+        bounded = nw.when(inside).then(number).cast(nw.Int64)
+        inside = inside & ((bounded - low) % step == 0)
+    if otherwise is not None:
+        return nw.when(inside).then(number).otherwise(_int(int(otherwise))).cast(nw.Int64), None
+    return (nw.when(inside).then(number).cast(nw.Int64) if real else number), inside
+
+
+def _grid(attribute: Grid, columns: tuple[Column, ...]) -> Code:
+    keys: list[Expr] = []
+    valids: list[Expr] = []
+    sizes = (attribute.rows, attribute.columns)
+    clip = CLIP if attribute.otherwise == CLIP else None
+    for part, (column, size) in enumerate(zip(columns, sizes, strict=True)):
+        if attribute.low is None or attribute.high is None:
+            key, valid = _lattice(Integers(0, size - 1, otherwise=clip), column)
+        else:
+            key, valid = _coordinate(column, attribute.low[part], attribute.high[part], size, clip=clip is not None)
+        keys.append(key)
+        valids.append(valid)
+    both: Expr | None = valids[0] & valids[1]
+    if isinstance(attribute.otherwise, tuple):
+        keys = [
+            nw.when(both).then(key).otherwise(_int(cell)) for key, cell in zip(keys, attribute.otherwise, strict=True)
+        ]
+        both = None
+
+    def decode(found: Sequence[pa.ChunkedArray]) -> Positions:
+        (rows, no_row), (cells, no_column) = _whole(found[0]), _whole(found[1])
+        return np.where(no_row | no_column, -1, rows * attribute.columns + cells)
+
+    def atom(part: str, positions: Intervals) -> Expr:
+        place = 0 if part == "row" else 1
+        return _within(keys[place], list(positions), 1, columns[place])
+
+    return Code(columns, _numbers(columns), tuple(keys), both, False, decode, atom)
+
+
+def _coordinate(column: Column, low: float, high: float, cells: int, *, clip: bool) -> tuple[Expr, Expr]:
+    number, _ = _number(column)
+    number = number.cast(nw.Float64)
+    low, high = float(low), float(high)
+    inside = (number >= low) & (number <= high)
+    share = ((number - low) / (high - low) * float(cells)).floor()
+    # the upper end belongs to the last cell, and so does what rounding pushes onto it
+    cell = nw.when(number >= high).then(_int(cells - 1)).otherwise(share)
+    if clip:
+        cell = nw.when(number <= low).then(_int(0)).otherwise(cell)
+        bounded = nw.when(~number.is_null()).then(cell).cast(nw.Int64)
+    else:
+        bounded = nw.when(inside).then(cell).cast(nw.Int64)
+    bounded = nw.when(bounded >= cells - 1).then(_int(cells - 1)).otherwise(bounded)
+    return bounded, ~number.is_null() if clip else inside
+
+
+def _categories(attribute: Categories, column: Column) -> Code:
+    texts, numbers = _spellings(attribute, column)
+    cell = column.text
+    number = _number(column)[0] if numbers else None
+    if number is not None and column.reading in ("whole", "truth"):
+        number = number.cast(nw.Int64)
+    other = None if attribute.otherwise is None else attribute.position(attribute.otherwise)
+
+    everywhere = Intervals.full(attribute.size)
+
+    def spelled(positions: Intervals) -> Expr:
+        """Say on each row whether its text is one of these categories; missing counts as no."""
+        wanted = [text for text, place in texts.items() if place in positions]
+        return cell.is_in(wanted).fill_null(False) if wanted else never(column)
+
+    def numbered(positions: Intervals) -> Expr:
+        """Say on each row whether its number is one of these categories; a text that is a category goes first."""
+        wanted = [value for value, place in numbers.items() if place in positions]
+        if number is None or not wanted:
+            return never(column)
+        listed = number.is_in(wanted).fill_null(False)
+        return listed & ~spelled(everywhere) if texts else listed
+
+    def hits(positions: Intervals) -> Expr:
+        if not texts or number is None:
+            return spelled(positions) if texts else numbered(positions)
+        return spelled(positions) | numbered(positions)
+
+    # a missing key stands for `otherwise`, so the category that `otherwise` names must have no key of its own
+    keyed = everywhere if other is None else everywhere.without(Intervals.points([other]))
+    keys: list[Expr] = []
+    if texts:
+        keys.append(cell if other is None and number is None else nw.when(spelled(keyed)).then(cell))
+    if number is not None:
+        keys.append(number if other is None and not texts else nw.when(numbered(keyed)).then(number))
+
+    def decode(found: Sequence[pa.ChunkedArray]) -> Positions:
+        tables: list[dict[Any, int]] = [table for table in (texts, numbers) if table]
+        positions = np.full(len(found[0]) if found else 1, -1 if other is None else other, dtype=np.int64)
+        for keys_found, table in zip(found, tables, strict=True):
+            places = _looked_up(keys_found, table)
+            positions = np.where(places >= 0, places, positions)
+        return positions
+
+    def atom(_: str, positions: Intervals) -> Expr:
+        if other is not None and other in positions:
+            return ~hits(everywhere.without(positions))
+        return hits(positions)
+
+    needed = _numbers((column,)) if numbers else ()
+    return Code((column,), needed, tuple(keys), hits(everywhere) if other is None else None, True, decode, atom)
+
+
+def _spellings(attribute: Categories, column: Column) -> tuple[dict[str, int], dict[float, int]]:
+    """Return the texts and the numbers that stand for a category in a column of this type; the first one wins."""
+    texts: dict[str, int] = {}
+    numbers: dict[float, int] = {}
+    for place, value in enumerate(attribute.values):
+        if not isinstance(value, str):
+            numbers.setdefault(int(value), place)
+        elif column.reading == "text":
+            # a text that spells an earlier number category already has its place
+            if (number := number_in(value)) is None or number not in numbers:
+                texts.setdefault(value, place)
+        elif (spelled := _spelled(value, column.reading)) is not None:
+            numbers.setdefault(spelled, place)
+    if column.reading in ("text", "real"):
+        numbers = {float(number): place for number, place in numbers.items()}
+    return texts, numbers
+
+
+def _spelled(text: str, reading: Reading) -> float | None:
+    """Return the number whose text reading, in a column of this type, is the given text."""
+    if reading == "truth":
+        return {"true": 1, "false": 0}.get(text)
+    if re.match(r"(0|-?[1-9][0-9]{0,18})\Z", text):
+        number = int(text)
+        return number if abs(number) < (EXACT if reading == "real" else _WIDEST) else None
+    if reading == "real" and _NUMBER.match(text) and spelling(float(text)) == text:
+        return float(text)
+    return None
+
+
+def _int(value: int) -> Expr:
+    return nw.lit(value, nw.Int64)
+
+
+def _within(key: Expr, ranges: list[tuple[int, int]], step: int, column: Column) -> Expr:
+    """Say in the engine whether a whole number lies in one of the ranges (whose inner values are all on step)."""
+    points = [low for low, high in ranges if low == high]
+    parts = [(key >= low) & (key <= high) for low, high in ranges if low < high]
+    if points:
+        parts.append(key.cast(nw.Int64).is_in(points))
+    if not parts:
+        return never(column)
+    while len(parts) > 1:  # pairwise, so that a long list does not become a deep tree
+        parts = [parts[i] | parts[i + 1] if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
+    return parts[0]
+
+
+def _whole(keys: pa.ChunkedArray) -> tuple[Positions, npt.NDArray[np.bool_]]:
+    missing = np.asarray(keys.is_null().to_numpy(), dtype=np.bool_)
+    return np.asarray(keys.cast(pa.int64()).fill_null(0).to_numpy(), dtype=np.int64), missing
+
+
+def _looked_up(keys: pa.ChunkedArray, table: dict[Any, int]) -> Positions:
+    """Return the position of each key, -1 where it is missing or not in the table; one Python step per distinct key."""
+    coded = keys.combine_chunks()
+    if isinstance(coded, pa.ChunkedArray):
+        coded = pa.concat_arrays(coded.chunks) if coded.num_chunks else pa.array([], type=coded.type)
+    if not pa.types.is_dictionary(coded.type):
+        coded = coded.dictionary_encode()
+    places = np.array([table.get(key, -1) for key in coded.dictionary.to_pylist()] + [-1], dtype=np.int64)
+    codes = coded.indices.cast(pa.int64()).fill_null(len(places) - 1)
+    return places[np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int64)]

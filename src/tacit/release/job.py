@@ -1,0 +1,585 @@
+"""Job files: which releases to make of which rows under which policy, in one YAML file that can be reviewed.
+
+Guarantee   Everything that can be refused is refused before anything is charged: the whole file is read and every
+            query is checked against the policy's domain, all plans are made, the sum of all costs is compared with
+            what remains, and the folder for the results must be free.
+Assumes     The job file is trusted as much as the command that runs it: it names files to read and a folder to write.
+Why         A job that stops in the middle has spent budget for results that nobody asked for by themselves.
+Checked by  tests/unit/test_job.py, tests/unit/test_publish.py.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError
+
+from tacit.errors import BudgetExceeded, JobError, PolicyError, Refused, nearest
+from tacit.plan.choose import LARGEST_EPSILON, as_epsilon, choose
+from tacit.plan.explain import Explanation, explain, shown
+from tacit.plan.queries import KEYWORDS, LinearQuery, from_document, resolved
+from tacit.policy.file import (
+    LARGEST_FILE,
+    Entry,
+    Source,
+    load_policy,
+    policy_schema,
+    read_domain,
+    read_known,
+    read_secrets,
+)
+from tacit.policy.policy import PRESENCE, Policy
+from tacit.release.ledger import Ledger
+from tacit.release.ledger_input import checked_name
+from tacit.release.record import ReleaseRecord
+from tacit.release.session import Session, _check_options
+
+FINISHED: Final = "finished.json"  # written last into the folder of a job: a folder without it is half written
+DEMO: Final = "demo:"
+Progress = Callable[[str, int, int], None]
+
+_KEYS: Final = (
+    "name",
+    "policy",
+    "rows",
+    "person",
+    "per_person",
+    "order",
+    "item",
+    "dataset",
+    "analyst",
+    "budget",
+    "ledger",
+    "out",
+    "releases",
+)
+_RELEASE_KEYS: Final = ("name", "query", "epsilon", "consistent", "nonnegative")
+# a release's name becomes the name of files: no separators, no dots, nothing that hides or climbs
+_SAFE_NAME: Final = re.compile(r"[^\W_][\w \-]*")
+_LONGEST_NAME: Final = 100  # bytes; file systems stop at 255, and ".certificate.json" comes after it
+_DEVICES: Final = frozenset(
+    ["con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(10))]
+)
+
+
+@dataclass(frozen=True)
+class JobRelease:
+    """One release of a job: a checked question, its cost, and how the answers are made to fit."""
+
+    name: str
+    query: LinearQuery
+    epsilon: Fraction
+    consistent: bool = False
+    nonnegative: bool = False
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a job file says, with all paths spelled out. `ledger` is a path or a URL, `file` the job file itself."""
+
+    name: str
+    policy: Policy
+    rows: tuple[str, ...]
+    releases: tuple[JobRelease, ...]
+    dataset: str
+    out: Path
+    budget: Fraction | None = None
+    ledger: str | None = field(default=None, repr=False)  # a URL may hold a password
+    analyst: str | None = None
+    person: str | None = None
+    per_person: int = 1
+    order: str | None = None
+    item: str | None = None
+    file: str = ""
+
+    @property
+    def cost(self) -> Fraction:
+        """What all releases cost together."""
+        return sum((release.epsilon for release in self.releases), Fraction(0))
+
+
+# ---- reading --------------------------------------------------------------------------------------------------------
+
+
+def read_job(path: str | Path) -> Job:
+    """Read a job file; every refusal names the file, the line, the key, the rule, the value given and the fix."""
+    file = Path(path).absolute()
+    top = Source(_text_of(file), file.name, "the job", JobError).read()
+    if not top.is_mapping:
+        raise top.refuse("must be a mapping", given=top.plain(), fix="Start with `policy:`, without a dash.")
+    said = top.fields(_KEYS, required=("policy", "rows", "releases"))
+    folder = file.parent
+    policy = _policy(said["policy"], folder)
+    rows = _rows(said["rows"], folder)
+    per_person = said["per_person"].whole() if "per_person" in said else 1
+    if per_person < 1:
+        raise said["per_person"].refuse("must be at least 1", given=per_person, fix="Leave it out for 1.")
+    for key in ("per_person", "order"):
+        if key in said and "person" not in said and (key != "per_person" or per_person > 1):
+            raise said[key].refuse("needs the key person", fix="Name the column that says whose row it is.")
+    if "budget" not in said and "ledger" not in said:
+        raise top.refuse("must have the key budget or the key ledger", given=sorted(said), fix="Add `budget: 1.0`.")
+    texts = {key: said[key].text() for key in ("person", "order", "item") if key in said}
+    return Job(
+        name=said["name"].text() if "name" in said else file.stem,
+        policy=policy,
+        rows=rows,
+        releases=_releases(said["releases"], policy),
+        dataset=_dataset(said, rows),
+        out=_out(said.get("out"), file),
+        budget=_epsilon(said["budget"]) if "budget" in said else None,
+        ledger=_ledger(said["ledger"], folder) if "ledger" in said else None,
+        analyst=_ledger_name(said["analyst"], "analyst") if "analyst" in said else None,
+        per_person=per_person,
+        file=file.name,
+        **texts,
+    )
+
+
+def _text_of(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(LARGEST_FILE + 1)  # never more, whatever the path leads to
+    except FileNotFoundError:
+        refusal = JobError("must exist", key=str(file), fix="Check the path of the job file.")
+    except (OSError, ValueError) as fault:
+        reason = getattr(fault, "strerror", None) or "not a path"
+        refusal = JobError(f"must be a readable file ({reason.lower()})", key=str(file), fix="Check the path.")
+    else:
+        try:
+            return content.decode("utf-8-sig")
+        except UnicodeDecodeError as fault:
+            line = content[: fault.start].count(b"\n") + 1
+            refusal = JobError(
+                "must be a text in UTF-8", key="the job", file=file.name, line=line, fix="Save the file as UTF-8."
+            )
+    raise refusal
+
+
+def _policy(entry: Entry, folder: Path) -> Policy:
+    if entry.is_mapping:
+        # the same lines, but what is wrong in a policy is a PolicyError wherever the policy stands
+        return _inline_policy(Entry(entry.node, entry.path, replace(entry.source, refusal=PolicyError)))
+    path = folder / entry.text()
+    if not path.is_file():
+        raise entry.refuse(
+            "must be a policy file", given=entry.text(), fix="Check the path; it is relative to the job file."
+        )
+    return load_policy(path)
+
+
+def _inline_policy(entry: Entry) -> Policy:
+    said = entry.fields(("name", "domain", "secrets", "known", "presence"), required=("domain", "secrets"))
+    domain = read_domain(said["domain"])
+    secrets = read_secrets(said["secrets"], domain)
+    known = read_known(said["known"], domain) if "known" in said else []
+    presence = said["presence"].text() if "presence" in said else PRESENCE[0]
+    with entry.blamed(said):
+        return Policy(domain, secrets, known, presence, said["name"].text() if "name" in said else "policy")
+
+
+def _rows(entry: Entry, folder: Path) -> tuple[str, ...]:
+    listed = entry.one_or_more()
+    if not listed:
+        raise entry.refuse("must name a file", given=[], fix="For instance people.csv, or demo:adult.")
+    return tuple(_row_path(said, folder) for said in listed)
+
+
+def _row_path(entry: Entry, folder: Path) -> str:
+    said = entry.text()
+    if not said or "\0" in said:
+        raise entry.refuse("must name a file", given=said, fix="For instance people.csv, or demo:adult.")
+    if said.startswith(DEMO):
+        return _bundled(entry, said.removeprefix(DEMO))
+    if glob.has_magic(said) and not Path(said).is_absolute() and not (folder / said).exists():
+        # the folder's own name is no pattern, even if it looks like one
+        return str(Path(glob.escape(str(folder))) / said)
+    return str(folder / said)
+
+
+def _bundled(entry: Entry, name: str) -> str:
+    data = resources.files("tacit") / "data"
+    known = sorted(Path(one.name).stem for one in data.iterdir() if one.name.endswith(".parquet"))
+    if name not in known:
+        fix = nearest(name, known) if known else "Name a file instead."
+        raise entry.refuse("must be data that come with Tacit", given=f"{DEMO}{name}", fix=fix)
+    return str(data / f"{name}.parquet")
+
+
+def _dataset(said: dict[str, Entry], rows: tuple[str, ...]) -> str:
+    if "dataset" in said:
+        return _ledger_name(said["dataset"], "dataset")
+    stem = Path(rows[0]).stem
+    # the name decides whose budget is charged, so it is never made up from a pattern or from one file of several
+    if len(rows) > 1 or glob.has_magic(stem):
+        raise said["rows"].refuse(
+            "has several files, so the data set needs a name", given=said["rows"].plain(), fix="Add `dataset: ..`."
+        )
+    with said["rows"].blamed():
+        return checked_name(stem, key="dataset", file="")
+
+
+def _ledger_name(entry: Entry, key: str) -> str:
+    with entry.blamed():
+        return checked_name(entry.text(), key=key, file="")
+
+
+def _ledger(entry: Entry, folder: Path) -> str:
+    said = entry.text()
+    return said if "://" in said else str(folder / said)
+
+
+def _out(entry: Entry | None, file: Path) -> Path:
+    if entry is None:
+        return file.with_name(f"{file.stem}-release")
+    said = entry.text()
+    out = file.parent / said
+    if not out.name or "\0" in said or out.name == "..":
+        raise entry.refuse("must name a folder", given=said, fix="For instance results.")
+    return out
+
+
+def _epsilon(entry: Entry) -> Fraction:
+    """Return an epsilon exactly as written: 0.1 is one tenth, not the nearest binary number."""
+    if entry.is_list or entry.is_mapping or entry.is_empty:
+        raise entry.refuse("must be a number", given=entry.plain(), fix="Write 0.5, or 1/3.")
+    with entry.blamed():
+        return as_epsilon(str(entry.node.value).replace("_", ""))
+
+
+def _releases(entry: Entry, policy: Policy) -> tuple[JobRelease, ...]:
+    if entry.is_empty or (entry.is_list and not entry.listed()):
+        raise entry.refuse("must list a release", given=entry.plain(), fix="Add one below, with a dash.")
+    found: list[JobRelease] = []
+    taken: dict[str, int] = {}
+    for one in entry.listed():
+        said = one.fields(_RELEASE_KEYS, required=("name", "query", "epsilon"))
+        name = _release_name(said["name"])
+        # also names that differ by case alone: many file systems do not tell them apart
+        if name.casefold() in taken:
+            raise said["name"].refuse(
+                "must be the name of one release only",
+                given=name,
+                fix=f"Rename it; the first is in line {taken[name.casefold()]}.",
+            )
+        taken[name.casefold()] = said["name"].line
+        release = JobRelease(
+            name=name,
+            query=_query(said["query"], policy),
+            epsilon=_epsilon(said["epsilon"]),
+            consistent=said["consistent"].yes_or_no() if "consistent" in said else False,
+            nonnegative=said["nonnegative"].yes_or_no() if "nonnegative" in said else False,
+        )
+        found.append(release)
+    return tuple(found)
+
+
+def _release_name(entry: Entry) -> str:
+    # a name like 2024 is a number to YAML, but it can only mean one thing here
+    said = str(entry.whole()) if entry.node.tag.endswith(":int") else entry.text()
+    name = unicodedata.normalize("NFC", said)
+    if not _SAFE_NAME.fullmatch(name) or name.endswith(" "):
+        raise entry.refuse(
+            "must start with a letter or digit and have only letters, digits, spaces, - and _",
+            given=said,
+            fix="It becomes the name of files; rename it.",
+        )
+    if len(name.encode()) > _LONGEST_NAME or name.casefold() in _DEVICES:
+        raise entry.refuse("must be usable as the name of a file", given=said, fix="Choose another name.")
+    return name
+
+
+def _query(entry: Entry, policy: Policy) -> LinearQuery:
+    said = _said(entry)
+    blamed, places = entry, {"query": entry}
+    if entry.is_mapping and len(said) == 1:
+        (keyword, blamed), *_ = entry.mapping().items()
+        places |= {keyword: blamed, **(blamed.mapping() if blamed.is_mapping else {})}
+    with blamed.blamed(places):
+        try:
+            return resolved(from_document(said), policy.domain)
+        except (TypeError, ValueError):
+            pass
+        # raised outside the handler; such a query has a list where a text must be, or the other way round
+        raise blamed.refuse(
+            "must be a query", given=entry.plain(), fix="For instance {histogram: [age]} or {count: 'age < 30'}."
+        )
+
+
+def _said(entry: Entry) -> Any:
+    """Return a value as it was written, refusing what YAML would silently change."""
+    if entry.is_mapping:
+        return {name: _said(value) for name, value in entry.mapping().items()}
+    if entry.is_list:
+        return [_said(value) for value in entry.listed()]
+    return None if entry.is_empty else entry.value()
+
+
+# ---- planning -------------------------------------------------------------------------------------------------------
+
+
+def plan_job(job: Job) -> list[Explanation]:
+    """Say for each release what it would cost, how wrong it would be and what would remain after it.
+
+    Nothing is charged and no row is opened. What remains falls below zero from the release on that does not fit.
+    """
+    left = remaining(job)
+    found = []
+    for release in job.releases:
+        left -= release.epsilon
+        with _named(job, release):
+            found.append(explain(release.query, job.policy, release.epsilon, per_person=job.per_person, remaining=left))
+    return found
+
+
+def remaining(job: Job) -> Fraction:
+    """Return what the job may spend: what its ledger has left for the data set, and never more than its budget."""
+    if job.ledger is not None and _ledger_begun(job.ledger):
+        with Ledger(job.ledger, create=False) as ledger:
+            if job.budget is None or any(account.dataset == job.dataset for account in ledger.accounts()):
+                left = ledger.remaining(dataset=job.dataset, analyst=job.analyst)
+                return left if job.budget is None else min(left, job.budget)
+    if job.budget is None:
+        raise JobError(
+            "must be given, since the ledger is new",
+            key="budget",
+            file=job.file,
+            fix="Add `budget: 1.0`, or grant a budget: `tacit ledger grant`.",
+        )
+    return job.budget
+
+
+def _ledger_begun(where: str) -> bool:
+    """Say whether there is a ledger to look at; a file that does not exist yet will be begun by the first release."""
+    if "://" in where:
+        try:
+            url = make_url(where)
+        except (ArgumentError, ValueError):
+            return True  # the ledger itself says what is wrong with it
+        if url.get_backend_name() != "sqlite" or (url.database or "").startswith("file:"):
+            return True
+        where = url.database or ""
+    file = Path(where).expanduser()
+    return not (file.parent.is_dir() and (not file.exists() or (file.is_file() and file.stat().st_size == 0)))
+
+
+@contextmanager
+def _named(job: Job, release: JobRelease) -> Iterator[None]:
+    """Say which release of which file a refusal is about."""
+    try:
+        yield
+    except Refused as refusal:
+        located = refusal.located(file=job.file, key=f"release {release.name!r}: {refusal.key}")
+    else:
+        return
+    raise located
+
+
+# ---- running --------------------------------------------------------------------------------------------------------
+
+
+def run_job(
+    job: Job,
+    *,
+    on_progress: Progress | None = None,
+    on_release: Callable[[str, ReleaseRecord], None] | None = None,
+) -> dict[str, ReleaseRecord]:
+    """Make all releases of a job, in order, and return them by name.
+
+    `on_progress` is told the name of the release that comes next, how many are done, and how many there are.
+    `on_release` gets each release as soon as it is made, so that what was paid for can be kept if a later one fails.
+    """
+    check_out(job)
+    _check_plans(job)
+    session = Session(
+        job.policy,
+        list(job.rows),
+        job.budget,
+        ledger=job.ledger,
+        analyst=job.analyst,
+        dataset=job.dataset,
+        person=job.person,
+        per_person=job.per_person,
+        order=job.order,
+        item=job.item,
+    )
+    made: dict[str, ReleaseRecord] = {}
+    for done, release in enumerate(job.releases):
+        if on_progress is not None:
+            on_progress(release.name, done, len(job.releases))
+        made[release.name] = session.release(
+            release.query, release.epsilon, consistent=release.consistent, nonnegative=release.nonnegative
+        )
+        if on_release is not None:
+            on_release(release.name, made[release.name])
+    if on_progress is not None:
+        on_progress("done", len(job.releases), len(job.releases))
+    return made
+
+
+def check_out(job: Job) -> None:
+    """Refuse a folder for the results that is not free: nothing is ever overwritten."""
+    out = job.out
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return
+    half = out.is_dir() and not (out / FINISHED).exists()
+    raise JobError(
+        "must be a new or empty folder; this one has no finished.json, so it is half written or not a release"
+        if half
+        else "must be a new or empty folder",
+        key="out",
+        given=str(out),
+        file=job.file,
+        fix="Remove it after a look, or name another." if half else "Name another; releases are never overwritten.",
+    )
+
+
+def _check_plans(job: Job) -> None:
+    left = remaining(job)
+    if job.cost > left:
+        raise BudgetExceeded(
+            f"must not cost more in all than what remains, {shown(left)}",
+            key="releases",
+            given=shown(job.cost),
+            file=job.file,
+            fix="Ask for less, or grant more budget. Nothing was charged.",
+        )
+    for release in job.releases:
+        with _named(job, release):
+            plan = choose(release.query, job.policy, release.epsilon, per_person=job.per_person)
+            _check_options(plan, wants_joint=release.consistent and release.nonnegative)
+
+
+# ---- the JSON schema ------------------------------------------------------------------------------------------------
+
+
+def job_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of job files, for editors that complete and check while typing.
+
+    A schema cannot know the policy's attributes, so the reader refuses more.
+    """
+    policy = policy_schema()
+    shared = policy.pop("$defs", {})
+    policy.pop("$schema", None)
+    text = {"type": "string", "minLength": 1}
+    amount = {
+        "anyOf": [
+            {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_EPSILON},
+            {"type": "string", "pattern": r"^[0-9.]+(/[0-9.]+)?$"},
+        ]
+    }
+    release = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["name", "query", "epsilon"],
+        "properties": {
+            "name": {
+                "type": ["string", "integer"],
+                "pattern": r"^[^\W_][\w \-]*$",
+                "description": "The name of the release and of its files.",
+            },
+            "query": {"$ref": "#/$defs/query"},
+            "epsilon": {**amount, "description": "What the release costs."},
+            "consistent": {"type": "boolean", "description": "Let marginals agree and cumulative counts never fall."},
+            "nonnegative": {"type": "boolean", "description": "Let no count be below zero."},
+        },
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Tacit job",
+        "description": "Which releases to make of which rows under which policy.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["policy", "rows", "releases"],
+        "anyOf": [{"required": ["budget"]}, {"required": ["ledger"]}],
+        "properties": {
+            "name": {**text, "description": "What the report calls the job."},
+            "policy": {
+                "anyOf": [text, {"$ref": "#/$defs/policy"}],
+                "description": "A policy file, relative to the job file, or the policy itself.",
+            },
+            "rows": {
+                "anyOf": [text, {"type": "array", "minItems": 1, "items": text}],
+                "description": "Files or patterns, relative to the job file, or demo:adult.",
+            },
+            "person": {**text, "description": "The column that says whose row it is."},
+            "per_person": {"type": "integer", "minimum": 1, "description": "How many rows of one person are kept."},
+            "order": {**text, "description": "The column that says which rows of a person come first."},
+            "item": {**text, "description": "The column that holds the items of a set."},
+            "dataset": {**text, "description": "The name in the ledger; the name of the rows' file by default."},
+            "analyst": {**text, "description": "Who asks."},
+            "budget": {**amount, "description": "What may be spent in all."},
+            "ledger": {**text, "description": "A file, relative to the job file, or a database URL."},
+            "out": {**text, "description": "The folder for the results, relative to the job file."},
+            "releases": {"type": "array", "minItems": 1, "items": release},
+        },
+        "$defs": {**shared, "policy": policy, "query": _query_schema()},
+    }
+
+
+def _query_schema() -> dict[str, Any]:
+    text = {"type": "string", "minLength": 1}
+    names = {"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}
+    where = {"where": {**text, "description": "For instance: age < 18."}}
+    value = {"type": ["string", "integer", "boolean"]}
+    listed = {
+        "type": "array",
+        "minItems": 1,
+        "items": {"type": "array", "items": value, "minItems": 2, "maxItems": 2},
+    }
+
+    def options(known: dict[str, Any], required: list[str]) -> dict[str, Any]:
+        return {"type": "object", "additionalProperties": False, "required": required, "properties": {**known, **where}}
+
+    below = {
+        "count": {"anyOf": [text, {"type": "null"}, options({}, [])]},
+        "histogram": {"anyOf": [*names["anyOf"], options({"attributes": names}, ["attributes"])]},
+        "cumulative": {"anyOf": [text, options({"attribute": text}, ["attribute"])]},
+        "ranges": {
+            "anyOf": [
+                text,
+                options({"attribute": text, "ranges": {"anyOf": [{"const": "all"}, listed]}}, ["attribute"]),
+            ]
+        },
+        "total": {"anyOf": [text, options({"attribute": text}, ["attribute"])]},
+        "marginals": {
+            "anyOf": [
+                *names["anyOf"],
+                {"type": "null"},
+                options(
+                    {
+                        "attributes": names,
+                        "ways": {"type": "integer", "minimum": 1},
+                        "sets": {"type": "array", "items": {"type": "array", "items": text, "minItems": 1}},
+                    },
+                    [],
+                ),
+            ]
+        },
+    }
+    return {
+        "anyOf": [
+            {"enum": ["count", "marginals"]},
+            *(
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": [keyword],
+                    # a query that was added later is let through here and checked by the reader
+                    "properties": {keyword: below.get(keyword, {})},
+                }
+                for keyword in KEYWORDS
+            ),
+        ],
+        "description": "One question.",
+    }

@@ -1,0 +1,147 @@
+"""What a release leaves behind: estimates, their intervals, and a certificate. No rows, no true answers, no noise.
+
+Every field was derived from noisy counts and public parameters, so a record may be printed, pickled and published.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import PlanError, Refused
+from tacit.plan.choose import Plan
+from tacit.plan.coverage import noise_bounds
+from tacit.plan.queries import Cumulative, Marginals, Ranges, Total
+from tacit.release.answers import range_ends
+
+Floats = npt.NDArray[np.float64]
+FINISHED = "certificate.json"  # written last: a folder without it is half written
+
+
+@dataclass(frozen=True)
+class ReleaseRecord:
+    """The result of a release. `values` are the best estimates, `frame` the same with labels and 95% intervals."""
+
+    plan: Plan
+    values: Floats
+    certificate: dict[str, Any]
+    _noisy: Floats = field(repr=False)
+    _exact: npt.NDArray[np.bool_] | None = field(repr=False, default=None)
+    _make_frame: Callable[[dict[str, Any]], Any] | None = field(repr=False, default=None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # the frame maker belongs to the rows' engine and must not travel with the record
+        return {**self.__dict__, "_make_frame": None}
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return lower and upper ends that hold the true answer with at least this probability, each by itself.
+
+        The ends come from the exact law of the noise. Counts are never negative, so neither are their ends.
+        """
+        if not 0 < level < 1:
+            raise PlanError("must lie between 0 and 1", key="level", given=level, fix="Use 0.95.")
+        lower, upper = _ends(self.plan, self._noisy, level)
+        if not isinstance(self.plan.query, Total):
+            lower, upper = np.maximum(lower, 0.0), np.maximum(upper, 0.0)
+        if self._exact is not None:
+            lower, upper = np.where(self._exact, self.values, lower), np.where(self._exact, self.values, upper)
+        return lower, upper
+
+    def columns(self, level: float = 0.95) -> dict[str, Any]:
+        """Return the labels, values and interval ends by column name."""
+        lower, upper = self.interval(level)
+        labels = self.plan.query.labels(self.plan.policy.domain)
+        return {**labels, "value": self.values, "lower": lower, "upper": upper}
+
+    @property
+    def frame(self) -> Any:
+        """The labels, values and 95% intervals as a frame of the user's own kind."""
+        if self._make_frame is None:
+            import pandas as pd
+
+            return pd.DataFrame(self.columns())
+        return self._make_frame(self.columns())
+
+    def chart(self) -> Any:
+        """Return a chart of the values with their intervals."""
+        return _draw(self)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the values (CSV) and the certificate to a new folder, all or nothing."""
+        target = Path(folder)
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            half = target.is_dir() and not (target / FINISHED).exists()
+            raise Refused(
+                "holds a half-written release" if half else "must not exist yet",
+                key="folder",
+                given=str(target),
+                fix="Remove it after a look." if half else "Choose another name; releases are never overwritten.",
+            )
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+        try:
+            self.write_csv(draft / "values.csv")
+            text = json.dumps(self.certificate, indent=2, ensure_ascii=False)
+            (draft / FINISHED).write_text(text + "\n", encoding="utf-8")
+            draft.chmod(0o755)
+            if target.exists():
+                target.rmdir()
+            os.replace(draft, target)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+        return target
+
+    def write_csv(self, path: Path) -> None:
+        """Write the frame as CSV, whatever engine the rows came from."""
+        import pandas as pd
+
+        pd.DataFrame(self.columns()).to_csv(path, index=False)
+
+
+def _no_charts(record: ReleaseRecord) -> Any:
+    raise RuntimeError(f"no charts for {record.plan.query}: import tacit first")
+
+
+_draw: Callable[[ReleaseRecord], Any] = _no_charts
+
+
+def draw_with(chart: Callable[[ReleaseRecord], Any]) -> None:
+    """Say how records are drawn; the report stage calls this, since releases must not know about reports."""
+    global _draw
+    _draw = chart
+
+
+def _ends(plan: Plan, noisy: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return the ends for each answer, from its noisy value and how many noisy entries it adds up."""
+    if plan.noise is None:
+        return noisy, noisy
+    if plan.query is plan.base:
+        low = plan.per_entry(lambda law: noise_bounds(law, 1, 0, level)[0])
+        high = plan.per_entry(lambda law: noise_bounds(law, 1, 0, level)[1])
+        return noisy - high, noisy - low
+    plus, minus = _entries(plan)
+    pairs, which = np.unique(np.stack([plus, minus], axis=1), axis=0, return_inverse=True)
+    bounds = np.array([noise_bounds(plan.noise, int(p), int(m), level) for p, m in pairs])[which.reshape(-1)]
+    return noisy - bounds[:, 1], noisy - bounds[:, 0]
+
+
+def _entries(plan: Plan) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    query, domain = plan.query, plan.policy.domain
+    if isinstance(query, Cumulative):
+        plus = np.arange(1, domain[query.name].size + 1, dtype=np.int64)
+        return plus, np.zeros_like(plus)
+    assert isinstance(query, Ranges)  # noqa: S101 - the only other query that is answered through another
+    low, high = range_ends(query, domain)
+    if isinstance(plan.base, Marginals):
+        return high - low + 1, np.zeros_like(low)
+    return np.ones_like(low), (low > 0).astype(np.int64)

@@ -1,0 +1,293 @@
+"""A session: one policy, one set of rows, one budget. Plans, charges, and only then opens the rows.
+
+Order of a release: make the plan from public things (refuse here if anything is wrong), charge the budget in one
+transaction, open and count the rows, blur, estimate, certify. A crash after the charge loses budget, never privacy.
+"""
+
+from __future__ import annotations
+
+import datetime
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import BudgetExceeded, InternalError, PlanError, PolicyError, TacitError
+from tacit.mechanism.additive import blur
+from tacit.mechanism.keystream import is_replayed
+from tacit.plan.choose import Plan, as_epsilon, choose, groups_for, uses_totals
+from tacit.plan.explain import Explanation, explain, noise_document, shown
+from tacit.plan.queries import Cumulative, Marginals, Ranges
+from tacit.plan.totals import exact_attributes, exact_cumulative
+from tacit.policy.policy import Policy
+from tacit.release.answers import range_sums, true_answers
+from tacit.release.estimate import consistent, consistent_and_nonnegative, increasing, nonnegative, with_totals
+from tacit.release.ledger import Ledger, Receipt
+from tacit.release.record import Floats, ReleaseRecord
+from tacit.release.rows import open_rows
+
+Result = TypeVar("Result")
+LARGEST_JOINT = 200_000  # cells of the joint table behind consistent, non-negative marginals
+
+
+class Session:
+    """One policy, one set of rows, one budget.
+
+    `rows` is a path (csv, parquet, glob), a frame (pandas, polars, pyarrow), a DuckDB relation, a Spark DataFrame, an
+    Ibis table, or `ItemCounts`. `person` names the column that says who owns a row; each person keeps at most
+    `per_person` rows (the first ones by `order`). With a `ledger` the budget is shared with other processes: if the
+    data set has no budget there yet, `budget` is granted, otherwise the ledger's own budget holds.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        rows: Any,
+        budget: Any = None,
+        *,
+        ledger: str | Path | Ledger | None = None,
+        analyst: str | None = None,
+        dataset: str | None = None,
+        person: str | None = None,
+        per_person: int = 1,
+        order: str | None = None,
+        item: str | None = None,
+    ) -> None:
+        if not isinstance(policy, Policy):
+            raise PolicyError("must be a Policy", key="policy", given=policy, fix="Use tc.Policy.load('policy.yaml').")
+        if isinstance(per_person, bool) or not isinstance(per_person, int) or per_person < 1:
+            raise PlanError("must be a whole number from 1", key="per_person", given=per_person, fix="Use 1.")
+        if per_person > 1 and person is None:
+            raise PlanError("needs a person column", key="per_person", given=per_person, fix="Say person='id'.")
+        self.policy = policy
+        self.per_person = per_person
+        self.analyst = analyst
+        self.dataset = dataset or (Path(str(rows)).stem if isinstance(rows, str | Path) else "data")
+        self._budget = None if budget is None else as_epsilon(budget)
+        self._spent = Fraction(0)
+        self._lock = threading.Lock()
+        self._ledger = Ledger(ledger) if isinstance(ledger, str | Path) else ledger
+        if self._budget is None and self._ledger is None:
+            raise PlanError("must be given", key="budget", fix="Say budget=1.0, or name a ledger with one.")
+        self._rows = open_rows(rows, policy.domain, person=person, per_person=per_person, order=order, item=item)
+        if self._ledger is not None and self._budget is not None:
+            self._grant_once(self._ledger, self._budget)
+
+    def _grant_once(self, ledger: Ledger, budget: Fraction) -> None:
+        if not any(account.dataset == self.dataset for account in ledger.accounts()):
+            ledger.grant(dataset=self.dataset, epsilon=budget, policy=self.policy)
+
+    @property
+    def remaining(self) -> Fraction:
+        """What may still be spent in this session."""
+        own = None if self._budget is None else self._budget - self._spent
+        if self._ledger is None:
+            assert own is not None  # noqa: S101 - the constructor insists on one of the two
+            return own
+        shared = self._ledger.remaining(dataset=self.dataset, analyst=self.analyst)
+        return shared if own is None else min(own, shared)
+
+    def explain(self, query: Any, epsilon: Any, *, show: bool = True) -> Explanation:
+        """Say what a release would cost and how wrong it would be. Nothing is charged, no row is opened."""
+        left = self.remaining - as_epsilon(epsilon)
+        said = explain(query, self.policy, epsilon, per_person=self.per_person, remaining=left)
+        if show:
+            sys.stdout.write(f"{said}\n")
+        return said
+
+    def release(
+        self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False
+    ) -> ReleaseRecord:
+        """Answer a question with the policy's guarantee at this cost.
+
+        `consistent` makes marginals agree with each other and cumulative counts never fall; `nonnegative` lets no
+        count be below zero. Both are post-processing and cost nothing.
+        """
+        plan = choose(query, self.policy, epsilon, per_person=self.per_person)
+        _check_options(plan, wants_joint=consistent and nonnegative)
+        receipt = self._charge(plan)
+        rows, domain = self._rows, self.policy.domain
+        truth = _with_rows_open(
+            lambda: true_answers(plan.base, rows, domain, joint_is_safe=self.per_person == 1), "counting rows"
+        )
+        noisy = _with_rows_open(lambda: blur(truth, plan), "adding noise")
+        record = _with_rows_open(
+            lambda: finished(plan, truth, noisy, fit=consistent, positive=nonnegative), "estimating"
+        )
+        done = [word for word, used in (("consistent", consistent), ("nonnegative", nonnegative)) if used]
+        certificate = _certificate(plan, receipt, self.dataset, done)
+        return replace(record, certificate=certificate, _make_frame=rows.frame)
+
+    def _charge(self, plan: Plan) -> Receipt | None:
+        with self._lock:
+            if self._budget is not None and self._spent + plan.epsilon > self._budget:
+                raise BudgetExceeded(
+                    f"must not exceed what remains, {shown(self._budget - self._spent)}",
+                    key="epsilon",
+                    given=shown(plan.epsilon),
+                    fix="Ask for less, or start a session with a larger budget.",
+                )
+            receipt = None
+            if self._ledger is not None:
+                receipt = self._ledger.charge(
+                    dataset=self.dataset,
+                    analyst=self.analyst,
+                    epsilon=plan.epsilon,
+                    policy=self.policy,
+                    what=str(plan.query),
+                )
+            self._spent += plan.epsilon
+            return receipt
+
+
+def _with_rows_open(work: Callable[[], Result], stage: str) -> Result:
+    """Run work on rows; whatever goes wrong in it, no detail gets out."""
+    refusal: TacitError | None = None
+    try:
+        return work()
+    except TacitError as known:
+        refusal = known.with_traceback(None)
+        refusal.__cause__ = refusal.__context__ = None
+    except Exception:  # noqa: S110 - the text of a foreign error may quote a row; it is dropped on purpose
+        pass
+    # raised here, where no handler is active, so that no context hangs on it
+    raise refusal if refusal is not None else InternalError(stage)
+
+
+def _check_options(plan: Plan, *, wants_joint: bool) -> None:
+    query = plan.query
+    if wants_joint and isinstance(query, Marginals) and len(query.sets) > 1:
+        names = {name for names in query.sets for name in names}
+        cells = float(np.prod([float(plan.policy.domain[name].size) for name in names]))
+        if cells > LARGEST_JOINT:
+            raise PlanError(
+                f"needs a joint table of {cells:,.0f} cells, more than {LARGEST_JOINT:,}",
+                key="consistent and nonnegative",
+                fix="Ask for one of the two, or for fewer attributes.",
+            )
+
+
+def _answered(plan: Plan, entries: Floats) -> Floats:
+    """Return the answers of the query from the entries of its base."""
+    if plan.query is plan.base:
+        return entries
+    below = np.concatenate([[0.0], np.cumsum(entries) if isinstance(plan.base, Marginals) else entries])
+    if isinstance(plan.query, Cumulative):
+        return below[1:]
+    assert isinstance(plan.query, Ranges)  # noqa: S101 - the only other query that is answered through another
+    return range_sums(plan.query, below, plan.policy.domain)
+
+
+def finished(
+    plan: Plan,
+    truth: npt.NDArray[np.int64],
+    noisy: npt.NDArray[np.int64],
+    *,
+    fit: bool = False,
+    positive: bool = False,
+) -> ReleaseRecord:
+    """Return the record of a plan's noisy entries; `truth` is used only where no secret edge changes it."""
+    values, exact = _estimates(plan, truth, noisy, fit=fit, positive=positive)
+    return ReleaseRecord(plan, values, {}, _noisy=_answered(plan, noisy.astype(np.float64)), _exact=exact)
+
+
+def _estimates(
+    plan: Plan, truth: npt.NDArray[np.int64], noisy: npt.NDArray[np.int64], *, fit: bool, positive: bool
+) -> tuple[Floats, npt.NDArray[np.bool_] | None]:
+    """Return the best estimates, and which of them are exact. Uses the truth only where no secret edge changes it."""
+    if plan.noise is None:
+        values = _answered(plan, truth.astype(np.float64))
+        return values, np.ones(len(values), dtype=np.bool_)
+    entries: Floats = noisy - plan.per_entry(lambda law: law.mean())
+    base, exact = plan.base, None
+    if isinstance(base, Cumulative):
+        fixed = exact_cumulative(base, plan.policy) if plan.per_person == 1 else None
+        if fixed is not None:
+            entries = np.where(fixed, truth.astype(np.float64), entries)
+        if fit:
+            entries = increasing(entries, fixed, None if fixed is None else truth[fixed].astype(np.float64))
+        exact = fixed if plan.query is base else None
+    elif isinstance(base, Marginals) and not base.is_items(plan.policy.domain):
+        entries, exact = _cells(plan, base, truth, entries, fit=fit, positive=positive)
+        exact = exact if plan.query is base else None
+    values = _answered(plan, entries)
+    is_count = plan.query.keyword != "total"
+    return (np.asarray(nonnegative(values)) if positive and is_count else values), exact
+
+
+def _cells(
+    plan: Plan, base: Marginals, truth: npt.NDArray[np.int64], entries: Floats, *, fit: bool, positive: bool
+) -> tuple[Floats, npt.NDArray[np.bool_] | None]:
+    domain = plan.policy.domain
+    groups = groups_for(base, plan.policy, plan.per_person) if uses_totals(plan.noise) else None
+    ends = np.cumsum(base.sizes(domain))[:-1]
+    if fit and len(base.sets) > 1:
+        sizes = {name: domain[name].size for name in domain if any(name in names for names in base.sets)}
+        shaped = {
+            names: part.reshape([sizes[name] for name in names])
+            for names, part in zip(base.sets, np.split(entries, ends), strict=True)
+        }
+        exact: dict[tuple[str, ...], Floats] = {}
+        if groups is not None:
+            for names, part in zip(base.sets, np.split(truth, ends), strict=True):
+                kept = exact_attributes(plan.policy, names)
+                away = tuple(place for place, name in enumerate(names) if name not in kept)
+                table = part.reshape([sizes[name] for name in names]).sum(axis=away)
+                exact[tuple(name for name in names if name in kept)] = table.astype(np.float64)
+        fitted = (consistent_and_nonnegative if positive else consistent)(shaped, sizes, exact)
+        return np.concatenate([fitted[names].reshape(-1) for names in base.sets]), None
+    if groups is None:
+        return entries, None
+    weights = plan.per_entry(lambda law: law.variance())
+    parts, known = [], []
+    for group, noisy_part, true_part, weight in zip(
+        groups, np.split(entries, ends), np.split(truth, ends), np.split(weights, ends), strict=True
+    ):
+        totals = np.bincount(group, true_part).astype(np.float64)
+        fitted_part = with_totals(noisy_part, group, totals, weight)
+        parts.append(nonnegative(fitted_part, group, totals) if positive else fitted_part)
+        known.append((np.bincount(group)[group] == 1) | (weight == 0))
+    return np.concatenate(parts), np.concatenate(known)
+
+
+def _certificate(plan: Plan, receipt: Receipt | None, dataset: str, done: list[str]) -> dict[str, Any]:
+    """Return what the release promises, as plain data. Nothing in it depends on a row."""
+    from tacit import __version__
+
+    owner = "one person's record" if plan.per_person == 1 else f"one person with at most {plan.per_person} rows"
+    return {
+        "tacit": __version__,
+        "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "dataset": dataset,
+        "query": plan.query.document(),
+        "epsilon": str(plan.epsilon),
+        "guarantee": (
+            "for every secret edge hidden -> cover of the policy, every data set and every set O of outputs: "
+            f"Pr[M(hidden) in O] <= exp({shown(plan.epsilon)}) * Pr[M(cover) in O]; nothing is promised from "
+            "cover to hidden"
+        ),
+        "protects": owner,
+        "policy": plan.policy.document(),
+        "policy_fingerprint": plan.policy.fingerprint,
+        "step": {
+            "up": plan.step.up,
+            "down": plan.step.down,
+            "l1": plan.step.l1,
+            "l2": plan.step.l2,
+            "exact": plan.step.exact,
+            "derivation": list(plan.step.why),
+        },
+        "mechanism": plan.mechanism,
+        "strategy": plan.strategy,
+        "noise": noise_document(plan),
+        "randomness": "REPLAYED FOR A TEST: this is no release" if is_replayed() else "fresh from the operating system",
+        "expected_rmse": plan.rmse,
+        "post_processing": done,
+        "ledger": None if receipt is None else {"entry": receipt.entry, "hash": receipt.hash},
+    }

@@ -1,0 +1,23 @@
+"""What we show: charts of releases, tables for the terminal, one HTML report, and the folder that is published.
+
+Everything here works on plans, records and ledger accounts, which are public; rows are never opened in this stage.
+
+    charts    one chart for every kind of question, and expected errors beside plain differential privacy
+    text      tables for the terminal
+    html      the report that a privacy officer shows to a lawyer
+    publish   a job's results as one folder, all or nothing
+"""
+
+from typing import Any
+
+from tacit.release.record import ReleaseRecord, draw_with
+
+
+def draw(record: ReleaseRecord) -> Any:
+    """Return the chart of a release; the chart library is loaded when the first chart is drawn."""
+    from tacit.report.charts import chart
+
+    return chart(record)
+
+
+draw_with(draw)

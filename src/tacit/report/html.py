@@ -1,0 +1,244 @@
+"""The report as one HTML file that needs no network: what a privacy officer shows to a lawyer.
+
+Everything in it is public: the policy, the plans and the released values. Every text that a user wrote is escaped by
+the template; charts are taken apart and put together again from a list of allowed elements, so that no name or
+category can become markup; and the page forbids scripts and fetches of any kind to itself.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fractions import Fraction
+from importlib import resources
+from typing import Any, Final
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
+
+from tacit.plan.explain import Explanation, shown
+from tacit.policy.policy import Policy
+from tacit.release.record import ReleaseRecord
+from tacit.report.charts import BLUE, LINE, chart, chart_svg, chart_text, comparison_chart, condition, question
+
+ROWS_SHOWN: Final = 50
+_ELEMENTS: Final = frozenset(
+    ["svg", "g", "path", "text", "tspan", "rect", "line", "circle", "defs", "clipPath", "linearGradient", "stop"]
+)
+_IN_BACKTICKS: Final = re.compile("`([^`]+)`")
+_OWN_REFERENCE: Final = re.compile(r"url\(#([\w-]+)\)")
+
+
+@dataclass
+class _Block:
+    """A heading of the policy's description with what stands below it."""
+
+    heading: str = ""
+    paragraphs: list[str] = field(default_factory=list)
+    points: list[str] = field(default_factory=list)
+
+    @property
+    def warns(self) -> bool:
+        """Whether this is about what is not protected."""
+        return self.heading.startswith(("NOT", "What you may not expect"))
+
+
+def html_report(
+    job_name: str,
+    policy: Policy,
+    records: Mapping[str, ReleaseRecord],
+    explanations: Mapping[str, Explanation] | Sequence[Explanation],
+    *,
+    budget: Fraction | None = None,
+    analyst: str | None = None,
+    charts: Mapping[str, str] | None = None,
+    csv_links: bool = True,
+) -> str:
+    """Return the report of some releases as one self-contained HTML file.
+
+    Args:
+        job_name: The title.
+        policy: The policy of all releases.
+        records: The releases by name, in order.
+        explanations: What was known about each before it was made: by name, or in the same order.
+        budget: What might have been spent in all, if it is to be shown.
+        analyst: Who asked.
+        charts: The charts as SVG by name, where they were drawn before; drawing is the slow part.
+        csv_links: Whether each release has its values beside the report, in a file called like the release.
+    """
+    from tacit import __version__
+
+    said = dict(explanations if isinstance(explanations, Mapping) else zip(records, explanations, strict=True))
+    releases, so_far = [], Fraction(0)
+    for number, (name, record) in enumerate(records.items(), start=1):
+        so_far += record.plan.epsilon
+        svg = charts[name] if charts is not None else chart_svg(chart(record))
+        shown_chart = _inline(svg, f"chart-{number}")
+        releases.append(_release(number, name, record, said[name], so_far, shown_chart, csv_links=csv_links))
+    certificates = [record.certificate for record in records.values()]
+    last = said[list(records)[-1]].remaining if records else None
+    template = _environment().from_string((resources.files("tacit.report") / "report.html.j2").read_text("utf-8"))
+    return template.render(
+        version=__version__,
+        ink=LINE,
+        blue=BLUE,
+        job_name=job_name,
+        policy_name=policy.name,
+        policy_text=policy.to_yaml(),
+        dataset=" and ".join(dict.fromkeys(str(each["dataset"]) for each in certificates)) or "none",
+        analyst=analyst,
+        made=_date(max((str(each["made"]) for each in certificates), default="")),
+        protects=" or ".join(dict.fromkeys(str(each["protects"]) for each in certificates)) or "one person's record",
+        spent=shown(so_far),
+        factor=_factor(so_far),
+        budget=None if budget is None else shown(budget),
+        left=None if last is None else shown(last),
+        description=_blocks(policy.describe()),
+        releases=releases,
+        comparison=_inline(chart_svg(comparison_chart(said)), "comparison"),
+        comparison_text=_comparison_text(said),
+    )
+
+
+def _environment() -> Environment:
+    # a name that the template misspells is an error, not an empty place in a report
+    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def _release(
+    number: int,
+    name: str,
+    record: ReleaseRecord,
+    said: Explanation,
+    so_far: Fraction,
+    drawn: Markup,
+    *,
+    csv_links: bool,
+) -> dict[str, Any]:
+    plan = record.plan
+    columns = record.columns()
+    numbers = [columns.pop(key) for key in ("value", "lower", "upper")]
+    shows = range(min(ROWS_SHOWN, len(record.values)))
+    strategy = "" if plan.strategy == "direct" else f", {plan.strategy}"
+    fitting = {
+        "consistent": "Tables were made to agree with each other, and cumulative counts not to fall.",
+        "nonnegative": "No count was left below zero.",
+    }
+    return {
+        "id": f"release-{number}",
+        "name": name,
+        "question": question(record) + condition(plan.query),
+        "query": str(plan.query),
+        "answers": f"{plan.answers:,}",
+        "cost": shown(plan.epsilon),
+        "so_far": shown(so_far),
+        "left": "" if said.remaining is None else shown(said.remaining),
+        "error": _error(plan.rmse),
+        "plain_error": _error(said.plain.rmse),
+        "times": f", {said.gain:.3g} times larger" if 1.005 < said.gain < math.inf else "",
+        "step": plan.step,
+        "step_title": "Largest step" if plan.step.exact else "Largest step (proven bound)",
+        "mechanism": plan.mechanism + strategy,
+        "why": plan.why_noise.rstrip("."),
+        "fitting": " ".join(fitting[done] for done in record.certificate["post_processing"]),
+        "chart": drawn,
+        "chart_text": chart_text(record),
+        "labels": list(columns),
+        "rows": [
+            {
+                "labels": [_label(column[place]) for column in columns.values()],
+                "numbers": [_number(column[place]) for column in numbers],
+            }
+            for place in shows
+        ],
+        "more": len(record.values) > ROWS_SHOWN,
+        "csv": f"{quote(name, safe='')}.csv" if csv_links else "",
+        "csv_name": f"{name}.csv",
+        "certificate": _certificate(record),
+    }
+
+
+def _certificate(record: ReleaseRecord) -> str:
+    # the policy stands in the report once, not once for every release; the certificate's own file has it
+    said = {**record.certificate, "policy": "printed above, under: The policy as a file"}
+    return json.dumps(said, indent=2, ensure_ascii=False)
+
+
+def _blocks(text: str) -> list[_Block]:
+    """Take the description of a policy apart: headings, and below them points that may run over several lines."""
+    blocks = [_Block()]
+    for line in text.splitlines():
+        inner = line.strip()
+        if not inner:
+            continue
+        if inner.startswith("- "):
+            blocks[-1].points.append(inner.removeprefix("- "))
+        elif line.startswith("   ") and blocks[-1].points:
+            blocks[-1].points[-1] += f" {inner}"
+        elif line.startswith(" ") or inner.endswith("."):
+            blocks[-1].paragraphs.append(inner)
+        else:
+            blocks.append(_Block(inner))
+    for block in blocks:
+        block.paragraphs, block.points = [*map(_with_code, block.paragraphs)], [*map(_with_code, block.points)]
+    return [block for block in blocks if block.heading or block.paragraphs or block.points]
+
+
+def _with_code(text: str) -> Markup:
+    """Escape a text first, then set what stands in backticks as code."""
+    return Markup(_IN_BACKTICKS.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped in this line
+
+
+def _date(made: str) -> str:
+    return f"{datetime.fromisoformat(made).astimezone(UTC):%Y-%m-%d %H:%M} UTC" if made else ""
+
+
+def _inline(svg: str, prefix: str) -> Markup:
+    """Return a chart as elements of the page: only drawing elements, and ids that no other chart has."""
+    top = ElementTree.fromstring(svg)  # noqa: S314 - our own renderer's output, taken apart to be checked
+    if len(top) and top[0].tag.endswith("rect") and top[0].get("fill") == "white":
+        top.remove(top[0])  # the paper: here the page is the paper, light or dark
+    for element in top.iter():
+        element.tag = element.tag.rpartition("}")[2]
+        if element.tag not in _ELEMENTS:
+            raise ValueError(f"a chart must not have the element {element.tag}")
+        for key, value in list(element.attrib.items()):
+            if key.startswith("on") or key.endswith("href") or key.startswith("{"):
+                del element.attrib[key]
+            elif key == "id":
+                element.set(key, f"{prefix}-{value}")
+            else:
+                element.set(key, _OWN_REFERENCE.sub(rf"url(#{prefix}-\1)", value))
+    return Markup(ElementTree.tostring(top, encoding="unicode"))  # noqa: S704 - escaped by the serializer
+
+
+def _comparison_text(said: Mapping[str, Explanation]) -> str:
+    errors = [f"{name}: {_error(each.plan.rmse)} against {_error(each.plain.rmse)}" for name, each in said.items()]
+    return f"Expected error under this policy against plain differential privacy. {'; '.join(errors)}."
+
+
+def _factor(epsilon: Fraction) -> str:
+    try:
+        factor = math.exp(epsilon)
+    except OverflowError:
+        factor = math.inf
+    return f"{math.ceil(factor * 100) / 100:,.2f}" if factor < 1e6 else "more than a million"
+
+
+def _error(rmse: float) -> str:
+    return "exact" if rmse == 0 else f"{rmse:,.3g}" if rmse < 1000 else f"{rmse:,.0f}"
+
+
+def _number(value: Any) -> str:
+    said = f"{float(value):,.1f}".removesuffix(".0")
+    return "0" if said == "-0" else said
+
+
+def _label(value: Any) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,51 @@
+"""Modules that keep a promise say which, under five headings, and name tests that exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import tacit
+
+SRC = Path(tacit.__file__).parent
+ROOT = Path(__file__).parents[2]
+HEADINGS = ("Guarantee", "Assumes", "Why", "Reference", "Checked by")
+# Outside the mechanisms: what noise is calibrated to.
+CALIBRATION = ("plan/steps.py", "plan/coupling.py", "plan/noise_for.py")
+
+
+def defines_something_public(file: Path) -> bool:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return any(isinstance(node, kinds) and not node.name.startswith("_") for node in tree.body)
+
+
+def promising_modules() -> list[str]:
+    """Return every mechanism module that others can call, without exception, and the calibration."""
+    mechanisms = [file for file in sorted((SRC / "mechanism").rglob("*.py")) if defines_something_public(file)]
+    return [*(file.relative_to(SRC).as_posix() for file in mechanisms), *CALIBRATION]
+
+
+def docstring(name: str) -> str:
+    return ast.get_docstring(ast.parse((SRC / name).read_text(encoding="utf-8"))) or ""
+
+
+@pytest.mark.parametrize("name", promising_modules())
+def test_the_module_says_what_it_promises(name: str) -> None:
+    found = re.findall(rf"^({'|'.join(HEADINGS)})  +\S", docstring(name), re.MULTILINE)
+    assert tuple(found) == HEADINGS
+
+
+@pytest.mark.parametrize("name", promising_modules())
+def test_the_tests_that_it_names_exist(name: str) -> None:
+    named = re.findall(r"tests/[\w/]+\.py", docstring(name).partition("Checked by")[2])
+    assert named, "no test is named"
+    assert [file for file in named if not (ROOT / file).is_file()] == []
+
+
+def test_every_module_has_a_docstring() -> None:
+    modules = [file.relative_to(SRC).as_posix() for file in SRC.rglob("*.py")]
+    assert [name for name in modules if not docstring(name)] == []

@@ -1,0 +1,167 @@
+"""The direction of the data flow, and who may touch rows and randomness: read off the syntax, so nothing is run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tacit
+
+SRC = Path(tacit.__file__).parent
+STAGES = ("policy", "plan", "mechanism", "release", "audit", "report")
+# papers recompute figures with all stages; the command line drives all of it
+ORDER = (*STAGES, "papers", "cli")
+FOR_EVERYBODY = ("errors",)
+
+READERS = ("duckdb", "pyarrow", "narwhals", "polars", "ibis", "pyspark")
+MAY_READ_ROWS = ("release/rows.py", "release/engines.py", "release/encode.py", "release/draft.py")
+MAY_DRAW_RANDOMNESS = ("mechanism/keystream.py",)
+RANDOM = ("random", "secrets", "numpy.random", "scipy.stats.sampling")
+RANDOM_NAMES = ("urandom", "getrandom", "SystemRandom", "default_rng", "RandomState", "rvs")
+
+MODULES = sorted(SRC.rglob("*.py"))
+
+
+def name_of(file: Path) -> str:
+    return file.relative_to(SRC).as_posix()
+
+
+def stage_of(file: Path) -> str:
+    parts = file.relative_to(SRC).parts
+    return parts[0] if len(parts) > 1 else ""
+
+
+def imported(file: Path) -> Iterator[tuple[str, int]]:
+    """Yield every module that a file imports, also inside functions and for type checkers, with its line.
+
+    `from tacit.plan import steps` yields `tacit.plan` and `tacit.plan.steps`: either may be a module.
+    """
+    package = ["tacit", *file.relative_to(SRC).parent.parts]
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            yield module, node.lineno
+            for alias in node.names:
+                yield f"{module}.{alias.name}", node.lineno
+
+
+def imports_of_stages(file: Path) -> Iterator[tuple[str, str, int]]:
+    """Yield the stage, the module and the line of every import from Tacit itself."""
+    for module, line in imported(file):
+        if module.startswith("tacit."):
+            yield module.split(".")[1], module, line
+
+
+@pytest.mark.parametrize("stage", ORDER)
+def test_a_stage_imports_only_itself_and_stages_before_it(stage: str) -> None:
+    later = ORDER[ORDER.index(stage) + 1 :]
+    wrong = [
+        f"{name_of(file)}:{line} imports {module}"
+        for file in MODULES
+        if stage_of(file) == stage
+        for target, module, line in imports_of_stages(file)
+        if target in later
+    ]
+    assert wrong == []
+
+
+def test_every_folder_with_code_is_in_the_order() -> None:
+    assert {stage_of(file) for file in MODULES} - {""} <= set(ORDER)
+
+
+def test_modules_for_everybody_import_no_stage() -> None:
+    wrong = [
+        f"{file}.py:{line} imports {module}"
+        for file in FOR_EVERYBODY
+        for target, module, line in imports_of_stages(SRC / f"{file}.py")
+        if target in ORDER
+    ]
+    assert wrong == []
+
+
+def test_stages_take_names_from_stages_and_not_from_the_package() -> None:
+    """`from tacit import Policy` would import everything, whichever stage asks."""
+    wrong = [
+        f"{name_of(file)}:{line} imports {module}"
+        for file in MODULES
+        if stage_of(file) in STAGES
+        for target, module, line in imports_of_stages(file)
+        if target not in (*ORDER, *FOR_EVERYBODY, "__version__")
+    ]
+    assert wrong == []
+
+
+def test_nothing_imports_the_command_line() -> None:
+    wrong = [
+        f"{name_of(file)}:{line}"
+        for file in MODULES
+        if stage_of(file) != "cli" and file.name != "__main__.py"
+        for target, _, line in imports_of_stages(file)
+        if target == "cli"
+    ]
+    assert wrong == []
+
+
+def test_only_these_modules_read_rows() -> None:
+    wrong = [
+        f"{name_of(file)}:{line} imports {module}"
+        for file in MODULES
+        if name_of(file) not in MAY_READ_ROWS
+        for module, line in imported(file)
+        if module.split(".")[0] in READERS
+    ]
+    assert wrong == []
+
+
+def test_audit_and_report_never_open_rows() -> None:
+    readers = tuple(f"tacit.{name.removesuffix('.py').replace('/', '.')}" for name in MAY_READ_ROWS)
+    wrong = [
+        f"{name_of(file)}:{line} imports {module}"
+        for file in MODULES
+        if stage_of(file) in ("audit", "report")
+        for module, line in imported(file)
+        if module.startswith(readers)
+    ]
+    assert wrong == []
+
+
+def test_only_the_keystream_draws_randomness() -> None:
+    """A random number from anywhere else is either inexact or predictable, and a release must have neither."""
+    wrong = []
+    for file in MODULES:
+        if name_of(file) in MAY_DRAW_RANDOMNESS:
+            continue
+        wrong += [f"{name_of(file)}:{line} imports {module}" for module, line in imported(file) if module in RANDOM]
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and (
+                node.attr in RANDOM_NAMES
+                or (node.attr == "random" and isinstance(node.value, ast.Name) and node.value.id in ("np", "numpy"))
+            ):
+                wrong.append(f"{name_of(file)}:{node.lineno} uses {node.attr}")
+            if isinstance(node, ast.ImportFrom) and any(alias.name in RANDOM_NAMES for alias in node.names):
+                wrong.append(f"{name_of(file)}:{node.lineno} imports randomness")
+    assert wrong == []
+
+
+def test_the_keystream_takes_its_key_from_the_operating_system() -> None:
+    """Guards the tests above: were the one allowed place to move, they would guard nothing."""
+    assert all("os.urandom" in (SRC / name).read_text(encoding="utf-8") for name in MAY_DRAW_RANDOMNESS)
+    assert all((SRC / name).is_file() for name in MAY_READ_ROWS)
+
+
+def test_the_command_line_does_no_mathematics() -> None:
+    wrong = [
+        f"{name_of(file)}:{line} imports {module}"
+        for file in MODULES
+        if stage_of(file) == "cli"
+        for module, line in imported(file)
+        if module.split(".")[0] in ("numpy", "scipy", "math", "pandas", "cvxpy")
+    ]
+    assert wrong == []

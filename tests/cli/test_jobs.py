@@ -1,0 +1,172 @@
+"""`tacit plan` and `tacit run`: what they print, write, charge, refuse, and what never gets out of the rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import rows, write_rows
+from cli.shell import Outcome, files_in, inside, tacit
+from tacit import Ledger
+
+CANARY = "CANARY-7391"
+NUMBER = "739173917391"
+ChangeJob = Callable[[str, str], None]
+
+
+def remaining(folder: Path) -> Fraction:
+    with Ledger(folder / "ledger.db", create=False) as ledger:
+        return ledger.remaining(dataset="clinic", analyst="ana")
+
+
+def test_plan_shows_the_cost_and_touches_nothing(clinic: Path) -> None:
+    before = files_in(clinic)
+    outcome = tacit(clinic, "plan", "clinic.job.yaml")
+    assert (outcome.code, outcome.err) == (0, "")
+    for expected in ("wards", "hiv", "ages", "exact", "Costs 0.8 of 1."):
+        assert expected in outcome.out
+    assert files_in(clinic) == before
+
+
+def test_plan_as_json(clinic: Path) -> None:
+    outcome = inside(clinic, "plan", "clinic.job.yaml", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    said = outcome.document
+    assert (said["job"], said["dataset"], said["cost"], said["remaining"], said["fits"]) == (
+        "clinic",
+        "clinic",
+        "4/5",
+        "1",
+        True,
+    )
+    assert [release["name"] for release in said["releases"]] == ["wards", "hiv", "ages"]
+    assert [release["mechanism"] for release in said["releases"]][:2] == ["exact", "one-sided geometric noise"]
+    assert all(release["expected_rmse"] <= release["plain_dp_rmse"] for release in said["releases"])
+
+
+def test_plan_says_why(clinic: Path) -> None:
+    outcome = inside(clinic, "plan", "clinic.job.yaml", "--verbose")
+    assert outcome.code == 0
+    assert "because no secret edge changes the answers" in outcome.out
+
+
+def test_a_plan_that_does_not_fit_is_shown_and_exits_1(clinic: Path, change_job: ChangeJob) -> None:
+    change_job("budget: 1", "budget: 0.5")
+    outcome = inside(clinic, "plan", "clinic.job.yaml")
+    assert (outcome.code, outcome.err) == (1, "")
+    assert "Costs 0.8, but only 0.5 remains" in outcome.out
+    outcome = inside(clinic, "plan", "clinic.job.yaml", "--json")
+    assert (outcome.code, outcome.document["fits"]) == (1, False)
+
+
+def test_run_writes_everything_once_and_never_overwrites(clinic: Path) -> None:
+    outcome = tacit(clinic, "run", "clinic.job.yaml")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "hiv: " in outcome.out
+    assert f"The report is {Path('results', 'report.html')}" in outcome.out
+    written = files_in(clinic / "results")
+    for name in ("wards", "hiv", "ages"):
+        assert f"{name}.csv" in written
+        assert json.loads(written[f"{name}.certificate.json"])["dataset"] == "clinic"
+    assert b"<html" in written["report.html"]
+    assert remaining(clinic) == Fraction(1, 5)
+    again = inside(clinic, "run", "clinic.job.yaml").refusal()
+    assert again.startswith("clinic.job.yaml: out must be a new or empty folder")
+    assert files_in(clinic / "results") == written
+    assert remaining(clinic) == Fraction(1, 5)
+
+
+def test_run_as_json(clinic: Path) -> None:
+    outcome = inside(clinic, "run", "clinic.job.yaml", "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    said = outcome.document
+    assert set(said) == {"job", "dataset", "cost", "folder", "report", "releases"}
+    assert (clinic / said["report"]).is_file()
+    for release in said["releases"]:
+        assert (clinic / release["values"]).is_file()
+        assert (clinic / release["certificate"]).is_file()
+    again = inside(clinic, "run", "clinic.job.yaml", "--json")
+    assert again.code == 1
+    assert (again.error()["kind"], again.error()["key"]) == ("JobError", "out")
+
+
+def test_a_spent_budget_is_refused_before_anything_is_charged(clinic: Path) -> None:
+    with Ledger(clinic / "ledger.db") as ledger:
+        ledger.grant(dataset="clinic", epsilon="0.7")
+    sentence = inside(clinic, "run", "clinic.job.yaml").refusal()
+    assert sentence.startswith("clinic.job.yaml: releases must not cost more in all than what remains, 0.7; got '0.8'.")
+    assert not (clinic / "results").exists()
+    assert remaining(clinic) == Fraction(7, 10)
+    error = inside(clinic, "run", "clinic.job.yaml", "--json").error()
+    assert (error["kind"], error["file"], error["key"]) == ("BudgetExceeded", "clinic.job.yaml", "releases")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("budget: 1", "buget: 1", "clinic.job.yaml:4: buget is not a key that may stand here. Did you mean 'budget'?"),
+        ("epsilon: 0.3", "epsilon: -1", "must lie above 0"),
+        ("cumulative: age", "cumulative: agee", "Did you mean 'age'?"),
+        ("clinic.policy.yaml", "nowhere.yaml", "must be a policy file"),
+        ("name: hiv", "name: ../hiv", "must start with a letter or digit"),
+        ("name: hiv", "name: wards", "must be the name of one release only"),
+    ],
+)
+def test_a_wrong_job_is_refused_with_its_place(
+    old: str, new: str, sentence: str, clinic: Path, change_job: ChangeJob
+) -> None:
+    change_job(old, new)
+    before = files_in(clinic)
+    for command in ("plan", "run"):
+        assert sentence in inside(clinic, command, "clinic.job.yaml").refusal()
+    assert files_in(clinic) == before
+
+
+def test_a_missing_job_is_refused(tmp_path: Path) -> None:
+    assert "must exist" in inside(tmp_path, "run", "nowhere.yaml").refusal()
+    assert inside(tmp_path, "plan", "nowhere.yaml", "--json").error()["rule"] == "must exist"
+
+
+def test_a_broken_ledger_stops_a_run(clinic: Path) -> None:
+    (clinic / "ledger.db").write_bytes(b"no ledger at all " * 100)
+    assert "ledger.db" in inside(clinic, "run", "clinic.job.yaml").refusal()
+    assert not (clinic / "results").exists()
+
+
+def traces(folder: Path, outcome: Outcome) -> list[str]:
+    """Return where a planted value can be found after a run, apart from the rows themselves."""
+    places = {name: content for name, content in files_in(folder).items() if name != "clinic.csv"}
+    places |= {"stdout": outcome.out.encode(), "stderr": outcome.err.encode()}
+    marks = (CANARY.encode(), NUMBER.encode())
+    return [name for name, content in places.items() if any(mark in content for mark in marks)]
+
+
+def test_an_unexpected_value_never_gets_out(clinic: Path) -> None:
+    """Outside the domain in every column, among good rows: nothing but the counts may notice."""
+    planted = [f"{NUMBER},hiv,north", f"31,{CANARY},south", f"32,flu,{CANARY}", f"{CANARY},{CANARY},{CANARY}", ",,"]
+    write_rows(clinic / "clinic.csv", [*rows()[:150], *planted, *rows()[150:]])
+    outcome = tacit(clinic, "run", "clinic.job.yaml", TACIT_DEBUG="1")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert traces(clinic, outcome) == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(f"age,ward\n31,{CANARY}\n{NUMBER},north\n", id="a column is missing"),
+        pytest.param(f"age,disease,ward\n31,{CANARY}\n1,2,3,4,{NUMBER}\n", id="rows of different lengths"),
+        pytest.param(f'age,disease,ward\n31,"{CANARY},north\n{NUMBER},flu,south\n', id="a quote is not closed"),
+        pytest.param(f"{CANARY},{NUMBER}\n", id="no header"),
+    ],
+)
+def test_unreadable_rows_are_never_quoted(content: str, clinic: Path) -> None:
+    (clinic / "clinic.csv").write_text(content, encoding="utf-8")
+    for option in ([], ["--json"]):
+        outcome = inside(clinic, "run", "clinic.job.yaml", *option)
+        assert outcome.code in (0, 1)
+        assert traces(clinic, outcome) == []
+        assert "Traceback" not in outcome.out + outcome.err

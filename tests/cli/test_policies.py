@@ -1,0 +1,94 @@
+"""`tacit check` and `tacit init`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.conftest import POLICY, rows, write_rows
+from cli.shell import files_in, inside, tacit
+from tacit import Policy
+from tacit.cli import main
+
+
+def test_check_says_in_plain_words_what_a_policy_protects(clinic: Path) -> None:
+    before = files_in(clinic)
+    outcome = tacit(clinic, "check", "clinic.policy.yaml")
+    assert outcome.code == 0
+    assert outcome.err == ""
+    for expected in ("Policy clinic", "What is protected", "NOT protected", "disease being hiv", "ward"):
+        assert expected in outcome.out
+    assert files_in(clinic) == before
+
+
+def test_check_as_json(clinic: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(clinic / "clinic.policy.yaml"), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert set(said) == {"policy", "fingerprint", "protects", "examples", "public", "warnings"}
+    assert said["fingerprint"] == Policy.load(clinic / "clinic.policy.yaml").fingerprint
+    assert {example["protected"] for example in said["examples"]} == {True, False}
+
+
+def test_a_mistyped_key_is_refused_with_its_line_and_the_nearest_key(clinic: Path) -> None:
+    (clinic / "clinic.policy.yaml").write_text(POLICY.replace("secrets:", "secerts:"), encoding="utf-8")
+    sentence = inside(clinic, "check", "clinic.policy.yaml").refusal()
+    assert sentence.startswith("clinic.policy.yaml:6: secerts ")
+    assert sentence.endswith("Did you mean 'secrets'?")
+
+
+def test_an_unknown_attribute_is_refused_as_json(clinic: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (clinic / "clinic.policy.yaml").write_text(POLICY.replace("{age: 5}", "{agee: 5}"), encoding="utf-8")
+    assert main(["check", str(clinic / "clinic.policy.yaml"), "--json"]) == 1
+    said = capsys.readouterr()
+    assert said.err == ""
+    error = json.loads(said.out)["error"]
+    assert (error["kind"], error["file"], error["line"]) == ("PolicyError", "clinic.policy.yaml", 7)
+    assert error["fix"] == "Did you mean 'age'?"
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    outcome = inside(tmp_path, "check", "nowhere.yaml", "--json")
+    assert outcome.code == 1
+    assert outcome.error()["rule"] == "must exist"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_init_drafts_a_policy_and_names_what_to_review_without_values(tmp_path: Path) -> None:
+    write_rows(tmp_path / "people.csv", [*rows(), "31,CANARY-7391,north"])
+    outcome = tacit(tmp_path, "init", "people.csv")
+    assert outcome.code == 0
+    assert outcome.err == ""
+    for column in ("age", "disease", "ward"):
+        assert f"  {column}\n" in outcome.out
+    assert "policy.yaml:" in outcome.out
+    assert "CANARY" not in outcome.out
+    draft = tmp_path / "policy.yaml"
+    assert Policy.load(draft).name == "people"
+    before = draft.read_bytes()
+    assert "must not exist yet" in inside(tmp_path, "init", "people.csv").refusal()
+    assert draft.read_bytes() == before
+
+
+def test_init_as_json(clinic: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(clinic)
+    assert main(["init", "clinic.csv", "--out", "new.yaml", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["policy_file"] == "new.yaml"
+    assert [found["column"] for found in said["review"]] == ["age", "disease", "ward"]
+    lines = Path("new.yaml").read_text(encoding="utf-8").splitlines()
+    assert all("REVIEW" in lines[found["line"] - 1] for found in said["review"])
+    assert said["undeclared"] == []
+
+
+def test_init_refuses_what_it_cannot_read_or_write(
+    clinic: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(clinic)
+    before = files_in(clinic)
+    assert main(["init", "nowhere.csv"]) == 1
+    assert "'nowhere.csv' must exist" in capsys.readouterr().err
+    assert main(["init", "clinic.csv", "--out", "no/such/folder.yaml"]) == 1
+    assert "must be a file that can be written" in capsys.readouterr().err
+    assert files_in(clinic) == before

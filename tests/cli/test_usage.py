@@ -1,0 +1,162 @@
+"""Wrong usage, help, versions, interrupts and faults: whatever happens, one sentence and the right exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.shell import ERROR_KEYS, tacit
+from tacit import __version__
+from tacit.cli import main
+
+COMMANDS = ("demo", "init", "check", "plan", "run", "ledger show", "ledger verify", "ledger grant", "schema", "bench")
+
+
+def test_the_version_is_the_same_by_either_door(tmp_path: Path) -> None:
+    installed = tacit(tmp_path, "--version")
+    module = tacit(tmp_path, "--version", command=(sys.executable, "-m", "tacit"))
+    assert (installed.code, installed.out, installed.err) == (0, f"tacit {__version__}\n", "")
+    assert module == installed
+
+
+def test_an_unknown_command_gets_the_nearest_one(tmp_path: Path) -> None:
+    outcome = tacit(tmp_path, "plna")
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert outcome.err == "tacit: No such command 'plna'. Did you mean 'plan'? See `tacit --help`.\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (["zzz"], "No such command 'zzz'. Known: demo, init, check, plan, run, schema, bench, ledger."),
+        (["ledger", "verfy", "x"], "No such command 'verfy'. Did you mean 'verify'?"),
+        (["ledger"], "Missing command."),
+        (["check"], "Missing argument 'POLICY.yaml'."),
+        (["check", "a.yaml", "--jsn"], "No such option: --jsn"),
+        (["schema", "polcy"], "'polcy' is not one of 'policy', 'job'."),
+        (["ledger", "grant", "x.db", "--dataset", "d"], "Missing option '--epsilon'."),
+        (["run", "a.yaml", "b.yaml"], "Got unexpected extra argument"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_exit_code_2(
+    args: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(args) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("tacit: ")
+    assert sentence in said.err
+    assert said.err.count("\n") == 1
+    assert main([*args, "--json"]) == 2
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert set(json.loads(said.out)["error"]) == ERROR_KEYS
+
+
+def test_no_arguments_show_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    said = capsys.readouterr().out
+    assert all(command.split()[0] in said for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_and_json(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command.split(), "--help"]) == 0
+    said = capsys.readouterr()
+    assert "--json" in said.out
+    assert said.err == ""
+
+
+def test_commands_that_come_later_are_not_announced(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    said = capsys.readouterr().out
+    assert not any(later in said for later in ("audit", "monitor", "reproduce"))
+
+
+@pytest.mark.parametrize("file", ["policy", "job"])
+@pytest.mark.parametrize("option", [[], ["--json"]])
+def test_schemas_are_json(file: str, option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", file, *option]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert schema["type"] == "object"
+    assert "$schema" in schema
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let reading a job or a policy fail in a way that nobody foresaw."""
+
+    def fail_with(fault: BaseException) -> None:
+        def fail(*_: Any, **__: Any) -> None:
+            raise fault
+
+        monkeypatch.setattr("tacit.release.job.read_job", fail)
+        monkeypatch.setattr("tacit.policy.file.load_policy", fail)
+
+    return fail_with
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+@pytest.mark.parametrize("option", [[], ["--json"]])
+def test_a_fault_is_named_but_never_quoted(
+    command: str, option: list[str], failing: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TACIT_DEBUG", "1")  # not even then: rows may be open
+    failing(ValueError("CANARY-7391"))
+    assert main([command, "job.yaml", *option]) == 1
+    said = capsys.readouterr()
+    assert "internal fault" in said.out + said.err
+    assert "CANARY" not in said.out + said.err
+    assert "Traceback" not in said.out + said.err
+
+
+def test_a_fault_of_a_command_without_rows_can_be_looked_into(
+    failing: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing(ValueError("detail"))
+    assert main(["check", "policy.yaml"]) == 1
+    assert capsys.readouterr().err == "tacit: internal fault. Set TACIT_DEBUG=1 to see where, and please report it.\n"
+    monkeypatch.setenv("TACIT_DEBUG", "1")
+    assert main(["check", "policy.yaml"]) == 1
+    assert "ValueError: detail" in capsys.readouterr().err
+
+
+def test_an_interrupt_is_quiet(failing: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    failing(KeyboardInterrupt())
+    assert main(["run", "job.yaml"]) == 130
+    said = capsys.readouterr()
+    assert said.out + said.err == ""
+
+
+def test_a_name_cannot_redraw_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(tmp_path / "a\x1b[2Jb\nc.yaml")]) == 1
+    said = capsys.readouterr().err
+    assert "\x1b" not in said
+    assert said.count("\n") == 1
+
+
+def test_benchmarks_are_run_from_the_repository_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("tacit.cli.bench.REPOSITORY", tmp_path)
+    assert main(["bench", "noise", "--quick"]) == 1
+    said = capsys.readouterr().err
+    assert said == (
+        "tacit: benchmarks are not part of the installed package. Clone the repository and run `make bench` there.\n"
+    )
+    os.makedirs(tmp_path / "benchmarks")
+    (tmp_path / "pyproject.toml").touch()
+    for name in ("noise", "rows"):
+        text = f'"""Measures {name}."""\ndef main(*, quick):\n    print("a table")\n    return {{"quick": quick}}\n'
+        (tmp_path / "benchmarks" / f"bench_{name}.py").write_text(text, encoding="utf-8")
+    assert main(["bench", "--quick"]) == 0
+    assert capsys.readouterr().out == "noise: Measures noise.\na table\nrows: Measures rows.\na table\n"
+    assert main(["bench", "rows", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"rows": {"quick": False}}

@@ -1,0 +1,303 @@
+"""One list of laws for every database that a ledger can be kept in."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import uuid
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.pool import NullPool
+
+from tacit.errors import BudgetExceeded, LedgerError
+from tacit.release.ledger import Ledger
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    """Start a real PostgreSQL and return its address."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pgserver has opinions on where the run-time folder should be
+        pgserver = pytest.importorskip("pgserver", reason="needs the package pgserver: pip install 'tacit[dev]'")
+        try:
+            # Not in tmp_path: run by root, pgserver opens all folders above its own to everybody.
+            server = pgserver.get_server(tempfile.mkdtemp(prefix="tacit-pg-"), cleanup_mode="delete")
+        except Exception as error:
+            pytest.skip(f"pgserver cannot start a PostgreSQL here: {type(error).__name__}: {error}")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def where(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the address of a place without a ledger."""
+    monkeypatch.delenv("TACIT_LEDGER_KEY", raising=False)
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/ledger.db"
+    uri, schema = request.getfixturevalue("postgres"), f"l{uuid.uuid4().hex}"
+    execute(uri, f"CREATE SCHEMA {schema}")
+    return f"{uri}&options=-csearch_path%3D{schema}"
+
+
+def execute(where: str, *statements: str) -> None:
+    engine = create_engine(where.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
+    with engine.begin() as db:
+        for statement in statements:
+            db.execute(text(statement))
+
+
+@dataclass(frozen=True)
+class EdgePolicy:
+    """The least that the ledger needs of a policy."""
+
+    edges: str
+
+    @property
+    def fingerprint(self) -> str:
+        return f"fingerprint of {self.edges}"
+
+    def to_yaml(self) -> str:
+        return self.edges
+
+    @classmethod
+    def from_yaml(cls, text: str) -> EdgePolicy:
+        return cls(text)
+
+    def covers(self, other: EdgePolicy) -> bool:
+        return set(other.edges) <= set(self.edges)
+
+
+def filled(where: str, **options: str) -> Ledger:
+    ledger = Ledger(where, **options)
+    ledger.grant(dataset="clinic", epsilon=1)
+    ledger.grant(dataset="clinic", epsilon=0.5, analyst="ana")
+    for analyst, epsilon in [("ana", 0.1), ("bob", 0.2), ("ana", 0.3)]:
+        ledger.charge(dataset="clinic", analyst=analyst, epsilon=epsilon, what="count, été")
+    return ledger
+
+
+def a_new_ledger_is_empty_and_sound(where: str) -> None:
+    ledger = Ledger(where)
+    assert (ledger.entries(), ledger.accounts()) == ([], [])
+    assert ledger.verify().ok
+
+
+def what_was_written_is_there_when_opened_again(where: str) -> None:
+    written = filled(where).entries()
+    again = Ledger(where, create=False)
+    assert again.entries() == written
+    assert [e.number for e in written] == [1, 2, 3, 4, 5]
+    assert written[-1].what == "count, été"
+    assert (again.verify().ok, again.verify().entries, again.verify().head) == (True, 5, written[-1].hash)
+
+
+def sums_are_exact(where: str) -> None:
+    ledger = Ledger(where)
+    ledger.grant(dataset="clinic", epsilon=1)
+    for _ in range(3):
+        ledger.charge(dataset="clinic", analyst="ana", epsilon=0.1)
+    ledger.charge(dataset="clinic", analyst="ana", epsilon="1/3")
+    assert ledger.remaining(dataset="clinic") == Fraction(11, 30)
+    assert ledger.accounts()[0].spent == Fraction(19, 30)
+
+
+def a_charge_that_does_not_fit_leaves_no_trace(where: str) -> None:
+    ledger = filled(where)
+    before = (ledger.entries(), ledger.accounts(), ledger.verify())
+    for analyst in ("ana", "bob"):
+        with pytest.raises(BudgetExceeded):
+            ledger.charge(dataset="clinic", analyst=analyst, epsilon=0.41)
+    with pytest.raises(BudgetExceeded, match="the cap of 'ana'"):
+        ledger.charge(dataset="clinic", analyst="ana", epsilon=0.11)
+    with pytest.raises(LedgerError, match="Did you mean 'clinic'"):
+        ledger.charge(dataset="clinik", analyst="ana", epsilon=0.1)
+    assert (ledger.entries(), ledger.accounts(), ledger.verify()) == before
+
+
+def caps_hold_within_the_total(where: str) -> None:
+    ledger = filled(where)
+    assert ledger.remaining(dataset="clinic", analyst="ana") == Fraction(1, 10)
+    assert ledger.remaining(dataset="clinic", analyst="bob") == Fraction(2, 5)
+    assert ledger.charge(dataset="clinic", analyst="bob", epsilon=0.35).remaining == Fraction(1, 20)
+    assert ledger.remaining(dataset="clinic", analyst="ana") == Fraction(1, 20)
+
+
+def policies_are_compared_with_the_stored_one(where: str) -> None:
+    ledger = Ledger(where)
+    ledger.grant(dataset="clinic", epsilon=1, policy=EdgePolicy("ab"))
+    Ledger(where).charge(dataset="clinic", analyst="ana", epsilon=0.1, policy=EdgePolicy("abc"))
+    with pytest.raises(LedgerError, match="protects less"):
+        ledger.charge(dataset="clinic", analyst="ana", epsilon=0.1, policy=EdgePolicy("a"))
+    with pytest.raises(LedgerError, match="policy must be given"):
+        ledger.charge(dataset="clinic", analyst="ana", epsilon=0.1)
+    assert ledger.accounts()[0].policy_text == "ab"
+    assert ledger.remaining(dataset="clinic") == Fraction(9, 10)
+
+
+def a_key_is_needed_where_one_was_used(where: str) -> None:
+    filled(where, key="secret")
+    assert Ledger(where, key="secret").verify().ok
+    assert Ledger(where).verify().problem == "wrong key: the ledger was started with a key and none was given"
+    with pytest.raises(LedgerError, match="started with a key"):
+        Ledger(where).charge(dataset="clinic", analyst="bob", epsilon=0.1)
+
+
+def changed_entries_are_found(where: str) -> None:
+    ledger = filled(where)
+    execute(where, "UPDATE tacit_entries SET epsilon = '1/100' WHERE number = 3")
+    assert ledger.verify().problem == "changed: entry 3 does not fit its hash"
+
+
+def missing_entries_are_found(where: str) -> None:
+    ledger = filled(where)
+    execute(where, "DELETE FROM tacit_entries WHERE number = 3")
+    assert ledger.verify().problem == "missing: entry 3 is gone"
+
+
+def reordered_entries_are_found(where: str) -> None:
+    ledger = filled(where)
+    swap = [(3, 9), (4, 3), (9, 4)]
+    execute(where, *(f"UPDATE tacit_entries SET number = {to} WHERE number = {of}" for of, to in swap))
+    assert ledger.verify().problem == "reordered: entry 3 was written as entry 4"
+
+
+def a_cut_tail_is_found_and_not_written_behind(where: str) -> None:
+    ledger = filled(where)
+    execute(where, "DELETE FROM tacit_entries WHERE number = 5")
+    problem = "cut off: the head row counts 5 entries, the last one found is entry 4"
+    assert ledger.verify().problem == problem
+    for call in (ledger.grant, ledger.charge):
+        with pytest.raises(LedgerError, match=problem):
+            call(dataset="clinic", analyst="bob", epsilon=0.1)
+    assert len(ledger.entries()) == 4
+
+
+def changed_sums_are_found(where: str) -> None:
+    ledger = filled(where)
+    execute(where, "UPDATE tacit_accounts SET spent = '0' WHERE analyst = ''")
+    assert ledger.verify().problem == (
+        "changed: the running sums of dataset 'clinic' hold spent 0, the entries add up to 3/5"
+    )
+
+
+def half_a_ledger_is_refused(where: str) -> None:
+    filled(where).close()
+    execute(where, "DROP TABLE tacit_accounts")
+    with pytest.raises(LedgerError, match="half-written or damaged ledger: tacit_accounts missing"):
+        Ledger(where)
+
+
+def a_newer_ledger_is_refused(where: str) -> None:
+    filled(where).close()
+    execute(where, "UPDATE tacit_head SET version = 2")
+    with pytest.raises(LedgerError, match="newer Tacit"):
+        Ledger(where)
+
+
+def looking_does_not_create(where: str) -> None:
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="there is no ledger here"):
+            Ledger(where, create=False)
+
+
+def a_lock_that_is_never_let_go_is_named(where: str) -> None:
+    filled(where)
+    impatient = Ledger(where, wait_seconds=0.1)
+    engine = create_engine(where.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool)
+    with engine.begin() as other:
+        other.execute(text("UPDATE tacit_head SET version = 1"))
+        with pytest.raises(LedgerError, match=r"was locked by another process for 0\.1 seconds; nothing was written"):
+            impatient.charge(dataset="clinic", analyst="bob", epsilon=0.1)
+        assert impatient.remaining(dataset="clinic") == Fraction(2, 5)
+
+
+def threads_share_one_ledger(where: str) -> None:
+    ledger = Ledger(where)
+    ledger.grant(dataset="clinic", epsilon=1)
+    refused = []
+
+    def spend() -> None:
+        for _ in range(5):
+            try:
+                ledger.charge(dataset="clinic", analyst="ana", epsilon=0.1)
+            except BudgetExceeded as error:
+                refused.append(error)
+
+    threads = [threading.Thread(target=spend) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        assert ledger.verify().ok  # whoever looks meanwhile sees the ledger at one moment
+    for thread in threads:
+        thread.join()
+    assert (ledger.remaining(dataset="clinic"), len(refused)) == (0, 10)
+    assert ledger.verify().ok
+
+
+LAWS = [
+    a_new_ledger_is_empty_and_sound,
+    what_was_written_is_there_when_opened_again,
+    sums_are_exact,
+    a_charge_that_does_not_fit_leaves_no_trace,
+    caps_hold_within_the_total,
+    policies_are_compared_with_the_stored_one,
+    a_key_is_needed_where_one_was_used,
+    changed_entries_are_found,
+    missing_entries_are_found,
+    reordered_entries_are_found,
+    a_cut_tail_is_found_and_not_written_behind,
+    changed_sums_are_found,
+    half_a_ledger_is_refused,
+    a_newer_ledger_is_refused,
+    looking_does_not_create,
+    a_lock_that_is_never_let_go_is_named,
+    threads_share_one_ledger,
+]
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+def test_every_database_keeps_the_law(law: Callable[[str], None], where: str) -> None:
+    law(where)
+
+
+@pytest.mark.postgres
+def test_a_ledger_may_live_beside_other_tables_in_postgresql(postgres: str) -> None:
+    execute(postgres, "CREATE TABLE recipes (name text)")
+    filled(postgres)
+    assert Ledger(postgres).verify().ok
+
+
+@pytest.mark.postgres
+def test_a_user_who_may_not_write_is_told_so(postgres: str) -> None:
+    schema, user = (f"l{uuid.uuid4().hex}" for _ in range(2))
+    where = f"{postgres}&options=-csearch_path%3D{schema}"
+    execute(
+        postgres,
+        f"CREATE SCHEMA {schema}",
+        f"CREATE ROLE {user} LOGIN",
+        f"GRANT USAGE ON SCHEMA {schema} TO {user}",
+    )
+    reader = where.replace("//postgres:@", f"//{user}:@")
+    with pytest.raises(LedgerError, match="may not be written to; nothing was changed"):
+        Ledger(reader)
+    filled(where)
+    execute(where, f"GRANT SELECT ON ALL TABLES IN SCHEMA {schema} TO {user}")
+    ledger = Ledger(reader)
+    assert ledger.verify().ok
+    with pytest.raises(LedgerError, match="may not be written to; nothing was changed"):
+        ledger.charge(dataset="clinic", analyst="bob", epsilon=0.1)
+
+
+@pytest.mark.postgres
+def test_a_server_whose_default_is_not_durable_still_keeps_charges(postgres: str) -> None:
+    # The setting ends with the transaction, so ask for it from inside one.
+    where = f"{postgres}&options=-csynchronous_commit%3Doff"
+    ledger = Ledger(where)
+    shown = ledger._store.write(lambda db: db.execute(text("SHOW synchronous_commit")).scalar_one())
+    assert shown == "on"

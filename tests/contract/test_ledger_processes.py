@@ -1,0 +1,204 @@
+"""A ledger under racing, killed and forked processes: nothing is overspent and nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+import warnings
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.pool import NullPool
+
+from tacit.errors import BudgetExceeded
+from tacit.release.ledger import Ledger
+
+PROCESSES = 8
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    """Start a real PostgreSQL and return its address."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pgserver has opinions on where the run-time folder should be
+        pgserver = pytest.importorskip("pgserver", reason="needs the package pgserver: pip install 'tacit[dev]'")
+        try:
+            # Not in tmp_path: run by root, pgserver opens all folders above its own to everybody.
+            server = pgserver.get_server(tempfile.mkdtemp(prefix="tacit-pg-"), cleanup_mode="delete")
+        except Exception as error:
+            pytest.skip(f"pgserver cannot start a PostgreSQL here: {type(error).__name__}: {error}")
+    yield server.get_uri()
+    server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def where(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the address of a place without a ledger."""
+    monkeypatch.delenv("TACIT_LEDGER_KEY", raising=False)
+    if request.param == "sqlite":
+        return str(tmp_path / "ledger.db")
+    uri, schema = request.getfixturevalue("postgres"), f"l{uuid.uuid4().hex}"
+    with create_engine(uri.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool).begin() as db:
+        db.execute(text(f"CREATE SCHEMA {schema}"))
+    return f"{uri}&options=-csearch_path%3D{schema}"
+
+
+WORKER = """
+import sys
+from tacit.errors import BudgetExceeded
+from tacit.release.ledger import Ledger
+
+def say(*words):
+    print(*words, flush=True)
+
+say("ready")
+sys.stdin.readline()
+ledger = Ledger(sys.argv[1])
+ledger.grant(dataset="clinic", epsilon=sys.argv[3])
+say("granted")
+sys.stdin.readline()
+try:
+    while True:
+        receipt = ledger.charge(dataset="clinic", analyst=sys.argv[2], epsilon=sys.argv[4])
+        say(receipt.entry, receipt.hash)
+except BudgetExceeded:
+    say("refused")
+"""
+
+
+class Worker:
+    """A process that grants on the first word and charges on the second, until nothing fits."""
+
+    def __init__(self, where: str, name: str, *, grants: str, charges: str) -> None:
+        command = [sys.executable, "-c", WORKER, where, name, grants, charges]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def go(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+
+    def hears(self, word: str) -> None:
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == word + "\n"
+
+    def rest(self) -> list[str]:
+        """Wait for the end and return what was said meanwhile."""
+        return self.process.communicate(timeout=60)[0].splitlines()
+
+
+def started(where: str, *, count: int, grants: str, charges: str) -> list[Worker]:
+    """Return workers that have all opened the fresh ledger at the same time, granted, and wait to charge."""
+    workers = [Worker(where, f"analyst{n}", grants=grants, charges=charges) for n in range(count)]
+    for worker in workers:
+        worker.hears("ready")
+    for worker in workers:
+        worker.go()
+    for worker in workers:
+        worker.hears("granted")
+    return workers
+
+
+def test_racing_processes_spend_all_that_was_granted_and_no_more(where: str) -> None:
+    workers = started(where, count=PROCESSES, grants="1/2", charges="1/15")
+    for worker in workers:
+        worker.go()
+    said = [worker.rest() for worker in workers]
+    assert all(lines[-1] == "refused" for lines in said)
+    assert all(worker.process.returncode == 0 for worker in workers)
+    receipts = [line for lines in said for line in lines[:-1]]
+    with Ledger(where) as ledger:
+        # 8 grants of 1/2 hold 60 charges of 1/15 and not one more.
+        assert len(receipts) == 60
+        assert (ledger.accounts()[0].granted, ledger.remaining(dataset="clinic")) == (4, 0)
+        charges = {f"{e.number} {e.hash}" for e in ledger.entries() if e.kind == "charge"}
+        assert set(receipts) == charges
+        assert (ledger.verify().ok, ledger.verify().entries) == (True, 68)
+
+
+def test_what_was_acknowledged_survives_kill_9(where: str) -> None:
+    workers = started(where, count=4, grants="1000", charges="1/1000")
+    for worker in workers:
+        worker.go()
+    time.sleep(0.5)
+    for worker in workers:
+        worker.process.send_signal(signal.SIGKILL)
+    said = [worker.rest() for worker in workers]
+    assert all(worker.process.returncode == -signal.SIGKILL for worker in workers)
+    with Ledger(where) as ledger:
+        verdict = ledger.verify()
+        assert verdict.ok, verdict.problem
+        written = {f"{e.number} {e.hash}" for e in ledger.entries() if e.kind == "charge"}
+        # A line that was cut while it was being printed was not acknowledged.
+        acknowledged = {line for lines in said for line in lines if len(line.split()[-1]) == 64}
+        assert len(acknowledged) > 10
+        assert acknowledged <= written
+        # Each process may have been killed between the commit and the receipt: budget is lost, never privacy.
+        assert len(written) - len(acknowledged) <= len(workers)
+        spent = 4000 - ledger.remaining(dataset="clinic")
+        assert spent == Fraction(len(written), 1000)
+        ledger.charge(dataset="clinic", analyst="ana", epsilon=1)
+
+
+def forked(work: object) -> int:
+    """Run `work` in a forked child and return its process number."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads that we do not have
+        child = os.fork()
+    if child == 0:
+        try:
+            work()  # type: ignore[operator]
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    return child
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_forked_children_may_use_the_ledger_of_their_parent(where: str) -> None:
+    ledger = Ledger(where)
+    ledger.grant(dataset="clinic", epsilon=1)
+    ledger.charge(dataset="clinic", analyst="parent", epsilon="1/100")
+
+    def spend() -> None:
+        for _ in range(10):
+            ledger.charge(dataset="clinic", analyst="child", epsilon="1/100")
+
+    children = [forked(spend) for _ in range(4)]
+    for _ in range(10):
+        ledger.charge(dataset="clinic", analyst="parent", epsilon="1/100")
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 4
+    assert ledger.remaining(dataset="clinic") == Fraction(49, 100)
+    assert (ledger.verify().ok, ledger.verify().entries) == (True, 52)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_ledger_whose_creation_was_killed_can_be_created_again(tmp_path: Path) -> None:
+    for attempt in range(30):
+        file = tmp_path / f"ledger{attempt}.db"
+        child = forked(lambda file=file: Ledger(file).grant(dataset="clinic", epsilon=1))
+        time.sleep(attempt * 0.001)  # creation takes some 10 to 20 ms
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        with Ledger(file) as ledger:
+            granted = len(ledger.entries())
+            assert granted in (0, 1)
+            ledger.grant(dataset="clinic", epsilon=1)
+            assert ledger.remaining(dataset="clinic") == granted + 1
+            assert ledger.verify().ok
+
+
+def test_what_does_not_fit_is_refused_whoever_comes_first(where: str) -> None:
+    first, second = Ledger(where), Ledger(where)
+    first.grant(dataset="clinic", epsilon=1)
+    second.charge(dataset="clinic", analyst="ana", epsilon=0.6)
+    with pytest.raises(BudgetExceeded):
+        first.charge(dataset="clinic", analyst="bob", epsilon=0.6)

@@ -1,0 +1,91 @@
+"""The largest step is what enumeration of all edges finds, for every family of secrets and every query."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from brute_force import answers_of, edges_of, every_record, largest, step_by_edges
+from strategies import domains, families, linear_queries, policies
+from tacit.errors import PlanError
+from tacit.plan.choose import person_step
+from tacit.plan.queries import Count, Marginals, Total, cumulative, resolved
+from tacit.plan.steps import largest_step
+from tacit.policy.domain import Domain, Integers
+from tacit.policy.policy import Policy
+from tacit.policy.secrets import everything
+
+
+@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), policy=policies())
+def test_largest_step_is_what_enumeration_of_all_edges_finds(data, policy):
+    query = data.draw(linear_queries(policy.domain))
+    slow = step_by_edges(query, policy)
+    quick = largest_step(query, policy)
+    assert quick.exact
+    assert {"up": quick.up, "down": quick.down, "l1": quick.l1, "square": quick.square} == {
+        key: slow[key] for key in ("up", "down", "l1", "square")
+    }
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), policy=policies())
+def test_every_edge_lies_below_the_hull_of_the_profiles(data, policy):
+    query = data.draw(linear_queries(policy.domain))
+    profiles = largest_step(query, policy).profiles
+    for right in (0, 1, 2, 5):
+        for left in (0, 1, 2, 5):
+            most = max((right * fall + left * rise for fall, rise in profiles), default=0)
+            for fall, rise in step_by_edges(query, policy)["profiles"]:
+                assert right * fall + left * rise <= most
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), policy=policies(items=False, most=1, presences=("public",)), rows=st.integers(2, 3))
+def test_a_person_with_several_rows_stays_within_the_step(data, policy, rows):
+    """Counted once in each cell; every one of the person's rows may move along an edge, or stay."""
+    query = resolved(data.draw(linear_queries(policy.domain)), policy.domain)
+    assume(isinstance(query, Count | Marginals | Total))
+    bound = person_step(query, policy, rows)
+    records = every_record(policy.domain)
+    moves = edges_of(policy) + [(record, record) for record in records]
+    adds = {record: answers_of(query, policy.domain, record) for record in records}
+
+    def answers(owned):
+        table = np.array([adds[record] for record in owned])
+        return table.sum(0) if isinstance(query, Total) else table.max(0)
+
+    changes = [
+        answers([b for _, b in moved]) - answers([a for a, _ in moved])
+        for moved in combinations_with_replacement(moves, rows)
+    ]
+    slow = largest(changes)
+    assert bound.up >= slow["up"]
+    assert bound.down >= slow["down"]
+    assert bound.l1 >= slow["l1"]
+    assert bound.square >= slow["square"]
+    for right, left in ((1, 1), (1, 0), (0, 1), (3, 1), (1, 3)):
+        most = max((right * fall + left * rise for fall, rise in bound.profiles), default=0)
+        assert all(right * fall + left * rise <= most for fall, rise in slow["profiles"])
+
+
+def test_what_is_not_proved_for_several_rows_is_refused():
+    policy = Policy(Domain({"x": Integers(0, 3)}), everything())
+    with pytest.raises(PlanError, match="no proven step where a person owns several rows"):
+        person_step(cumulative("x"), policy, 2)
+
+
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), domain=domains())
+def test_a_policy_that_covers_another_has_all_its_edges(data, domain):
+    stronger = Policy(domain, data.draw(families(domain)) | data.draw(families(domain)))
+    weaker = Policy(domain, data.draw(families(domain)))
+    missing = set(edges_of(weaker)) - set(edges_of(stronger))
+    if stronger.covers(weaker):
+        assert not missing
+    if len(every_record(domain)) <= 64:
+        assert stronger.covers(weaker) == (not missing)

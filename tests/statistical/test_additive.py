@@ -1,0 +1,158 @@
+"""Measured against promised: errors, intervals, and losses of the additive mechanisms.
+
+Each assertion has its alpha; streams are fixed by key, so a failure repeats. Sum of alphas: below 1e-3.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import beta, binomtest
+
+import tacit as tc
+from tacit.mechanism import noise
+from tacit.mechanism.additive import blur
+from tacit.plan.choose import choose
+from tacit.plan.coverage import noise_bounds
+from tacit.plan.distributions import Cube, TwoScale
+from tacit.release.answers import true_answers
+from tacit.release.rows import open_rows
+from tacit.release.session import finished
+
+ALPHA = 1e-5
+PEOPLE = pd.DataFrame(
+    {
+        "age": np.arange(3000) % 60 + 20,
+        "sex": np.where(np.arange(3000) % 3 == 0, "m", "f"),
+        "disease": np.array(["flu", "hiv", "none", "none"])[np.arange(3000) % 4],
+    }
+)
+DOMAIN = tc.Domain(
+    {
+        "age": tc.Integers(20, 79),
+        "sex": tc.Categories(["m", "f"]),
+        "disease": tc.Categories(["flu", "hiv", "none"]),
+    }
+)
+MIXED = tc.Policy(DOMAIN, tc.secrets.within(5, "age") | tc.secrets.attributes("disease"))
+ONE_SIDED = tc.Policy(DOMAIN, tc.secrets.records("disease == 'hiv'"))
+ONE_WAY = tc.Policy(DOMAIN, tc.secrets.values({"disease": ["hiv"]}))
+PRESENCE = tc.Policy(DOMAIN, tc.secrets.everything(), presence="secret")
+BLOCKS = tc.Policy(DOMAIN, tc.secrets.partition("age", width=10) | tc.secrets.attributes("disease"))
+KNOWN = tc.Policy(DOMAIN, tc.secrets.everything(), [tc.known.marginal("sex")])
+
+
+@pytest.fixture(autouse=True)
+def stream():
+    with noise.replayed(noise.Keystream(key=b"additive mechanisms, test stream")):
+        yield
+
+
+CASES = [
+    ("histogram, exact total", MIXED, tc.histogram("age"), 400),
+    ("histogram, exact margin", MIXED, tc.histogram("sex", "disease"), 4000),
+    ("histogram, blocks", BLOCKS, tc.histogram("age", "disease"), 120),
+    ("histogram, presence", PRESENCE, tc.histogram("age"), 400),
+    ("histogram, known margin", KNOWN, tc.histogram("sex", "disease"), 4000),
+    ("restricted, one-sided", ONE_SIDED, tc.histogram("age", where="disease == 'hiv'"), 400),
+    ("cumulative", MIXED, tc.cumulative("age"), 400),
+    ("all ranges", MIXED, tc.ranges("age", "all"), 150),
+    ("ranges from cells", PRESENCE, tc.ranges("age", [(20, 24), (30, 31), (40, 47), (50, 52)]), 5000),
+    ("marginals", MIXED, tc.marginals(ways=2), 120),
+    ("one cell falls, the others rise", ONE_WAY, tc.histogram("age", "disease"), 150),
+    ("sensitive cells fall", ONE_SIDED, tc.histogram("disease", "sex"), 4000),
+    ("small histogram, cube", PRESENCE, tc.histogram("sex"), 8000),
+]
+
+
+@pytest.mark.parametrize(("what", "policy", "query", "runs"), CASES, ids=[case[0] for case in CASES])
+def test_the_predicted_error_is_what_is_measured_and_intervals_cover(what, policy, query, runs):
+    plan = choose(query, policy, "0.1")
+    rows = open_rows(PEOPLE, DOMAIN)
+    counted, truth = true_answers(plan.base, rows, DOMAIN), true_answers(plan.query, rows, DOMAIN)
+    squares, covered, many = 0.0, 0, 0
+    for _ in range(runs):
+        record = finished(plan, counted, blur(counted, plan))
+        lower, upper = record.interval(0.9)
+        squares += float(((record.values - truth) ** 2).sum())
+        covered += int(((lower <= truth) & (truth <= upper)).sum())
+        many += len(truth)
+    assert math.sqrt(squares / many) == pytest.approx(plan.rmse, rel=0.05), what
+    # answers of one release share noise where ranges overlap, so the test asks for 0.9 less a wide margin: two points
+    assert covered / many >= 0.88, what
+
+
+@pytest.mark.parametrize(
+    ("policy", "query"),
+    [
+        (MIXED, tc.count("age < 40")),
+        (ONE_SIDED, tc.count("disease == 'hiv'")),
+        (MIXED, tc.total("age")),
+        (tc.Policy(DOMAIN, tc.secrets.values({"disease": ["hiv"]})), tc.count("disease != 'hiv'")),
+    ],
+)
+def test_one_number_has_the_predicted_error_and_interval(policy, query):
+    draws = 40_000
+    plan = choose(query, policy, "0.2")
+    noisy = blur(np.zeros(draws, dtype=np.int64), plan)
+    assert math.sqrt(np.mean((noisy - plan.noise.mean()) ** 2)) == pytest.approx(plan.rmse, rel=0.05)
+    low, high = noise_bounds(plan.noise, 1, 0, 0.95)
+    inside = int(((low <= noisy) & (noisy <= high)).sum())
+    assert binomtest(inside, draws, 0.95, alternative="less").pvalue > ALPHA
+    assert inside / draws < 0.99  # not so wide that the level means nothing
+
+
+@pytest.mark.parametrize("law", [TwoScale(3, 3), TwoScale(5, 0), TwoScale(2, 7), TwoScale(5000, 5000)])
+@pytest.mark.parametrize(("plus", "minus"), [(2, 0), (1, 1), (7, 0), (60, 0)])
+def test_bounds_of_sums_cover_at_their_level_and_are_not_wasteful(law, plus, minus):
+    draws = 40_000
+    total = sum(noise.sample(law, draws) for _ in range(plus)) - sum(noise.sample(law, draws) for _ in range(minus))
+    low, high = noise_bounds(law, plus, minus, 0.95)
+    inside = int(((low <= total) & (total <= high)).sum())
+    assert binomtest(inside, draws, 0.95, alternative="less").pvalue > ALPHA
+    assert inside / draws < 0.985
+
+
+def loss_lower_bound(outputs_hidden, outputs_cover, threshold, alpha=ALPHA):
+    """A lower confidence bound on ln Pr[hidden at least threshold] / Pr[cover at least threshold]."""
+    draws = len(outputs_hidden)
+    hits, misses = int((outputs_hidden >= threshold).sum()), int((outputs_cover >= threshold).sum())
+    low = beta.ppf(alpha / 2, hits, draws - hits + 1)
+    high = beta.ppf(1 - alpha / 2, misses + 1, draws - misses)
+    return math.log(low / high)
+
+
+@pytest.mark.parametrize(("halved", "leaks"), [(False, False), (True, True)])
+def test_a_sampled_audit_accepts_the_mechanism_and_catches_half_the_noise(halved, leaks):
+    """hidden: 10 people have hiv; cover: 9. The planted fault uses half the scale that the plan asks for."""
+    plan = choose(tc.count("disease == 'hiv'"), ONE_SIDED, 1)
+    law = TwoScale(plan.noise.right / 2, 0) if halved else plan.noise
+    hidden, cover = 10 + noise.sample(law, 400_000), 9 + noise.sample(law, 400_000)
+    found = max(loss_lower_bound(hidden, cover, threshold) for threshold in (10, 11, 12))
+    assert (found > 1) == leaks
+    if not leaks:
+        assert found > 0.95  # and the promise is not wasteful either
+
+
+def test_cover_to_hidden_may_leak_and_does():
+    """Nothing is promised backwards: an output below the hidden count rules the hidden data set out."""
+    plan = choose(tc.count("disease == 'hiv'"), ONE_SIDED, 1)
+    hidden, cover = 10 + noise.sample(plan.noise, 20_000), 9 + noise.sample(plan.noise, 20_000)
+    assert (hidden < 10).sum() == 0
+    assert (cover < 10).sum() > 0
+
+
+def test_item_counts_of_asymmetric_policies_use_the_cube_and_are_debiased():
+    items, people = 50, 400
+    counts = np.arange(items) * 8
+    policy = tc.Policy(tc.Domain({"clicked": tc.Items(items)}), tc.secrets.values({"clicked": [1]}))
+    plan = choose(tc.histogram("clicked"), policy, 1)
+    assert isinstance(plan.noise, Cube)
+    counted = true_answers(plan.base, open_rows(tc.ItemCounts(counts, people=people), policy.domain), policy.domain)
+    assert counted.tolist() == counts.tolist()
+    errors = np.array([finished(plan, counted, blur(counted, plan)).values - counts for _ in range(900)])
+    assert math.sqrt((errors**2).mean()) == pytest.approx(plan.rmse, rel=0.05)
+    assert abs(errors.mean()) < 5 * plan.rmse / math.sqrt(900)  # the radius is shared by all items of a release

@@ -1,0 +1,395 @@
+"""Charts: every kind of question has one, it is small, says what it shows, and nothing a user wrote becomes markup."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+import tacit as tc
+from tacit.report.charts import PANELS, TOP, chart, chart_png, chart_svg, chart_text, comparison_chart
+from tacit.report.text import ledger_table, plan_table, release_table
+
+MOST_MARKS = 5_000
+EVIL = "<script>alert(1)</script>&\"'"
+
+JAVASCRIPT = [
+    "if",
+    "datum.value",
+    "constructor",
+    "__proto__",
+    "toString",
+    "'+alert(1)+'",
+    "\\",
+    '"]',
+    "</text>",
+    "${x}",
+    "null",
+]
+LETTERS = [f"{first}{second}" for first in "abcdefghij" for second in "abcdefghij"][::-1]
+DOMAIN = tc.Domain(
+    {
+        "age": tc.Integers(0, 99),
+        "year": tc.Integers(1990, 2020, 10),
+        "money": tc.Integers(0, 3_999),
+        "sex": tc.Categories(["f", "m"]),
+        "job": tc.Categories(["nurse", "cook", "clerk", "smith", "none of these"]),
+        "code": tc.Categories(LETTERS),
+        "level": tc.Categories(LETTERS, ordered=True),
+        "ill": tc.Flag(),
+        "place": tc.Grid(300, 200, of=("lat", "lon"), low=(40, -10), high=(60, 10)),
+        "room": tc.Grid(4, 6),
+        "a.b c": tc.Categories([1, "1", EVIL, "", "x\x07y", *JAVASCRIPT]),
+    }
+)
+QUERIES = {
+    "count": tc.count("age < 30"),
+    "everyone": tc.count(),
+    "total": tc.total("age"),
+    "few numbers": tc.histogram("year"),
+    "some numbers": tc.histogram("age"),
+    "many numbers": tc.histogram("money"),
+    "categories": tc.histogram("job"),
+    "many categories": tc.histogram("code"),
+    "ordered categories": tc.histogram("level"),
+    "flag": tc.histogram("ill"),
+    "grid": tc.histogram("place"),
+    "small grid": tc.histogram("room"),
+    "groups": tc.histogram("job", "sex"),
+    "groups, turned": tc.histogram("sex", "job"),
+    "lines": tc.histogram("age", "sex"),
+    "many lines": tc.histogram("sex", "money"),
+    "heat map": tc.histogram("job", "code"),
+    "large heat map": tc.histogram("age", "code"),
+    "numbers by numbers": tc.histogram("age", "money"),
+    "grid by sex": tc.histogram("sex", "room"),
+    "three attributes": tc.histogram("sex", "job", "age"),
+    "cumulative": tc.cumulative("age"),
+    "long cumulative": tc.cumulative("money"),
+    "cumulative levels": tc.cumulative("level"),
+    "some ranges": tc.ranges("age", [(0, 17), (18, 64), (65, 99), (18, 18)]),
+    "many ranges": tc.ranges("age", [(low, low + 1) for low in range(90)]),
+    "all ranges": tc.ranges("age", "all"),
+    "ranges of levels": tc.ranges("level", [("jj", "ji")]),
+    "single marginals": tc.marginals("age", "sex", "code", "room", ways=1),
+    "pairs": tc.marginals("age", "sex", "job", "ill", "year", "code", ways=2),
+    "odd names": tc.histogram("a.b c"),
+    "odd pairs": tc.histogram("a.b c", "code"),
+    "with a condition": tc.histogram("job", where="age < 30 and sex == 'f'"),
+}
+
+
+@pytest.fixture(scope="module")
+def session() -> tc.Session:
+    noise = np.random.default_rng(20240501)
+    people = 500
+    rows = {
+        "age": noise.integers(0, 100, people),
+        "year": noise.choice([1990, 2000, 2010, 2020], people),
+        "money": noise.integers(0, 4_000, people),
+        "sex": noise.choice(["f", "m"], people),
+        "job": noise.choice(["nurse", "cook", "clerk", "smith"], people),
+        "code": noise.choice(LETTERS, people),
+        "level": noise.choice(LETTERS, people),
+        "ill": noise.choice([True, False], people),
+        "lat": noise.uniform(40, 60, people),
+        "lon": noise.uniform(-10, 10, people),
+        "row": noise.integers(0, 4, people),
+        "column": noise.integers(0, 6, people),
+        "a.b c": noise.choice(["1", EVIL], people),
+    }
+    return tc.Session(tc.Policy(DOMAIN, tc.secrets.everything()), pd.DataFrame(rows), budget=1000)
+
+
+@pytest.fixture(scope="module")
+def records(session: tc.Session) -> dict[str, tc.ReleaseRecord]:
+    return {name: session.release(query, 1) for name, query in QUERIES.items()}
+
+
+@pytest.fixture(scope="module")
+def drawn(records: dict[str, tc.ReleaseRecord]) -> dict[str, dict[str, Any]]:
+    return {name: chart(record).to_dict() for name, record in records.items()}
+
+
+def views(spec: Any) -> Iterator[dict[str, Any]]:
+    """Walk through all views of a chart."""
+    yield spec
+    for key in ("layer", "concat", "hconcat", "vconcat"):
+        for inner in spec.get(key, []):
+            yield from views(inner)
+
+
+def data_rows(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    found = list(spec.get("datasets", {}).values())
+    found += [view["data"]["values"] for view in views(spec) if "values" in view.get("data", {})]
+    return [row for rows in found for row in rows]
+
+
+def marks(spec: dict[str, Any]) -> set[str]:
+    return {view["mark"]["type"] for view in views(spec) if "mark" in view}
+
+
+def titles(spec: dict[str, Any]) -> set[str]:
+    """Return the titles of all axes."""
+    return {
+        channel["title"]
+        for view in views(spec)
+        for name, channel in view.get("encoding", {}).items()
+        if name in ("x", "y") and channel.get("title")
+    }
+
+
+def _sorts_by_list(channel: Any) -> bool:
+    """Say whether labels would become part of an expression that Vega runs."""
+    return isinstance(channel, dict) and isinstance(channel.get("sort"), list)
+
+
+def subtitle(spec: dict[str, Any]) -> str:
+    return " ".join(spec["title"]["subtitle"])
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_every_kind_of_question_is_drawn_small_and_well_formed(
+    records: dict[str, tc.ReleaseRecord], drawn: dict[str, dict[str, Any]], name: str
+) -> None:
+    spec = drawn[name]
+    assert 0 < len(data_rows(spec)) <= MOST_MARKS
+    assert not [
+        view for view in views(spec) for channel in view.get("encoding", {}).values() if _sorts_by_list(channel)
+    ]
+    assert spec["title"]["text"][0]
+    assert titles(spec)
+    assert spec["description"] == chart_text(records[name])
+    svg = chart_svg(chart(records[name]))
+    top = ElementTree.fromstring(svg)  # noqa: S314 - made here
+    assert top.tag.endswith("svg")
+    assert float(top.attrib["width"]) <= 460
+    assert not [element for element in top.iter() if element.tag.endswith("script")]
+    assert "NaN" not in svg
+    assert "undefined" not in svg
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("count", {"point", "rule", "text"}),
+        ("few numbers", {"bar", "rule"}),
+        ("some numbers", {"area", "line"}),
+        ("many numbers", {"line"}),
+        ("categories", {"bar", "rule"}),
+        ("many categories", {"bar", "rule"}),
+        ("ordered categories", {"area", "line"}),
+        ("flag", {"bar", "rule"}),
+        ("grid", {"rect"}),
+        ("groups", {"bar", "rule"}),
+        ("lines", {"area", "line"}),
+        ("heat map", {"rect"}),
+        ("three attributes", {"bar", "rule"}),
+        ("cumulative", {"area", "line"}),
+        ("some ranges", {"bar", "rule"}),
+        ("all ranges", {"rect"}),
+        ("pairs", {"rect"}),
+    ],
+)
+def test_the_view_fits_the_question(drawn: dict[str, dict[str, Any]], name: str, expected: set[str]) -> None:
+    assert marks(drawn[name]) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("count", "Number of people"),
+        ("total", "Total of age"),
+        ("some numbers", "People by age"),
+        ("groups", "People by job and sex"),
+        ("three attributes", "People by sex, job and age"),
+        ("cumulative", "People with age up to each value"),
+        ("some ranges", "People by range of age"),
+        ("pairs", "People by pairs of attributes"),
+        ("single marginals", "People by single attributes"),
+    ],
+)
+def test_titles_are_words(drawn: dict[str, dict[str, Any]], name: str, title: str) -> None:
+    assert " ".join(drawn[name]["title"]["text"]) == title
+
+
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        ("count", "where age < 30"),
+        ("with a condition", "where age < 30 and sex == 'f'"),
+        ("some numbers", "Estimates with 95% intervals, epsilon 1."),
+        ("many numbers", "Means over 3 neighbouring values; the table has all 4,000."),
+        ("long cumulative", "One point for every 3 values; the table has all 4,000."),
+        ("many categories", "The 30 largest released values out of 100 values of code."),
+        ("three attributes", "The 30 largest released values out of 1,000 cells."),
+        ("grid", "Blocks of 5 x 3 cells are added up; the table has all 60,000."),
+        ("many ranges", "The first 40 of 90 ranges."),
+        ("all ranges", "Ranges with ends 3 values apart; the table has all 5,050."),
+        ("large heat map", "age: 2 neighbouring values are added up. code: the 50 largest of 100 released values."),
+        ("pairs", "The first 12 of 15 tables; the others are in the table of values."),
+        ("heat map", "the table has their 95% intervals"),
+    ],
+)
+def test_the_subtitle_says_what_is_left_out(drawn: dict[str, dict[str, Any]], name: str, note: str) -> None:
+    assert note in subtitle(drawn[name])
+
+
+def test_bars_show_the_released_numbers_in_the_order_of_the_domain(
+    records: dict[str, tc.ReleaseRecord], drawn: dict[str, dict[str, Any]]
+) -> None:
+    rows = data_rows(drawn["categories"])
+    assert [row["label"] for row in rows] == ["nurse", "cook", "clerk", "smith", "none of these"]
+    lower, upper = records["categories"].interval(0.95)
+    for column, numbers in (("value", records["categories"].values), ("lower", lower), ("upper", upper)):
+        assert [row[column] for row in rows] == pytest.approx(numbers, abs=0.01)
+
+
+def test_long_lists_show_the_largest_released_values(
+    records: dict[str, tc.ReleaseRecord], drawn: dict[str, dict[str, Any]]
+) -> None:
+    rows = data_rows(drawn["three attributes"])
+    values = np.sort(records["three attributes"].values)[::-1]
+    assert [row["value"] for row in rows] == pytest.approx(values[:TOP], abs=0.01)
+
+
+def test_a_label_of_several_attributes_names_the_cell(
+    records: dict[str, tc.ReleaseRecord], drawn: dict[str, dict[str, Any]]
+) -> None:
+    record = records["three attributes"]
+    best = record.frame.iloc[int(record.values.argmax())]
+    assert data_rows(drawn["three attributes"])[0]["label"] == f"{best['sex']}, {best['job']}, {best['age']}"
+
+
+@pytest.mark.parametrize("name", ["grid", "small grid", "numbers by numbers", "heat map", "odd pairs"])
+def test_what_is_merged_adds_up(
+    records: dict[str, tc.ReleaseRecord], drawn: dict[str, dict[str, Any]], name: str
+) -> None:
+    rows = data_rows(drawn[name])
+    table = records[name].frame
+    if "code" in table:  # only the largest fifty are shown
+        shown = {row[side] for row in rows for side in ("down", "across")}
+        table = table[table["code"].isin(shown)]
+    assert sum(row["value"] for row in rows) == pytest.approx(table["value"].sum(), abs=0.005 * len(rows))
+
+
+def test_grid_cells_lie_where_the_grid_says(drawn: dict[str, dict[str, Any]]) -> None:
+    rows = data_rows(drawn["grid"])
+    assert (min(row["top"] for row in rows), max(row["bottom"] for row in rows)) == (40, 60)
+    assert (min(row["left"] for row in rows), max(row["right"] for row in rows)) == (-10, 10)
+    assert all(row["top"] < row["bottom"] and row["left"] < row["right"] for row in rows)
+    assert titles(drawn["grid"]) == {"lat", "lon"}
+
+
+def test_at_most_a_dozen_panels(drawn: dict[str, dict[str, Any]]) -> None:
+    assert len(drawn["pairs"]["concat"]) == PANELS
+    assert len(drawn["single marginals"]["concat"]) == 4
+
+
+def test_different_values_have_different_labels(drawn: dict[str, dict[str, Any]]) -> None:
+    labels = [row["label"] for row in data_rows(drawn["odd names"])]
+    assert len(set(labels)) == 5 + len(JAVASCRIPT)
+    assert all(label.isprintable() for label in labels)
+    assert titles(drawn["odd names"]) >= {"a.b c"}
+
+
+def test_nothing_a_user_wrote_becomes_markup(records: dict[str, tc.ReleaseRecord]) -> None:
+    for name in ("odd names", "odd pairs"):
+        svg = chart_svg(chart(records[name]))
+        assert "<script" not in svg
+        assert "alert(1)" in svg
+
+
+def test_item_counts_show_the_largest_of_thousands() -> None:
+    counts = tc.ItemCounts((5_000 / np.arange(1, 4_001)).astype(np.int64), people=6_000)
+    policy = tc.Policy(tc.Domain({"clicked": tc.Items(4_000, at_most=5)}), tc.secrets.everything())
+    record = tc.Session(policy, counts, budget=10).release(tc.histogram("clicked"), 10)
+    spec = chart(record).to_dict()
+    rows = data_rows(spec)
+    assert len(rows) == TOP
+    assert rows[0]["label"] == "0"
+    assert "The 30 largest released values out of 4,000 items of clicked." in subtitle(spec)
+    assert chart_svg(chart(record)).startswith("<svg")
+
+
+def test_exact_answers_are_called_exact() -> None:
+    policy = tc.Policy(tc.Domain({"a": tc.Flag(), "b": tc.Flag()}), tc.secrets.attributes("a"))
+    record = tc.Session(policy, pd.DataFrame({"a": [1, 0, 1], "b": [1, 1, 1]}), budget=1).release(tc.histogram("b"), 1)
+    spec = chart(record).to_dict()
+    assert "Exact" in subtitle(spec)
+    assert "3, exact, for b yes" in chart_text(record)
+    assert chart_svg(chart(record)).startswith("<svg")
+
+
+def test_the_text_alternative_says_what_stands_out(records: dict[str, tc.ReleaseRecord]) -> None:
+    said = chart_text(records["count"])
+    assert said.startswith("Number of people, where age < 30. Released value: ")
+    best = int(records["some numbers"].values.argmax())
+    assert chart_text(records["some numbers"]).endswith(f"for age {best}.")
+
+
+def test_records_draw_themselves(records: dict[str, tc.ReleaseRecord]) -> None:
+    assert records["count"].chart().to_dict()["title"]["text"] == ["Number of people"]
+
+
+def test_a_chart_becomes_a_png(records: dict[str, tc.ReleaseRecord]) -> None:
+    assert chart_png(chart(records["categories"])).startswith(b"\x89PNG")
+
+
+# ---- comparison and tables
+
+
+@pytest.fixture(scope="module")
+def explanations() -> dict[str, tc.Explanation]:
+    policy = tc.Policy(DOMAIN, tc.secrets.within(5, "age"))
+    asked = {"exact": tc.histogram("sex"), "[b]same[/b]": tc.count("age < 3"), "better": tc.cumulative("age")}
+    return {name: tc.explain(query, policy, 0.5, remaining=-1) for name, query in asked.items()}
+
+
+def test_the_comparison_shows_both_errors_of_each_release(explanations: dict[str, tc.Explanation]) -> None:
+    spec = comparison_chart(explanations).to_dict()
+    points = [row for row in data_rows(spec) if "kind" in row]
+    assert {row["label"] for row in points} == set(explanations)
+    better = {row["kind"]: row["error"] for row in points if row["label"] == "better"}
+    assert better["this policy"] == pytest.approx(explanations["better"].plan.rmse)
+    assert better["plain differential privacy"] == pytest.approx(explanations["better"].plain.rmse)
+    exact = [row for row in points if row["label"] == "exact" and row["kind"] == "this policy"]
+    assert exact[0]["said"] == "exact"
+    assert exact[0]["error"] > 0  # a logarithmic axis has no zero
+    assert chart_svg(comparison_chart(list(explanations.values()))).startswith("<svg")
+
+
+def printed(table: Any) -> str:
+    console = Console(width=160, file=io.StringIO(), force_terminal=False)
+    console.print(table)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_plan_table_shows_names_as_they_are_and_what_does_not_fit(explanations: dict[str, tc.Explanation]) -> None:
+    text = printed(plan_table(explanations))
+    assert "[b]same[/b]" in text
+    assert "exceeded" in text
+    assert "cumulative(age)" in printed(plan_table(list(explanations.values())))
+
+
+def test_the_release_table_shows_single_answers(records: dict[str, tc.ReleaseRecord]) -> None:
+    text = printed(release_table({"\x1b[31mcount": records["count"], "many": records["some numbers"]}))
+    assert f"{records['count'].values[0]:,.0f} (" in text
+    assert "\x1b" not in text
+
+
+def test_the_ledger_table_shows_totals_and_caps(tmp_path: Any) -> None:
+    with tc.Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.grant(dataset="clinic", epsilon=1)
+        ledger.grant(dataset="clinic", epsilon="1/3", analyst="ana")
+        ledger.charge(dataset="clinic", analyst="ana", epsilon="1/3")
+        text = printed(ledger_table(ledger.accounts()))
+    for word in ("clinic", "everyone", "ana", "1/3", "2/3"):
+        assert word in text

@@ -1,0 +1,215 @@
+"""A policy in plain words: what is said about each family, and that it is true."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tacit.policy import knowledge, secrets
+from tacit.policy.describe import Example, describe, protected_examples, warnings
+from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
+from tacit.policy.policy import ABSENT, Policy
+
+DOMAIN = Domain(
+    {
+        "age": Integers(17, 90, otherwise="clip"),
+        "disease": Categories(["flu", "hiv", "other"], otherwise="other"),
+        "smoker": Flag(otherwise=False),
+        "clicked": Items(41270),
+    }
+)
+
+
+def said(secret, **more):
+    return " ".join(describe(Policy(DOMAIN, secret, **more)).split())
+
+
+def examples(policy, *, protected):
+    shown = []
+    for example in protected_examples(policy):
+        if example.protected is protected and None not in (example.hidden, example.cover):
+            changed = [name for name in policy.domain if example.hidden[name] != example.cover[name]]
+            shown.append(tuple(tuple(side[name] for name in changed) for side in (example.hidden, example.cover)))
+    return shown
+
+
+def test_the_whole_page():
+    policy = Policy(
+        Domain({"age": Integers(17, 90), "disease": Categories(["flu", "hiv"], otherwise="flu")}),
+        secrets.values({"disease": ["hiv"]}),
+        name="clinic",
+    )
+    assert describe(policy) == (
+        "Policy clinic: 2 attributes, 148 possible records.\n"
+        "\n"
+        "What is protected\n"
+        "  - disease being hiv: it looks as if it were otherwise (the other way round nothing is promised)\n"
+        "\n"
+        "Protected, for instance (somebody with the first looks almost as if they had the second)\n"
+        "  - disease hiv looks like disease flu (disease being hiv is secret)\n"
+        "\n"
+        "NOT protected, for instance (a release may tell the first from the second)\n"
+        "  - disease flu may be told from disease hiv (disease being flu is not listed as secret)\n"
+        "  - age 40 may be told from age 41 (no secret mentions age)\n"
+        "  - age 40, disease flu may be told from somebody who is not in the data (taking part is public)\n"
+        "\n"
+        "What is public\n"
+        "  - this policy: the attributes, the values they may have, and what is secret\n"
+        "  - who is in the data, and how many they are (presence is public)\n"
+        "  - age: no secret mentions it, so a release may give exact answers\n"
+        "\n"
+        "What you may not expect\n"
+        "  - `values` protects disease being hiv, nothing else: that it is something else may be learnt for\n"
+        "    certain.\n"
+        "  - No secret mentions age: it may be released exactly.\n"
+        "  - Taking part is not protected: who is in the data and how many they are may be published. Write\n"
+        "    `presence: secret` to change that.\n"
+        "  - Rows with an unexpected value in age are dropped, and dropped rows are outside the promise.\n"
+        "    Declare `otherwise` to keep them.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("secret", "sentence"),
+    [
+        (
+            secrets.values({"clicked": [1]}),
+            "`values` protects having an item of clicked (having visited), not being without it (having stayed away): "
+            "that somebody does not have an item may be learnt for certain.",
+        ),
+        (
+            secrets.values({"clicked": [0]}),
+            "`values` protects being without an item of clicked: that somebody has an item may be learnt for certain.",
+        ),
+        (
+            secrets.attributes("age", "disease"),
+            "`attributes` protects one attribute at a time. "
+            "Two at once, say age and disease, are protected at twice the epsilon",
+        ),
+        (
+            secrets.partition("age", width=10),
+            "`partition` leaves the block public: which block of age somebody is in may be released exactly.",
+        ),
+        (
+            secrets.within(5, "age"),
+            "`within` leaves the rough value public: two values of age that are further apart than 5 can be told "
+            "apart; the cost grows with the distance, up to 15 times the epsilon between the ends of age.",
+        ),
+        (
+            secrets.records("age < 18"),
+            "`records` protects nobody outside `age < 18`: anything about them may be released exactly, and that "
+            "somebody is not sensitive may be learnt for certain.",
+        ),
+        (
+            secrets.pairs([({"disease": "hiv"}, {"disease": "flu"})]),
+            "`pairs` protects from the first record to the second only; list the reverse as well if meant.",
+        ),
+        (secrets.records("age < 3"), "`records` protects nothing here: no record has age < 3."),
+        (secrets.partition("age", width=1), "`partition` protects nothing here: every block of age has one value."),
+        (secrets.within("1/2", "age"), "`within` protects nothing here: no two values of age are as close as 1/2."),
+        (secrets.attributes("age"), "No secret mentions disease, smoker or clicked: each may be released exactly."),
+        (
+            secrets.everything() | secrets.attributes("age"),
+            "`everything` includes every other family; the others change nothing.",
+        ),
+        (
+            secrets.attributes("age") | secrets.partition("age", width=10),
+            "By itself, `partition` leaves the block public",
+        ),
+    ],
+)
+def test_what_one_might_wrongly_expect_is_said(secret, sentence):
+    assert sentence in said(secret)
+
+
+def test_nothing_is_said_to_be_exact_where_presence_or_knowledge_forbid_it():
+    # by way of absence any two records look alike at 2 epsilon; whoever makes up for a known count may move anyhow
+    for more in ({"presence": "secret"}, {"known": [knowledge.marginal("disease")]}):
+        for secret in (
+            secrets.partition("age", width=10),
+            secrets.records("age < 18"),
+            secrets.values({"clicked": [1]}),
+        ):
+            text = said(secret, **more)
+            assert "exact" not in text
+            assert "for certain" not in text
+    assert "any two records look alike at twice the epsilon" in said(secrets.attributes("age"), presence="secret")
+    assert "twice the epsilon" not in said(
+        secrets.attributes("age", "disease"), presence="secret", known=[knowledge.marginal("disease")]
+    )
+
+
+def test_knowledge_presence_and_dropped_rows_are_mentioned():
+    text = said(secrets.everything(), known=[knowledge.size(1000), knowledge.count("age < 18")])
+    assert "how many people there are (1,000)" in text
+    assert "how many people have age < 18" in text
+    assert "What is known couples people" in text
+    assert "who is in the data, and how many they are (presence is public)" in text
+    assert "dropped" not in text  # every attribute has an `otherwise`
+    policy = Policy(Domain({"a": Flag(), "b": Items(9, at_most=2)}), secrets.everything(), presence="secret")
+    assert any("Rows with an unexpected value in a are dropped" in sentence for sentence in warnings(policy))
+    assert "Of b, at most 2 items of a person are counted; more are left out." in warnings(policy)
+
+
+def test_examples_show_both_directions_where_only_one_is_protected():
+    policy = Policy(DOMAIN, secrets.values({"clicked": [1]}))
+    assert examples(policy, protected=True) == [(([6],), ([],))]
+    assert (([],), ([6],)) in examples(policy, protected=False)
+    policy = Policy(DOMAIN, secrets.records("age < 18"))
+    assert examples(policy, protected=True) == [((17,), (40,))]
+    assert ((40,), (17,)) in examples(policy, protected=False)
+
+
+def test_examples_lie_at_the_borders():
+    assert examples(Policy(DOMAIN, secrets.within(5, "age")), protected=True) == [((40,), (45,))]
+    assert examples(Policy(DOMAIN, secrets.within(5, "age")), protected=False)[0] == ((40,), (46,))
+    assert examples(Policy(DOMAIN, secrets.partition("age", width=10)), protected=True) == [((37,), (46,))]
+    assert examples(Policy(DOMAIN, secrets.partition("age", width=10)), protected=False)[0] == ((37,), (47,))
+    grid = Policy(Domain({"place": Grid(40, 30)}), secrets.within(2, "place"))
+    assert examples(grid, protected=True) == [(([20, 15],), ([22, 15],))]
+    assert examples(grid, protected=False) == [(([20, 15],), ([23, 15],))]
+
+
+def test_a_reason_belongs_to_the_family_that_protects():
+    policy = Policy(DOMAIN, secrets.within(5, "age") | secrets.attributes("age"))
+    assert "age 40 looks like age 46 (not further apart than 5)" not in describe(policy)
+
+
+def test_absence_is_an_example():
+    policy = Policy(DOMAIN, secrets.everything(), presence="secret")
+    assert any(example.cover is None and example.protected for example in protected_examples(policy))
+    assert any(example.hidden is None and example.protected for example in protected_examples(policy))
+    assert policy.has_edge(ABSENT, DOMAIN.record((40, "flu", False, [])))
+
+
+def test_an_example_can_go_into_json():
+    example = protected_examples(Policy(Domain({"a": Flag()}), secrets.everything()))[0]
+    assert example == Example({"a": False}, {"a": True}, protected=True, reason="everything is secret")
+    assert example.document() == {
+        "hidden": {"a": False},
+        "cover": {"a": True},
+        "protected": True,
+        "reason": "everything is secret",
+    }
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        secrets.everything(),
+        secrets.attributes("n", "c", "p"),
+        secrets.within(10**6, "n", "c", "p"),
+        secrets.values({"c": [1], "n": [5]}),
+        secrets.records("n < 3 and c.has(7) or p.row == 5 and not c.has(41269)"),
+        secrets.partition("n", width=1000),
+        secrets.pairs([({"c": [1, 2]}, {"c": []})]),
+    ],
+)
+def test_a_huge_domain_is_described_at_once(secret):
+    domain = Domain({"n": Integers(0, 10**12), "c": Items(10**6), "p": Grid(10**5, 10**5)})
+    policy = Policy(domain, secret, [knowledge.size()], "secret")
+    started = time.perf_counter()
+    text = describe(policy)
+    assert time.perf_counter() - started < 1
+    assert "about 10^" in text

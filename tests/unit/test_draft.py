@@ -1,0 +1,148 @@
+"""Drafts of policy files: what is read off the data is marked, what cannot be declared is a comment with the reason."""
+
+from __future__ import annotations
+
+import datetime
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from tacit.errors import DataRefused
+from tacit.policy.domain import Categories, Flag, Integers, Items
+from tacit.policy.file import read_policy
+from tacit.policy.secrets import Everything
+from tacit.release.draft import REVIEW, draft_policy
+
+N = 30
+TABLE = {
+    "age": [20 + i % 9 for i in range(N)],
+    "disease": ["flu", "hiv", "no"] * 10,
+    'who is "it"': [f"person {i}" for i in range(N)],
+    "a.b": [True, False] * 15,
+    "two words": [0, 1] * 15,
+    "income": [1.5 + i for i in range(N)],
+    "day": [datetime.date(2020, 1, 1 + i % 9) for i in range(N)],
+}
+FRAMES = {
+    "pandas": lambda: pd.DataFrame(TABLE),
+    "polars": lambda: pl.DataFrame(TABLE),
+    "polars lazy": lambda: pl.LazyFrame(TABLE),
+    "pyarrow": lambda: pa.table(TABLE),
+}
+
+
+def is_the_drafted_policy(text):
+    policy = read_policy(text)
+    assert policy.domain["age"] == Integers(20, 28, otherwise="clip")
+    assert policy.domain["disease"] == Categories(["flu", "hiv", "no", "other"], otherwise="other")
+    assert policy.domain["a.b"] == Flag()
+    assert policy.domain["two words"] == Flag()
+    assert set(policy.domain) == {"age", "disease", "a.b", "two words"}
+    assert policy.secrets == Everything()
+    assert policy.presence == "secret"
+    return True
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_every_kind_of_frame_gives_the_same_draft(kind):
+    assert is_the_drafted_policy(draft_policy(FRAMES[kind]()))
+
+
+def test_csv_and_parquet_files_give_the_same_draft(tmp_path):
+    pl.DataFrame(TABLE).write_csv(tmp_path / "clinic data.csv")
+    pl.DataFrame(TABLE).write_parquet(tmp_path / "clinic.parquet")
+    from_csv = draft_policy(tmp_path / "clinic data.csv")
+    assert is_the_drafted_policy(from_csv)
+    assert is_the_drafted_policy(draft_policy(str(tmp_path / "clinic.parquet")))
+    assert read_policy(from_csv).name == "clinic_data"
+
+
+def test_every_line_with_values_from_the_data_is_marked():
+    for line in draft_policy(pd.DataFrame(TABLE)).splitlines():
+        if any(seen in line for seen in ("flu", "hiv", "28", "two words")) and not line.startswith("#"):
+            assert line.endswith(f"  {REVIEW}"), line
+
+
+def test_a_draft_says_why_a_column_is_left_out():
+    text = draft_policy(pd.DataFrame(TABLE))
+    unwrapped = " ".join(line.strip().lstrip("# ") for line in text.splitlines())
+    assert '"income": fractions. Round them to whole numbers first' in unwrapped
+    assert '"day": dates or times. Make whole numbers of them first' in unwrapped
+    assert '"who is \\"it\\"": nearly every row has a value of its own' in unwrapped
+    assert 'say so in the job, person: "who is \\"it\\""' in unwrapped
+    assert "person 7" not in text
+    assert "1.5" not in text
+
+
+@pytest.mark.parametrize("name", ["x[1]", "line\nbreak", "back`tick", "", "para\u2029graph"])
+def test_names_that_a_domain_does_not_allow_are_comments(name):
+    text = draft_policy(pl.DataFrame({name: [1, 2], "age": [3, 4]}))
+    assert list(read_policy(text).domain) == ["age"]
+    assert "must be a text without brackets, backticks or line breaks. Rename the column first." in " ".join(
+        line.strip().lstrip("# ") for line in text.splitlines()
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["yes", "1e3", "2020-01-01", "a: b", "# no", "a.b", "'", '"', "😀", " x ", "007", "-", "{"]
+)
+def test_names_that_yaml_would_change_come_back(name):
+    assert list(read_policy(draft_policy(pl.DataFrame({name: [3, 4]}))).domain) == [name]
+
+
+@pytest.mark.parametrize(
+    "value", ["no", "01234", "2020-01-01", "#", "a: b", "😀", "\u2028", "'\"", "\\", "~", "1e3", ""]
+)
+def test_categories_that_yaml_would_change_come_back(value):
+    drafted = read_policy(draft_policy(pl.DataFrame({"x": [value, "b"]}))).domain["x"]
+    assert set(drafted.values) == {value, "b", "other"}
+
+
+def test_codes_with_leading_zeros_stay_texts(tmp_path):
+    (tmp_path / "codes.csv").write_text("zip,n\n01234,1\n10000,2\n")
+    domain = read_policy(draft_policy(tmp_path / "codes.csv")).domain
+    assert domain["zip"].values == ("01234", "10000", "other")
+    assert domain["n"] == Integers(1, 2, otherwise="clip")
+
+
+def test_sets_of_items_are_recognised():
+    text = draft_policy(pl.DataFrame({"bought": [["bread"], ["milk", "bread"]]}))
+    assert read_policy(text).domain["bought"] == Items(["bread", "milk"])
+
+
+def test_a_table_without_usable_columns_still_gives_a_file_that_reads():
+    text = draft_policy(pd.DataFrame({"x": [1.5], "empty": [None], 5: ["a"]}))
+    assert list(read_policy(text).domain) == ["replace_me"]
+
+
+def test_only_the_first_rows_are_looked_at():
+    text = draft_policy(pd.DataFrame({"x": [5, 6, 9]}), rows_to_look_at=2)
+    assert read_policy(text).domain["x"] == Integers(5, 6, otherwise="clip")
+
+
+def test_whole_numbers_with_gaps_are_whole_numbers():
+    assert read_policy(draft_policy(pd.DataFrame({"x": [5.0, None, 9.0]}))).domain["x"].low == 5
+
+
+def test_coordinates_get_a_suggestion():
+    text = draft_policy(pd.DataFrame({"latitude": [1.5], "longitude": [2.5], "n": [3]}))
+    assert '  # place: {grid: {rows: 100, columns: 100, of: ["latitude", "longitude"], low: [-90, -180],' in text
+
+
+def test_a_missing_or_unreadable_file_is_refused_without_the_readers_words(tmp_path):
+    with pytest.raises(DataRefused, match=r"^the file 'no\.csv' must exist and be a CSV or parquet file\.") as refused:
+        draft_policy(tmp_path / "no.csv")
+    assert refused.value.__context__ is None
+    (tmp_path / "bad.parquet").write_text("CANARY")
+    with pytest.raises(DataRefused) as refused:
+        draft_policy(tmp_path / "bad.parquet")
+    assert "CANARY" not in str(refused.value)
+    assert refused.value.__context__ is None
+
+
+def test_two_columns_of_one_name_and_things_that_are_no_table_are_refused():
+    for frame in (pd.DataFrame([[1, 2]], columns=["a", "a"]), 5, None, pd.DataFrame()):
+        with pytest.raises(DataRefused, match="the data must"):
+            draft_policy(frame)

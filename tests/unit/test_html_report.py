@@ -1,0 +1,194 @@
+"""The report: one file, no network, no markup from users, everything in it that a reader is owed."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pandas as pd
+import pytest
+
+import tacit as tc
+from tacit.report.html import ROWS_SHOWN, html_report
+
+EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'&{{7*7}}"
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[tc.Policy, dict[str, tc.ReleaseRecord], list[tc.Explanation]]:
+    domain = tc.Domain(
+        {
+            "age": tc.Integers(0, 99),
+            EVIL.replace("[", ""): tc.Categories(["flu", EVIL]),
+            "sex": tc.Categories(["f", "m"]),
+        }
+    )
+    policy = tc.Policy(domain, tc.secrets.within(5, "age") | tc.secrets.attributes(EVIL), name=f"policy {EVIL}")
+    rows = pd.DataFrame({"age": [30, 31, 60], EVIL: ["flu", EVIL, "flu"], "sex": ["f", "f", "m"]})
+    session = tc.Session(policy, rows, budget=2, dataset=f"data {EVIL}", analyst="ana")
+    asked = {
+        "ages": tc.histogram("age"),
+        f"name {EVIL}": tc.histogram(EVIL),
+        "up to": tc.cumulative("age"),
+        "sexes": tc.histogram("sex"),
+        "old": tc.count("age >= 65"),
+    }
+    explanations, records = [], {}
+    for name, query in asked.items():
+        explanations.append(session.explain(query, "1/4", show=False))
+        records[name] = session.release(query, "1/4", nonnegative=name == "ages")
+    return policy, records, explanations
+
+
+@pytest.fixture(scope="module")
+def page(made: tuple[tc.Policy, dict[str, tc.ReleaseRecord], list[tc.Explanation]]) -> str:
+    policy, records, explanations = made
+    return html_report(f"job {EVIL}", policy, records, explanations, budget=Fraction(2), analyst=f"ana {EVIL}")
+
+
+class _Page(HTMLParser):
+    """All elements and texts of a page; refuses what is not closed."""
+
+    EMPTY = frozenset(["meta", "path", "rect", "line", "stop", "circle"])
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.open: list[str] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {key: value or "" for key, value in attrs}))
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {key: value or "" for key, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.EMPTY:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+@pytest.fixture(scope="module")
+def parsed(page: str) -> _Page:
+    found = _Page()
+    found.feed(page)
+    found.close()
+    assert found.open == []
+    return found
+
+
+def test_the_page_needs_no_network(page: str, parsed: _Page) -> None:
+    assert re.findall(r"https?://(?!www\.w3\.org/)", page) == []
+    assert "@import" not in page
+    assert "@font-face" not in page
+    for tag, attributes in parsed.elements:
+        assert tag not in ("script", "link", "iframe", "object", "embed", "img", "base", "form")
+        for key in ("src", "srcset", "action", "data", "xlink:href"):
+            assert key not in attributes
+        if "href" in attributes:
+            assert tag == "a"
+            assert attributes["href"].startswith("#") or attributes["href"].endswith(".csv")
+    policy = next(a["content"] for tag, a in parsed.elements if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def test_nothing_a_user_wrote_becomes_markup(page: str, parsed: _Page) -> None:
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "49" not in re.findall(r"\{\{.*?\}\}", page)
+    assert "{{7*7}}" in page
+    assert not [key for _, attributes in parsed.elements for key in attributes if key.startswith("on")]
+    # it is still there, as text: in names, categories, the policy and the data set
+    text = "".join(parsed.texts)
+    for where in ("job ", "name ", "policy ", "data ", "ana "):
+        assert where + EVIL in text
+
+
+def test_every_release_is_there_with_its_cost_step_mechanism_and_errors(
+    made: tuple[tc.Policy, dict[str, tc.ReleaseRecord], list[tc.Explanation]], parsed: _Page
+) -> None:
+    _, records, explanations = made
+    text = "".join(parsed.texts)
+    for (name, record), said in zip(records.items(), explanations, strict=True):
+        assert f"Certificate of {name}" in text
+        assert str(record.plan.query) in text
+        assert record.plan.mechanism in text
+        for reason in record.plan.step.why:
+            assert reason in text
+        assert record.certificate["policy_fingerprint"] in text
+        for error in (said.plan.rmse, said.plain.rmse):
+            assert ("exact" if error == 0 else f"{error:,.3g}") in text
+    assert "No count was left below zero." in text
+    assert "exp(0.25)" in text
+
+
+def test_the_budget_adds_up(parsed: _Page) -> None:
+    text = " ".join(" ".join(parsed.texts).split())
+    assert "Cost in all (epsilon) 1.25" in text
+    assert "Budget 2" in text
+    assert "Remains 0.75" in text
+    for so_far, left in (("0.25", "1.75"), ("0.5", "1.5"), ("0.75", "1.25"), ("1", "1"), ("1.25", "0.75")):
+        assert f"0.25 {so_far} {left}" in text
+    assert "3.50 times as likely" in text  # e to the 1.25 is 3.4903, rounded up
+
+
+def test_what_is_not_promised_is_said(parsed: _Page) -> None:
+    text = " ".join("".join(parsed.texts).split())
+    assert "What is promised, and what is not" in text
+    assert "age up to a distance of 5" in text
+    assert "No secret mentions sex" in text
+
+
+def test_charts_have_a_text_alternative_and_ids_of_their_own(page: str, parsed: _Page) -> None:
+    images = [attributes for _, attributes in parsed.elements if attributes.get("role") == "img"]
+    assert len(images) == 6  # five releases and the comparison
+    assert all(len(image["aria-label"]) > 30 for image in images)
+    assert page.count("<svg") == 6
+    ids = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    for reference in re.findall(r"url\(#([^)]*)\)", page):
+        assert reference in ids
+
+
+def test_long_tables_are_cut_and_the_file_is_linked(
+    made: tuple[tc.Policy, dict[str, tc.ReleaseRecord], list[tc.Explanation]], page: str
+) -> None:
+    policy, records, explanations = made
+    assert f"The first {ROWS_SHOWN} of 100 answers." in page
+    assert 'href="ages.csv"' in page
+    assert 'href="up%20to.csv"' in page
+    rows = re.findall(r"<tr><td>\d+</td>", page)
+    assert len(rows) == 2 * ROWS_SHOWN
+    alone = html_report("job", policy, records, explanations, csv_links=False)
+    assert ".csv" not in alone
+
+
+def test_headings_do_not_skip_a_level(parsed: _Page) -> None:
+    levels = [int(tag[1]) for tag, _ in parsed.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def test_the_page_is_for_phones_and_for_paper_and_for_the_dark(page: str) -> None:
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page
+    assert "@media print" in page
+    assert "@media (prefers-color-scheme: dark)" in page
+
+
+def test_explanations_may_be_given_by_name(
+    made: tuple[tc.Policy, dict[str, tc.ReleaseRecord], list[tc.Explanation]],
+) -> None:
+    policy, records, explanations = made
+    named = dict(zip(records, explanations, strict=True))
+    again = html_report("job", policy, dict(list(records.items())[:1]), {"ages": named["ages"]})
+    assert "ages" in again
+    with pytest.raises(ValueError, match="zip"):
+        html_report("job", policy, records, explanations[:1])

@@ -1,0 +1,556 @@
+"""Policy files: what they mean, and what is said, word for word, about those that mean nothing."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import jsonschema
+import pytest
+import yaml
+
+from tacit.errors import PolicyError
+from tacit.policy import file, knowledge, secrets
+from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
+from tacit.policy.file import load_policy, policy_document, policy_schema, read_policy, write_policy
+from tacit.policy.policy import Policy
+
+CLINIC = """\
+name: clinic
+domain:
+  age: {integers: [17, 90]}
+  height: {low: 100, high: 220, step: 5, otherwise: clip}
+  disease: {categories: [flu, hiv, other], otherwise: other}
+  stage: {categories: [early, late], ordered: true}
+  smoker: flag
+  place: {grid: {rows: 400, columns: 300, of: [lat, lon], low: [30, -125], high: [50, -110]}}
+  clicked: {items: 41270}
+secrets:
+  - within: {theta: 5, attributes: [age]}
+  - within: {height: 2.5}
+  - within: {place: 3, metric: linf}
+  - attributes: [disease]
+  - values: {clicked: [1]}
+  - partition: {attribute: age, width: 10}
+  - partition: {attribute: disease, blocks: [[flu, hiv], [other]]}
+  - records: "age < 18"
+  - pairs: [[{disease: hiv}, {disease: flu}]]
+  - everything
+known: [size, {marginal: [disease]}, {count: "age < 18"}]
+presence: public
+"""
+DOMAIN = """\
+domain:
+  age: {integers: [17, 90]}
+  disease: {categories: [flu, hiv]}
+  smoker: flag
+  clicked: {items: 10}
+"""
+
+
+def test_every_form_means_what_it_says():
+    expected = Policy(
+        Domain(
+            {
+                "age": Integers(17, 90),
+                "height": Integers(100, 220, 5, otherwise="clip"),
+                "disease": Categories(["flu", "hiv", "other"], otherwise="other"),
+                "stage": Categories(["early", "late"], ordered=True),
+                "smoker": Flag(),
+                "place": Grid(400, 300, of=("lat", "lon"), low=(30, -125), high=(50, -110)),
+                "clicked": Items(41270),
+            }
+        ),
+        secrets.within(5, "age")
+        | secrets.within(Fraction(5, 2), "height")
+        | secrets.within(3, "place", metric="linf")
+        | secrets.attributes("disease")
+        | secrets.values({"clicked": [1]})
+        | secrets.partition("age", width=10)
+        | secrets.partition("disease", blocks=[["flu", "hiv"], ["other"]])
+        | secrets.records("age < 18")
+        | secrets.pairs([({"disease": "hiv"}, {"disease": "flu"})])
+        | secrets.everything(),
+        [knowledge.size(), knowledge.marginal("disease"), knowledge.count("age < 18")],
+        "public",
+        "clinic",
+    )
+    assert read_policy(CLINIC) == expected
+    assert read_policy(write_policy(expected)) == expected
+    assert json.loads(json.dumps(policy_document(expected))) == policy_document(expected)
+
+
+def attribute(text):
+    return read_policy(f"domain: {{x: {text}}}\nsecrets: everything").domain["x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{integers: {low: 0, high: 9, step: 3}}", Integers(0, 9, 3)),
+        ("{integers: [-5, 1_000], otherwise: 7}", Integers(-5, 1000, otherwise=7)),
+        ("{low: 1, high: 2}", Integers(1, 2)),
+        ("{categories: [1, 2, true]}", None),
+        (
+            "{categories: ['no', 'yes', \"01\", '2020-01-01', '1e3', '']}",
+            Categories(["no", "yes", "01", "2020-01-01", "1e3", ""]),
+        ),
+        ("{categories: [1, 2], ordered: yes}", Categories([1, 2], ordered=True)),
+        ("{categories: [true, false]}", Categories([True, False])),
+        ("{flag: {otherwise: no}}", Flag(False)),
+        ("{flag: , otherwise: true}", Flag(True)),
+        ("{grid: {rows: 2, columns: 3}, otherwise: clip}", Grid(2, 3, otherwise="clip")),
+        ("{grid: {rows: 2, columns: 3, otherwise: [1, 2]}}", Grid(2, 3, otherwise=(1, 2))),
+        ("{items: 5, first: 1, at_most: 2}", Items(5, first=1, at_most=2)),
+        ("{items: [bread, milk]}", Items(["bread", "milk"])),
+    ],
+)
+def test_attributes_have_several_forms(text, expected):
+    if expected is None:
+        with pytest.raises(PolicyError, match="must not repeat a value; got True"):
+            attribute(text)
+    else:
+        assert attribute(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("everything", secrets.everything()),
+        ("everything: ", secrets.everything()),
+        ("attributes: age", secrets.attributes("age")),
+        ("within: {age: 5/2}", secrets.within(Fraction(5, 2), "age")),
+        ("within: {theta: 0.1, attributes: age, metric: l2}", secrets.within(Fraction(1, 10), "age", metric="l2")),
+        ("values: {smoker: [yes]}", secrets.values({"smoker": [True]})),
+        ("values: {age: [20, 21], disease: [hiv]}", secrets.values({"age": [20, 21], "disease": ["hiv"]})),
+        (
+            "partition: {attribute: age, blocks: [17..30, [31, 32]]}",
+            secrets.partition("age", blocks=["17..30", [31, 32]]),
+        ),
+        ("records: smoker and not age < 30", secrets.records("smoker and not age < 30")),
+    ],
+)
+def test_families_have_short_forms(text, expected):
+    assert (
+        read_policy(f"{DOMAIN}secrets: {{{text}}}" if ":" in text else f"{DOMAIN}secrets: {text}").secrets == expected
+    )
+
+
+def test_pairs_may_be_records_values_or_parts():
+    as_lists = read_policy("{domain: {a: flag, b: {items: 3}}, secrets: {pairs: [[[yes, [1]], [no, []]]]}}")
+    as_parts = read_policy("{domain: {a: flag, b: {items: 3}}, secrets: {pairs: [[{b: [1], a: 1}, {a: 0, b: []}]]}}")
+    assert as_lists == as_parts
+    assert as_lists.has_edge((True, {1}), (False, set()))
+    assert read_policy("{domain: {a: {integers: [1, 9]}}, secrets: {pairs: [[1, 2]]}}").has_edge(1, 2)
+
+
+def test_an_attribute_may_be_called_like_a_key():
+    domain = "{theta: {integers: [0, 9]}, metric: {integers: [0, 9]}}"
+    policy = read_policy(f"{{domain: {domain}, secrets: [within: {{theta: 2}}, within: {{metric: 3}}]}}")
+    assert policy.secrets == secrets.within(2, "theta") | secrets.within(3, "metric")
+    assert read_policy(write_policy(policy)) == policy
+
+
+def test_anchors_and_merges_are_followed():
+    text = """\
+domain:
+  a: &range {low: 0, high: 9, otherwise: clip}
+  b: *range
+  c: {<<: *range, high: 19}
+secrets: everything
+"""
+    domain = read_policy(text).domain
+    assert domain["a"] == domain["b"] == Integers(0, 9, otherwise="clip")
+    assert domain["c"] == Integers(0, 19, otherwise="clip")
+
+
+def test_a_written_policy_reads_like_one_written_by_hand():
+    assert write_policy(read_policy(f"{DOMAIN}secrets: [within: {{age: 5}}, attributes: [disease]]\nname: clinic")) == (
+        "# A Tacit policy: what must stay secret, about whom, and what the world already knows.\n"
+        "# Everything in this file is public. `tacit check` says in plain words what it protects and what not.\n"
+        "name: clinic\n"
+        "\n"
+        "# The values that a person's record may have. Declared here, never read off the data.\n"
+        "domain:\n"
+        "  age: {integers: [17, 90]}\n"
+        "  disease: {categories: [flu, hiv]}\n"
+        "  smoker: flag\n"
+        "  clicked: {items: 10}\n"
+        "\n"
+        "# What a release must not give away.\n"
+        "secrets:\n"
+        "- within: {theta: 5, attributes: [age]}\n"
+        "- attributes: [disease]\n"
+        "\n"
+        "# What is public about the data set anyway.\n"
+        "known: []\n"
+        "\n"
+        "# Whether it is secret who is in the data: public or secret.\n"
+        "presence: public\n"
+    )
+
+
+FLAG = "domain: {a: flag}\n"
+REFUSED = [
+    # the file as a whole
+    ("", ": the policy must not be empty. Draft one with `tacit init DATA`."),
+    ("# nothing yet\n", ": the policy must not be empty. Draft one with `tacit init DATA`."),
+    (
+        "- domain\n- secrets\n",
+        ":1: the policy must be a mapping; got ['domain', 'secrets']. "
+        "Start with `domain:` and `secrets:`, without a dash.",
+    ),
+    ("domain:\n\tage: flag\n", ":2: the policy must be indented with spaces, not tabs. Replace the tab."),
+    (FLAG + "secrets: everything\n---\na: 1\n", ":3: the policy must be one document. Remove the `---`."),
+    (FLAG + "secrets: *all\n", ":2: the policy must be YAML: found undefined alias"),
+    (FLAG + "secrets: \x07\n", ":2: the policy must not contain control characters. Remove them."),
+    ("[" * 100_000, ":1: the policy must not be nested deeper than 40 levels. Remove brackets."),
+    ("domain: &a {x: *a}\nsecrets: everything\n", ":1: the policy must not be nested deeper than 40 levels."),
+    # keys
+    (DOMAIN + "secret: everything\n", ":6: secret is not a key that may stand here. Did you mean 'secrets'?"),
+    (FLAG, ":1: the policy must have the key secrets; got ['domain']. Add `secrets: ..`."),
+    (
+        "domain:\n  a: flag\n  a: flag\nsecrets: everything\n",
+        ":3: domain.a must not be given twice. Remove one of the two; the first is in line 2.",
+    ),
+    ("? [a, b]\n: 1\n", ":1: the policy must have texts as keys. Write name: value."),
+    (
+        "domain: {no: flag}\nsecrets: everything\n",
+        ':1: domain key must be quoted: YAML reads no as true or false. Write "no".',
+    ),
+    (
+        "domain: {a: !!python/object/apply:os.system [ls]}\nsecrets: everything\n",
+        ":1: domain.a must not have the tag !!python/object/apply:os.system. Remove it.",
+    ),
+    ("domain: {a: !cell flag}\nsecrets: everything\n", ":1: domain.a must not have the tag !cell. Remove it."),
+    # attributes
+    (
+        "domain:\n  a: {integer: [0, 1]}\nsecrets: everything\n",
+        ":2: domain.a must have exactly one of integers, categories, flag, grid and items; got ['integer']. "
+        "Did you mean 'integers'?",
+    ),
+    (
+        "domain:\n  a: text\nsecrets: everything\n",
+        ":2: domain.a must say what the values are; got 'text'. "
+        "For instance {integers: [0, 99]}, {categories: [a, b]}, flag, {grid: ..} or {items: 1000}.",
+    ),
+    (
+        "domain:\n  a: {low: 0, high: 9, stpe: 3}\nsecrets: everything\n",
+        ":2: domain.a.stpe is not a key that may stand here. Did you mean 'step'?",
+    ),
+    (
+        "domain:\n  a:\n    integers: [9, 1]\nsecrets: everything\n",
+        ":3: domain.a.integers[0] must not be above high; got (9, 1). Swap the two.",
+    ),
+    (
+        "domain:\n  a:\n    low: 0\n    high: 10\n    step: 3\nsecrets: everything\n",
+        ":4: domain.a.high must be a whole number of steps above low; got 10. Use 9.",
+    ),
+    (
+        "domain:\n  a:\n    categories: [x]\n    otherwise: y\nsecrets: everything\n",
+        ":4: domain.a.otherwise must be one of the categories; got 'y'. "
+        "Add 'y' to the list, or leave `otherwise` out to drop rows with unexpected values.",
+    ),
+    (
+        "domain:\n  'a[1]': flag\nsecrets: everything\n",
+        ":2: domain[\"a[1]\"] must be a text without brackets, backticks or line breaks; got 'a[1]'. "
+        "Rename the column first.",
+    ),
+    ("domain: {p: {grid: {rows: 2}}}\nsecrets: everything\n", ":1: domain.p must have the key columns; got ['rows']."),
+    (
+        "domain: {p: {grid: {rows: 2, columns: 3, low: [1, .inf], high: [2, 3]}}}\nsecrets: everything\n",
+        ":1: domain.p.grid.low[1] must be a finite number; got '.inf'. Write a number.",
+    ),
+    (
+        "domain: {p: {items: [a, b], first: 1}}\nsecrets: everything\n",
+        ":1: domain.p.first must not be given for items with names. Remove it.",
+    ),
+    (
+        "domain: {p: {items: 3, at_most: 4}}\nsecrets: everything\n",
+        ":1: domain.p.at_most must be from 1 to 3; got 4. Leave it out for no bound.",
+    ),
+    # secrets
+    (
+        DOMAIN + "secrets:\n  - within:\n      theta: -1\n      attributes: [age]\n",
+        ":8: secrets[0].within.theta must be positive; got '-1'. Raise it.",
+    ),
+    (DOMAIN + "secrets:\n  - within: {age: far}\n", ":7: secrets[0].within.age must be a number; got 'far'. Write 5."),
+    (
+        DOMAIN + "secrets:\n  - within: {age: 1e999999999}\n",
+        ":7: secrets[0].within.age must be a number; got '1e999999999'. Write 5.",
+    ),
+    (
+        DOMAIN + "secrets:\n  - within: {age: 5, clicked: 2}\n",
+        ":7: secrets[0].within must say one distance for all attributes together; got {'age': 5, 'clicked': 2}. "
+        "Write {theta: 5, attributes: [age, clicked]}, or one entry for each.",
+    ),
+    (
+        DOMAIN + "secrets:\n  - everything\n  - attributes: [age,\n      disaese]\n",
+        ":9: secrets[1].attributes[1] must be an attribute of the domain; got 'disaese'. Did you mean 'disease'?",
+    ),
+    (
+        DOMAIN + "secrets:\n  - atributes: [age]\n",
+        ":7: secrets[0].atributes is not a key that may stand here. Did you mean 'attributes'?",
+    ),
+    (
+        DOMAIN + "secrets: attributes\n",
+        ":6: secrets must say more; got 'attributes'. For instance {attributes: [disease]}.",
+    ),
+    (
+        DOMAIN + "secrets:\n  attributes: [age]\n  within: {age: 5}\n",
+        ":7: secrets must have exactly one key in each entry; got ['attributes', 'within']. "
+        "Start each on a line of its own with a dash.",
+    ),
+    (
+        DOMAIN + "secrets: evrything\n",
+        ":6: secrets is not a word that may stand here; got 'evrything'. Did you mean 'everything'?",
+    ),
+    (DOMAIN + "secrets: []\n", ":6: secrets must protect something; got []. Write everything, or a list of families."),
+    (DOMAIN + "secrets:\n", ":6: secrets must protect something; got None. Write everything, or a list of families."),
+    (
+        DOMAIN + "secrets:\n  - values: {disease: hiv}\n",
+        ":7: secrets[0].values.disease must be a list; got 'hiv'. Write [a, b, ..].",
+    ),
+    (
+        DOMAIN + "secrets:\n  - values: {disease: [hiv, cold]}\n",
+        ":7: secrets[0].values.disease[1] must be one of the categories; got 'cold'. Known: flu, hiv.",
+    ),
+    (
+        DOMAIN + "secrets:\n  - values: {clicked: [2]}\n",
+        ":7: secrets[0].values.clicked must be 1 (has the item) or 0 (has it not); got 2. Write [1], [0] or [0, 1].",
+    ),
+    (
+        DOMAIN + "secrets:\n  - partition: {attribute: age}\n",
+        ":7: secrets[0].partition must have either width or blocks; got ['attribute']. Give one of the two.",
+    ),
+    (
+        DOMAIN + "secrets:\n  - records: agee < 18\n",
+        ":7: secrets[0].records must be an attribute of the domain; got 'agee'. Did you mean 'age'?",
+    ),
+    (
+        DOMAIN + "secrets:\n  - records: \"__import__('os')\"\n",
+        ":7: secrets[0].records must compare attributes with constants, joined by and, or, not; "
+        "got \"__import__('os')\". For instance: age < 18 and disease in ['flu', 'hiv'], or clicked.has(7).",
+    ),
+    (
+        DOMAIN
+        + "secrets:\n  - pairs:\n    - [{disease: hiv}, {disease: flu}]\n    - [{disease: hiv}, {disease: hiv}]\n",
+        ":9: secrets[0].pairs[1] must differ; got [{'disease': 'hiv'}, {'disease': 'hiv'}]. Remove the pair.",
+    ),
+    (
+        DOMAIN + "secrets:\n  - pairs:\n    - [{disease: hiv}, {disease: cold}]\n",
+        ":8: secrets[0].pairs[0][1].disease must be one of the categories; got 'cold'. Known: flu, hiv.",
+    ),
+    # known, presence, name
+    (
+        DOMAIN + "secrets: everything\nknown: [sise]\n",
+        ":7: known[0] is not a word that may stand here; got 'sise'. Did you mean 'size'?",
+    ),
+    (
+        DOMAIN + "secrets: everything\nknown:\n  - marginal: [clicked]\n",
+        ":8: known[0].marginal must not be a set of items; got 'clicked'. Use count.",
+    ),
+    (DOMAIN + "secrets: everything\npresence: hidden\n", ":7: presence must be public or secret; got 'hidden'."),
+    (DOMAIN + "secrets: everything\npresence: yes\n", ":7: presence must be public or secret; got True."),
+    (
+        DOMAIN + "secrets: everything\nname: 2020\n",
+        ':7: name must be quoted: YAML reads 2020 as a number. Write "2020".',
+    ),
+]
+
+
+@pytest.mark.parametrize("loader", [yaml.SafeLoader, file._LOADER], ids=["python", "c"])
+@pytest.mark.parametrize(("text", "sentence"), REFUSED)
+def test_a_refusal_names_file_line_key_rule_value_and_fix(text, sentence, loader, monkeypatch):
+    monkeypatch.setattr(file, "_LOADER", loader)
+    with pytest.raises(PolicyError) as refused:
+        read_policy(text, file="clinic.yaml")
+    assert str(refused.value).startswith(f"clinic.yaml{sentence}")
+    if sentence.endswith("."):
+        assert sentence in str(refused.value)
+    assert "yaml." not in str(refused.value).replace("clinic.yaml", "")
+
+
+@pytest.mark.parametrize(
+    ("written", "sentence"),
+    [
+        ("no", 'must be quoted: YAML reads no as true or false. Write "no".'),
+        ("ON", 'must be quoted: YAML reads ON as true or false. Write "ON".'),
+        ("2020-01-01", 'must be quoted: YAML reads 2020-01-01 as a date. Write "2020-01-01".'),
+        ("01234", 'must be quoted: YAML reads 01234 as another number. Write "01234".'),
+        ("12:30", 'must be quoted: YAML reads 12:30 as another number. Write "12:30".'),
+        ("0x1F", 'must be quoted: YAML reads 0x1F as another number. Write "0x1F".'),
+        ("1_000", 'must be quoted: YAML reads 1_000 as another number. Write "1_000".'),
+        ("1.5", 'must be quoted: YAML reads 1.5 as a fraction. Write "1.5".'),
+        ("null", 'must be quoted: YAML reads null as nothing. Write "null".'),
+        ("~", 'must be quoted: YAML reads ~ as nothing. Write "~".'),
+        (
+            "1e3",
+            'must be quoted: YAML reads 1e3 as a text, other readers as a number. Write "1e3" for the text, '
+            "or 1000 for the number.",
+        ),
+        (
+            "08",
+            'must be quoted: YAML reads 08 as a text, other readers as a number. Write "08" for the text, or 8 for the '
+            "number.",
+        ),
+    ],
+)
+def test_what_yaml_would_change_in_a_list_of_categories_must_be_quoted(written, sentence):
+    with pytest.raises(PolicyError) as refused:
+        attribute(f"{{categories: [a, {written}]}}")
+    assert str(refused.value) == f"policy:1: domain.x.categories[1] {sentence}"
+    assert attribute(f"{{categories: [a, '{written}']}}") == Categories(["a", written])
+
+
+@pytest.mark.parametrize(
+    ("written", "sentence"),
+    [
+        ("1e3", "must be a whole number; got '1e3'. Write 1000."),
+        ("1.5", "must be a whole number; got 1.5. Round it."),
+        ("9.0", "must be a whole number; got 9.0. Write 9."),
+        ("'9'", "must be a whole number; got '9'. Write 9."),
+        ("010", "must be a decimal number without leading zeros: YAML reads 010 as 8. Write it out."),
+        ("yes", "must be a whole number; got True. Write it without a fraction, a quote or an exponent."),
+        ("9" * 5000, "must fit into 62 bits. Use a smaller number."),
+        ("[]", "must be a whole number; got []. Write it without a fraction, a quote or an exponent."),
+    ],
+)
+def test_a_whole_number_must_be_one(written, sentence):
+    with pytest.raises(PolicyError) as refused:
+        attribute(f"{{integers: [0, {written}]}}")
+    assert str(refused.value) == f"policy:1: domain.x.integers[1] {sentence}"
+
+
+def test_a_small_file_that_stands_for_billions_of_values_is_refused():
+    lines = ["a: &k0 [x, x]"] + [f"b{i}: &k{i} [*k{i - 1}, *k{i - 1}]" for i in range(1, 36)]
+    with pytest.raises(PolicyError, match="must not repeat anchors inside anchors"):
+        read_policy("\n".join(lines))
+
+
+def test_files_are_loaded_by_path_and_named_after_it(tmp_path):
+    path = tmp_path / "ward.yaml"
+    path.write_bytes(b"\xef\xbb\xbfdomain: {a: flag}\r\nsecrets: everything\r\n")
+    assert load_policy(path).name == "ward"
+    assert Policy.load(str(path)) == load_policy(path)
+    policy = Policy(Domain({"é": Categories(["naïve", "😀"])}), secrets.everything(), name="ünï")
+    policy.save(path)
+    assert load_policy(path) == policy
+
+
+def test_files_that_cannot_be_read_are_refused(tmp_path):
+    missing = tmp_path / "no.yaml"
+    with pytest.raises(PolicyError) as refused:
+        load_policy(missing)
+    assert str(refused.value) == f"{missing} must exist. Check the path, or draft one: `tacit init DATA`."
+    with pytest.raises(PolicyError, match=r"must be a readable file \(is a directory\)"):
+        load_policy(tmp_path)
+    with pytest.raises(PolicyError, match=r"must be a readable file \(not a path\)"):
+        load_policy("a\0b")
+    path = tmp_path / "latin.yaml"
+    path.write_bytes(b"domain: {a: flag}\nname: caf\xe9\n")
+    with pytest.raises(PolicyError) as refused:
+        load_policy(path)
+    assert str(refused.value) == "latin.yaml:2: the policy must be a text in UTF-8. Save the file as UTF-8."
+    path.write_bytes(b"#" * 10_000_001)
+    with pytest.raises(PolicyError, match="the policy must not be larger than 10 MB"):
+        load_policy(path)
+
+
+def test_no_refusal_carries_a_yaml_traceback():
+    with pytest.raises(PolicyError) as refused:
+        read_policy("domain: [")
+    assert refused.value.__context__ is None
+    assert refused.value.__cause__ is None
+
+
+# ---- the schema -----------------------------------------------------------------------------------------------------
+
+VALIDATOR = jsonschema.Draft202012Validator(policy_schema())
+
+ACCEPTED = [
+    CLINIC,
+    "{domain: {x: flag}, secrets: everything}",
+    "{domain: {x: {flag: {otherwise: false}}}, secrets: [everything], known: size}",
+    "{domain: {x: {flag: , otherwise: true}}, secrets: [everything], known: []}",
+    "{domain: {x: {integers: {low: 0, high: 9}}}, secrets: {within: {x: 5}}, known: }",
+    "{domain: {x: {low: 0, high: 9}}, secrets: {within: {x: 2.5, metric: l2}}, presence: secret}",
+    "{domain: {x: {low: 0, high: 9}}, secrets: {within: {x: 5/2}}, known: [{size: 5}]}",
+    "{domain: {x: {low: 0, high: 9}}, secrets: {pairs: [[1, 2]]}}",
+    "{domain: {x: {low: 0, high: 9}}, secrets: {partition: {attribute: x, blocks: [0..4, [5, 6]]}}}",
+    "{domain: {x: {grid: {rows: 2, columns: 2}, otherwise: clip}}, secrets: {values: {x: [[0, 1]]}}}",
+    "{domain: {x: {grid: {rows: 2, columns: 2}}}, secrets: {partition: {attribute: x, width: [1, 2]}}}",
+    "{domain: {x: {items: [a, b], at_most: 1}}, secrets: {pairs: [[{x: [a]}, {x: []}]]}}",
+    "{domain: {x: {items: 5, first: 1}}, secrets: {attributes: x}, known: [{count: x.has(1)}]}",
+]
+REFUSED_BY_SHAPE = [
+    "[]",
+    "{}",
+    "{domain: {x: flag}}",
+    "{secrets: everything}",
+    "{domain: {}, secrets: everything}",
+    "{domain: [x], secrets: everything}",
+    "{domain: {x: flag}, secrets: everything, secret: everything}",
+    "{domain: {x: flag}, secrets: []}",
+    "{domain: {x: flag}, secrets: }",
+    "{domain: {x: flag}, secrets: evrything}",
+    "{domain: {x: flag}, secrets: attributes}",
+    "{domain: {x: flag}, secrets: {attributes: []}}",
+    "{domain: {x: flag}, secrets: {attributes: [x, x]}}",
+    "{domain: {x: flag}, secrets: {attributes: [x], values: {x: [1]}}}",
+    "{domain: {x: flag}, secrets: [[everything]]}",
+    "{domain: {x: flag}, secrets: {records: 5}}",
+    "{domain: {x: flag}, secrets: {values: {x: 1}}}",
+    "{domain: {x: flag}, secrets: {values: {}}}",
+    "{domain: {x: flag}, secrets: {values: {x: []}}}",
+    "{domain: {x: flag}, secrets: {pairs: []}}",
+    "{domain: {x: flag}, secrets: {pairs: [[{x: 1}]]}}",
+    "{domain: {x: flag}, secrets: {partition: {attribute: x}}}",
+    "{domain: {x: flag}, secrets: {partition: {attribute: x, width: 0}}}",
+    "{domain: {x: flag}, secrets: {partition: {attribute: x, width: 1, blocks: [[1]]}}}",
+    "{domain: {x: flag}, secrets: {partition: {attribute: x, blocks: []}}}",
+    "{domain: {x: flag}, secrets: {within: {x: 0}}}",
+    "{domain: {x: flag}, secrets: {within: {x: far}}}",
+    "{domain: {x: flag}, secrets: {within: {theta: 5, attributes: [x], metric: l3}}}",
+    "{domain: {x: flag}, secrets: {within: {theta: 5, attributes: [x], more: 1}}}",
+    "{domain: {x: flag}, secrets: everything, presence: hidden}",
+    "{domain: {x: flag}, secrets: everything, known: [sise]}",
+    "{domain: {x: flag}, secrets: everything, known: [{size: -1}]}",
+    "{domain: {x: flag}, secrets: everything, name: 5}",
+    "{domain: {x: text}, secrets: everything}",
+    "{domain: {x: {integers: [0]}}, secrets: everything}",
+    "{domain: {x: {integers: [0, 1.5]}}, secrets: everything}",
+    "{domain: {x: {integers: [0, 9], step: 0}}, secrets: everything}",
+    "{domain: {x: {integers: [0, 9], otherwise: clap}}, secrets: everything}",
+    "{domain: {x: {low: 0}}, secrets: everything}",
+    "{domain: {x: {categories: []}}, secrets: everything}",
+    "{domain: {x: {categories: [a, a]}}, secrets: everything}",
+    "{domain: {x: {categories: [1.5]}}, secrets: everything}",
+    "{domain: {x: {categories: [a], order: true}}, secrets: everything}",
+    "{domain: {x: {grid: {rows: 2}}}, secrets: everything}",
+    "{domain: {x: {grid: {rows: 2, columns: 2, of: [a]}}}, secrets: everything}",
+    "{domain: {x: {items: 0}}, secrets: everything}",
+    "{domain: {x: {items: [a], first: 1}}, secrets: everything}",
+    "{domain: {x: {items: 5, at_most: 0}}, secrets: everything}",
+    "{domain: {'x[1]': flag}, secrets: everything}",
+    "{domain: {x: {flag: yes}}, secrets: everything}",
+]
+
+
+def test_the_schema_is_a_schema_with_descriptions():
+    jsonschema.Draft202012Validator.check_schema(policy_schema())
+    assert json.loads(json.dumps(policy_schema())) == policy_schema()
+    assert all("description" in part for part in policy_schema()["properties"].values())
+
+
+@pytest.mark.parametrize("text", ACCEPTED)
+def test_the_schema_accepts_what_the_reader_accepts(text):
+    read_policy(text)
+    VALIDATOR.validate(yaml.safe_load(text))
+
+
+@pytest.mark.parametrize("text", REFUSED_BY_SHAPE)
+def test_the_schema_refuses_what_the_reader_refuses(text):
+    with pytest.raises(PolicyError):
+        read_policy(text)
+    assert not VALIDATOR.is_valid(yaml.safe_load(text))

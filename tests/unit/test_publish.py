@@ -1,0 +1,257 @@
+"""Publishing: all or nothing, nothing overwritten, nothing lost that was paid for, nothing of a row anywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tacit as tc
+from tacit.errors import BudgetExceeded, DataRefused, JobError
+from tacit.release.job import Job, read_job
+from tacit.report import publish as publish_module
+from tacit.report.publish import PublishError, publish
+
+JOB = """\
+name: clinic
+policy:
+  domain:
+    age: {integers: [0, 99], otherwise: clip}
+    disease: {categories: [flu, hiv, other], otherwise: other}
+  secrets: everything
+  presence: secret
+rows: people.csv
+person: id
+dataset: clinic
+budget: 1
+ledger: ledger.db
+out: results
+releases:
+  - {name: ages, query: {histogram: [age]}, epsilon: 0.2}
+  - {name: both of them, query: {histogram: [disease, age]}, epsilon: 0.2}
+  - {name: young, query: {count: "age < 30"}, epsilon: 0.1}
+"""
+CANARY = "CANARY7f3a"
+NUMBER = 918273645
+
+
+def people(folder: Path, *, ages: list[int], diseases: list[str]) -> None:
+    ids = [f"{CANARY}-{number}" for number in range(len(ages))]
+    pd.DataFrame({"id": ids, "age": ages, "disease": diseases}).to_csv(folder / "people.csv", index=False)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    people(tmp_path, ages=[3, 31, NUMBER], diseases=["flu", CANARY, "hiv"])
+    (tmp_path / "job.yaml").write_text(JOB)
+    return read_job(tmp_path / "job.yaml")
+
+
+def spent(job: Job) -> Fraction:
+    assert job.ledger is not None
+    if not Path(job.ledger).exists():
+        return Fraction(0)
+    with tc.Ledger(job.ledger, create=False) as ledger:
+        return sum((account.spent for account in ledger.accounts()), Fraction(0))
+
+
+FILES = sorted(
+    [f"{name}.{kind}" for name in ("ages", "both of them", "young") for kind in ("csv", "svg", "certificate.json")]
+    + ["policy.yaml", "report.html", "finished.json"]
+)
+
+
+def test_the_folder_is_complete_and_says_so(job: Job) -> None:
+    told: list[tuple[str, int, int]] = []
+    folder = publish(job, on_progress=lambda *step: told.append(step))
+    assert folder == job.out
+    assert sorted(file.name for file in folder.iterdir()) == FILES
+    finished = json.loads((folder / "finished.json").read_text())
+    assert finished["job"] == "clinic"
+    assert sorted([*finished["sha256"], "finished.json"]) == FILES
+    for name, digest in finished["sha256"].items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+    assert told == [("ages", 0, 4), ("both of them", 1, 4), ("young", 2, 4), ("report", 3, 4), ("done", 4, 4)]
+    assert [file.name for file in folder.parent.iterdir() if file.name.endswith(".part")] == []
+    assert spent(job) == job.cost
+
+
+def test_what_is_in_the_folder_can_be_read_back(job: Job) -> None:
+    folder = publish(job)
+    assert tc.Policy.load(folder / "policy.yaml") == job.policy
+    table = pd.read_csv(folder / "both of them.csv")
+    assert list(table) == ["age", "disease", "value", "lower", "upper"]
+    assert len(table) == 300
+    certificate = json.loads((folder / "young.certificate.json").read_text())
+    assert certificate["epsilon"] == "1/10"
+    assert certificate["ledger"]["entry"] == 4
+    assert 'href="both%20of%20them.csv"' in (folder / "report.html").read_text()
+
+
+def test_nothing_of_a_row_is_in_any_file(job: Job) -> None:
+    folder = publish(job)
+    for file in folder.iterdir():
+        content = file.read_bytes()
+        assert CANARY.encode() not in content, file.name
+        assert str(NUMBER).encode() not in content, file.name
+        assert str(folder.parent).encode() not in content, file.name
+    assert CANARY.encode() not in (folder.parent / "ledger.db").read_bytes()
+
+
+def test_files_depend_on_rows_only_through_released_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # the same released values from very different people: then every file must be the same, to the last byte
+    monkeypatch.setattr("tacit.release.session.blur", lambda truth, plan: np.arange(len(truth), dtype=np.int64) % 7)
+    seen = []
+    for number, (ages, diseases) in enumerate([([1, 2], ["flu", "hiv"]), ([99] * 500, [CANARY] * 500), ([], [])]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        people(folder, ages=ages, diseases=diseases)
+        (folder / "job.yaml").write_text(JOB)
+        out = publish(read_job(folder / "job.yaml"))
+        seen.append({file.name: _timeless(file.read_text()) for file in out.iterdir() if file.name != "finished.json"})
+    assert seen[0] == seen[1] == seen[2]
+
+
+def _timeless(text: str) -> str:
+    """Take out when it was made, and the hash of the ledger entry, which holds the time too."""
+    text = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d\+00:00)?", "TIME", text)
+    return re.sub(r"[0-9a-f]{64}", "HASH", text)
+
+
+def test_a_finished_folder_is_never_overwritten(job: Job) -> None:
+    folder = publish(job)
+    before = {file.name: file.read_bytes() for file in folder.iterdir()}
+    with pytest.raises(JobError, match=r"out must be a new or empty folder; got .* never overwritten"):
+        publish(job)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+    assert spent(job) == job.cost
+
+
+def test_an_empty_folder_may_be_used(job: Job) -> None:
+    job.out.mkdir()
+    assert sorted(file.name for file in publish(job).iterdir()) == FILES
+
+
+def test_a_half_written_folder_is_recognised_and_refused(job: Job) -> None:
+    job.out.mkdir()
+    (job.out / "ages.csv").write_text("old")
+    with pytest.raises(JobError, match=r"no finished.json, so it is half written .* Remove it after a look"):
+        publish(job)
+    assert (job.out / "ages.csv").read_text() == "old"
+    assert spent(job) == 0
+
+
+def test_a_draft_of_an_earlier_run_is_recognised_and_refused(job: Job) -> None:
+    draft = job.out.with_name("results.part")
+    draft.mkdir()
+    (draft / "ages.csv").write_text("paid for")
+    with pytest.raises(JobError, match=r"half-written folder beside it.*look at results.part, then remove it"):
+        publish(job)
+    assert (draft / "ages.csv").read_text() == "paid for"
+    assert spent(job) == 0
+
+
+def test_a_job_that_is_refused_leaves_no_trace(job: Job, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(JOB.replace("budget: 1", "budget: 0.3"))
+    with pytest.raises(BudgetExceeded):
+        publish(read_job(tmp_path / "job.yaml"))
+    (tmp_path / "people.csv").unlink()
+    with pytest.raises(DataRefused):
+        publish(job)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["job.yaml", "ledger.db"]
+    with tc.Ledger(tmp_path / "ledger.db") as ledger:
+        assert ledger.entries() == []
+
+
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_charged(job: Job, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "job.yaml").write_text(JOB.replace("out: results", "out: file/results"))
+    with pytest.raises(JobError, match=r"must be a folder that can be made"):
+        publish(read_job(tmp_path / "job.yaml"))
+    assert spent(job) == 0
+
+
+def failing(when: str) -> Any:
+    write = publish_module._write
+
+    def fail(path: Path, text: str) -> None:
+        if path.name == when:
+            raise OSError(28, "No space left on device")
+        write(path, text)
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("when", "kept"),
+    [
+        ("ages.certificate.json", ["ages.csv"]),
+        ("both of them.svg", ["ages.certificate.json", "ages.csv", "ages.svg", "both of them.certificate.json"]),
+        ("report.html", [name for name in FILES if name not in ("report.html", "finished.json")]),
+        ("finished.json", [name for name in FILES if name != "finished.json"]),
+    ],
+)
+def test_what_was_paid_for_is_kept_when_writing_fails(
+    job: Job, monkeypatch: pytest.MonkeyPatch, when: str, kept: list[str]
+) -> None:
+    monkeypatch.setattr(publish_module, "_write", failing(when))
+    with pytest.raises(PublishError, match="no space left on device") as caught:
+        publish(job)
+    draft = job.out.with_name("results.part")
+    assert str(draft) in str(caught.value)
+    assert caught.value.draft == draft
+    assert {file.name for file in draft.iterdir()} >= set(kept)
+    assert not (draft / "finished.json").exists()
+    assert not job.out.exists()
+    made = Fraction(1, 5) * min(len(caught.value.records), 2) + Fraction(1, 10) * (len(caught.value.records) > 2)
+    assert spent(job) == made
+
+
+def test_a_budget_that_is_gone_in_the_middle_keeps_what_was_released(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = publish_module._write
+
+    def greedy(path: Path, text: str) -> None:
+        write(path, text)
+        if path.name == "ages.svg" and job.ledger is not None:
+            with tc.Ledger(job.ledger) as ledger:
+                ledger.charge(dataset="clinic", epsilon="0.7", policy=job.policy)
+
+    monkeypatch.setattr(publish_module, "_write", greedy)
+    with pytest.raises(PublishError, match="remains") as caught:
+        publish(job)
+    assert set(caught.value.records) == {"ages"}
+    assert (job.out.with_name("results.part") / "ages.csv").exists()
+
+
+def test_a_target_that_appears_in_the_meantime_is_not_replaced(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = publish_module._write
+
+    def slow(path: Path, text: str) -> None:
+        write(path, text)
+        if path.name == "finished.json":
+            job.out.mkdir()
+            (job.out / "precious").write_text("1")
+
+    monkeypatch.setattr(publish_module, "_write", slow)
+    with pytest.raises(PublishError):
+        publish(job)
+    assert os.listdir(job.out) == ["precious"]
+    assert (job.out.with_name("results.part") / "finished.json").exists()
+
+
+def test_an_interrupt_stays_an_interrupt(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(path: Path, text: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(publish_module, "_write", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        publish(job)
+    assert (job.out.with_name("results.part") / "ages.csv").exists()

@@ -1,0 +1,250 @@
+"""A session from the user's side: plan, charge, release, frames, certificates, refusals."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import tacit as tc
+from tacit.mechanism import noise
+
+DOMAIN = tc.Domain(
+    {"age": tc.Integers(0, 9), "sex": tc.Categories(["m", "f"]), "disease": tc.Categories(["flu", "hiv"])}
+)
+POLICY = tc.Policy(DOMAIN, tc.secrets.within(2, "age") | tc.secrets.attributes("disease"))
+PEOPLE = pd.DataFrame({"age": [0, 1, 2, 3, 9, 9], "sex": ["m", "m", "f", "f", "f", "f"], "disease": ["flu", "hiv"] * 3})
+
+
+def session(policy=POLICY, rows=PEOPLE, budget=1.0, **more):
+    return tc.Session(policy, rows, budget=budget, **more)
+
+
+def test_a_release_spends_and_refuses_when_the_budget_is_gone():
+    s = session()
+    s.release(tc.count("age < 5"), epsilon=0.75)
+    assert s.remaining == Fraction(1, 4)
+    with pytest.raises(tc.BudgetExceeded) as refused:
+        s.release(tc.count("age < 5"), epsilon=0.3)
+    assert str(refused.value) == (
+        "epsilon must not exceed what remains, 0.25; got '0.3'. Ask for less, or start a session with a larger budget."
+    )
+    assert s.remaining == Fraction(1, 4)
+    s.release(tc.count("age < 5"), epsilon="1/4")
+    assert s.remaining == 0
+
+
+def test_epsilons_add_up_exactly():
+    s = session(budget=0.3)
+    for _ in range(3):
+        s.release(tc.count("age < 5"), epsilon=0.1)
+    assert s.remaining == 0
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), "much", None, True, 2000])
+def test_an_epsilon_that_is_none_is_refused_before_anything_is_charged(epsilon):
+    s = session()
+    with pytest.raises(tc.PlanError, match="epsilon"):
+        s.release(tc.count(), epsilon=epsilon)
+    assert s.remaining == 1
+
+
+def test_what_no_secret_edge_changes_is_exact():
+    record = session().release(tc.histogram("sex"), epsilon=0.01)
+    assert record.values.tolist() == [2, 4]
+    assert record.plan.mechanism == "exact"
+    lower, upper = record.interval()
+    assert lower.tolist() == upper.tolist() == [2, 4]
+
+
+def test_exact_margins_are_kept():
+    record = session().release(tc.histogram("sex", "disease"), epsilon=0.1)
+    assert record.values.reshape(2, 2).sum(1) == pytest.approx([2, 4])
+
+
+def test_blocks_keep_their_totals_and_one_member_blocks_are_exact():
+    policy = tc.Policy(DOMAIN, tc.secrets.partition("age", blocks=["0..3", "4..8"]))
+    record = session(policy).release(tc.histogram("age"), epsilon=0.1)
+    assert record.values[:4].sum() == pytest.approx(4)
+    assert record.values[4:9].sum() == pytest.approx(0)
+    assert record.values[9] == 2
+    assert [part[9] for part in record.interval()] == [2, 2]
+
+
+def test_nonnegative_keeps_the_total():
+    record = session().release(tc.histogram("age"), epsilon=0.05, nonnegative=True)
+    assert (record.values >= 0).all()
+    assert record.values.sum() == pytest.approx(6)
+    assert record.certificate["post_processing"] == ["nonnegative"]
+
+
+def test_consistent_marginals_agree():
+    s = session(tc.Policy(DOMAIN, tc.secrets.everything(), presence="secret"), budget=10)
+    for positive in (False, True):
+        record = s.release(tc.marginals(ways=2), epsilon=1, consistent=True, nonnegative=positive)
+        table = pd.DataFrame(record.columns())
+        by_sex = [
+            table[table[other].notna() & table["sex"].notna()].groupby("sex")["value"].sum()
+            for other in ("age", "disease")
+        ]
+        assert by_sex[0].to_numpy() == pytest.approx(by_sex[1].to_numpy(), abs=1e-6)
+        assert not positive or (record.values >= -1e-9).all()
+
+
+def test_consistent_cumulative_counts_never_fall_and_end_at_the_size():
+    record = session().release(tc.cumulative("age"), epsilon=0.1, consistent=True)
+    assert (np.diff(record.values) >= 0).all()
+    assert record.values[-1] == 6
+
+
+def test_the_frame_is_of_the_users_kind():
+    for rows, kind in ((PEOPLE, pd.DataFrame), (pl.from_pandas(PEOPLE), pl.DataFrame)):
+        frame = session(rows=rows).release(tc.histogram("disease"), epsilon=0.5).frame
+        assert isinstance(frame, kind)
+        assert list(frame.columns) == ["disease", "value", "lower", "upper"]
+
+
+def test_explain_prints_what_release_does_and_charges_nothing(capsys):
+    s = session()
+    said = s.explain(tc.cumulative("age"), epsilon=0.25)
+    assert capsys.readouterr().out == f"{said}\n"
+    assert s.remaining == 1
+    assert "budget that would remain: 0.75" in str(said)
+    record = s.release(tc.cumulative("age"), epsilon=0.25)
+    assert record.plan == said.plan
+    assert said.plain.rmse > said.plan.rmse
+
+
+def test_a_certificate_says_what_is_promised_and_nothing_about_rows():
+    empty = session(rows=PEOPLE.head(0)).release(tc.histogram("age"), epsilon=0.5).certificate
+    full = session().release(tc.histogram("age"), epsilon=0.5).certificate
+    assert {k: v for k, v in empty.items() if k != "made"} == {k: v for k, v in full.items() if k != "made"}
+    assert json.loads(json.dumps(full)) == full
+    assert full["epsilon"] == "1/2"
+    assert full["noise"]["right"] == "4"
+    assert tc.Policy.from_yaml(json.dumps(full["policy"])) == POLICY
+
+
+def test_a_replayed_stream_is_marked_in_the_certificate():
+    with noise.replayed(noise.Keystream(key=bytes(32))):
+        certificate = session().release(tc.count("age < 5"), epsilon=0.5).certificate
+    assert "REPLAYED" in certificate["randomness"]
+
+
+def test_a_pickled_record_carries_no_rows():
+    rows = PEOPLE.assign(sex=["CANARY-7f3a", "m", "f", "f", "f", "f"])
+    record = session(rows=rows).release(tc.count("age < 5"), epsilon=0.5)
+    stored = pickle.dumps(record)
+    assert b"CANARY" not in stored
+    assert pickle.loads(stored).frame["value"].to_numpy() == pytest.approx(record.values)  # noqa: S301
+
+
+def test_a_ledger_is_shared_and_its_budget_holds(tmp_path):
+    path = tmp_path / "ledger.db"
+    first = session(ledger=path, analyst="ana", dataset="clinic")
+    second = session(ledger=path, analyst="ben", dataset="clinic", budget=5)
+    first.release(tc.count("age < 5"), epsilon=0.6)
+    with pytest.raises(tc.BudgetExceeded):
+        second.release(tc.count("age < 5"), epsilon=0.6)
+    record = second.release(tc.count("age < 5"), epsilon=0.4)
+    with tc.Ledger(path) as ledger:
+        assert ledger.verify().ok
+        assert ledger.remaining(dataset="clinic") == 0
+        assert record.certificate["ledger"]["hash"] == ledger.entries()[-1].hash
+
+
+def test_a_stronger_policy_may_be_charged_to_a_weaker_one_and_not_the_reverse(tmp_path):
+    weak, strong = POLICY, tc.Policy(DOMAIN, tc.secrets.everything())
+    session(weak, ledger=tmp_path / "a.db", dataset="d")
+    session(strong, ledger=tmp_path / "a.db", dataset="d").release(tc.count("age < 5"), epsilon=0.1)
+    session(strong, ledger=tmp_path / "b.db", dataset="d")
+    with pytest.raises(tc.LedgerError, match="protects less"):
+        session(weak, ledger=tmp_path / "b.db", dataset="d").release(tc.count("age < 5"), epsilon=0.1)
+
+
+def test_the_budget_is_charged_before_rows_are_read_and_stays_charged_if_reading_fails(tmp_path):
+    broken = tmp_path / "people.parquet"
+    PEOPLE.to_parquet(broken)
+    s = session(rows=broken, ledger=tmp_path / "ledger.db", dataset="d")
+    broken.write_bytes(b"CANARY-7f3a no longer a parquet file")
+    with pytest.raises(tc.TacitError) as refused:
+        s.release(tc.count("age < 5"), epsilon=0.25)
+    assert "CANARY" not in str(refused.value)
+    assert refused.value.__cause__ is None
+    assert refused.value.__context__ is None
+    assert s.remaining == Fraction(3, 4)
+
+
+class Exploding:
+    """A stand-in for an engine that fails with a row in its message."""
+
+    def counts(self, names, where=None):
+        try:
+            raise KeyError("inner CANARY-7f3a")
+        except KeyError as inner:
+            raise ValueError("could not convert 'CANARY-7f3a'") from inner
+
+
+def test_a_foreign_error_while_rows_are_open_says_nothing_about_them(capfd, caplog):
+    s = session()
+    s._rows = Exploding()
+    with pytest.raises(tc.InternalError) as refused:
+        s.release(tc.count("age < 5"), epsilon=0.25)
+    texts = [str(refused.value), repr(refused.value.args), repr(vars(refused.value)), caplog.text, *capfd.readouterr()]
+    assert not any("CANARY" in text for text in texts)
+    assert refused.value.__cause__ is None
+    assert refused.value.__context__ is None
+
+
+def test_save_writes_all_or_nothing(tmp_path):
+    record = session().release(tc.histogram("disease"), epsilon=0.5)
+    folder = record.save(tmp_path / "out")
+    assert sorted(p.name for p in folder.iterdir()) == ["certificate.json", "values.csv"]
+    assert pd.read_csv(folder / "values.csv")["value"].to_numpy() == pytest.approx(record.values)
+    with pytest.raises(tc.Refused, match="must not exist yet"):
+        record.save(tmp_path / "out")
+    (folder / "certificate.json").unlink()
+    with pytest.raises(tc.Refused, match="half-written"):
+        record.save(tmp_path / "out")
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_person_with_several_rows_is_kept_to_the_bound():
+    rows = pd.DataFrame({"who": [1, 1, 1, 2], "age": [0, 1, 2, 0], "sex": "m", "disease": "flu"})
+    policy = tc.Policy(DOMAIN, tc.secrets.everything())
+    two = session(policy, rows, budget=1000, person="who", per_person=2).release(tc.histogram("age"), epsilon=900)
+    assert np.round(two.values)[:3].tolist() == [2, 1, 0]
+    assert two.certificate["protects"] == "one person with at most 2 rows"
+    one = session(policy, rows, budget=1000, person="who").release(tc.histogram("age"), epsilon=900)
+    assert np.round(one.values)[:3].tolist() == [2, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"per_person": 2}, "per_person needs a person column"),
+        ({"per_person": 0, "person": "age"}, "per_person must be a whole number from 1"),
+        ({"budget": None}, "budget must be given"),
+    ],
+)
+def test_wrong_sessions_are_refused(more, message):
+    with pytest.raises(tc.PlanError, match=message):
+        session(**more)
+
+
+def test_item_counts_can_be_all_there_is():
+    policy = tc.Policy(tc.Domain({"clicked": tc.Items(3)}), tc.secrets.values({"clicked": [1]}))
+    s = tc.Session(policy, tc.ItemCounts([5, 0, 9], people=10), budget=1000)
+    record = s.release(tc.histogram("clicked"), epsilon=900)
+    assert np.round(record.values).tolist() == [5, 0, 9]
+    assert list(record.frame.columns) == ["clicked", "value", "lower", "upper"]
+
+
+def test_intervals_refuse_a_level_that_is_none():
+    with pytest.raises(tc.PlanError, match="level must lie between 0 and 1"):
+        session().release(tc.count("age < 5"), epsilon=0.5).interval(95)
