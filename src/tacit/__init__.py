@@ -13,7 +13,7 @@ The stages, in the order in which data flows (imports only point left):
 >>> people = pd.DataFrame({"age": [31, 32, 47], "disease": ["flu", "hiv", "flu"]})
 >>> session = tc.Session(policy, people, budget=1.0)
 >>> record = session.release(tc.histogram("disease"), epsilon=0.5)
->>> float(record.values.sum())
+>>> print(round(record.values.sum(), 6))
 3.0
 """
 

@@ -16,8 +16,9 @@ from tacit.errors import PolicyError
 from tacit.policy import secrets
 from tacit.policy.describe import describe, protected_examples
 from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
-from tacit.policy.file import policy_document, policy_schema, read_policy, write_policy
+from tacit.policy.file import policy_document, read_policy, write_policy
 from tacit.policy.policy import ABSENT, Policy
+from tacit.policy.schema import policy_schema
 from tacit.policy.where import col
 
 VALIDATOR = jsonschema.Draft202012Validator(policy_schema())

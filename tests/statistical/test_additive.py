@@ -40,6 +40,7 @@ DOMAIN = tc.Domain(
 MIXED = tc.Policy(DOMAIN, tc.secrets.within(5, "age") | tc.secrets.attributes("disease"))
 ONE_SIDED = tc.Policy(DOMAIN, tc.secrets.records("disease == 'hiv'"))
 ONE_WAY = tc.Policy(DOMAIN, tc.secrets.values({"disease": ["hiv"]}))
+PLAIN = tc.Policy(DOMAIN, tc.secrets.everything())
 PRESENCE = tc.Policy(DOMAIN, tc.secrets.everything(), presence="secret")
 BLOCKS = tc.Policy(DOMAIN, tc.secrets.partition("age", width=10) | tc.secrets.attributes("disease"))
 KNOWN = tc.Policy(DOMAIN, tc.secrets.everything(), [tc.known.marginal("sex")])
@@ -61,6 +62,10 @@ CASES = [
     ("cumulative", MIXED, tc.cumulative("age"), 400),
     ("all ranges", MIXED, tc.ranges("age", "all"), 150),
     ("ranges from cells", PRESENCE, tc.ranges("age", [(20, 24), (30, 31), (40, 47), (50, 52)]), 5000),
+    ("ranges from blocks", BLOCKS, tc.ranges("age", [(20, 24), (22, 47), (30, 39), (41, 42), (55, 77)]), 3000),
+    ("all ranges from blocks", BLOCKS, tc.ranges("age", "all"), 150),
+    ("cumulative from cells", PLAIN, tc.cumulative("age"), 1500),
+    ("all ranges from cells", PLAIN, tc.ranges("age", "all"), 600),
     ("marginals", MIXED, tc.marginals(ways=2), 120),
     ("one cell falls, the others rise", ONE_WAY, tc.histogram("age", "disease"), 150),
     ("sensitive cells fall", ONE_SIDED, tc.histogram("disease", "sex"), 4000),

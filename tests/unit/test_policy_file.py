@@ -10,10 +10,11 @@ import pytest
 import yaml
 
 from tacit.errors import PolicyError
-from tacit.policy import file, knowledge, secrets
+from tacit.policy import knowledge, secrets, yaml_entries
 from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
-from tacit.policy.file import load_policy, policy_document, policy_schema, read_policy, write_policy
+from tacit.policy.file import load_policy, policy_document, read_policy, write_policy
 from tacit.policy.policy import Policy
+from tacit.policy.schema import policy_schema
 
 CLINIC = """\
 name: clinic
@@ -359,10 +360,10 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("loader", [yaml.SafeLoader, file._LOADER], ids=["python", "c"])
+@pytest.mark.parametrize("loader", [yaml.SafeLoader, yaml_entries._LOADER], ids=["python", "c"])
 @pytest.mark.parametrize(("text", "sentence"), REFUSED)
 def test_a_refusal_names_file_line_key_rule_value_and_fix(text, sentence, loader, monkeypatch):
-    monkeypatch.setattr(file, "_LOADER", loader)
+    monkeypatch.setattr(yaml_entries, "_LOADER", loader)
     with pytest.raises(PolicyError) as refused:
         read_policy(text, file="clinic.yaml")
     assert str(refused.value).startswith(f"clinic.yaml{sentence}")

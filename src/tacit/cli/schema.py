@@ -25,7 +25,7 @@ def show_schema(
     """Print the JSON schema of policy files or job files; editors complete and check with it."""
     # A schema is JSON with or without --json.
     if file is File.policy:
-        from tacit.policy.file import policy_schema
+        from tacit.policy.schema import policy_schema
 
         show_json(policy_schema())
     else:

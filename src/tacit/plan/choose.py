@@ -11,18 +11,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
 from tacit.errors import PlanError
-from tacit.plan.directions import directions
 from tacit.plan.distributions import Cube, Distribution, TwoScale, as_fraction
 from tacit.plan.noise_for import noise_for
-from tacit.plan.queries import LARGEST_RELEASE, Count, Cumulative, LinearQuery, Marginals, Ranges, Total, resolved
+from tacit.plan.predict import directions_for, expected_variance
+from tacit.plan.queries import LARGEST_RELEASE, Cumulative, LinearQuery, Marginals, Ranges, Total, resolved
 from tacit.plan.steps import LargestStep, largest_step
-from tacit.plan.totals import exact_cumulative, exact_groups
 from tacit.policy.policy import Policy
 
 LARGEST_EPSILON: Final = 1000
@@ -129,13 +127,9 @@ def _plan(
     sides = directions_for(base, policy) if query is base and step.l1 else None
     counts = () if sides is None else (int(sides[0].sum()), int(sides[1].sum()))
     noise, why = noise_for(step, epsilon, entries, *counts)
-    if noise is None:
-        variance = 0.0
-    elif sides is None or isinstance(noise, Cube):
+    if isinstance(noise, Cube):
         sides = None
-        variance = noise.variance() * _spread(query, base, policy, noise, per_person)
-    else:
-        variance = _variance_by_answer(base, policy, noise, sides, per_person)
+    variance = expected_variance(query, base, policy, noise, sides, per_person)
     return Plan(
         query=query,
         base=base,
@@ -181,81 +175,3 @@ def person_step(query: LinearQuery, policy: Policy, per_person: int) -> LargestS
         why=(*one.why, f"one person owns up to {per_person} rows, and each may move"),
         exact=False,
     )
-
-
-def _spread(query: LinearQuery, base: LinearQuery, policy: Policy, noise: Distribution, per_person: int) -> float:
-    """Return the average over answers of their variance in units of one entry's noise variance."""
-    if query is base:
-        return _after_totals(base, policy, noise, per_person)
-    size = policy.domain[query.name].size  # type: ignore[union-attr]
-    exact_last = isinstance(base, Cumulative) and _exact_entries(base, policy, per_person) is not None
-    if isinstance(query, Cumulative):
-        entries = (size + 1) / 2  # an answer adds up 1, 2, .., size cells
-    elif isinstance(query, Ranges) and query.ranges is None:
-        if isinstance(base, Marginals):
-            entries = (size + 2) / 3  # the mean length of a range
-        else:
-            # two entries, but one for the ranges from the first value, and none for an exact last entry
-            many = size * (size + 1) / 2
-            entries = (2 * many - size - (size if exact_last else 0)) / many
-    else:
-        assert isinstance(query, Ranges)  # noqa: S101 - the only other query with strategies
-        ends = query.positions(policy.domain)
-        if isinstance(base, Marginals):
-            entries = float(np.mean([high - low + 1 for low, high in ends]))
-        else:
-            entries = float(np.mean([(low > 0) + (not (exact_last and high == size - 1)) for low, high in ends]))
-    if isinstance(noise, Cube) and isinstance(base, Marginals):
-        return math.inf  # its coordinates are dependent: sums are not predicted, so this strategy is not taken
-    return entries
-
-
-def _after_totals(query: LinearQuery, policy: Policy, noise: Distribution, per_person: int) -> float:
-    """Return the share of the variance that is left after exact totals are used (least squares within groups)."""
-    if isinstance(query, Cumulative):
-        exact = _exact_entries(query, policy, per_person)
-        return 1.0 if exact is None else float(1 - exact.mean())
-    groups = groups_for(query, policy, per_person)
-    if groups is None or not uses_totals(noise):
-        return 1.0
-    cells = sum(len(group) for group in groups)
-    return 1 - sum(int(group.max()) + 1 for group in groups) / cells
-
-
-def uses_totals(noise: Distribution | None) -> bool:
-    """Say whether least squares with equal weights is right: noise on different cells must be uncorrelated."""
-    return noise is not None and not (isinstance(noise, Cube) and noise.sides != "both")
-
-
-@lru_cache(maxsize=2)
-def directions_for(query: LinearQuery, policy: Policy) -> Any:
-    """Return which entries can fall and which can rise, or None where all can do both."""
-    return directions(query, policy) if isinstance(query, Marginals) else None
-
-
-def _variance_by_answer(base: LinearQuery, policy: Policy, noise: TwoScale, sides: Any, per_person: int) -> float:
-    """Return the average variance where entries have different laws, after exact totals (weighted least squares)."""
-    right, left = TwoScale(noise.right, Fraction(0)).variance(), TwoScale(Fraction(0), noise.left).variance()
-    falls, rises = sides
-    entries = np.where(falls & rises, noise.variance(), np.where(falls, right, 0.0) + np.where(rises, left, 0.0))
-    groups = groups_for(base, policy, per_person)
-    if groups is not None:
-        start = 0
-        for group in groups:
-            part = entries[start : start + len(group)]
-            sums = np.bincount(group, part)[group]
-            entries[start : start + len(group)] = part - np.divide(
-                part**2, sums, out=np.zeros_like(part), where=sums > 0
-            )
-            start += len(group)
-    return float(entries.mean())
-
-
-@lru_cache(maxsize=2)  # planned, then used by the release right after; may be large
-def groups_for(query: LinearQuery, policy: Policy, per_person: int) -> list[Any] | None:
-    """Return the groups of cells whose totals are exact; none where a person may count in several cells."""
-    return exact_groups(query, policy) if per_person == 1 and not isinstance(query, Count) else None
-
-
-def _exact_entries(query: Cumulative, policy: Policy, per_person: int) -> Any:
-    return exact_cumulative(query, policy) if per_person == 1 else None

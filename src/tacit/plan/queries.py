@@ -13,6 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from tacit.errors import PlanError, PolicyError, nearest
 from tacit.policy.domain import Categories, Domain, Integers, Items, Value
 from tacit.policy.where import Where, where
@@ -216,6 +219,14 @@ class Ranges(Query):
                 raise PlanError("must not end before it starts", key="ranges", given=[low, high], fix="Swap the ends.")
             found.append(ends)
         return found
+
+    def ends(self, domain: Domain) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the first and the last position of each range."""
+        if self.ranges is None:
+            low, high = np.triu_indices(domain[self.name].size)
+            return low.astype(np.int64), high.astype(np.int64)
+        ends = np.array(self.positions(domain), dtype=np.int64)
+        return ends[:, 0], ends[:, 1]
 
     def mentioned(self) -> frozenset[str]:
         """Return every attribute that the query looks at."""

@@ -56,17 +56,8 @@ Number = TypeVar("Number", np.int64, np.float64)
 
 def range_sums(query: Ranges, below: npt.NDArray[Number], domain: Domain) -> npt.NDArray[Number]:
     """Return the count of each range from the counts below each position (one more entry than positions)."""
-    low, high = range_ends(query, domain)
+    low, high = query.ends(domain)
     return np.subtract(below[high + 1], below[low])
-
-
-def range_ends(query: Ranges, domain: Domain) -> tuple[Ints, Ints]:
-    """Return the first and the last position of each range."""
-    if query.ranges is None:
-        low, high = np.triu_indices(domain[query.name].size)
-        return low.astype(np.int64), high.astype(np.int64)
-    ends = np.array(query.positions(domain), dtype=np.int64)
-    return ends[:, 0], ends[:, 1]
 
 
 def _tables(

@@ -22,7 +22,7 @@ import narwhals as nw
 
 from tacit.errors import DataRefused, PolicyError
 from tacit.policy.domain import CLIP, Domain, Flag
-from tacit.policy.file import quoted, write_yaml
+from tacit.policy.yaml_entries import quoted, write_yaml
 
 REVIEW: Final = "# REVIEW: read from the data; publishing it is a release"
 _MOST_CATEGORIES: Final = 50

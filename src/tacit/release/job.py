@@ -28,21 +28,14 @@ from tacit.errors import BudgetExceeded, JobError, PolicyError, Refused, nearest
 from tacit.plan.choose import LARGEST_EPSILON, as_epsilon, choose
 from tacit.plan.explain import Explanation, explain, shown
 from tacit.plan.queries import KEYWORDS, LinearQuery, from_document, resolved
-from tacit.policy.file import (
-    LARGEST_FILE,
-    Entry,
-    Source,
-    load_policy,
-    policy_schema,
-    read_domain,
-    read_known,
-    read_secrets,
-)
+from tacit.policy.file import load_policy, read_domain, read_known, read_secrets
 from tacit.policy.policy import PRESENCE, Policy
+from tacit.policy.schema import policy_schema
+from tacit.policy.yaml_entries import LARGEST_FILE, Entry, Source
 from tacit.release.ledger import Ledger
 from tacit.release.ledger_input import checked_name
 from tacit.release.record import ReleaseRecord
-from tacit.release.session import Session, _check_options
+from tacit.release.session import Session, check_options
 
 FINISHED: Final = "finished.json"  # written last into the folder of a job: a folder without it is half written
 DEMO: Final = "demo:"
@@ -457,7 +450,7 @@ def _check_plans(job: Job) -> None:
     for release in job.releases:
         with _named(job, release):
             plan = choose(release.query, job.policy, release.epsilon, per_person=job.per_person)
-            _check_options(plan, wants_joint=release.consistent and release.nonnegative)
+            check_options(plan, wants_joint=release.consistent and release.nonnegative)
 
 
 # ---- the JSON schema ------------------------------------------------------------------------------------------------

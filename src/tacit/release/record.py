@@ -20,10 +20,10 @@ import numpy.typing as npt
 from tacit.errors import PlanError, Refused
 from tacit.plan.choose import Plan
 from tacit.plan.coverage import noise_bounds
-from tacit.plan.queries import Cumulative, Marginals, Ranges, Total
-from tacit.release.answers import range_ends
+from tacit.plan.queries import Total
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 FINISHED = "certificate.json"  # written last: a folder without it is half written
 
 
@@ -36,6 +36,7 @@ class ReleaseRecord:
     certificate: dict[str, Any]
     _noisy: Floats = field(repr=False)
     _exact: npt.NDArray[np.bool_] | None = field(repr=False, default=None)
+    _added: tuple[Ints, Ints] | None = field(repr=False, default=None)  # noisy entries that each answer adds, subtracts
     _make_frame: Callable[[dict[str, Any]], Any] | None = field(repr=False, default=None)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -49,7 +50,7 @@ class ReleaseRecord:
         """
         if not 0 < level < 1:
             raise PlanError("must lie between 0 and 1", key="level", given=level, fix="Use 0.95.")
-        lower, upper = _ends(self.plan, self._noisy, level)
+        lower, upper = _ends(self.plan, self._noisy, self._added, level)
         if not isinstance(self.plan.query, Total):
             lower, upper = np.maximum(lower, 0.0), np.maximum(upper, 0.0)
         if self._exact is not None:
@@ -121,27 +122,14 @@ def draw_with(chart: Callable[[ReleaseRecord], Any]) -> None:
     _draw = chart
 
 
-def _ends(plan: Plan, noisy: Floats, level: float) -> tuple[Floats, Floats]:
+def _ends(plan: Plan, noisy: Floats, added: tuple[Ints, Ints] | None, level: float) -> tuple[Floats, Floats]:
     """Return the ends for each answer, from its noisy value and how many noisy entries it adds up."""
     if plan.noise is None:
         return noisy, noisy
-    if plan.query is plan.base:
+    if added is None:
         low = plan.per_entry(lambda law: noise_bounds(law, 1, 0, level)[0])
         high = plan.per_entry(lambda law: noise_bounds(law, 1, 0, level)[1])
         return noisy - high, noisy - low
-    plus, minus = _entries(plan)
-    pairs, which = np.unique(np.stack([plus, minus], axis=1), axis=0, return_inverse=True)
+    pairs, which = np.unique(np.stack(added, axis=1), axis=0, return_inverse=True)
     bounds = np.array([noise_bounds(plan.noise, int(p), int(m), level) for p, m in pairs])[which.reshape(-1)]
     return noisy - bounds[:, 1], noisy - bounds[:, 0]
-
-
-def _entries(plan: Plan) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    query, domain = plan.query, plan.policy.domain
-    if isinstance(query, Cumulative):
-        plus = np.arange(1, domain[query.name].size + 1, dtype=np.int64)
-        return plus, np.zeros_like(plus)
-    assert isinstance(query, Ranges)  # noqa: S101 - the only other query that is answered through another
-    low, high = range_ends(query, domain)
-    if isinstance(plan.base, Marginals):
-        return high - low + 1, np.zeros_like(low)
-    return np.ones_like(low), (low > 0).astype(np.int64)

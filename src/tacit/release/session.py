@@ -21,10 +21,12 @@ import numpy.typing as npt
 from tacit.errors import BudgetExceeded, InternalError, PlanError, PolicyError, TacitError
 from tacit.mechanism.additive import blur
 from tacit.mechanism.keystream import is_replayed
-from tacit.plan.choose import Plan, as_epsilon, choose, groups_for, uses_totals
+from tacit.plan.choose import Plan, as_epsilon, choose
 from tacit.plan.explain import Explanation, explain, noise_document, shown
+from tacit.plan.predict import exact_entries, groups_used, query_ends
 from tacit.plan.queries import Cumulative, Marginals, Ranges
-from tacit.plan.totals import exact_attributes, exact_cumulative
+from tacit.plan.sums import blocks_of, centred
+from tacit.plan.totals import exact_attributes
 from tacit.policy.policy import Policy
 from tacit.release.answers import range_sums, true_answers
 from tacit.release.estimate import consistent, consistent_and_nonnegative, increasing, nonnegative, with_totals
@@ -110,7 +112,7 @@ class Session:
         count be below zero. Both are post-processing and cost nothing.
         """
         plan = choose(query, self.policy, epsilon, per_person=self.per_person)
-        _check_options(plan, wants_joint=consistent and nonnegative)
+        check_options(plan, wants_joint=consistent and nonnegative)
         receipt = self._charge(plan)
         rows, domain = self._rows, self.policy.domain
         truth = _with_rows_open(
@@ -160,7 +162,8 @@ def _with_rows_open(work: Callable[[], Result], stage: str) -> Result:
     raise refusal if refusal is not None else InternalError(stage)
 
 
-def _check_options(plan: Plan, *, wants_joint: bool) -> None:
+def check_options(plan: Plan, *, wants_joint: bool) -> None:
+    """Refuse post-processing that would need too large a table, before anything is charged."""
     query = plan.query
     if wants_joint and isinstance(query, Marginals) and len(query.sets) > 1:
         names = {name for names in query.sets for name in names}
@@ -194,7 +197,28 @@ def finished(
 ) -> ReleaseRecord:
     """Return the record of a plan's noisy entries; `truth` is used only where no secret edge changes it."""
     values, exact = _estimates(plan, truth, noisy, fit=fit, positive=positive)
-    return ReleaseRecord(plan, values, {}, _noisy=_answered(plan, noisy.astype(np.float64)), _exact=exact)
+    raw, added = _raw_answers(plan, truth, noisy.astype(np.float64))
+    return ReleaseRecord(plan, values, {}, _noisy=raw, _exact=exact, _added=added)
+
+
+def _raw_answers(
+    plan: Plan, truth: npt.NDArray[np.int64], noisy: Floats
+) -> tuple[Floats, tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None]:
+    """Return answers with the raw noise of a known number of entries, which intervals are made from."""
+    if plan.query is plan.base or plan.noise is None:
+        return _answered(plan, noisy), None
+    low, high = query_ends(plan.query, plan.policy)
+    if isinstance(plan.base, Cumulative):
+        fixed = exact_entries(plan.base, plan.policy, plan.per_person)
+        exact = np.zeros(len(noisy), dtype=np.bool_) if fixed is None else fixed
+        values = _answered(plan, np.where(exact, truth.astype(np.float64), noisy))
+        return values, ((~exact[high]).astype(np.int64), ((low > 0) & ~exact[low - 1]).astype(np.int64))
+    groups = groups_used(plan.query, plan.base, plan.policy, plan.noise, plan.per_person)
+    blocks = None if groups is None else blocks_of(groups[0])
+    if blocks is None:
+        return _answered(plan, noisy), (high - low + 1, np.zeros_like(low))
+    values, plus, minus = centred(low, high, blocks, noisy, truth)
+    return values, (plus, minus)
 
 
 def _estimates(
@@ -207,7 +231,7 @@ def _estimates(
     entries: Floats = noisy - plan.per_entry(lambda law: law.mean())
     base, exact = plan.base, None
     if isinstance(base, Cumulative):
-        fixed = exact_cumulative(base, plan.policy) if plan.per_person == 1 else None
+        fixed = exact_entries(base, plan.policy, plan.per_person)
         if fixed is not None:
             entries = np.where(fixed, truth.astype(np.float64), entries)
         if fit:
@@ -225,7 +249,7 @@ def _cells(
     plan: Plan, base: Marginals, truth: npt.NDArray[np.int64], entries: Floats, *, fit: bool, positive: bool
 ) -> tuple[Floats, npt.NDArray[np.bool_] | None]:
     domain = plan.policy.domain
-    groups = groups_for(base, plan.policy, plan.per_person) if uses_totals(plan.noise) else None
+    groups = groups_used(plan.query, base, plan.policy, plan.noise, plan.per_person)
     ends = np.cumsum(base.sizes(domain))[:-1]
     if fit and len(base.sets) > 1:
         sizes = {name: domain[name].size for name in domain if any(name in names for names in base.sets)}

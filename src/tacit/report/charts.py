@@ -23,7 +23,6 @@ import vl_convert
 from tacit.plan.explain import Explanation, shown
 from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total
 from tacit.policy.domain import Attribute, Categories, Domain, Flag, Grid, Integers, Items
-from tacit.release.answers import range_ends
 from tacit.release.record import ReleaseRecord
 
 Floats = npt.NDArray[np.float64]
@@ -555,7 +554,7 @@ def _map(part: _Part, grid: Grid, room: _Room) -> _View:
 def _ranges(query: Ranges, domain: Domain, values: Floats, lower: Floats, upper: Floats) -> _View:
     attribute = domain[query.name]
     part = _part(domain, (query.name,), values, lower, upper)
-    first, last = range_ends(query, domain)
+    first, last = query.ends(domain)
     if query.ranges is not None:
         picked = np.arange(min(len(values), 40))
         ends = zip(_labels(attribute, first[picked]), _labels(attribute, last[picked]), strict=True)
@@ -630,7 +629,7 @@ def _place(query: Any, domain: Domain, best: int) -> str:
         case Cumulative():
             return f"{_printable(query.name)} up to {_labels(domain[query.name], np.array([best]))[0]}"
         case Ranges():
-            first, last = range_ends(query, domain)
+            first, last = query.ends(domain)
             ends = _labels(domain[query.name], np.array([first[best], last[best]]))
             return f"{_printable(query.name)} from {ends[0]} to {ends[1]}"
         case Marginals():
