@@ -3,7 +3,7 @@
 #   make demo    release statistics of the Adult data and write a report, in a new folder
 #   make test    formatting, lint, types, then every test but the slow ones
 #   make check   formatting, lint and types only: seconds
-#   make audit   the slow tests, and the statistical ones once more
+#   make audit   the slow tests, and the statistical and property tests with fresh examples
 #   make bench   speed of the noise and of counting rows, on this machine
 #   make venv    only the virtual environment with the package in it
 #   make clean   remove the virtual environment and everything that was generated
@@ -62,7 +62,7 @@ java:
 # pytest says 5 when no test has the mark
 audit: $(TOOLS) java
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow || [ $$? -eq 5 ]
-	$(BIN)/python -m pytest -n $(WORKERS) tests/statistical tests/property
+	TACIT_EXAMPLES=fresh $(BIN)/python -m pytest -n $(WORKERS) tests/statistical tests/property
 
 bench: $(TOOLS)
 	$(BIN)/python benchmarks/bench_noise.py

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import uuid
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -17,21 +15,6 @@ from sqlalchemy.pool import NullPool
 
 from tacit.errors import BudgetExceeded, LedgerError
 from tacit.release.ledger import Ledger
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    """Start a real PostgreSQL and return its address."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pgserver has opinions on where the run-time folder should be
-        pgserver = pytest.importorskip("pgserver", reason="needs the package pgserver: pip install 'tacit[dev]'")
-        try:
-            # Not in tmp_path: run by root, pgserver opens all folders above its own to everybody.
-            server = pgserver.get_server(tempfile.mkdtemp(prefix="tacit-pg-"), cleanup_mode="delete")
-        except Exception as error:
-            pytest.skip(f"pgserver cannot start a PostgreSQL here: {type(error).__name__}: {error}")
-    yield server.get_uri()
-    server.cleanup()
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -6,11 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 import uuid
 import warnings
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -22,21 +20,6 @@ from tacit.errors import BudgetExceeded
 from tacit.release.ledger import Ledger
 
 PROCESSES = 8
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    """Start a real PostgreSQL and return its address."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pgserver has opinions on where the run-time folder should be
-        pgserver = pytest.importorskip("pgserver", reason="needs the package pgserver: pip install 'tacit[dev]'")
-        try:
-            # Not in tmp_path: run by root, pgserver opens all folders above its own to everybody.
-            server = pgserver.get_server(tempfile.mkdtemp(prefix="tacit-pg-"), cleanup_mode="delete")
-        except Exception as error:
-            pytest.skip(f"pgserver cannot start a PostgreSQL here: {type(error).__name__}: {error}")
-    yield server.get_uri()
-    server.cleanup()
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

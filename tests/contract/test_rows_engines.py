@@ -10,8 +10,7 @@ import contextlib
 import itertools
 import math
 import re
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -309,10 +308,6 @@ def duckdb_relation(table: Table, columns: list[str], _: Path) -> Any:
     return duckdb.connect().from_arrow(arrow(table, columns))
 
 
-def spark_frame(table: Table, columns: list[str], _: Path) -> Any:
-    return _spark_session().createDataFrame(arrow(table, columns)).coalesce(1)
-
-
 ENGINES: dict[str, Callable[[Table, list[str], Path], Any]] = {
     "pandas": lambda table, columns, _: arrow(table, columns).to_pandas(),
     "pandas objects": lambda table, columns, _: objects(table, columns),
@@ -326,44 +321,22 @@ ENGINES: dict[str, Callable[[Table, list[str], Path], Any]] = {
     "parquet": parquet_file,
 }
 QUICK = ("pandas", "polars", "duckdb", "csv")
-_session: list[Any] = []
-
-
-def _spark_session() -> Any:
-    if not _session:
-        pyspark = pytest.importorskip("pyspark", reason="the spark extra is not installed")
-        if shutil.which("java") is None:
-            pytest.skip("Spark needs Java 17, and no java is on the PATH")
-        builder = pyspark.sql.SparkSession.builder.master("local[2]").appName("tacit-tests")
-        for key, value in {
-            "spark.ui.enabled": "false",
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.sql.codegen.wholeStage": "false",  # compiling costs more than these few rows
-            "spark.ui.showConsoleProgress": "false",
-            "spark.driver.memory": "1g",
-        }.items():
-            builder = builder.config(key, value)
-        _session.append(builder.getOrCreate())
-        _session[0].sparkContext.setLogLevel("ERROR")
-    return _session[0]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _stop_spark() -> Iterator[None]:
-    yield
-    for session in _session:
-        session.stop()
-
 
 every_engine = pytest.mark.parametrize(
     "engine", [*ENGINES, pytest.param("spark", marks=pytest.mark.spark)], ids=lambda name: name.replace(" ", "-")
 )
 
 
-def made(engine: str, table: Table, columns: list[str], folder: Path) -> Any:
-    return spark_frame(table, columns, folder) if engine == "spark" else ENGINES[engine](table, columns, folder)
+@pytest.fixture
+def made(request: pytest.FixtureRequest) -> Callable[[str, Table, list[str], Path], Any]:
+    """Return what puts a table into an engine."""
+
+    def make(engine: str, table: Table, columns: list[str], folder: Path) -> Any:
+        if engine == "spark":
+            return request.getfixturevalue("spark").createDataFrame(arrow(table, columns)).coalesce(1)
+        return ENGINES[engine](table, columns, folder)
+
+    return make
 
 
 # ---------------------------------------------------------------------- the laws
@@ -447,14 +420,16 @@ WIDE: dict[str, Case] = {
 
 @every_engine
 @pytest.mark.parametrize("name", FIXED)
-def test_every_engine_counts_like_the_reference(engine: str, name: str, tmp_path: Path) -> None:
+def test_every_engine_counts_like_the_reference(made: Any, engine: str, name: str, tmp_path: Path) -> None:
     case, table = FIXED[name], mixed_table()
     assert answered(case, made(engine, table, case.columns, tmp_path)) == expected(case, table)
 
 
 @every_engine
 @pytest.mark.parametrize("name", WIDE)
-def test_every_engine_with_lists_counts_items_like_the_reference(engine: str, name: str, tmp_path: Path) -> None:
+def test_every_engine_with_lists_counts_items_like_the_reference(
+    made: Any, engine: str, name: str, tmp_path: Path
+) -> None:
     if engine == "csv":
         pytest.skip("a CSV has no lists")
     case, table = WIDE[name], mixed_table()
@@ -462,7 +437,7 @@ def test_every_engine_with_lists_counts_items_like_the_reference(engine: str, na
 
 
 @every_engine
-def test_whole_numbers_beyond_a_float_are_exact_or_refused_by_type(engine: str, tmp_path: Path) -> None:
+def test_whole_numbers_beyond_a_float_are_exact_or_refused_by_type(made: Any, engine: str, tmp_path: Path) -> None:
     case = Case({"n.1": Integers(-(2**61), 2**62, 2**60, otherwise="clip")}, ("n.1",), "`n.1` > 0")
     table = [*mixed_table(), {"n.1": 2**61 - 1}, {"n.1": 2**61}]
     source = made(engine, table, case.columns, tmp_path)
@@ -474,32 +449,32 @@ def test_whole_numbers_beyond_a_float_are_exact_or_refused_by_type(engine: str, 
 
 
 @every_engine
-def test_an_empty_table_has_no_people(engine: str, tmp_path: Path) -> None:
+def test_an_empty_table_has_no_people(made: Any, engine: str, tmp_path: Path) -> None:
     case = FIXED["steps"]
     assert answered(case, made(engine, [], case.columns, tmp_path)) == expected(case, [])
 
 
 @every_engine
-def test_a_column_without_any_value_is_missing_everywhere(engine: str, tmp_path: Path) -> None:
+def test_a_column_without_any_value_is_missing_everywhere(made: Any, engine: str, tmp_path: Path) -> None:
     case = Case({"a b": Categories(["x", "o"], otherwise="o"), "n.1": Integers(0, 3, otherwise=2)}, ("a b", "n.1"))
     table = [{"a b": None, "n.1": None}] * 3
     assert answered(case, made(engine, table, case.columns, tmp_path)) == expected(case, table)
 
 
 @pytest.mark.spark
-def test_a_spark_frame_goes_out_where_one_came_in(tmp_path: Path) -> None:
+def test_a_spark_frame_goes_out_where_one_came_in(made: Any, tmp_path: Path) -> None:
     case = FIXED["texts"]
-    rows = open_rows(spark_frame(mixed_table(), case.columns, tmp_path), Domain(case.domain))
+    rows = open_rows(made("spark", mixed_table(), case.columns, tmp_path), Domain(case.domain))
     frame = rows.frame({"cell": [(0, 1), (2, 3)], "kind": ["a", 3], "count": np.array([1, 2])})
     assert rows.kind == "pyspark"
     assert [(row.cell, row.kind, row["count"]) for row in frame.collect()] == [([0, 1], "a", 1), ([2, 3], "3", 2)]
 
 
 @pytest.mark.spark
-def test_spark_counts_partitions_together(tmp_path: Path) -> None:
+def test_spark_counts_partitions_together(made: Any, tmp_path: Path) -> None:
     case = Case({"a b": TEXTS, "small": Flag(otherwise=True)}, ("a b", "small"), "small == True")
     table = mixed_table(300)
-    source = spark_frame(table, case.columns, tmp_path).repartition(5)
+    source = made("spark", table, case.columns, tmp_path).repartition(5)
     assert answered(case, source) == expected(case, table)
 
 

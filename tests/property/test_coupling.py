@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from brute_force import step_by_data_sets
@@ -12,7 +12,7 @@ from tacit.plan.steps import largest_step
 from tacit.policy.policy import Policy
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=250)
 @given(data=st.data(), free=policies(most=2, largest=3))
 def test_the_bound_under_knowledge_is_never_too_small(data, free):
     assume(free.domain.size <= 6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force import answers_of, edges_of
@@ -30,7 +30,7 @@ def worst_loss(noise, query, policy):
     return worst
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=500)
 @given(data=st.data(), policy=policies(), epsilon=EPSILONS)
 def test_the_worst_loss_over_all_edges_is_epsilon(data, policy, epsilon):
     query = resolved(data.draw(linear_queries(policy.domain)), policy.domain)
@@ -45,7 +45,7 @@ def test_the_worst_loss_over_all_edges_is_epsilon(data, policy, epsilon):
         assert loss == epsilon  # tight: no noise is wasted
 
 
-@settings(max_examples=700, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=700)
 @given(data=st.data(), policy=policies(), epsilon=EPSILONS)
 def test_a_plan_hides_its_base_query(data, policy, epsilon):
     plan = choose(data.draw(linear_queries(policy.domain)), policy, epsilon)

@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from brute_force import answers_of, edges_of, every_record, largest, step_by_edges
@@ -20,7 +20,7 @@ from tacit.policy.policy import Policy
 from tacit.policy.secrets import everything
 
 
-@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1500)
 @given(data=st.data(), policy=policies())
 def test_largest_step_is_what_enumeration_of_all_edges_finds(data, policy):
     query = data.draw(linear_queries(policy.domain))
@@ -32,7 +32,7 @@ def test_largest_step_is_what_enumeration_of_all_edges_finds(data, policy):
     }
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=600)
 @given(data=st.data(), policy=policies())
 def test_every_edge_lies_below_the_hull_of_the_profiles(data, policy):
     query = data.draw(linear_queries(policy.domain))
@@ -44,7 +44,7 @@ def test_every_edge_lies_below_the_hull_of_the_profiles(data, policy):
                 assert right * fall + left * rise <= most
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200)
 @given(data=st.data(), policy=policies(items=False, most=1, presences=("public",)), rows=st.integers(2, 3))
 def test_a_person_with_several_rows_stays_within_the_step(data, policy, rows):
     """Counted once in each cell; every one of the person's rows may move along an edge, or stay."""
@@ -79,7 +79,7 @@ def test_what_is_not_proved_for_several_rows_is_refused():
         person_step(cumulative("x"), policy, 2)
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=600)
 @given(data=st.data(), domain=domains())
 def test_a_policy_that_covers_another_has_all_its_edges(data, domain):
     stronger = Policy(domain, data.draw(families(domain)) | data.draw(families(domain)))

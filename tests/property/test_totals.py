@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from brute_force import answers_of, edges_of, every_record, known_numbers
@@ -21,7 +21,7 @@ def sums(query, policy, groups, answers):
     return [np.bincount(g, part).tolist() for g, part in zip(groups, np.split(answers, ends), strict=True)]
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=500)
 @given(data=st.data(), policy=policies())
 def test_no_edge_changes_an_exact_total(data, policy):
     query = resolved(data.draw(linear_queries(policy.domain)), policy.domain)
@@ -36,7 +36,7 @@ def test_no_edge_changes_an_exact_total(data, policy):
         assert before == sums(query, policy, groups, answers_of(query, policy.domain, cover))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300)
 @given(data=st.data(), policy=policies())
 def test_no_edge_changes_an_exact_cumulative_count_or_attribute(data, policy):
     lines = [n for n in policy.domain if len(policy.domain.axes_of(n)) == 1 and policy.domain.axes_of(n)[0].ordered]
@@ -56,7 +56,7 @@ def test_no_edge_changes_an_exact_cumulative_count_or_attribute(data, policy):
         assert all(by_name[0][name] == by_name[1][name] for name in fixed)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150)
 @given(data=st.data(), free=policies(most=2, largest=3, presences=("public",)))
 def test_under_knowledge_agreeing_data_sets_have_the_same_exact_totals(data, free):
     assume(free.domain.size <= 6)

@@ -134,24 +134,8 @@ def test_an_engine_that_fails_says_one_fixed_sentence(
 
 
 @pytest.mark.spark
-def test_spark_fails_in_silence(tmp_path: Path) -> None:
-    pyspark = pytest.importorskip("pyspark", reason="the spark extra is not installed")
-    builder = pyspark.sql.SparkSession.builder.master("local[2]").appName("tacit-tests")
-    for key, value in {  # as in tests/contract/test_rows_engines.py: whoever comes first starts the one session
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.memory": "1g",
-    }.items():
-        builder = builder.config(key, value)
-    try:
-        session = builder.getOrCreate()
-    except Exception as failure:
-        pytest.skip(f"Spark needs Java 17 to start: {type(failure).__name__}")
-    frame = session.createDataFrame(pa.table({"age": ["1", CANARY]})).selectExpr("cast(age as int) as age")
+def test_spark_fails_in_silence(spark: Any) -> None:
+    frame = spark.createDataFrame(pa.table({"age": ["1", CANARY]})).selectExpr("cast(age as int) as age")
     assert str(refused(frame, QUESTIONS["histogram"])) == UNREADABLE
 
 
