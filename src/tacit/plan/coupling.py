@@ -274,9 +274,16 @@ def _summed(parts: list[tuple[int, LargestStep]]) -> LargestStep:
     l1 = sum(many * step.l1 for many, step in parts)
     fall = sum(many * max((f for f, _ in step.profiles), default=0) for many, step in parts)
     rise = sum(many * max((r for _, r in step.profiles), default=0) for many, step in parts)
-    # lengths of vectors add up at worst: |a + b|_2 <= |a|_2 + |b|_2, never more than l1
-    length = sum(many * math.sqrt(step.square) for many, step in parts)
-    square = min(l1 * l1, math.ceil(length * length * (1 + 1e-12)))
+    # lengths of vectors add up at worst, |a + b|_2 <= |a|_2 + |b|_2; steps of one length add up to a whole square
+    by_square: dict[int, int] = {}
+    for many, step in parts:
+        by_square[step.square] = by_square.get(step.square, 0) + (many if step.square else 0)
+    lengths = [(many, square) for square, many in by_square.items() if many]
+    if len(lengths) <= 1:
+        square = sum(many * many * square for many, square in lengths)
+    else:
+        square = math.ceil(sum(many * math.sqrt(square) for many, square in lengths) ** 2 * (1 + 1e-12))
+    square = min(l1 * l1, square)
     bound = gathered(
         [
             Jump(l1 - min(fall, l1), min(fall, l1), up, down, square),
