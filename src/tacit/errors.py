@@ -10,7 +10,10 @@ Two families, kept apart on purpose:
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
 from difflib import get_close_matches
+from fractions import Fraction
 from typing import Any
 
 _NOTHING = object()
@@ -36,28 +39,26 @@ class Refused(TacitError):
         line: int | None = None,
     ) -> None:
         self.rule, self.key, self.fix, self.file, self.line = rule, key, fix, file, line
-        self.given = None if given is _NOTHING else given
         self._has_given = given is not _NOTHING
+        # a frame that was given by mistake must not hang on the exception
+        self.given = None if not self._has_given else given if _is_plain(given) else _shown(given)
+        self._shown = _shown(given) if self._has_given else ""
         super().__init__(self.sentence())
 
     def sentence(self) -> str:
         """Return the whole message, in the form `file:line: key rule; got value. Fix`."""
         place = f"{self.file}:{self.line}: " if self.file and self.line else f"{self.file}: " if self.file else ""
         subject = f"{self.key} " if self.key else ""
-        given = f"; got {_shown(self.given)}" if self._has_given else ""
+        given = f"; got {self._shown}" if self._has_given else ""
         fix = f" {self.fix}" if self.fix else ""
         return f"{place}{subject}{self.rule}{given}.{fix}"
 
     def located(self, *, file: str = "", line: int | None = None, key: str = "") -> Refused:
         """Return the same refusal with the place filled in where it was not known before."""
-        return type(self)(
-            self.rule,
-            key=key or self.key,
-            given=self.given if self._has_given else _NOTHING,
-            fix=self.fix,
-            file=self.file or file,
-            line=self.line or line,
-        )
+        found = type(self)(self.rule, key=key or self.key, fix=self.fix, file=self.file or file, line=self.line or line)
+        found.given, found._has_given, found._shown = self.given, self._has_given, self._shown
+        found.args = (found.sentence(),)
+        return found
 
 
 class PolicyError(Refused):
@@ -112,5 +113,18 @@ def nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    """Return a value as it may be repeated: plain values only, since anything else may hold people's rows."""
+    if isinstance(value, str) and not _is_plain(value):
+        return "a text of several lines"
+    text = repr(value) if _is_plain(value) else f"a {type(value).__module__.split('.')[0]} {type(value).__name__}"
     return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _is_plain(value: Any, *, depth: int = 2) -> bool:
+    if value is None or type(value) in (str, int, float, bool, Fraction, Decimal):
+        return not (isinstance(value, str) and "\n" in value)
+    if type(value) in (list, tuple, set, frozenset) and depth and len(value) <= 20:
+        return all(_is_plain(part, depth=depth - 1) for part in value)
+    if type(value) is dict and depth and len(value) <= 20:
+        return all(_is_plain(part, depth=depth - 1) for pair in value.items() for part in pair)
+    return isinstance(value, date)

@@ -28,6 +28,8 @@ def includes(stronger: Policy, weaker: Policy) -> bool:
         return False
     if weaker.presence == "secret" and stronger.presence == "public":
         return False
+    if not _owners_within(stronger, weaker):
+        return False
     domain = stronger.domain
     if all(any(_shape_within(small, large, domain) for large in stronger.shapes) for small in weaker.shapes):
         return True
@@ -39,6 +41,13 @@ def includes(stronger: Policy, weaker: Policy) -> bool:
         for a, b in product(records, repeat=2)
         if a != b and weaker.secrets.has_edge(domain, a, b)
     )
+
+
+def _owners_within(stronger: Policy, weaker: Policy) -> bool:
+    """Say whether protecting all rows of the stronger policy's people protects those of the weaker one's."""
+    if weaker.person is None:
+        return True  # one row is never more than all rows of its owner
+    return stronger.person == weaker.person and stronger.per_person >= weaker.per_person
 
 
 def _shape_within(small: EdgeShape, large: EdgeShape, domain: Domain) -> bool:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import PolicyError, nearest
-from tacit.policy.domain import Domain, Value
-from tacit.policy.edges import EdgeShape
+from tacit.policy.domain import Domain, Items, Value
+from tacit.policy.edges import STAY_ITEMS, EdgeShape, Same
 from tacit.policy.knowledge import Known
 from tacit.policy.secrets import Everything, Secrets
 
@@ -38,7 +38,8 @@ class Policy:
     """What must stay secret, about whom, and what the world already knows.
 
     `presence="public"`: who takes part is no secret (and so the number of people is public). `presence="secret"`: the
-    value "not in the data" is added, with edges both ways.
+    value "not in the data" is added, with edges both ways. `person` names the column that says whose row it is, where
+    people own several rows (of which `per_person` count); without it, every row is a person of its own.
     """
 
     domain: Domain
@@ -46,6 +47,8 @@ class Policy:
     known: tuple[Known, ...] = ()
     presence: str = "public"
     name: str = "policy"
+    person: str | None = None
+    per_person: int = 1
 
     def __init__(
         self,
@@ -54,6 +57,9 @@ class Policy:
         known: Iterable[Known] = (),
         presence: str = "public",
         name: str = "policy",
+        *,
+        person: str | None = None,
+        per_person: int = 1,
     ) -> None:
         if not isinstance(domain, Domain):
             raise PolicyError("must be a Domain", key="domain", given=domain, fix="Write tc.Domain({...}).")
@@ -63,7 +69,13 @@ class Policy:
             raise PolicyError(
                 "must be public or secret", key="presence", given=presence, fix=nearest(str(presence), PRESENCE)
             )
-        listed = tuple(known)
+        listed = (known,) if isinstance(known, Known) else tuple(known)
+        if person is not None and (not isinstance(person, str) or not person):
+            raise PolicyError("must be the name of a column", key="person", given=person, fix="Leave it out.")
+        if isinstance(per_person, bool) or not isinstance(per_person, int) or per_person < 1:
+            raise PolicyError("must be a whole number from 1", key="per_person", given=per_person, fix="Use 1.")
+        if per_person > 1 and person is None:
+            raise PolicyError("needs a person column", key="per_person", given=per_person, fix="Say person='id'.")
         if not isinstance(name, str):
             raise PolicyError("must be a text", key="name", given=name, fix="Quote it.")
         secrets.check(domain)
@@ -78,6 +90,8 @@ class Policy:
             ("known", listed),
             ("presence", presence),
             ("name", name),
+            ("person", person),
+            ("per_person", per_person),
         ):
             object.__setattr__(self, field, value)
         self.shapes  # noqa: B018 - computed now, so that a policy that exists can be used
@@ -94,6 +108,25 @@ class Policy:
         a, b = self.domain.record(hidden), self.domain.record(cover)
         return a != b and self.secrets.has_edge(self.domain, a, b)
 
+    def owned_by(self, person: str | None, per_person: int) -> Policy:
+        """Return the same policy about people who own rows in this way."""
+        if (person, per_person) == (self.person, self.per_person):
+            return self
+        return Policy(
+            self.domain, self.secrets, self.known, self.presence, self.name, person=person, per_person=per_person
+        )
+
+    @property
+    def moved_attributes(self) -> frozenset[str]:
+        """The attributes that some secret edge changes."""
+        return frozenset(
+            name
+            for name in self.domain
+            for shape in self.shapes
+            if any(shape.relation(axis.name, axis.size) != Same() for axis in self.domain.axes_of(name))
+            or (isinstance(self.domain[name], Items) and shape.item_moves(name) != STAY_ITEMS)
+        )
+
     def covers(self, weaker: Policy) -> bool:
         """Say whether every edge of the other policy is surely one of this one, so that its promise is included."""
         from tacit.policy.inclusion import includes
@@ -102,7 +135,15 @@ class Policy:
 
     def plain(self) -> Policy:
         """Return the policy of plain differential privacy over the same domain and presence."""
-        return Policy(self.domain, Everything(), (), self.presence, f"{self.name} (differential privacy)")
+        return Policy(
+            self.domain,
+            Everything(),
+            (),
+            self.presence,
+            f"{self.name} (differential privacy)",
+            person=self.person,
+            per_person=self.per_person,
+        )
 
     def document(self) -> dict[str, Any]:
         """Return the policy as a policy file says it."""

@@ -33,6 +33,13 @@ class Secrets:
     def __or__(self, other: Secrets) -> Secrets:
         return Union((*self.families(), *other.families()))
 
+    def __and__(self, other: object) -> Secrets:
+        raise PolicyError("must be united with |", key="secrets", fix="Write a | b: the edges of both are secret.")
+
+    def __bool__(self) -> bool:
+        # `a and b` would silently keep one of the two
+        raise PolicyError("must be united with |, not `and` or `or`", key="secrets", fix="Write a | b.")
+
     def families(self) -> tuple[Secrets, ...]:
         """Return the families that this is the union of."""
         return (self,)
