@@ -2,7 +2,7 @@
 
 The stages, in the order in which data flows (imports only point left):
 
-    policy -> plan -> mechanism -> release -> audit -> report
+    policy -> plan -> mechanism -> release -> report
 
 >>> import pandas as pd
 >>> import tacit as tc

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 import time
 from pathlib import Path
 
-from cli.shell import inside, tacit
+from cli.shell import TACIT, inside, tacit
 from tacit import Policy
+from tacit.cli.plan import NO_LEDGER, ONE_ROW_EACH
 
 
 def test_the_demo_leaves_a_policy_a_job_and_a_report(tmp_path: Path) -> None:
     start = time.perf_counter()
     outcome = tacit(tmp_path, "demo")
     print(f"tacit demo took {time.perf_counter() - start:.1f} s")  # noqa: T201 - to be seen with -s, not asserted
-    assert (outcome.code, outcome.err) == (0, "")
+    assert (outcome.code, outcome.err) == (0, f"{ONE_ROW_EACH}\n{NO_LEDGER}\n")
     assert f"The report is {Path('tacit-demo', 'report', 'report.html')}" in outcome.out
     assert "Try next:" in outcome.out
     assert "exact" in outcome.out
@@ -21,7 +24,11 @@ def test_the_demo_leaves_a_policy_a_job_and_a_report(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["tacit-demo"]
     assert (demo / "report" / "report.html").stat().st_size > 10_000
     assert Policy.load(demo / "adult.policy.yaml").name == "adult"
-    # what the demo says to try next works from here
+    # what the demo says to try next works from here, whether or not `tacit` is on the PATH
+    check = next(line for line in outcome.out.splitlines() if "tacit check" in line or "tacit' check" in line)
+    words = shlex.split(check.partition("  what")[0])
+    assert words[0] == ("tacit" if shutil.which("tacit") else str(TACIT))
+    assert inside(tmp_path, *words[1:]).code == 0
     plan = inside(tmp_path, "plan", str(Path("tacit-demo", "adult.job.yaml")), "--json").document
     assert plan["fits"]
     gains = {

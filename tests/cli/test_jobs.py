@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from cli.conftest import rows, write_rows
 from cli.shell import Outcome, files_in, inside, tacit
 from tacit import Ledger
+from tacit.cli.plan import NO_LEDGER, ONE_ROW_EACH
 
 CANARY = "CANARY-7391"
 NUMBER = "739173917391"
@@ -26,7 +28,7 @@ def remaining(folder: Path) -> Fraction:
 def test_plan_shows_the_cost_and_touches_nothing(clinic: Path) -> None:
     before = files_in(clinic)
     outcome = tacit(clinic, "plan", "clinic.job.yaml")
-    assert (outcome.code, outcome.err) == (0, "")
+    assert (outcome.code, outcome.err) == (0, f"{ONE_ROW_EACH}\n")
     for expected in ("wards", "hiv", "ages", "exact", "Costs 0.8 of 1."):
         assert expected in outcome.out
     assert files_in(clinic) == before
@@ -57,7 +59,7 @@ def test_plan_says_why(clinic: Path) -> None:
 def test_a_plan_that_does_not_fit_is_shown_and_exits_1(clinic: Path, change_job: ChangeJob) -> None:
     change_job("budget: 1", "budget: 0.5")
     outcome = inside(clinic, "plan", "clinic.job.yaml")
-    assert (outcome.code, outcome.err) == (1, "")
+    assert (outcome.code, outcome.err) == (1, f"{ONE_ROW_EACH}\n")
     assert "Costs 0.8, but only 0.5 remains" in outcome.out
     outcome = inside(clinic, "plan", "clinic.job.yaml", "--json")
     assert (outcome.code, outcome.document["fits"]) == (1, False)
@@ -65,8 +67,9 @@ def test_a_plan_that_does_not_fit_is_shown_and_exits_1(clinic: Path, change_job:
 
 def test_run_writes_everything_once_and_never_overwrites(clinic: Path) -> None:
     outcome = tacit(clinic, "run", "clinic.job.yaml")
-    assert (outcome.code, outcome.err) == (0, "")
-    assert "hiv: " in outcome.out
+    assert (outcome.code, outcome.err) == (0, f"{ONE_ROW_EACH}\n")
+    assert re.search(r"hiv .* \d+ \(\d+ to \d+\)", outcome.out)  # the one release with one answer
+    assert outcome.out.count("in the report") == 2
     assert f"The report is {Path('results', 'report.html')}" in outcome.out
     written = files_in(clinic / "results")
     for name in ("wards", "hiv", "ages"):
@@ -75,7 +78,7 @@ def test_run_writes_everything_once_and_never_overwrites(clinic: Path) -> None:
     assert b"<html" in written["report.html"]
     assert remaining(clinic) == Fraction(1, 5)
     again = inside(clinic, "run", "clinic.job.yaml").refusal()
-    assert again.startswith("clinic.job.yaml: out must be a new or empty folder")
+    assert again.startswith("clinic.job.yaml:7: out must be a new or empty folder")
     assert files_in(clinic / "results") == written
     assert remaining(clinic) == Fraction(1, 5)
 
@@ -84,7 +87,18 @@ def test_run_as_json(clinic: Path) -> None:
     outcome = inside(clinic, "run", "clinic.job.yaml", "--json")
     assert (outcome.code, outcome.err) == (0, "")
     said = outcome.document
-    assert set(said) == {"job", "dataset", "cost", "folder", "report", "releases"}
+    assert set(said) == {
+        "job",
+        "dataset",
+        "person",
+        "per_person",
+        "has_ledger",
+        "cost",
+        "folder",
+        "report",
+        "releases",
+    }
+    assert (said["person"], said["per_person"], said["has_ledger"]) == (None, 1, True)
     assert (clinic / said["report"]).is_file()
     for release in said["releases"]:
         assert (clinic / release["values"]).is_file()
@@ -131,6 +145,43 @@ def test_a_missing_job_is_refused(tmp_path: Path) -> None:
     assert inside(tmp_path, "plan", "nowhere.yaml", "--json").error()["rule"] == "must exist"
 
 
+def test_what_a_job_takes_for_granted_is_said(clinic: Path, change_job: ChangeJob) -> None:
+    change_job("ledger: ledger.db\n", "")
+    for command in ("plan", "run"):
+        outcome = inside(clinic, command, "clinic.job.yaml")
+        assert (outcome.code, outcome.err) == (0, f"{ONE_ROW_EACH}\n{NO_LEDGER}\n")
+    page = (clinic / "results" / "report.html").read_text(encoding="utf-8")
+    assert NO_LEDGER in page
+    change_job("rows: clinic.csv", "rows: clinic.csv\nperson: id\nledger: ledger.db")
+    outcome = inside(clinic, "plan", "clinic.job.yaml")
+    assert (outcome.code, outcome.err) == (0, "")
+    said = inside(clinic, "plan", "clinic.job.yaml", "--json").document
+    assert (said["person"], said["per_person"], said["has_ledger"]) == ("id", 1, True)
+
+
+def test_a_plan_without_rows_is_shown_and_says_what_is_missing(clinic: Path) -> None:
+    (clinic / "clinic.csv").unlink()
+    outcome = inside(clinic, "plan", "clinic.job.yaml")
+    sentence = "clinic.job.yaml:3: rows must be a file that exists; got 'clinic.csv'."
+    assert outcome.code == 1
+    assert "Costs 0.8 of 1." in outcome.out
+    assert "would be refused" in outcome.out
+    assert sentence in outcome.err
+    said = inside(clinic, "plan", "clinic.job.yaml", "--json")
+    assert (said.code, said.document["fits"]) == (1, True)
+    assert said.document["rows_missing"].startswith(sentence)
+    assert inside(clinic, "run", "clinic.job.yaml").refusal().startswith(sentence)
+    assert not (clinic / "ledger.db").exists()
+
+
+def test_a_job_is_called_as_it_was_given_and_a_table_is_not_repeated(clinic: Path) -> None:
+    for command in ("plan", "run"):
+        refusal = inside(clinic.parent, command, f"{clinic.name}/clinic.policy.yaml").refusal()
+        assert refusal.startswith(f"{clinic.name}/clinic.policy.yaml:2: domain is not a key")
+        refusal = inside(clinic, command, "clinic.csv").refusal()
+        assert refusal.startswith("clinic.csv looks like a table, not a job file. Name the job file;")
+
+
 def test_a_broken_ledger_stops_a_run(clinic: Path) -> None:
     (clinic / "ledger.db").write_bytes(b"no ledger at all " * 100)
     assert "ledger.db" in inside(clinic, "run", "clinic.job.yaml").refusal()
@@ -150,7 +201,7 @@ def test_an_unexpected_value_never_gets_out(clinic: Path) -> None:
     planted = [f"{NUMBER},hiv,north", f"31,{CANARY},south", f"32,flu,{CANARY}", f"{CANARY},{CANARY},{CANARY}", ",,"]
     write_rows(clinic / "clinic.csv", [*rows()[:150], *planted, *rows()[150:]])
     outcome = tacit(clinic, "run", "clinic.job.yaml", TACIT_DEBUG="1")
-    assert (outcome.code, outcome.err) == (0, "")
+    assert (outcome.code, outcome.err) == (0, f"{ONE_ROW_EACH}\n")
     assert traces(clinic, outcome) == []
 
 

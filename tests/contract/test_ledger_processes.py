@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import uuid
 import warnings
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -185,3 +187,23 @@ def test_what_does_not_fit_is_refused_whoever_comes_first(where: str) -> None:
     second.charge(dataset="clinic", analyst="ana", epsilon=0.6)
     with pytest.raises(BudgetExceeded):
         first.charge(dataset="clinic", analyst="bob", epsilon=0.6)
+
+
+def granted_once(where: str, ready: Any, results: Any) -> None:
+    ready.wait()
+    with Ledger(where) as ledger:
+        results.put(ledger.grant_once(dataset="clinic", epsilon=1) is not None)
+
+
+def test_racing_first_grants_grant_once(where: str) -> None:
+    context = multiprocessing.get_context("fork")
+    ready, results = context.Barrier(PROCESSES), context.Queue()
+    workers = [context.Process(target=granted_once, args=(where, ready, results)) for _ in range(PROCESSES)]
+    for worker in workers:
+        worker.start()
+    found = [results.get(timeout=60) for _ in workers]
+    for worker in workers:
+        worker.join()
+    assert sum(found) == 1
+    with Ledger(where) as ledger:
+        assert [account.granted for account in ledger.accounts()] == [1]

@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from brute_force import every_record
 from strategies import facts, policies
 from tacit.errors import PolicyError
 from tacit.policy import secrets
@@ -28,7 +29,10 @@ VALIDATOR = jsonschema.Draft202012Validator(policy_schema())
 def policies_with_facts(draw):
     policy = draw(policies())
     known = draw(st.lists(facts(policy.domain), max_size=2))
-    return Policy(policy.domain, policy.secrets, known, policy.presence, draw(st.text(max_size=20)))
+    person = draw(st.none() | st.text(min_size=1, max_size=12))
+    per_person = 1 if person is None else draw(st.integers(1, 5))
+    name = draw(st.text(max_size=20))
+    return Policy(policy.domain, policy.secrets, known, policy.presence, name, person=person, per_person=per_person)
 
 
 @settings(max_examples=150, deadline=None)
@@ -140,6 +144,35 @@ def test_every_example_is_what_the_policy_says(policy):
         assert example.reason
         json.dumps(example.document())
     assert describe(policy).startswith(f"Policy {policy.name}: ")
+
+
+@settings(max_examples=150, deadline=None)
+@given(policies())
+def test_chains_are_as_short_as_said_and_missing_where_said(policy):
+    records = [dict(zip(policy.domain, record, strict=True)) for record in every_record(policy.domain)]
+    everyone = [*records, ABSENT]
+    for example in protected_examples(policy):
+        hidden, cover = (ABSENT if side is None else side for side in (example.hidden, example.cover))
+        reached, steps = [hidden], 0
+        while not any(_same(policy, cover, one) for one in reached):
+            more = [one for one in everyone if any(policy.has_edge(old, one) for old in reached)]
+            new = [one for one in more if not any(_same(policy, one, old) for old in reached)]
+            if not new:
+                steps = None
+                break
+            steps += 1
+            reached += new
+        if example.times is not None:
+            assert steps is not None
+            assert steps <= example.times
+        if example.told_apart:
+            assert steps is None
+
+
+def _same(policy, one, other):
+    if one is ABSENT or other is ABSENT:
+        return one is other
+    return policy.domain.record(one) == policy.domain.record(other)
 
 
 @settings(max_examples=150, deadline=None)

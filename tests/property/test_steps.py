@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from brute_force import answers_of, edges_of, every_record, largest, step_by_edges
 from strategies import domains, families, linear_queries, policies
 from tacit.errors import PlanError
-from tacit.plan.choose import person_step
 from tacit.plan.queries import Count, Marginals, Total, cumulative, resolved
 from tacit.plan.steps import largest_step
 from tacit.policy.domain import Domain, Integers
@@ -50,7 +49,7 @@ def test_a_person_with_several_rows_stays_within_the_step(data, policy, rows):
     """Counted once in each cell; every one of the person's rows may move along an edge, or stay."""
     query = resolved(data.draw(linear_queries(policy.domain)), policy.domain)
     assume(isinstance(query, Count | Marginals | Total))
-    bound = person_step(query, policy, rows)
+    bound = largest_step(query, policy.owned_by("id", rows))
     records = every_record(policy.domain)
     moves = edges_of(policy) + [(record, record) for record in records]
     adds = {record: answers_of(query, policy.domain, record) for record in records}
@@ -74,9 +73,9 @@ def test_a_person_with_several_rows_stays_within_the_step(data, policy, rows):
 
 
 def test_what_is_not_proved_for_several_rows_is_refused():
-    policy = Policy(Domain({"x": Integers(0, 3)}), everything())
+    policy = Policy(Domain({"x": Integers(0, 3)}), everything(), person="id", per_person=2)
     with pytest.raises(PlanError, match="no proven step where a person owns several rows"):
-        person_step(cumulative("x"), policy, 2)
+        largest_step(cumulative("x"), policy)
 
 
 @settings(max_examples=600)
@@ -89,3 +88,22 @@ def test_a_policy_that_covers_another_has_all_its_edges(data, domain):
         assert not missing
     if len(every_record(domain)) <= 64:
         assert stronger.covers(weaker) == (not missing)
+
+
+def test_rows_and_people_cover_each_other_only_where_it_is_true():
+    """A row that leaves lets its owner's next row in, so one kept row per person does not protect single rows."""
+    domain = Domain({"x": Integers(0, 3)})
+    for presence, kept, covered in (
+        ("public", 1, True),
+        ("secret", 1, False),
+        ("secret", 2, True),
+        ("public", 3, True),
+    ):
+        rows = Policy(domain, everything(), presence=presence)
+        people = Policy(domain, everything(), presence=presence, person="id", per_person=kept)
+        assert people.covers(rows) == covered
+        assert not rows.covers(people)
+    two, three = (Policy(domain, everything(), person="id", per_person=kept) for kept in (2, 3))
+    assert three.covers(two)
+    assert not two.covers(three)
+    assert not three.covers(Policy(domain, everything(), person="other"))

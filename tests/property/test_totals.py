@@ -81,9 +81,10 @@ def test_a_plan_with_several_rows_per_person_uses_no_totals():
     from tacit.policy.domain import Categories, Domain
     from tacit.policy.secrets import everything
 
-    policy = Policy(Domain({"a": Categories(["x", "y"])}), everything())
-    query = resolved(histogram("a"), policy.domain)
-    assert groups_for(query, policy, 1) is not None
-    assert groups_for(query, policy, 2) is None
-    assert choose(query, policy, 1, per_person=3).step.l1 == 6
-    assert choose(query, policy, 1, per_person=3).step.linf == 1
+    domain = Domain({"a": Categories(["x", "y"])})
+    one, three = Policy(domain, everything()), Policy(domain, everything(), person="id", per_person=3)
+    query = resolved(histogram("a"), domain)
+    assert groups_for(query, one) is not None
+    assert groups_for(query, three) is None
+    assert choose(query, three, 1).step.l1 == 6
+    assert choose(query, three, 1).step.linf == 1

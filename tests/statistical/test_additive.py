@@ -121,6 +121,27 @@ def test_bounds_of_sums_cover_at_their_level_and_are_not_wasteful(law, plus, min
     assert inside / draws < 0.985
 
 
+@pytest.mark.parametrize("scale", ["1/8", "1/6", "1/2", 1, 5])
+@pytest.mark.parametrize("sides", ["both", "right"])
+@pytest.mark.parametrize(("plus", "minus"), [(41, 0), (60, 5), (100, 100), (300, 0)])
+def test_bounds_of_sums_cover_exactly(scale, sides, plus, minus):
+    """No draws: the law of the sum by plain convolution."""
+    law = TwoScale(scale, scale if sides == "both" else 0)
+    values = np.arange(law.quantile(1e-13), law.quantile(1 - 1e-13) + 1)
+    mass, total, start = law.pmf(values), np.array([1.0]), 0
+    for sign, many in ((1, plus), (-1, minus)):
+        for _ in range(many):
+            total = np.convolve(total, mass if sign > 0 else mass[::-1])
+            start += values[0] if sign > 0 else -values[-1]
+    places = start + np.arange(len(total))
+    for level in (0.5, 0.8, 0.95, 0.999):
+        low, high = noise_bounds(law, plus, minus, level)
+        covered = total[(low <= places) & (places <= high)].sum()
+        assert covered >= level - 1e-3
+        inner = total[(low < places) & (places < high)].sum()
+        assert inner <= level + 0.02  # and no end could be moved inwards
+
+
 def loss_lower_bound(outputs_hidden, outputs_cover, threshold, alpha=ALPHA):
     """A lower confidence bound on ln Pr[hidden at least threshold] / Pr[cover at least threshold]."""
     draws = len(outputs_hidden)

@@ -169,7 +169,7 @@ def test_every_kind_of_question_is_drawn_small_and_well_formed(
     svg = chart_svg(chart(records[name]))
     top = ElementTree.fromstring(svg)  # noqa: S314 - made here
     assert top.tag.endswith("svg")
-    assert float(top.attrib["width"]) <= 460
+    assert float(top.attrib["width"]) <= 540
     assert not [element for element in top.iter() if element.tag.endswith("script")]
     assert "NaN" not in svg
     assert "undefined" not in svg

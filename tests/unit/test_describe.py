@@ -41,7 +41,7 @@ def test_the_whole_page():
         name="clinic",
     )
     assert describe(policy) == (
-        "Policy clinic: 2 attributes, 148 possible records.\n"
+        "Policy clinic: 2 attributes, 148 possible records. Each row is one person.\n"
         "\n"
         "What is protected\n"
         "  - disease being hiv: it looks as if it were otherwise (the other way round nothing is promised)\n"
@@ -49,7 +49,7 @@ def test_the_whole_page():
         "Protected, for instance (somebody with the first looks almost as if they had the second)\n"
         "  - disease hiv looks like disease flu (disease being hiv is secret)\n"
         "\n"
-        "NOT protected, for instance (a release may tell the first from the second)\n"
+        "NOT protected at all: a release may tell the first from the second\n"
         "  - disease flu may be told from disease hiv (disease being flu is not listed as secret)\n"
         "  - age 40 may be told from age 41 (no secret mentions age)\n"
         "  - age 40, disease flu may be told from somebody who is not in the data (taking part is public)\n"
@@ -65,6 +65,8 @@ def test_the_whole_page():
         "  - No secret mentions age: it may be released exactly.\n"
         "  - Taking part is not protected: who is in the data and how many they are may be published. Write\n"
         "    `presence: secret` to change that.\n"
+        "  - Each row counts as one person; if a person may own several rows, name the column: `person: ..`.\n"
+        "    Otherwise every row is protected by itself, and the rows of one person add up.\n"
         "  - Rows with an unexpected value in age are dropped, and dropped rows are outside the promise.\n"
         "    Declare `otherwise` to keep them.\n"
     )
@@ -146,7 +148,8 @@ def test_knowledge_presence_and_dropped_rows_are_mentioned():
     assert "how many people have age < 18" in text
     assert "What is known couples people" in text
     assert "who is in the data, and how many they are (presence is public)" in text
-    assert "dropped" not in text  # every attribute has an `otherwise`
+    assert "unexpected value" not in text  # every attribute has an `otherwise`
+    assert "In age, `otherwise: clip` keeps numbers out of range only: rows with a missing or unreadable value" in text
     policy = Policy(Domain({"a": Flag(), "b": Items(9, at_most=2)}), secrets.everything(), presence="secret")
     assert any("Rows with an unexpected value in a are dropped" in sentence for sentence in warnings(policy))
     assert "Of b, at most 2 items of a person are counted; more are left out." in warnings(policy)
@@ -183,14 +186,77 @@ def test_absence_is_an_example():
     assert policy.has_edge(ABSENT, DOMAIN.record((40, "flu", False, [])))
 
 
+def section(text, start):
+    """Return the lines of the section whose title starts like this, unwrapped."""
+    for part in text.split("\n\n"):
+        if part.startswith(start):
+            return " ".join(part.split())
+    return ""
+
+
+def test_chains_are_kept_apart_from_what_is_not_protected_at_all():
+    policy = Policy(DOMAIN, secrets.within(5, "age") | secrets.attributes("disease", "smoker"))
+    text = describe(policy)
+    weakly = section(text, "Protected more weakly")
+    assert "age 40 looks like age 46 (at 2 times the epsilon: further apart than 5)" in weakly
+    assert "(at 2 times the epsilon: disease and smoker differ at once)" in weakly
+    apart = section(text, "NOT protected at all")
+    assert "clicked {} may be told from clicked {6} (no secret mentions clicked)" in apart
+    assert "age" not in apart.replace("age 40, disease flu, smoker no", "")
+    blocks = describe(Policy(DOMAIN, secrets.partition("age", width=10)))
+    assert "age 37 may be told from age 47" in section(blocks, "NOT protected at all")
+    one_way = describe(Policy(DOMAIN, secrets.pairs([({"disease": "hiv"}, {"disease": "flu"})])))
+    assert "disease flu may be told from disease hiv" in section(one_way, "NOT protected at all")
+    round_trip = secrets.pairs([({"disease": "hiv"}, {"disease": "flu"}), ({"disease": "flu"}, {"disease": "other"})])
+    back = secrets.pairs([({"disease": "other"}, {"disease": "hiv"})])
+    circle = describe(Policy(DOMAIN, round_trip | back))
+    assert "disease flu may be told from disease hiv" not in section(circle, "NOT protected at all")
+    assert "disease flu may be told from disease hiv" in section(circle, "NOT protected by a secret edge")
+
+
+def test_with_presence_secret_everything_is_at_most_two_edges_away():
+    text = describe(Policy(DOMAIN, secrets.within(1, "age"), presence="secret"))
+    assert "taking part: somebody in the data looks like somebody who is not in it" in section(
+        text, "What is protected"
+    )
+    assert "between the ends" not in text
+    assert "cost grows" not in text
+    weakly = section(text, "Protected more weakly")
+    assert "age 40 looks like age 42 (at 2 times the epsilon, by way of absence: further apart than 1)" in weakly
+    assert not section(text, "NOT protected")
+    everything = describe(Policy(DOMAIN, secrets.everything(), presence="secret"))
+    assert "twice the epsilon" not in everything
+    assert "taking part" in section(everything, "What is protected")
+
+
+def test_values_in_no_block_are_mentioned():
+    text = said(secrets.partition("disease", blocks=[["flu", "hiv"]]))
+    assert "`partition` protects listed blocks only: the value other of disease is in no block and not prot" in text
+    text = said(secrets.partition("age", blocks=["20..30"]))
+    assert "63 values of age, for instance 17, are in no block and not protected by it." in text
+    assert "in no block" not in said(secrets.partition("age", blocks=["17..30", "31..90"]))
+
+
+def test_a_policy_says_about_whom_it_is():
+    assert "Each row is one person." in said(secrets.everything())
+    assert "if a person may own several rows, name the column: `person: ..`." in said(secrets.everything())
+    text = said(secrets.everything(), person="patient_id", per_person=3)
+    assert "A person is all rows with the same patient_id, of which the first 3 count." in text
+    assert "may own several rows" not in text
+    text = said(secrets.everything(), person="patient_id")
+    assert "A person is all rows with the same patient_id, of which the first counts." in text
+
+
 def test_an_example_can_go_into_json():
     example = protected_examples(Policy(Domain({"a": Flag()}), secrets.everything()))[0]
-    assert example == Example({"a": False}, {"a": True}, protected=True, reason="everything is secret")
+    assert example == Example({"a": False}, {"a": True}, protected=True, reason="everything is secret", times=1)
     assert example.document() == {
         "hidden": {"a": False},
         "cover": {"a": True},
         "protected": True,
         "reason": "everything is secret",
+        "times": 1,
+        "told_apart": False,
     }
 
 

@@ -18,9 +18,22 @@ def refused(make):
 
 
 REFUSED = [
-    (lambda: Categories("abc"), "categories must be a list of values; got 'abc'. Write [a, b, ..]."),
+    (lambda: Categories("abc"), "categories must be one list of values; got 'abc'. Write Categories([a, b, ..])."),
     (lambda: Categories([]), "categories must not be empty; got []. List at least one value."),
     (lambda: Categories(["a", 1.5]), "categories must be texts, whole numbers or true/false; got 1.5. Quote it."),
+    (
+        lambda: Categories("F", "M"),
+        "categories must be one list of values; got ['F', 'M']. Write Categories(['F', 'M']).",
+    ),
+    (lambda: Categories(5), "categories must be one list of values; got 5."),
+    (lambda: Items("a", "b"), "items must be a number or a list; got ['a', 'b']."),
+    (
+        lambda: Categories(["flu", "hiv"]).position("HIV"),
+        "must be one of the categories; got 'HIV'. Did you mean 'hiv'?",
+    ),
+    (lambda: Categories(["1", "2"]).position(1), "must be one of the categories; got 1. Did you mean '1'?"),
+    (lambda: Items(["gym"]).item_position(" Gym"), "must be one of the items; got ' Gym'. Did you mean 'gym'?"),
+    (lambda: Grid(2, 2, otherwise="Clip"), "otherwise must be a cell or 'clip'; got 'Clip'. Did you mean 'clip'?"),
     (lambda: Categories(["a", None]), "categories must be texts, whole numbers or true/false; got None. Quote it."),
     (lambda: Categories(["a", "b", "a"]), "categories must not repeat a value; got 'a'. Remove one of them."),
     (lambda: Categories([1, True]), "categories must not repeat a value; got True. Remove one of them."),
@@ -36,7 +49,7 @@ REFUSED = [
     (lambda: Integers(0, 2**63), "integers must fit into 62 bits"),
     (
         lambda: Integers(0, 9, otherwise="clap"),
-        "otherwise must be a value of the range or 'clip'; got 'clap'. Use clip.",
+        "otherwise must be a value of the range or 'clip'; got 'clap'. Did you mean 'clip'?",
     ),
     (lambda: Integers(0, 9, otherwise=10), "must be a whole number from 0 to 9; got 10. Change it."),
     (lambda: Integers(0, 9, 3).position(4), "must be a whole number from 0 to 9 in steps of 3; got 4. Change it."),

@@ -70,8 +70,10 @@ def test_a_draft_says_why_a_column_is_left_out():
     unwrapped = " ".join(line.strip().lstrip("# ") for line in text.splitlines())
     assert '"income": fractions. Round them to whole numbers first' in unwrapped
     assert '"day": dates or times. Make whole numbers of them first' in unwrapped
-    assert '"who is \\"it\\"": nearly every row has a value of its own' in unwrapped
-    assert 'say so in the job, person: "who is \\"it\\""' in unwrapped
+    assert (
+        '"who is \\"it\\"": looks like an identifier: leave it out of the domain and name it as `person:` if one '
+        'person may own several rows, person: "who is \\"it\\""'
+    ) in unwrapped
     assert "person 7" not in text
     assert "1.5" not in text
 
@@ -146,3 +148,58 @@ def test_two_columns_of_one_name_and_things_that_are_no_table_are_refused():
     for frame in (pd.DataFrame([[1, 2]], columns=["a", "a"]), 5, None, pd.DataFrame()):
         with pytest.raises(DataRefused, match="the data must"):
             draft_policy(frame)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("patient_id", [1 + i // 3 for i in range(N)]),  # ids that repeat
+        ("id", [f"p{i // 3}" for i in range(N)]),
+        ("user", [100 + 7 * (i // 2) for i in range(N)]),
+        ("patientID", [i * 37 for i in range(N)]),
+        ("Patient ID", [i // 2 for i in range(N)]),
+        ("case_number", [i * i for i in range(N)]),
+        ("counter", list(range(1, N + 1))),  # 1, 2, 3, .. whatever it is called
+    ],
+)
+def test_identifiers_are_left_out_and_named_as_the_person(name, values):
+    text = draft_policy(pl.DataFrame({name: values, "age": [3, 4, 5] * 10}))
+    assert list(read_policy(text).domain) == ["age"]
+    unwrapped = " ".join(line.strip().lstrip("# ") for line in text.splitlines())
+    assert "looks like an identifier: leave it out of the domain and name it as `person:`" in unwrapped
+    shown = name if name.isidentifier() else f'"{name}"'
+    assert f"\n# person: {shown}\n" in text
+    assert read_policy(text.replace("# person:", "person:").replace("# per_person: 1", "per_person: 1")).person == name
+
+
+@pytest.mark.parametrize("name", ["ward_id", "income", "year", "idea"])
+def test_groups_and_amounts_are_not_identifiers(name):
+    text = draft_policy(pl.DataFrame({name: [1000 * (i % 4) for i in range(N)]}))
+    assert list(read_policy(text).domain) == [name]
+    assert "\n# person: patient_id\n" in text
+
+
+def test_a_clip_says_that_missing_values_are_dropped():
+    lines = [
+        line for line in draft_policy(pd.DataFrame(TABLE)).splitlines() if line.strip().startswith("otherwise: clip")
+    ]
+    assert lines
+    assert all(line.endswith("  # rows with a missing or unreadable value are still dropped") for line in lines)
+
+
+def test_categories_that_are_nearly_the_same_are_marked():
+    text = draft_policy(pl.DataFrame({"dx": ["hiv", "HIV", "flu", "H.I.V. ", "cold"]}))
+    marked = [line for line in text.splitlines() if "nearly the same" in line]
+    assert marked == [f'    # nearly the same, is it one value? ["H.I.V. ", HIV, hiv]  {REVIEW}']
+    assert "HIV" in read_policy(text).domain["dx"].values
+    assert "nearly the same" not in draft_policy(pl.DataFrame({"dx": ["hiv", "flu", "+", "-"]}))
+
+
+def test_free_text_is_left_out():
+    notes = [f"the patient number {i} said something" for i in range(N)]
+    often = [f"remark {i % 20}" for i in range(N)]
+    text = draft_policy(pl.DataFrame({"notes": notes, "often": often, "age": [3, 4, 5] * 10}))
+    assert list(read_policy(text).domain) == ["age"]
+    assert text.count(": nearly free text") == 2
+    assert "said" not in text
+    assert "remark" not in text

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
+from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.report.html import ROWS_SHOWN, html_report
+from tacit.report.html import ROWS_SHOWN, _blocks, html_report
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'&{{7*7}}"
 
@@ -118,15 +122,115 @@ def test_every_release_is_there_with_its_cost_step_mechanism_and_errors(
     text = "".join(parsed.texts)
     for (name, record), said in zip(records.items(), explanations, strict=True):
         assert f"Certificate of {name}" in text
-        assert str(record.plan.query) in text
         assert record.plan.mechanism in text
         for reason in record.plan.step.why:
-            assert reason in text
+            assert json.dumps(reason, ensure_ascii=False) in text  # in the certificate; the page has those that move
         assert record.certificate["policy_fingerprint"] in text
         for error in (said.plan.rmse, said.plain.rmse):
             assert ("exact" if error == 0 else f"{error:,.3g}") in text
     assert "No count was left below zero." in text
     assert "exp(0.25)" in text
+
+
+def article(page: str, name: str) -> str:
+    """Return the text of one release, without its certificate and with single spaces."""
+    (found,) = re.findall(rf"<h3 id=\"release-\d+\">{name}</h3>(.*?)<summary>Certificate", page, re.DOTALL)
+    without_inline = re.sub(r"</?(span|code|em)\b[^>]*>", "", found)
+    return " ".join(html.unescape(re.sub(r"<svg.*?</svg>|<[^>]+>", " ", without_inline, flags=re.DOTALL)).split())
+
+
+def test_only_secrets_that_move_an_answer_are_listed(page: str) -> None:
+    assert "-> never moves" not in article(page, "old")
+    assert "The other secret never moves them." in article(page, "old")
+    assert "rises by up to 1" in article(page, "old")
+    assert "No secret of the policy moves these answers." in article(page, "sexes")
+
+
+def reported(policy: tc.Policy, rows: pd.DataFrame, query: object, **options: bool) -> str:
+    session = tc.Session(policy, rows, budget=1)
+    said = session.explain(query, 1, show=False)
+    return html_report("job", policy, {"it": session.release(query, 1, **options)}, [said])
+
+
+DOMAIN = tc.Domain(
+    {
+        "grade": tc.Categories(["a", "b", "c"], ordered=True),
+        "sex": tc.Categories(["f", "m"]),
+        "hours": tc.Integers(0, 9),
+    }
+)
+ROWS = pd.DataFrame({"grade": ["a", "c"], "sex": ["f", "m"], "hours": [3, 4], "id": [1, 2]})
+EVERYTHING = tc.Policy(DOMAIN, tc.secrets.everything())
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "said", "unsaid"),
+    [
+        (tc.ranges("grade", [("a", "b"), ("c", "c")]), {}, ["Asked for: grade a to b; c.", " people;"], ["ranges("]),
+        (tc.ranges("grade", "all"), {}, ["every range of neighbouring values of grade"], []),
+        (tc.ranges("hours", [(0, n % 10) for n in range(30)]), {}, ["; and 18 more."], []),
+        (
+            tc.marginals(sets=[["sex", "grade"], ["hours"]]),
+            {"consistent": True},
+            ["Asked for: sex and grade; hours.", "Tables were made to agree with each other."],
+            ["not to fall", "marginals of"],
+        ),
+        (
+            tc.cumulative("hours"),
+            {"consistent": True},
+            ["Cumulative counts were made not to fall."],
+            ["agree with each other"],
+        ),
+        (tc.histogram("sex"), {"consistent": True}, [" people;"], ["Afterwards", "agree with each other"]),
+        (tc.total("hours"), {"nonnegative": True}, ["in units of hours;"], ["No count was left", " people;"]),
+    ],
+)
+def test_a_release_is_told_in_words(
+    query: object, options: dict[str, bool], said: list[str], unsaid: list[str]
+) -> None:
+    text = article(reported(EVERYTHING, ROWS, query, **options), "it")
+    for words in said:
+        assert words in text
+    for words in unsaid:
+        assert words not in text
+
+
+def test_about_whom_the_promise_is(page: str) -> None:
+    assert "promise holds for one row" in page or "each row is one person" in page
+    named = reported(tc.Policy(DOMAIN, tc.secrets.everything(), person="id"), ROWS, tc.count())
+    assert "with the same id" in named
+    assert "each row is one person" not in named
+
+
+def test_a_budget_without_a_ledger_is_called_so(page: str, tmp_path: Path) -> None:
+    sentence = "No ledger: this budget holds for this run only."
+    assert sentence in page
+    session = tc.Session(EVERYTHING, ROWS, budget=1, ledger=tmp_path / "ledger.db", dataset="d")
+    said, record = session.explain(tc.count(), 1, show=False), session.release(tc.count(), 1)
+    assert sentence not in html_report("job", EVERYTHING, {"it": record}, [said])
+
+
+def test_replayed_noise_is_no_release(
+    made: tuple[tc.Policy, dict[str, tc.ReleaseRecord], list[tc.Explanation]],
+) -> None:
+    policy, records, explanations = made
+    record = records["ages"]
+    replayed = replace(record, certificate={**record.certificate, "randomness": "REPLAYED FOR A TEST: no release"})
+    assert "This is no release." in html_report("job", policy, {"ages": replayed}, explanations[:1])
+    assert "This is no release." not in html_report("job", policy, {"ages": record}, explanations[:1])
+
+
+def test_a_description_is_shown_whatever_its_headings() -> None:
+    text = (
+        "Policy x: 2 attributes.\n\nSomething new:\n  - one `code`\n    goes on\n  - two\n\n"
+        "Protected more weakly (at twice the\nepsilon).\n  A paragraph.\n  - three\n"
+    )
+    first, second, third = _blocks(text)
+    assert (first.heading, first.paragraphs, first.points) == ("", ["Policy x: 2 attributes."], [])
+    assert (second.heading, second.points) == ("Something new", ["one <code>code</code> goes on", "two"])
+    assert not second.warns
+    assert third.heading == "Protected more weakly (at twice the epsilon)."
+    assert (third.paragraphs, third.points, third.warns) == (["A paragraph."], ["three"], True)
 
 
 def test_the_budget_adds_up(parsed: _Page) -> None:

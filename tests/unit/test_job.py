@@ -1,5 +1,6 @@
 """Job files: every refusal has a line and a fix, nothing is charged before everything is checked."""
 
+import os
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import yaml
 import tacit as tc
 from tacit.errors import BudgetExceeded, DataRefused, JobError, LedgerError, PlanError, PolicyError, Refused
 from tacit.release import job as job_module
-from tacit.release.job import Job, job_schema, plan_job, read_job, run_job
+from tacit.release.job import Job, check_rows, job_schema, plan_job, read_job, run_job
 
 POLICY = """\
 name: clinic
@@ -40,7 +41,8 @@ releases:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)  # refusals call a file as it was called
     (tmp_path / "clinic.policy.yaml").write_text(POLICY)
     people = pd.DataFrame({"age": [3, 31, 47, 31], "disease": ["flu", "hiv", "flu", "flu"], "id": [1, 2, 3, 4]})
     people.to_csv(tmp_path / "people.csv", index=False)
@@ -50,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 def written(folder: Path, text: str = JOB, name: str = "demo.yaml") -> Path:
     path = folder / name
     path.write_text(text)
-    return path
+    return Path(os.path.relpath(path))
 
 
 def job_with(folder: Path, **changes: Any) -> Path:
@@ -87,7 +89,7 @@ def test_amounts_are_exactly_what_was_written(folder: Path) -> None:
 
 def test_what_is_left_out_has_a_default(folder: Path) -> None:
     job = read_job(job_with(folder, name=None, ledger=None, analyst=None, out=None))
-    assert (job.name, job.ledger, job.analyst, job.per_person) == ("demo", None, None, 1)
+    assert (job.name, job.ledger, job.analyst, job.person, job.per_person) == ("demo", None, None, None, None)
     assert job.out == folder / "demo-release"
 
 
@@ -384,7 +386,7 @@ def test_a_folder_that_is_not_free_is_refused_before_anything_is_charged(folder:
     job = read_job(written(folder))
     job.out.mkdir()
     (job.out / "old.csv").write_text("1")
-    with pytest.raises(JobError, match=r"demo.yaml: out must be a new or empty folder; .* half written"):
+    with pytest.raises(JobError, match=r"^demo.yaml:7: out must be a new or empty folder; .* half written"):
         run_job(job)
     (job.out / "finished.json").write_text("{}")
     with pytest.raises(JobError, match=r"must be a new or empty folder; got .* never overwritten"):
@@ -395,7 +397,8 @@ def test_a_folder_that_is_not_free_is_refused_before_anything_is_charged(folder:
 @pytest.mark.parametrize(
     ("changes", "kind"),
     [
-        ({"rows": "nothing.csv"}, DataRefused),
+        ({"rows": "nothing.csv"}, JobError),
+        ({"rows": "nothing-*.csv", "dataset": "parts"}, JobError),
         ({"person": "nobody"}, DataRefused),
         ({"item": "id"}, DataRefused),
         ({"ledger": "nowhere/ledger.db"}, LedgerError),
@@ -426,8 +429,98 @@ def test_people_may_own_several_rows(folder: Path) -> None:
     rows.to_csv(folder / "people.csv", index=False)
     job = read_job(job_with(folder, person="id", per_person=2, order="at", releases=one()))
     record = run_job(job)["ages"]
-    assert record.plan.per_person == 2
-    assert record.certificate["protects"] == "one person with at most 2 rows"
+    assert (record.plan.policy.person, record.plan.policy.per_person) == ("id", 2)
+    assert "2 rows with the same id" in record.certificate["protects"]
+
+
+def test_whose_rows_they_are_may_stand_in_the_policy_and_the_job_may_say_otherwise(folder: Path) -> None:
+    policy = {**yaml.safe_load(POLICY), "person": "id", "per_person": 3}
+    rows = pd.DataFrame({"id": [1, 1, 2], "age": [5, 6, 7], "disease": ["flu", "flu", "hiv"], "at": [2, 1, 1]})
+    rows.to_csv(folder / "people.csv", index=False)
+    for changes, person, per_person in (
+        ({}, "id", 3),
+        ({"per_person": 2}, "id", 2),
+        ({"order": "at"}, "id", 3),
+        ({"person": "at"}, "at", 1),
+        ({"person": "at", "per_person": 2}, "at", 2),
+    ):
+        job = read_job(job_with(folder, policy=policy, ledger=None, releases=one(), **changes))
+        assert (job.person, job.per_person) == (changes.get("person"), changes.get("per_person"))
+        assert (job.about().person, job.about().per_person) == (person, per_person)
+        # what is planned is what is released
+        (said,), record = plan_job(job), run_job(job)["ages"]
+        assert record.plan.policy == said.plan.policy == job.about()
+        assert record.plan.rmse == said.plan.rmse
+    with pytest.raises(JobError, match=r"person must be the name of a column"):
+        read_job(job_with(folder, person=""))
+
+
+def test_a_link_is_no_folder_for_results(folder: Path) -> None:
+    job = read_job(written(folder))
+    (folder / "elsewhere").mkdir()
+    for target in ("elsewhere", "nowhere"):
+        job.out.unlink(missing_ok=True)
+        job.out.symlink_to(folder / target)
+        with pytest.raises(JobError, match=r"^demo.yaml:7: out must be a folder of its own, not a link; got 'results'"):
+            run_job(job)
+    assert spent(job) == 0
+
+
+def test_rows_that_do_not_exist_are_refused_with_the_line(folder: Path) -> None:
+    with pytest.raises(JobError) as caught:
+        check_rows(read_job(written(folder, JOB.replace("people.csv", "nobody.csv"))))
+    assert str(caught.value) == (
+        "demo.yaml:3: rows must be a file that exists; got 'nobody.csv'. Check the path; it is relative to the job "
+        "file."
+    )
+    listed = JOB.replace("rows: people.csv", "dataset: parts\nrows:\n  - people.csv\n  - part-*.csv")
+    with pytest.raises(JobError, match=r"^demo.yaml:6: rows must match a file; got 'part-\*.csv'"):
+        check_rows(read_job(written(folder, listed)))
+    (folder / "part-1.csv").write_text("")
+    check_rows(read_job(written(folder, listed)))
+    with pytest.raises(JobError, match=r"^demo.yaml:6: rows\[1\] must not be given twice"):
+        read_job(written(folder, listed.replace("part-*.csv", "people.csv")))
+
+
+def test_a_file_is_called_as_it_was_given(folder: Path) -> None:
+    (folder / "sub").mkdir()
+    (folder / "sub" / "job.yaml").write_text("buget: 1\n")
+    with pytest.raises(JobError, match=r"^sub/job.yaml:1: buget is not a key"):
+        read_job("sub/job.yaml")
+    with pytest.raises(JobError, match=r"^sub/nothing.yaml must exist"):
+        read_job("sub/nothing.yaml")
+
+
+CANARY = "CANARY-7391"
+
+
+TABLES = [
+    f"name,disease\n{CANARY},hiv\n",
+    f'"{CANARY}","x"\n"{CANARY}","y"\n',
+    f"name;disease\n{CANARY};*{CANARY}\n",
+    f"name,note\n1,a: {CANARY}\n",
+    f"- {CANARY}\n- {CANARY}\n",
+    f"'{CANARY}\n",
+]
+# these may be job files with a mistake, and mistakes are named; but not if the file is called a table
+DOUBTFUL = [f"{CANARY}: x,disease\n{CANARY},hiv\n", f"!{CANARY},1\n2,3\n", f"{CANARY}\n", f"*{CANARY},1\n"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *((name, text) for name in ("rows.txt", "rows.yaml") for text in TABLES),
+        *((name, text) for name in ("rows.csv", "ROWS.PARQUET", "rows.csv.gz") for text in [*TABLES, *DOUBTFUL]),
+    ],
+)
+def test_a_table_given_as_a_job_is_never_repeated(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text)
+    with pytest.raises(JobError) as caught:
+        read_job(name)
+    assert CANARY not in str(caught.value)
+    assert CANARY not in str(caught.value.given)
+    if name not in ("rows.txt", "rows.yaml"):
+        assert str(caught.value).startswith(f"{name} looks like a table, not a job file")
 
 
 # ---- the schema

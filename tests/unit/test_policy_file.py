@@ -137,6 +137,25 @@ def test_families_have_short_forms(text, expected):
     )
 
 
+def test_a_policy_says_about_whom_it_is():
+    policy = read_policy(f"{DOMAIN}secrets: everything\nperson: patient_id\nper_person: 3\n")
+    assert (policy.person, policy.per_person) == ("patient_id", 3)
+    text = write_policy(policy)
+    assert text.endswith(
+        "\n# Whose row it is: all rows with the same value here are one person.\nperson: patient_id\nper_person: 3\n"
+    )
+    assert read_policy(text) == policy
+    alone = read_policy(f"{DOMAIN}secrets: everything\n")
+    assert "person" not in policy_document(alone)
+    assert "per_person" not in policy_document(alone)
+    one = read_policy(f"{DOMAIN}secrets: everything\nperson: patient_id\n")
+    assert policy_document(one)["person"] == "patient_id"
+    assert len({policy.fingerprint, alone.fingerprint, one.fingerprint}) == 3
+    schema = jsonschema.Draft202012Validator(policy_schema())
+    schema.validate(policy_document(policy))
+    assert not schema.is_valid({**policy_document(alone), "per_person": 2})
+
+
 def test_pairs_may_be_records_values_or_parts():
     as_lists = read_policy("{domain: {a: flag, b: {items: 3}}, secrets: {pairs: [[[yes, [1]], [no, []]]]}}")
     as_parts = read_policy("{domain: {a: flag, b: {items: 3}}, secrets: {pairs: [[{b: [1], a: 1}, {a: 0, b: []}]]}}")
@@ -198,9 +217,20 @@ REFUSED = [
     ("# nothing yet\n", ": the policy must not be empty. Draft one with `tacit init DATA`."),
     (
         "- domain\n- secrets\n",
-        ":1: the policy must be a mapping; got ['domain', 'secrets']. "
-        "Start with `domain:` and `secrets:`, without a dash.",
+        ":1: the policy must be a mapping. Start with `domain:` and `secrets:`, without a dash.",
     ),
+    ("hello\n", ":1: the policy must be a mapping; got 'hello'. Start with `domain:` and `secrets:`, without a dash."),
+    (
+        "age,sex\n30,CANARY\n",
+        ":1: the policy must be YAML; this looks like a table, not a policy. "
+        "`tacit init clinic.yaml` drafts a policy for it.",
+    ),
+    (
+        "age;'sex\n30;CANARY: x: y\n",
+        ": the policy must be YAML; this looks like a table, not a policy. "
+        "`tacit init clinic.yaml` drafts a policy for it.",
+    ),
+    ("CANARY\nCANARY\n", ":1: the policy must be a mapping. Start with `domain:` and `secrets:`, without a dash."),
     ("domain:\n\tage: flag\n", ":2: the policy must be indented with spaces, not tabs. Replace the tab."),
     (FLAG + "secrets: everything\n---\na: 1\n", ":3: the policy must be one document. Remove the `---`."),
     (FLAG + "secrets: *all\n", ":2: the policy must be YAML: found undefined alias"),
@@ -232,7 +262,24 @@ REFUSED = [
     ),
     (
         "domain:\n  a: text\nsecrets: everything\n",
-        ":2: domain.a must say what the values are; got 'text'. "
+        ":2: domain.a must say what the values are; got 'text'. Texts are listed: write {categories: [a, b, other]}.",
+    ),
+    (
+        "domain:\n  a: {dates: [2020, 2024]}\nsecrets: everything\n",
+        ":2: domain.a must have exactly one of integers, categories, flag, grid and items; got ['dates']. "
+        "Dates and times are not a kind: make whole numbers of them, for instance days since a fixed day or years",
+    ),
+    (
+        "domain:\n  a: {integers: [0, 9], otherwise: Clip}\nsecrets: everything\n",
+        ":2: domain.a.otherwise must be a value or clip; got 'Clip'. Did you mean clip?",
+    ),
+    (
+        "domain:\n  a: {grid: {rows: 2, columns: 2, otherwise: clipped}}\nsecrets: everything\n",
+        ":2: domain.a.grid.otherwise must be a value or clip; got 'clipped'. Did you mean clip?",
+    ),
+    (
+        "domain:\n  a: sometimes\nsecrets: everything\n",
+        ":2: domain.a must say what the values are; got 'sometimes'. "
         "For instance {integers: [0, 99]}, {categories: [a, b]}, flag, {grid: ..} or {items: 1000}.",
     ),
     (
@@ -274,6 +321,20 @@ REFUSED = [
     (
         DOMAIN + "secrets:\n  - within:\n      theta: -1\n      attributes: [age]\n",
         ":8: secrets[0].within.theta must be positive; got '-1'. Raise it.",
+    ),
+    (
+        DOMAIN + "secrets:\n  - within: [age]\n",
+        ":7: secrets[0].within must say the distance; got ['age']. Write within: {age: 5}.",
+    ),
+    (
+        DOMAIN + "secrets:\n  - within: [age, smoker]\n",
+        ":7: secrets[0].within must say the distance; got ['age', 'smoker']. "
+        "Write within: {theta: 5, attributes: [age, smoker]}.",
+    ),
+    (
+        DOMAIN + "secrets:\n  - partition: age\n",
+        ":7: secrets[0].partition must say how wide the blocks are, or list them; got 'age'. "
+        "Write partition: {attribute: age, width: 10}, or blocks: [[a, b], ..] instead of width.",
     ),
     (DOMAIN + "secrets:\n  - within: {age: far}\n", ":7: secrets[0].within.age must be a number; got 'far'. Write 5."),
     (
@@ -352,6 +413,18 @@ REFUSED = [
         ":8: known[0].marginal must not be a set of items; got 'clicked'. Use count.",
     ),
     (DOMAIN + "secrets: everything\npresence: hidden\n", ":7: presence must be public or secret; got 'hidden'."),
+    (DOMAIN + "secrets: everything\nperson: 5\n", ':7: person must be quoted: YAML reads 5 as a number. Write "5".'),
+    (DOMAIN + "secrets: everything\nperson: ''\n", ":7: person must be the name of a column; got ''."),
+    (DOMAIN + "secrets: everything\nperson: id\nper_person: 0\n", ":8: per_person must be at least 1; got 0."),
+    (
+        DOMAIN + "secrets: everything\nperson: id\nper_person: many\n",
+        ":8: per_person must be a whole number; got 'many'.",
+    ),
+    (
+        DOMAIN + "secrets: everything\nper_person: 3\n",
+        ":7: per_person needs the key person; got 3. "
+        "Name the column that says whose row it is, for instance person: patient_id.",
+    ),
     (DOMAIN + "secrets: everything\npresence: yes\n", ":7: presence must be public or secret; got True."),
     (
         DOMAIN + "secrets: everything\nname: 2020\n",
@@ -367,6 +440,7 @@ def test_a_refusal_names_file_line_key_rule_value_and_fix(text, sentence, loader
     with pytest.raises(PolicyError) as refused:
         read_policy(text, file="clinic.yaml")
     assert str(refused.value).startswith(f"clinic.yaml{sentence}")
+    assert "CANARY" not in str(refused.value)
     if sentence.endswith("."):
         assert sentence in str(refused.value)
     assert "yaml." not in str(refused.value).replace("clinic.yaml", "")
@@ -555,3 +629,21 @@ def test_the_schema_refuses_what_the_reader_refuses(text):
     with pytest.raises(PolicyError):
         read_policy(text)
     assert not VALIDATOR.is_valid(yaml.safe_load(text))
+
+
+@pytest.mark.parametrize("name", ["d.csv", "D.CSV", "d.parquet"])
+def test_a_table_is_refused_by_its_name_before_it_is_read(name, tmp_path):
+    (tmp_path / name).write_text("domain: CANARY\n", encoding="utf-8")
+    with pytest.raises(PolicyError) as refused:
+        load_policy(tmp_path / name)
+    assert str(refused.value) == (
+        f"{tmp_path / name} looks like a table, not a policy. `tacit init {tmp_path / name}` drafts a policy for it."
+    )
+
+
+def test_a_table_under_another_name_is_not_repeated(tmp_path):
+    (tmp_path / "d.yaml").write_text("name,age\nCANARY,3\nCANARY,4\n", encoding="utf-8")
+    with pytest.raises(PolicyError, match="this looks like a table, not a policy") as refused:
+        load_policy(tmp_path / "d.yaml")
+    assert "CANARY" not in str(refused.value)
+    assert "name,age" not in str(refused.value)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import decimal
 import gc
 import gzip
+import subprocess
+import sys
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,6 +62,13 @@ def test_a_missing_column_is_named_with_its_nearest_neighbour() -> None:
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, Any], said: str) -> None:
     assert sentence(PEOPLE, **options) == said
+
+
+@pytest.mark.parametrize("key", ["person", "order", "item"])
+def test_a_column_that_is_given_itself_is_not_shown(key: str) -> None:
+    for given in (pd.Series(["secret"]), ["secret"], 424242):
+        said = sentence(PEOPLE, **{"person": "who", key: given})
+        assert said == f"{key} must be the name of a column. Give its name as a text."
 
 
 def test_columns_that_hold_no_single_values_are_refused() -> None:
@@ -175,17 +185,118 @@ def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
         (b"\xef\xbb\xbfage,sex\r\n1,m\r\n2,w\r\n", [[1, 0, 0], [0, 1, 0]]),  # byte order mark, Windows lines
         (b'age;"sex"\n1;m\n"2";"w"\n', [[1, 0, 0], [0, 1, 0]]),
         (b'note|age|sex\n"a\nb|c"|1|m\n', [[1, 0, 0], [0, 0, 0]]),  # line break and delimiter inside quotes
-        (b"age,sex\n1\n2,w,9\n3,w\n", [[0, 0, 0], [0, 0, 1]]),  # lines of the wrong length are no rows
-        (b"age,sex\n1,\xff\n3,w\n", [[0, 0, 0], [0, 0, 1]]),  # no UTF-8
+        (b'age,sex\n1,m\n2,w"\n2,w\n', [[1, 0, 0], [0, 1, 0]]),  # a quote inside a field is a sign like any other
+        (b"age,sex\r1,m\r2,w\r", [[1, 0, 0], [0, 1, 0]]),  # line ends of old Macs
+        (b",age,sex,\n0,1,m,\n1,2,w,\n", [[1, 0, 0], [0, 1, 0]]),  # columns without a name, as pandas writes its index
+        (b"Age,age,sex\n9,1,m\n9,2,w\n", [[1, 0, 0], [0, 1, 0]]),
         (b"age,sex\n1.0,m\n 2 ,w\n3.5,m\n0x1,m\n,w\n", [[1, 0, 0], [0, 1, 0]]),
         (b"age,sex\n1,m", [[1, 0, 0], [0, 0, 0]]),  # no line break at the end
         (b"age,sex\n", [[0, 0, 0], [0, 0, 0]]),
-        (b"\n".join([b"age,sex", *[b"1,m"] * 30_000, b'"2,w']), [[30_000, 0, 0], [0, 0, 0]]),  # a quote never closed
+        (b"age,sex,note\n1,m," + b"x" * 5_000_000 + b"\n", [[1, 0, 0], [0, 0, 0]]),
     ],
 )
 def test_what_a_csv_may_look_like(tmp_path: Path, content: bytes, people: list[list[int]]) -> None:
     (tmp_path / "a.csv").write_bytes(content)
     assert counted(tmp_path / "a.csv") == people
+    with gzip.open(tmp_path / "b.csv.gz", "wb") as packed:
+        packed.write(content)
+    assert counted(tmp_path / "b.csv.gz") == people
+
+
+MALFORMED = {
+    "a line too short": b"age,sex\n1,m\n2\n3,w\n",
+    "a line too long": b"age,sex\n1,m\n2,w,9\n3,w\n",
+    "no UTF-8": b"age,sex,note\n1,m,x\n3,w,\xff\n",
+    "a quote never closed": b'age,sex\n1,m\n2,"w\n3,w\n',
+    "a quote never closed at the end": b"\n".join([b"age,sex", *[b"1,m"] * 30_000, b'"2,w']),
+    "a quote closed too early": b'age,sex\n1,"m"m\n2,w\n',
+    "a lone carriage return": b"age,sex,note\n1,m,x\n2,w,a\rb\n",
+    "two kinds of line ends": b"age,sex\n1,m\r\n2,w\n",
+    "a line beyond all lines": b"age,sex\n1,m\n2," + b"w" * 40_000_000 + b"\n",
+}
+
+
+@pytest.mark.parametrize("content", MALFORMED.values(), ids=list(MALFORMED))
+@pytest.mark.parametrize("others", [0, 40])  # DuckDB reads many files in another way, and would not notice there
+def test_a_malformed_csv_is_refused_when_it_is_opened(tmp_path: Path, content: bytes, others: int) -> None:
+    (tmp_path / "a.csv").write_bytes(content)
+    header = content[: content.index(b"\n") + 1]
+    for number in range(others):
+        (tmp_path / f"b{number}.csv").write_bytes(header)
+    with pytest.raises(DataRefused) as refused:
+        open_rows(sorted(tmp_path.iterdir()), AGES)
+    assert str(refused.value) == (
+        f"file {str(tmp_path / 'a.csv')!r} must be well-formed CSV: as many fields in every line as in the header, "
+        "quotes closed, one kind of line end. Write it again as UTF-8 with a CSV library."
+    )
+    assert refused.value.__context__ is None
+    assert refused.value.__cause__ is None
+
+
+def test_a_file_without_a_header_shows_none_of_its_first_person(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    wide = Domain({name: Flag() for name in ("age", "sex", "hiv", "ward")})
+    for first in ("hiv,secret,hiv", "age,secret,secret", "secret,secret,1"):
+        path.write_text(f"{first}\n1,2,3\n")
+        assert sentence(path) == "a column name is there twice. Is there a header? Rename the second one."
+    path.write_text("age,secret Bob,sexx\n1,2,3\n")
+    assert sentence(path, Domain({"age": Flag(), "unknown": Flag()})) == (
+        "column 'unknown' must be a column of the data. Check the name in the header of the file."
+    )
+    assert sentence(path, Domain({"age": Flag(), "sex": Flag()})).endswith("Did you mean 'sexx'?")
+    assert sentence(path, wide).endswith("Check the name in the header of the file.")  # one of four is too few
+    path.write_text("1,secret Bob,sexx\n1,2,3\n")
+    assert sentence(path).endswith("No declared column was found: is there a header?")
+    assert sentence(pl.DataFrame({"age": [1], "zzz": [1]})).endswith("Known: age, zzz.")  # a frame may list its names
+
+
+def test_a_name_with_signs_of_patterns_is_one_file(tmp_path: Path) -> None:
+    for name in ("p[1]", "p1", "q*", "qq", "w?", "ww"):
+        PEOPLE.to_csv(tmp_path / f"{name}.csv", index=False)
+        PEOPLE.to_parquet(tmp_path / f"{name}.parquet")
+    for name in ("p[1]", "q*", "w?"):
+        for ending in ("csv", "parquet"):
+            assert counted(tmp_path / f"{name}.{ending}") == [[1, 0, 0], [0, 2, 0]], name
+    assert counted(tmp_path / "p*.csv") == [[2, 0, 0], [0, 4, 0]]
+
+
+@pytest.mark.parametrize("rows", ["age,sex\n1,secret\n", "age,sex\r1,secret\r", "secret" * 5000, "secret\0"])
+def test_rows_given_as_a_text_are_not_shown(rows: str) -> None:
+    said = "rows given as a text must be a path. Write them to a file, or open a frame."
+    assert sentence(rows) == said
+    assert sentence([rows]) == said
+
+
+def test_a_header_that_is_no_utf8(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes("âge,sex\n1,m\n".encode("latin-1"))
+    (tmp_path / "b.csv").write_bytes("age,sex\n1,m\n".encode("utf-16"))
+    for name in ("a.csv", "b.csv"):
+        assert sentence(tmp_path / name) == (
+            f"file {str(tmp_path / name)!r} must be UTF-8. Save it as UTF-8, or open it with pandas and its encoding."
+        )
+
+
+SPILL = """
+import os, sys
+from pathlib import Path
+from tacit.release import engines
+connection = engines._embedded()
+connection.execute("SET memory_limit = '60MB'")
+connection.execute("SET threads = 1")
+connection.execute("CREATE TEMP TABLE t AS SELECT i, i::VARCHAR || repeat('x', 60) AS s FROM range(2000000) r(i)")
+folder = Path(connection.sql("SELECT current_setting('temp_directory')").fetchall()[0][0])
+assert list(folder.iterdir()) and folder.parent.stat().st_mode & 0o777 == 0o700
+assert not os.listdir()
+connection.close()
+assert not folder.exists()
+print(folder.parent)
+"""
+
+
+def test_what_does_not_fit_into_memory_goes_to_a_private_folder(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", SPILL], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert not Path(done.stdout.strip()).exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_quoted_empty_text_is_a_text_and_an_empty_field_is_missing(tmp_path: Path) -> None:
@@ -263,6 +374,87 @@ def test_every_arrow_type_of_column(cells: Any) -> None:
     assert open_rows(pa.table({"c": cells}), domain).counts(("c",)).tolist() == [2, 2]
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pd.Series(["3", "\ud800", None, "3"], dtype=pd.StringDtype("python")),
+        pd.Series(pd.Categorical(["3", 2.5, None, 3], categories=["3", 2.5, 3])),
+        pd.Series(pd.Categorical(["3", (1, 2), None, "3"])),
+    ],
+    ids=["surrogate", "mixed", "tuples"],
+)
+def test_pandas_columns_that_arrow_cannot_hold_are_read_all_the_same(cells: pd.Series[Any]) -> None:
+    domain = Domain({"c": Categories(["3", "no"], otherwise="no")})
+    assert open_rows(pd.DataFrame({"c": cells}), domain).counts(("c",)).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), "dictionary", "list"], ids=str)
+def test_arrow_texts_that_are_no_utf8_are_missing(kind: Any) -> None:
+    offsets = np.array([0, 1, 3, 4], dtype=np.int64 if kind == pa.large_string() else np.int32)
+    buffers = [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(b"3\xff\xfe3")]
+    cells = pa.Array.from_buffers(kind if isinstance(kind, pa.DataType) else pa.string(), 3, buffers)
+    if kind == "list":
+        listed = pa.ListArray.from_arrays(pa.array([0, 2, None, 3]), cells)  # [3, ?], [3], missing
+        rows = open_rows(pa.table({"c": listed}), Domain({"c": Items(["3", "x"])}))
+        assert rows.item_counts("c").tolist() == [2, 0]
+        return
+    if kind == "dictionary":
+        cells = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), cells)
+    domain = Domain({"c": Categories(["3", "no"], otherwise="no")})
+    assert open_rows(pa.table({"c": cells}), domain).counts(("c",)).tolist() == [2, 1]
+
+
+def test_categories_of_a_type_that_has_no_text_are_refused() -> None:
+    said = "column 'c' must hold texts, numbers or true/false. Convert the column to text first."
+    domain = Domain({"c": Categories(["3", "no"], otherwise="no")})
+    assert sentence(pa.table({"c": pa.array([b"\xff"]).dictionary_encode()}), domain) == said
+    assert sentence(pd.DataFrame({"c": pd.cut([1, 2], [0, 1, 2])}), domain) == said
+    assert sentence(pd.DataFrame({"c": pd.Categorical(pd.to_datetime(["2020-01-01"]))}), domain) == said
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [10**30, 10**30 + 1, 10**5000, -(10**30)],
+        [2.0**60, 2.0**61, 1e300, float("inf"), 0.1, 0.1 + 1e-17 * 2],
+        [decimal.Decimal("1.0000000000000000000000000000000000001"), decimal.Decimal(1), decimal.Decimal("1e99999")],
+        [uuid.UUID(int=1), uuid.UUID(int=2)],
+        [b"\xff", b"\xfe", b"", "\udcff", "\udcfe"],
+        [np.int64(7), np.float64(7.5), "8", True],
+    ],
+    ids=["whole", "real", "decimal", "uuid", "bytes", "mixed"],
+)
+def test_ids_of_people_are_never_merged_or_lost(ids: list[Any]) -> None:
+    cells = np.empty(2 * len(ids), dtype=object)
+    cells[:] = ids + ids
+    frame = pd.DataFrame({"age": 1, "sex": "m", "who": pd.Series(cells, dtype=object)})
+    assert open_rows(frame, AGES, person="who").counts(()) == len(set(ids))
+
+
+def test_equal_ids_are_one_person_however_they_are_written() -> None:
+    ids = [7, 7.0, "7", np.int8(7), decimal.Decimal("7.00"), None, float("nan"), object()]
+    frame = pd.DataFrame({"age": 1, "sex": "m", "who": pd.Series(ids, dtype=object)})
+    assert open_rows(frame, AGES, person="who").counts(()) == 1
+    halves = pd.DataFrame({"age": 1, "sex": "m", "who": pd.Series([0.5, decimal.Decimal("0.50"), "0.5"], dtype=object)})
+    assert open_rows(halves, AGES, person="who").counts(()) == 1
+    both = pd.DataFrame({"age": pd.Series([10**40, 10**41], dtype=object), "sex": "m"})
+    clipped = Domain({"age": Integers(0, 9, otherwise="clip")})
+    assert open_rows(both, clipped, person="age").counts(("age",)).tolist() == [0] * 9 + [2]  # the two readings of one
+
+
+@pytest.mark.parametrize("category", ["01000", "+7", " 7", "7 ", "-01", "00.5"])
+@pytest.mark.parametrize("numbers", [[1, 2], [0.5, 1.5]])
+def test_a_text_that_no_number_spells_is_refused_on_numbers(category: str, numbers: list[Any]) -> None:
+    domain = Domain({"zip": Categories(["13001", category])})
+    for frame in (pd.DataFrame({"zip": numbers}), pl.DataFrame({"zip": numbers})):
+        assert sentence(frame, domain) == (
+            f"column 'zip' holds numbers, but the category {category!r} is a text that no number spells. "
+            "Read the column as text: dtype={'zip': str} in pandas."
+        )
+    open_rows(pd.DataFrame({"zip": ["13001", category]}), domain)
+    open_rows(pd.DataFrame({"zip": numbers}), Domain({"zip": Categories(["0", "10", "-1", "0.5", "all 0"])}))
+
+
 def test_a_huge_integer_of_duckdb_is_read_like_any_other() -> None:
     relation = duckdb.sql(
         "SELECT CASE WHEN i < 2 THEN 3 ELSE i * 10000000000000000000::HUGEINT END AS c FROM range(4) t(i)"
@@ -300,6 +492,16 @@ def test_item_counts_answer_what_they_can() -> None:
         rows.item_counts("clicked", where("clicked.has(0)").compile(domain))
     with pytest.raises(PlanError):
         rows.total("clicked")
+    has, both = (where(text).compile(domain) for text in ("clicked.has(0)", "clicked.has(0) and clicked.has(2)"))
+    for names, test in (((), None), ((), has), (("clicked",), None)):
+        rows.check(names, test)
+    with pytest.raises(DataRefused, match="cannot say how many people have two items together"):
+        rows.check((), both)
+    with pytest.raises(DataRefused, match="cannot be restricted to some people"):
+        rows.check(("clicked",), has)
+    with pytest.raises(PlanError):
+        rows.check(("age",), None)
+    open_rows(PEOPLE, AGES).check(("age", "sex"), None)
     with pytest.raises(ValueError, match="read-only"):
         source.counts[0] = 1
 

@@ -101,7 +101,10 @@ REFUSED = [
         lambda: secrets.attributes("agee"),
         "secrets.attributes must be an attribute of the domain; got 'agee'. Did you mean 'age'?",
     ),
-    (lambda: secrets.attributes(["age"]), "secrets.attributes must be an attribute of the domain; got ['age']."),
+    (
+        lambda: secrets.attributes(["age"]),
+        "secrets.attributes must be given one by one; got ['age']. Remove the brackets.",
+    ),
     (lambda: secrets.attributes("age", "age"), "secrets.attributes must not repeat an attribute; got ['age', 'age']."),
     (lambda: secrets.partition("age"), "secrets.partition.age must have either width or blocks. Give one of the two."),
     (
@@ -150,6 +153,11 @@ REFUSED = [
     ),
     (lambda: secrets.pairs([({"age": 0}, {"age": 7})]), "secrets.pairs[0].age must be a whole number from 0 to 20"),
     (lambda: secrets.values({}), "secrets.values must list an attribute; got {}. Write {name: [values]}."),
+    (
+        lambda: secrets.values("disease", ["hiv"]),
+        "secrets.values must be one mapping; got ['disease', ['hiv']]. Write values({'disease': ['hiv']}).",
+    ),
+    (lambda: secrets.within("age", 5), "secrets.within.theta must be a number; got 'age'. Write within(5, 'age')."),
     (lambda: secrets.values(["age"]), "secrets.values must be a mapping; got ['age']."),
     (lambda: secrets.values({"disease": "hiv"}), "secrets.values.disease must be a list; got 'hiv'. Write [value]."),
     (lambda: secrets.values({"disease": []}), "secrets.values.disease must list a value; got []. Add one."),
@@ -233,3 +241,8 @@ def test_settling_changes_no_edge(policy):
     for a, b in product(records, repeat=2):
         if a != b:
             assert again.has_edge(policy.domain, a, b) == policy.has_edge(a, b)
+
+
+def test_completion_offers_the_families_and_the_facts_only():
+    assert dir(secrets) == ["attributes", "everything", "pairs", "partition", "records", "values", "within"]
+    assert dir(knowledge) == ["count", "marginal", "size"]

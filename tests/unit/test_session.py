@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from fractions import Fraction
 
@@ -183,6 +184,9 @@ def test_the_budget_is_charged_before_rows_are_read_and_stays_charged_if_reading
 class Exploding:
     """A stand-in for an engine that fails with a row in its message."""
 
+    def check(self, names, where):
+        pass
+
     def counts(self, names, where=None):
         try:
             raise KeyError("inner CANARY-7f3a")
@@ -219,7 +223,7 @@ def test_a_person_with_several_rows_is_kept_to_the_bound():
     policy = tc.Policy(DOMAIN, tc.secrets.everything())
     two = session(policy, rows, budget=1000, person="who", per_person=2).release(tc.histogram("age"), epsilon=900)
     assert np.round(two.values)[:3].tolist() == [2, 1, 0]
-    assert two.certificate["protects"] == "one person with at most 2 rows"
+    assert two.certificate["protects"] == "one person: the first 2 rows with the same who"
     one = session(policy, rows, budget=1000, person="who").release(tc.histogram("age"), epsilon=900)
     assert np.round(one.values)[:3].tolist() == [2, 0, 0]
 
@@ -228,13 +232,118 @@ def test_a_person_with_several_rows_is_kept_to_the_bound():
     ("more", "message"),
     [
         ({"per_person": 2}, "per_person needs a person column"),
-        ({"per_person": 0, "person": "age"}, "per_person must be a whole number from 1"),
+        ({"per_person": -1, "person": "who"}, "per_person must be a whole number from 1"),
         ({"budget": None}, "budget must be given"),
+        ({"budget": -1}, "budget must lie above 0"),
+        ({"person": "age"}, "person must not be a column that the policy keeps secret; got 'age'"),
+        ({"person": "sex", "order": "disease"}, "order must not be a column that the policy keeps secret"),
+        ({"ledger": "ledger.db"}, "dataset must be named, because the ledger keeps the budget under this name"),
     ],
 )
-def test_wrong_sessions_are_refused(more, message):
-    with pytest.raises(tc.PlanError, match=message):
+def test_wrong_sessions_are_refused(more, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(tc.Refused, match=message):
         session(**more)
+
+
+def test_rows_given_in_the_wrong_place_are_not_repeated():
+    rows = PEOPLE.assign(sex="CANARY-7f3a")
+    for wrong in (
+        lambda: tc.Session(rows, POLICY, budget=1),
+        lambda: session().release(rows, epsilon=0.1),
+        lambda: session().release(tc.count(), epsilon=rows),
+        lambda: session(budget=rows),
+        lambda: tc.count(rows["sex"]),
+        lambda: session().release(tc.count(tc.col("sex") == rows["sex"]), epsilon=0.1),
+        lambda: tc.Domain({"sex": rows["sex"]}),
+        lambda: tc.Policy(rows, tc.secrets.everything()),
+        lambda: tc.largest_step(rows, POLICY),
+    ):
+        with pytest.raises(tc.Refused) as refused:
+            wrong()
+        assert "CANARY" not in f"{refused.value} {refused.value.args} {vars(refused.value)}"
+
+
+def test_a_declared_size_must_be_the_size():
+    policy = tc.Policy(DOMAIN, tc.secrets.everything(), [tc.known.size(5)])
+    with pytest.raises(tc.DataRefused, match="must hold the declared number of people, 5"):
+        session(policy).release(tc.count("age < 5"), epsilon=0.5)
+
+
+def test_nonnegative_leaves_exact_cells_alone():
+    domain = tc.Domain({"a": tc.Integers(0, 1), "b": tc.Integers(0, 1)})
+    policy = tc.Policy(domain, tc.secrets.pairs([({"a": 0, "b": 0}, {"a": 1, "b": 1})]))
+    rows = pd.DataFrame({"a": [0] * 6 + [1] * 8, "b": [0] + [1] * 5 + [0] * 7 + [1]})
+    for _ in range(20):
+        record = tc.Session(policy, rows, budget=9).release(tc.histogram("a", "b"), "0.2", nonnegative=True)
+        assert record.values[[1, 2]].tolist() == [5, 7]
+        assert record.values.sum() == pytest.approx(14)
+        assert (record.values >= 0).all()
+
+
+def test_a_session_and_its_budget_cannot_be_doubled():
+    import copy
+
+    s = session()
+    for double in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(tc.PlanError, match="must not be"):
+            double(s)
+    child = os.fork()
+    if not child:
+        try:
+            s.release(tc.count("age < 5"), epsilon=0.5)
+        except tc.BudgetExceeded:
+            os._exit(7)
+        finally:
+            os._exit(0)  # whatever happens, the child must not go on with the tests
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_no_true_answer_hangs_on_an_exception(monkeypatch):
+    from tacit.release import session as module
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    for fault, expected in ((interrupted, KeyboardInterrupt), (lambda *_, **__: 1 / 0, tc.InternalError)):
+        monkeypatch.setattr(module, "finished", fault)
+        with pytest.raises(expected) as caught:
+            session().release(tc.count("age < 5"), epsilon=0.5)
+        trace, names = caught.value.__traceback__, set()
+        while trace is not None:
+            names |= set(trace.tb_frame.f_locals)
+            trace = trace.tb_next
+        assert not names & {"truth", "noisy", "counted", "entries"}
+        assert caught.value.__context__ is None
+
+
+def test_cumulative_counts_never_fall_whatever_the_strategy():
+    for policy in (
+        tc.Policy(DOMAIN, tc.secrets.everything()),
+        tc.Policy(DOMAIN, tc.secrets.everything(), presence="secret"),
+    ):
+        record = session(policy).release(tc.cumulative("age"), epsilon=0.2, consistent=True)
+        assert record.plan.strategy == "by adding up noisy cells"
+        assert (np.diff(record.values) >= 0).all()
+
+
+def test_the_unit_of_protection_is_part_of_the_account(tmp_path):
+    rows = pd.DataFrame({"who": [1] * 5, "age": [1] * 5, "sex": "m", "disease": "flu"})
+    strong = tc.Policy(DOMAIN, tc.secrets.everything(), presence="secret")
+    session(strong, rows, ledger=tmp_path / "l.db", dataset="d", person="who").release(tc.count(), epsilon=0.1)
+    with pytest.raises(tc.LedgerError, match="protects less"):
+        session(strong, rows, ledger=tmp_path / "l.db", dataset="d").release(tc.count(), epsilon=0.1)
+
+
+def test_a_damaged_ledger_is_noticed_before_anything_is_spent(tmp_path):
+    import sqlite3
+
+    session(ledger=tmp_path / "l.db", dataset="d")
+    with sqlite3.connect(tmp_path / "l.db") as db:
+        db.execute("update tacit_accounts set granted = '1000000'")
+    db.close()
+    with pytest.raises(tc.LedgerError, match="is damaged"):
+        session(ledger=tmp_path / "l.db", dataset="d", budget=500)
 
 
 def test_item_counts_can_be_all_there_is():

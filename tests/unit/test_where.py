@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from brute_force import every_record
 from strategies import domains, predicates
-from tacit.errors import PolicyError
+from tacit.errors import PlanError, PolicyError
+from tacit.plan.queries import count, cumulative, histogram, marginals, resolved
 from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
 from tacit.policy.secrets import positions
 from tacit.policy.where import Both, Compare, Either, Not, col, where
@@ -165,7 +166,8 @@ def test_nothing_is_run_and_what_is_no_predicate_is_refused(text):
         ),
         (
             lambda: where("age <"),
-            "where must read like `age < 18 and disease == 'flu'`; got 'age <'. Check the brackets.",
+            "where must read like `age < 18 and disease == 'flu'`; got 'age <'. "
+            "For instance: age < 18 and disease in ['flu', 'hiv'], or clicked.has(7).",
         ),
         (
             lambda: where("`age < 5"),
@@ -190,7 +192,8 @@ def test_nothing_is_run_and_what_is_no_predicate_is_refused(text):
         ),
         (
             lambda: where("sex < 'm'").compile(DOMAIN),
-            "where: sex < 'm' must not compare unordered categories. Declare `ordered: true`, or use `in`.",
+            "where: sex < 'm' must not compare unordered categories. "
+            "Declare ordered=True (in a file: `ordered: true`), or use `in`.",
         ),
         (
             lambda: where("age < '5'").compile(DOMAIN),
@@ -283,3 +286,74 @@ def test_any_text_is_a_predicate_or_refused(text):
         where(text)
     except PolicyError:
         return
+
+
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("sex = 'm'", "Write == instead of =."),
+        ("smoker && age < 5", "Write and instead of &."),
+        ("smoker & (age < 5)", "Write and instead of &."),
+        ("smoker || age < 5", "Write or instead of |."),
+        ("!smoker", "Write not instead of !."),
+        ("age <> 5", "Write != instead of <>."),
+        ("smoker AND age < 5", "Write and, or, not and in with small letters."),
+        ("age between 3 and 5", "Write 3 <= age <= 5."),
+        ("smoker and age BETWEEN 3 AND 5", "Write 3 <= age <= 5."),
+        ("two words == True", "Put a name with spaces in backticks: `two words`."),
+        ("smoker and two words", "Put a name with spaces in backticks: `two words`."),
+        ("(smoker and age < 5", "Check the brackets."),
+        ("sex == 'm", "Close the quotes."),
+        ("", "where must not be empty. Leave it out to ask about everybody."),
+        ("sex == m", "put quotes around m if it is a text: 'm'."),
+        ("sex in [f, m]", "put quotes around f if it is a text: 'f'."),
+        ("sex in 'm'", "Write in [a, b]."),
+    ],
+)
+def test_other_languages_are_understood_well_enough_to_say_the_fix(text, fix):
+    with pytest.raises(PolicyError) as refused:
+        where(text)
+    assert str(refused.value).endswith(fix)
+
+
+def test_text_inside_quotes_is_not_taken_for_a_mistake():
+    with pytest.raises(PolicyError) as refused:
+        where("sex == 'a = b && two words' or or")
+    assert str(refused.value).endswith("or clicked.has(7).")
+
+
+def test_between_is_is_between():
+    assert str(col("age").between(5, 10)) == str(col("age").is_between(5, 10)) == "age >= 5 and age <= 10"
+
+
+def test_a_query_says_the_same_about_its_predicate():
+    with pytest.raises(PlanError) as refused:
+        resolved(count("sex > 'm'"), DOMAIN)
+    assert str(refused.value) == (
+        "where: sex > 'm' must not compare unordered categories. "
+        "Declare ordered=True (in a file: `ordered: true`), or use `in`."
+    )
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (
+            lambda: histogram(["age", "sex"]),
+            "histogram must name attributes one by one; got ['age', 'sex']. Write histogram('age', 'sex').",
+        ),
+        (lambda: marginals(["age", "sex"]), "marginals must name attributes one by one; got ['age', 'sex']."),
+        (
+            lambda: resolved(histogram("AGE"), DOMAIN),
+            "histogram must be an attribute of the domain; got 'AGE'. Did you mean 'age'?",
+        ),
+        (
+            lambda: resolved(cumulative("sex"), DOMAIN),
+            "cumulative must have an order; got 'sex'. Declare ordered=True (in a file: `ordered: true`).",
+        ),
+    ],
+)
+def test_a_query_is_refused_in_the_words_of_the_one_who_asked(ask, sentence):
+    with pytest.raises(PlanError) as refused:
+        ask()
+    assert str(refused.value).startswith(sentence)

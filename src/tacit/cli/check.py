@@ -14,7 +14,7 @@ def check_policy(
     policy: Annotated[Path, typer.Argument(metavar="POLICY.yaml", help="The policy file.")], *, as_json: AsJson = False
 ) -> None:
     """Read a policy and say in plain words what it protects, what it does not, and what you may not expect."""
-    from tacit.policy.describe import describe, protected_examples, public_facts, warnings
+    from tacit.policy.describe import describe, protected_examples, protections, public_facts, warnings
     from tacit.policy.file import load_policy
 
     found = load_policy(policy)
@@ -25,7 +25,9 @@ def check_policy(
         {
             "policy": found.document(),
             "fingerprint": found.fingerprint,
-            "protects": [family.words(found.domain) for family in found.secrets.families()],
+            "person": found.person,
+            "per_person": found.per_person,
+            "protects": protections(found),
             "examples": [example.document() for example in protected_examples(found)],
             "public": public_facts(found),
             "warnings": warnings(found),

@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
+from tacit.cli.plan import notes
 from tacit.cli.run import make_releases
-from tacit.cli.screen import AsJson, show, show_json
+from tacit.cli.screen import AsJson, command, note, show, show_json
 from tacit.errors import JobError
 
 FILES = ("adult.policy.yaml", "adult.job.yaml")
@@ -32,19 +33,21 @@ def run_demo(
         with resources.as_file(resources.files("tacit") / "data" / name) as bundled:
             shutil.copyfile(bundled, folder / name)
     policy, job = (folder / name for name in FILES)
-    made = make_releases(read_job(job), as_json=as_json)
+    found = read_job(job)
+    made = make_releases(found, as_json=as_json)
     if as_json:
         show_json({**made, "policy_file": str(policy), "job_file": str(job)})
         return
     tries = {
-        f"tacit check {policy}": "what the policy protects, in plain words",
-        f"tacit plan -v {job}": "why each release has the error that it has",
+        command("check", policy): "what the policy protects, in plain words",
+        command("plan", "-v", job): "why each release has the error that it has",
         f"edit {policy}, then plan again": "say `within: {age: 2}` instead of 5",
-        "tacit init YOUR_DATA.csv": "a first draft of a policy for data of your own",
+        command("init", "YOUR_DATA.csv"): "a first draft of a policy for data of your own",
     }
     longest = max(map(len, tries))
     show(f"\nThe report is {made['report']}; open it in a browser.", "\nTry next:")
-    show(*(f"  {command:<{longest}}  {what}" for command, what in tries.items()))
+    show(*(f"  {what:<{longest}}  {why}" for what, why in tries.items()), "")
+    note(*notes(found))
 
 
 def _new_folder(asked: Path | None) -> Path:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tacit.cli.screen import AsJson, show, show_json
+from tacit.cli.screen import AsJson, command, show, show_json
 from tacit.errors import PolicyError
 
 
@@ -42,7 +42,7 @@ def draft(
     if undeclared:
         show("\nLeft out, because they cannot be declared as they are:")
         show(*(f"  {out}:{found['line']}  {found['reason']}" for found in undeclared))
-    show(f"\nThen choose the secrets in it; at first everything is. `tacit check {out}` says what they protect.")
+    show(f"\nThen choose the secrets in it; at first everything is. `{command('check', out)}` says what they protect.")
 
 
 def _to_review(text: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

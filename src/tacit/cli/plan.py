@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.screen import AsJson, show, show_json, width
+from tacit.cli.screen import AsJson, command, note, show, show_json, width
+from tacit.errors import JobError
 
 if TYPE_CHECKING:
     from tacit.plan.explain import Explanation
     from tacit.release.job import Job
+    from tacit.release.record import ReleaseRecord
 
+ONE_ROW_EACH = (
+    "Each row counts as one person; if a person may own several rows, name the column: `person: ..` in the policy or "
+    "the job."
+)
+NO_LEDGER = "No ledger: this budget holds for this run only."
 WIDE = 130  # columns of a terminal on which whole questions can be read
+MIDDLE = 112
 NARROW = 75
 
 
@@ -25,23 +33,29 @@ def show_plan(
 ) -> int:
     """Show cost, expected error and mechanism of every release of a job. Opens no row, spends nothing.
 
-    Exit code 1 if the job would be refused because it costs more than what remains.
+    Exit code 1 if the job would be refused because it costs more than what remains, or has no rows.
     """
     from tacit.plan.explain import shown
-    from tacit.release.job import read_job, remaining
+    from tacit.release.job import check_rows, read_job, remaining
 
     found = read_job(job)
     explanations, left = by_name(found), remaining(found)
-    fits = found.cost <= left
+    fits, refused = found.cost <= left, ""
+    try:
+        check_rows(found)
+    except JobError as refusal:
+        refused = str(refusal)
     if as_json:
         show_json(
             {
                 "job": found.name,
                 "dataset": found.dataset,
-                "policy_fingerprint": found.policy.fingerprint,
+                **people_and_budget(found),
+                "policy_fingerprint": found.about().fingerprint,
                 "cost": str(found.cost),
                 "remaining": str(left),
                 "fits": fits,
+                "rows_missing": refused or None,
                 "releases": [{"name": name, **said.document()} for name, said in explanations.items()],
             }
         )
@@ -49,13 +63,29 @@ def show_plan(
         show_table(explanations)
         if verbose:
             show(*(f"\n{name}\n{said}" for name, said in explanations.items()), "")
-        if fits:
-            show(
-                f"Costs {shown(found.cost)} of {shown(left)}. Nothing was spent; `tacit run {job}` makes the releases."
-            )
+        run = f"`{command('run', job)}`"
+        if not fits:
+            show(f"Costs {shown(found.cost)}, but only {shown(left)} remains: {run} would be refused.")
+        elif refused:
+            show(f"Costs {shown(found.cost)} of {shown(left)}. Nothing was spent; {run} would be refused for its rows.")
         else:
-            show(f"Costs {shown(found.cost)}, but only {shown(left)} remains: `tacit run {job}` would be refused.")
-    return 0 if fits else 1
+            show(f"Costs {shown(found.cost)} of {shown(left)}. Nothing was spent; {run} makes the releases.")
+        note(*notes(found), *([refused] if refused else []))
+    return 0 if fits and not refused else 1
+
+
+def people_and_budget(job: Job) -> dict[str, Any]:
+    """Return whom a job is about, and whether its budget is shared with other runs."""
+    policy = job.about()
+    return {"person": policy.person, "per_person": policy.per_person, "has_ledger": job.ledger is not None}
+
+
+def notes(job: Job) -> list[str]:
+    """Return what a job assumes without saying it."""
+    return [
+        *([ONE_ROW_EACH] if job.about().person is None else []),
+        *([NO_LEDGER] if job.ledger is None else []),
+    ]
 
 
 def by_name(job: Job) -> dict[str, Explanation]:
@@ -65,13 +95,18 @@ def by_name(job: Job) -> dict[str, Explanation]:
     return dict(zip((release.name for release in job.releases), plan_job(job), strict=True))
 
 
-def show_table(explanations: dict[str, Explanation], *, title: str = "") -> None:
-    """Print cost and expected error of each release, beside plain differential privacy."""
-    from tacit.report.text import plan_table
+def show_table(explanations: dict[str, Explanation], records: dict[str, ReleaseRecord] | None = None) -> None:
+    """Print cost and expected error of each release, beside plain differential privacy, and answers once there are."""
+    from tacit.report.text import plan_table, release_table
 
-    table = plan_table(explanations)
-    table.title = title or table.title
+    table = plan_table(explanations) if records is None else release_table(records, explanations)
     # its name says which release it is; a question would be broken into pieces of a few letters
-    left_out = () if width() >= WIDE else ("question",) if width() >= NARROW else ("question", "answers", "remains")
+    left_out: tuple[str, ...] = () if width() >= WIDE else ("question",)
+    if width() < NARROW:
+        left_out = ("question", "answers", "remains", "plain DP" if records is not None else "")
+    elif width() < MIDDLE and records is not None:
+        left_out = ("question", "answers")  # the answers themselves need the room
     table.columns = [column for column in table.columns if column.header not in left_out]
+    for column in table.columns:
+        column.no_wrap = column.no_wrap and width() >= NARROW
     show(table)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.plan import by_name, show_table
-from tacit.cli.screen import AsJson, progress, show, show_json
+from tacit.cli.plan import by_name, notes, people_and_budget, show_table
+from tacit.cli.screen import AsJson, note, progress, show, show_json
 
 if TYPE_CHECKING:
-    from tacit.plan.explain import Explanation
     from tacit.release.job import Job
+    from tacit.release.record import ReleaseRecord
 
 
 def run_releases(
@@ -28,6 +27,7 @@ def run_releases(
         show_json(made)
     else:
         show(f"Released. The report is {made['report']}; values and certificates are beside it.")
+        note(*notes(found))
 
 
 def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
@@ -35,11 +35,11 @@ def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
     from tacit.report.publish import publish
 
     explanations = by_name(job)
+    records: dict[str, ReleaseRecord] = {}
     with progress("planning", as_json=as_json) as on_progress:
-        folder = _from_here(publish(job, on_progress=on_progress))
+        folder = _from_here(publish(job, on_progress=on_progress, on_release=records.__setitem__))
     if not as_json:
-        show_table(explanations, title="Released: what it cost, and how wrong it may be")
-        show(*_single_answers(folder, explanations))
+        show_table(explanations, records)
     releases = [
         {
             "name": name,
@@ -52,23 +52,12 @@ def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
     return {
         "job": job.name,
         "dataset": job.dataset,
+        **people_and_budget(job),
         "cost": str(job.cost),
         "folder": str(folder),
         "report": str(folder / "report.html"),
         "releases": releases,
     }
-
-
-def _single_answers(folder: Path, explanations: dict[str, Explanation]) -> list[str]:
-    """Return a line for each release that is one number."""
-    lines = []
-    for name, said in explanations.items():
-        if said.plan.answers == 1:
-            with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-                answer = next(csv.DictReader(file))
-            value, lower, upper = (f"{float(answer[key]):,.0f}" for key in ("value", "lower", "upper"))
-            lines.append(f"{name}: {value} " + ("(exact)" if lower == upper else f"({lower} to {upper} at 95%)"))
-    return lines
 
 
 def _from_here(folder: Path) -> Path:

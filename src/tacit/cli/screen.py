@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
@@ -30,6 +33,31 @@ def show(*parts: RenderableType) -> None:
             sys.stdout.write(f"{part}\n")  # never broken into lines: it may hold a path to be copied
         else:
             Console(width=width(), highlight=False).print(part)
+
+
+def note(*sentences: str) -> None:
+    """Say on stderr, after the results, what a reader of them should know."""
+    sys.stdout.flush()
+    for sentence in sentences:
+        sys.stderr.write(f"{sentence}\n")
+
+
+def command(*words: str | os.PathLike[str]) -> str:
+    """Return a command of ours as somebody can type it here: with the path of `tacit` where it is not on the PATH."""
+    return " ".join([_started_as(), *(shlex.quote(os.fspath(word)) for word in words)])
+
+
+def _started_as() -> str:
+    started = Path(sys.argv[0])
+    if started.name == "__main__.py":
+        return f"{shlex.quote(Path(sys.executable).name)} -m tacit"
+    if started.stem != "tacit" or not started.is_file():
+        return "tacit"  # called from Python, or found on the PATH by the shell
+    found = shutil.which("tacit")
+    if found is not None and os.path.samefile(found, started):
+        return "tacit"
+    here = Path.cwd()
+    return shlex.quote(str(started.relative_to(here) if started.is_relative_to(here) else started))
 
 
 def show_wrapped(text: str) -> None:

@@ -19,11 +19,12 @@ from tacit.errors import PlanError
 from tacit.plan.distributions import Cube, Distribution, TwoScale, as_fraction
 from tacit.plan.noise_for import noise_for
 from tacit.plan.predict import directions_for, expected_variance
-from tacit.plan.queries import LARGEST_RELEASE, Cumulative, LinearQuery, Marginals, Ranges, Total, resolved
+from tacit.plan.queries import LARGEST_RELEASE, Cumulative, LinearQuery, Marginals, Ranges, resolved
 from tacit.plan.steps import LargestStep, largest_step
 from tacit.policy.policy import Policy
 
 LARGEST_EPSILON: Final = 1000
+EPSILON_DIGITS: Final = 60  # more could not be added up exactly in a ledger
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,6 @@ class Plan:
     step: LargestStep
     noise: Distribution | None
     why_noise: str
-    per_person: int
     answers: int
     variance: float
     strategy: str
@@ -85,17 +85,19 @@ class Plan:
         return out
 
 
-def as_epsilon(value: Any) -> Fraction:
+def as_epsilon(value: Any, *, key: str = "epsilon") -> Fraction:
     """Return epsilon as the exact fraction that was written, or refuse."""
-    epsilon = as_fraction(value, key="epsilon")
+    epsilon = as_fraction(value, key=key)
     if not 0 < epsilon <= LARGEST_EPSILON:
         raise PlanError(
-            f"must lie above 0 and at most {LARGEST_EPSILON}", key="epsilon", given=value, fix="Typical: 0.1 to 2."
+            f"must lie above 0 and at most {LARGEST_EPSILON}", key=key, given=value, fix="Typical: 0.1 to 2."
         )
+    if max(epsilon.numerator, epsilon.denominator) >= 10**EPSILON_DIGITS:
+        raise PlanError(f"must have fewer than {EPSILON_DIGITS} digits", key=key, fix="Round it.")
     return epsilon
 
 
-def choose(query: Any, policy: Policy, epsilon: Any, *, per_person: int = 1) -> Plan:
+def choose(query: Any, policy: Policy, epsilon: Any) -> Plan:
     """Return the plan with the smallest expected error for a question under a policy at this cost."""
     asked = resolved(query, policy.domain)
     spent = as_epsilon(epsilon)
@@ -106,7 +108,7 @@ def choose(query: Any, policy: Policy, epsilon: Any, *, per_person: int = 1) -> 
             key=str(asked),
             fix="Ask about fewer attributes, or coarser ones.",
         )
-    plans = [_plan(asked, base, how, policy, spent, per_person) for base, how in _strategies(asked, policy)]
+    plans = [_plan(asked, base, how, policy, spent) for base, how in _strategies(asked, policy)]
     return min(plans, key=lambda plan: plan.variance)
 
 
@@ -119,17 +121,15 @@ def _strategies(query: LinearQuery, policy: Policy) -> list[tuple[LinearQuery, s
     return found
 
 
-def _plan(
-    query: LinearQuery, base: LinearQuery, strategy: str, policy: Policy, epsilon: Fraction, per_person: int
-) -> Plan:
-    step = person_step(base, policy, per_person)
+def _plan(query: LinearQuery, base: LinearQuery, strategy: str, policy: Policy, epsilon: Fraction) -> Plan:
+    step = largest_step(base, policy)
     entries = base.size(policy.domain)
     sides = directions_for(base, policy) if query is base and step.l1 else None
     counts = () if sides is None else (int(sides[0].sum()), int(sides[1].sum()))
     noise, why = noise_for(step, epsilon, entries, *counts)
     if isinstance(noise, Cube):
         sides = None
-    variance = expected_variance(query, base, policy, noise, sides, per_person)
+    variance = expected_variance(query, base, policy, noise, sides)
     return Plan(
         query=query,
         base=base,
@@ -138,40 +138,8 @@ def _plan(
         step=step,
         noise=noise,
         why_noise=why,
-        per_person=per_person,
         answers=query.size(policy.domain),
         variance=variance,
         strategy=strategy,
         one_sided_answers=sides is not None,
-    )
-
-
-def person_step(query: LinearQuery, policy: Policy, per_person: int) -> LargestStep:
-    """Return the step of a person who owns up to so many rows, each of which may move along an edge.
-
-    People are counted once in each cell, so no count moves by more than one, however many rows move.
-    """
-    one = largest_step(query, policy)
-    if per_person == 1:
-        return one
-    if policy.known or isinstance(query, Cumulative | Ranges):
-        # A person who is counted once in each of several cells counts several times in sums of cells, and what is
-        # known is not said to be about people or about rows: no bound is proved for these.
-        raise PlanError(
-            "has no proven step where a person owns several rows",
-            key="what is known" if policy.known else str(query),
-            given=f"per_person={per_person}",
-            fix="Keep one row per person, or ask for a histogram.",
-        )
-    many = one.times(per_person)
-    if isinstance(query, Total):
-        return many
-    return LargestStep(
-        up=min(many.up, 1),
-        down=min(many.down, 1),
-        l1=many.l1,
-        square=min(many.square, many.l1),
-        profiles=many.profiles,
-        why=(*one.why, f"one person owns up to {per_person} rows, and each may move"),
-        exact=False,
     )

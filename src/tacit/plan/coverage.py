@@ -1,8 +1,8 @@
 """Bounds that hold the noise of an answer with a stated probability.
 
 One entry's noise has exact quantiles. An answer that adds up several independent entries has the convolved law, which
-is computed on a lattice whose cells are rounded outwards, or, for many entries, by the normal law widened by its first
-correction for heavy tails. Bounds cover at least at their level, up to the error of that last case (below 0.1%).
+is computed on a lattice whose cells are rounded outwards. Where many entries add up to a wide law, that is the normal
+law, widened by its first corrections for skewness and heavy tails and rounded outwards.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 
 from tacit.plan.distributions import Cube, Distribution, TwoScale
 
-MANY = 40  # entries from which on the sum is treated as normal
+MANY = 40  # entries, and
+WIDE = 50  # standard deviation, from which on a sum is treated as normal
 CELLS_PER_SCALE = 64
 
 
@@ -32,7 +33,7 @@ def noise_bounds(noise: Distribution, plus: int, minus: int, level: float) -> tu
         # dependent coordinates: each within its own bound at a share of the error
         low, high = _one(noise, 1 - (1 - level) / entries)
         return plus * low - minus * high, plus * high - minus * low
-    if entries > MANY:
+    if entries > MANY and math.sqrt(entries * noise.variance()) > WIDE:
         return _normal(noise, plus, minus, level)
     return _convolved(noise, plus, minus, level)
 
@@ -57,11 +58,12 @@ def _normal(noise: TwoScale, plus: int, minus: int, level: float) -> tuple[float
     mean = (plus - minus) * noise.mean()
     deviation = math.sqrt(entries * noise.variance())
     z = NormalDist().inv_cdf((1 + level) / 2)
-    # excess kurtosis of the sum is at most 6/entries (one-sided noise); skewness at most 2/sqrt(entries)
-    heavy = 6 / entries * (z**3 - 3 * z) / 24
-    skew = 2 / math.sqrt(entries) * (z**2 - 1) / 6
-    wide = deviation * (z + max(heavy, 0) + skew)
-    return mean - wide, mean + wide
+    # One entry's excess kurtosis is at most 6 plus 1 over its variance, its skewness at most 2 plus 1 over the standard
+    # deviation (one-sided geometric noise); both shrink as entries add up.
+    heavy = (6 + 1 / noise.variance()) / entries * (z**3 - 3 * z) / 24
+    skew = (2 + 1 / math.sqrt(noise.variance())) / math.sqrt(entries) * (z**2 - 1) / 6
+    wide = deviation * (z + max(heavy, 0) + max(skew, 0))
+    return float(math.floor(mean - wide)), float(math.ceil(mean + wide))
 
 
 def _convolved(noise: TwoScale, plus: int, minus: int, level: float) -> tuple[float, float]:

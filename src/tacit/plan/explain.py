@@ -43,6 +43,9 @@ class Explanation:
             "remaining": None if self.remaining is None else str(self.remaining),
         }
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         plan, step = self.plan, self.plan.step
         bound = "largest step" if step.exact else "largest step (proven bound)"
@@ -56,8 +59,10 @@ class Explanation:
             f"  expected error of one answer (root mean square): {plan.rmse:.4g}",
             f"  plain differential privacy at the same epsilon: {self.plain.rmse:.4g}" + self._times(),
         ]
-        if self.remaining is not None:
+        if self.remaining is not None and self.remaining >= 0:
             lines.append(f"  budget that would remain: {shown(self.remaining)}")
+        elif self.remaining is not None:
+            lines.append(f"  more than the budget has: {shown(-self.remaining)} is missing")
         return "\n".join(lines)
 
     def _times(self) -> str:
@@ -66,10 +71,10 @@ class Explanation:
         return f" ({self.gain:.3g} times larger)" if self.gain > 1.005 else ""
 
 
-def explain(query: Any, policy: Any, epsilon: Any, *, per_person: int = 1, remaining: Any = None) -> Explanation:
+def explain(query: Any, policy: Any, epsilon: Any, *, remaining: Any = None) -> Explanation:
     """Return what a release would cost and how wrong it would be; nothing is charged and no row is opened."""
-    plan = choose(query, policy, epsilon, per_person=per_person)
-    return Explanation(plan, choose(plan.query, policy.plain(), epsilon, per_person=per_person), remaining)
+    plan = choose(query, policy, epsilon)
+    return Explanation(plan, choose(plan.query, policy.plain(), epsilon), remaining)
 
 
 def noise_document(plan: Plan) -> dict[str, Any] | None:

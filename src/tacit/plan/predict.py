@@ -30,21 +30,20 @@ def expected_variance(
     policy: Policy,
     noise: Distribution | None,
     sides: tuple[Bools, Bools] | None,
-    per_person: int,
 ) -> float:
     """Return the variance of an answer, averaged over the answers of a query that is answered through a base query."""
     if noise is None:
         return 0.0
     if query is not base:
-        return noise.variance() * _entries_added_up(query, base, policy, noise, per_person)
+        return noise.variance() * _entries_added_up(query, base, policy, noise)
     if isinstance(base, Cumulative):
-        exact = exact_entries(base, policy, per_person)
+        exact = exact_entries(base, policy)
         return noise.variance() * (1.0 if exact is None else float(1 - exact.mean()))
     if sides is None or isinstance(noise, Cube):
         entries = np.full(base.size(policy.domain), noise.variance())
     else:
         entries = _by_side(noise, sides)
-    groups = groups_used(query, base, policy, noise, per_person)
+    groups = groups_used(query, base, policy, noise)
     if groups is not None:
         ends = np.cumsum([len(group) for group in groups])[:-1]
         entries = np.concatenate(
@@ -65,18 +64,16 @@ def _after_total(variances: npt.NDArray[np.float64], group: Ints) -> npt.NDArray
     return variances - np.divide(variances**2, sums, out=np.zeros_like(variances), where=sums > 0)
 
 
-def _entries_added_up(
-    query: LinearQuery, base: LinearQuery, policy: Policy, noise: Distribution, per_person: int
-) -> float:
+def _entries_added_up(query: LinearQuery, base: LinearQuery, policy: Policy, noise: Distribution) -> float:
     """Return how many noisy entries an answer amounts to, on average, where it is answered through another query."""
     if isinstance(noise, Cube) and (noise.sides != "both" or isinstance(base, Marginals)):
         return math.inf  # dependent entries: sums are not predicted, so this strategy is not taken
     low, high = query_ends(query, policy)
     if isinstance(base, Marginals):
-        groups = groups_used(query, base, policy, noise, per_person)
+        groups = groups_used(query, base, policy, noise)
         return float(cells_in_sum(low, high, None if groups is None else blocks_of(groups[0])).mean())
     assert isinstance(base, Cumulative)  # noqa: S101 - the only other base
-    exact = exact_entries(base, policy, per_person)
+    exact = exact_entries(base, policy)
     blurred = np.ones(policy.domain[base.name].size, dtype=np.bool_) if exact is None else ~exact
     return float(blurred[high].mean() + ((low > 0) & blurred[low - 1]).mean())
 
@@ -90,25 +87,23 @@ def query_ends(query: LinearQuery, policy: Policy) -> tuple[Ints, Ints]:
     return query.ends(policy.domain)
 
 
-def groups_used(
-    query: LinearQuery, base: LinearQuery, policy: Policy, noise: Distribution | None, per_person: int
-) -> list[Any] | None:
+def groups_used(query: LinearQuery, base: LinearQuery, policy: Policy, noise: Distribution | None) -> list[Any] | None:
     """Return the groups of cells whose exact totals a release uses, or None.
 
     Least squares wants uncorrelated noise, so a one-sided cube uses none. Sums of cells use groups without gaps only.
     """
     if noise is None or (isinstance(noise, Cube) and noise.sides != "both"):
         return None
-    groups = groups_for(base, policy, per_person)
+    groups = groups_for(base, policy)
     if groups is not None and query is not base and blocks_of(groups[0]) is None:
         return None
     return groups
 
 
 @lru_cache(maxsize=2)  # planned, then used by the release right after; may be large
-def groups_for(query: LinearQuery, policy: Policy, per_person: int) -> list[Any] | None:
+def groups_for(query: LinearQuery, policy: Policy) -> list[Any] | None:
     """Return the groups of cells whose totals are exact; none where a person may count in several cells."""
-    return exact_groups(query, policy) if per_person == 1 and not isinstance(query, Count) else None
+    return exact_groups(query, policy) if policy.per_person == 1 and not isinstance(query, Count) else None
 
 
 @lru_cache(maxsize=2)
@@ -117,6 +112,6 @@ def directions_for(query: LinearQuery, policy: Policy) -> tuple[Bools, Bools] | 
     return directions(query, policy) if isinstance(query, Marginals) else None
 
 
-def exact_entries(query: Cumulative, policy: Policy, per_person: int) -> Bools | None:
+def exact_entries(query: Cumulative, policy: Policy) -> Bools | None:
     """Return which cumulative counts are exact, or None."""
-    return exact_cumulative(query, policy) if per_person == 1 else None
+    return exact_cumulative(query, policy) if policy.per_person == 1 else None

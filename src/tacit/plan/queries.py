@@ -97,7 +97,7 @@ class Marginals(Query):
         """Refuse what the domain does not have."""
         for names in self.sets:
             for name in names:
-                attribute = _attribute(domain, name, self.keyword)
+                attribute = _attribute(domain, name, "histogram" if len(self.sets) == 1 else self.keyword)
                 if isinstance(attribute, Items) and len(names) > 1:
                     raise PlanError(
                         "must be asked alone", key="histogram", given=name, fix="Use `where` for the other attributes."
@@ -126,7 +126,9 @@ class Marginals(Query):
 
     def labels(self, domain: Domain) -> dict[str, list[Value]]:
         """Return the columns that say what each answer is about; None where a histogram does not mention one."""
-        order = [name for name in domain if any(name in names for names in self.sets)]
+        # one histogram has its columns as they were asked for, several those of the domain
+        mentioned = [name for name in domain if any(name in names for names in self.sets)]
+        order = list(self.sets[0]) if len(self.sets) == 1 else mentioned
         columns: dict[str, list[Value]] = {name: [] for name in order}
         for names, cells in zip(self.sets, self.sizes(domain), strict=True):
             sizes = [_cells(domain[name]) for name in names]
@@ -214,7 +216,7 @@ class Ranges(Query):
             try:
                 ends = attribute.position(low), attribute.position(high)  # type: ignore[union-attr]
             except PolicyError as refusal:
-                raise PlanError(refusal.rule, key="ranges", given=refusal.given, fix=refusal.fix) from None
+                raise _refused(refusal, key="ranges") from None
             if ends[0] > ends[1]:
                 raise PlanError("must not end before it starts", key="ranges", given=[low, high], fix="Swap the ends.")
             found.append(ends)
@@ -304,6 +306,7 @@ def histogram(*names: str, where: Where | str | None = None) -> Marginals:
     """Ask for the number of people in each cell of these attributes; for a set of items, for each item."""
     if not names:
         raise PlanError("must name an attribute", key="histogram", given=[], fix="For instance histogram('age').")
+    _check_names(names, "histogram")
     return Marginals((tuple(names),), _where(where))
 
 
@@ -318,6 +321,7 @@ def marginals(
         return Marginals(listed, _where(where))
     if isinstance(ways, bool) or not isinstance(ways, int) or ways < 1:
         raise PlanError("must be a whole number from 1", key="marginals.ways", given=ways, fix="Use 2.")
+    _check_names(names, "marginals")
     return MarginalsOf(tuple(names), ways, _where(where))
 
 
@@ -398,9 +402,21 @@ def from_document(said: Any) -> Any:
             f"must say {key}", key=f"query.{keyword}", given=given, fix=f"Add {key}: .. below {keyword}."
         ) from None
     except PolicyError as refusal:
+        raise _refused(refusal, key=f"query.{keyword}.{refusal.key}") from None
+
+
+def _check_names(names: tuple[Any, ...], keyword: str) -> None:
+    """Refuse names that are not texts, and say how a list of them is written."""
+    for name in names:
+        if isinstance(name, str):
+            continue
+        listed = name if isinstance(name, list | tuple) and all(isinstance(part, str) for part in name) else ["age"]
         raise PlanError(
-            refusal.rule, key=f"query.{keyword}.{refusal.key}", given=refusal.given, fix=refusal.fix
-        ) from None
+            "must name attributes one by one",
+            key=keyword,
+            given=name,
+            fix=f"Write {keyword}({', '.join(repr(part) for part in listed)}).",
+        )
 
 
 def _names(given: Any) -> list[str]:
@@ -431,6 +447,12 @@ _READERS: Final[dict[str, tuple[str, tuple[str, ...], Any]]] = {
 KEYWORDS: Final = tuple(_READERS)
 
 
+def _refused(refusal: PolicyError, *, key: str = "") -> PlanError:
+    """Return what a policy refuses as what a plan refuses."""
+    said: dict[str, Any] = {"given": refusal.given} if refusal._has_given else {}
+    return PlanError(refusal.rule, key=key or refusal.key, fix=refusal.fix, **said)
+
+
 def _where(given: Where | str | None) -> Where | None:
     return None if given is None else where(given)
 
@@ -439,14 +461,15 @@ def _attribute(domain: Domain, name: str, keyword: str) -> Any:
     try:
         return domain.attribute(name, key=keyword)
     except PolicyError as refusal:
-        raise PlanError(refusal.rule, key=refusal.key, given=refusal.given, fix=refusal.fix) from None
+        raise _refused(refusal) from None
 
 
 def _ordered(domain: Domain, name: str, keyword: str) -> None:
     attribute = _attribute(domain, name, keyword)
     axes = domain.axes_of(name)
     if len(axes) != 1 or not axes[0].ordered:
-        fix = "Declare `ordered: true`." if isinstance(attribute, Categories) else "Use a histogram."
+        ordered = "Declare ordered=True (in a file: `ordered: true`)."
+        fix = ordered if isinstance(attribute, Categories) else "Use a histogram."
         raise PlanError("must have an order", key=keyword, given=name, fix=fix)
 
 
@@ -456,7 +479,7 @@ def _check_where(predicate: Where | None, domain: Domain) -> None:
     try:
         predicate.compile(domain)
     except PolicyError as refusal:
-        raise PlanError(refusal.rule, key=refusal.key, given=refusal.given, fix=refusal.fix) from None
+        raise _refused(refusal) from None
 
 
 def _columns(predicate: Where | None) -> frozenset[str]:

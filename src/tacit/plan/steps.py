@@ -4,7 +4,8 @@ Guarantee   For every edge hidden -> cover of the policy and every data set, the
             fall by at most `down` each; all changes together are at most `l1` (sum), `l2` (root of the sum of
             squares), and (sum of falls, sum of rises) lies below the hull of `profiles`. Without knowledge these
             are the exact maxima; with knowledge they are a proven bound (`plan/coupling.py`).
-Assumes     Each person owns one record of the declared domain; the policy's edges are as written.
+Assumes     Each person owns one record of the declared domain, or at most `per_person` of them; the policy's edges are
+            as written.
 Why         Along an edge a query sees only its predicate's atoms, whether cells differ, and distances on one line. So
             records are gathered into classes that no predicate tells apart, and every combination of classes is
             tried once; within a combination the extremes are attained at the ends of intervals.
@@ -22,7 +23,7 @@ from itertools import product
 from typing import Any, Final
 
 from tacit.errors import PlanError
-from tacit.plan.queries import LinearQuery, resolved
+from tacit.plan.queries import Cumulative, LinearQuery, Ranges, Total, resolved
 from tacit.plan.responses import ItemRoom, Jump, Move, Response, items_of, response
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.domain import Axis, Domain, Items
@@ -89,7 +90,36 @@ def largest_step(query: Any, policy: Policy) -> LargestStep:
     from tacit.plan.coupling import coupled_step
 
     asked = resolved(query, policy.domain)
-    return coupled_step(asked, policy) if policy.known else free_step(asked, policy)
+    one = coupled_step(asked, policy) if policy.known else free_step(asked, policy)
+    return one if policy.per_person == 1 else _several_rows(one, asked, policy)
+
+
+def _several_rows(one: LargestStep, query: LinearQuery, policy: Policy) -> LargestStep:
+    """Return the step of a person who owns up to `per_person` rows, each of which may move along an edge.
+
+    People are counted once in each cell, so no count moves by more than one, however many rows move.
+    """
+    if policy.known or isinstance(query, Cumulative | Ranges):
+        # A person who is counted once in each of several cells counts several times in sums of cells, and what is
+        # known is not said to be about people or about rows: no bound is proved for these.
+        raise PlanError(
+            "has no proven step where a person owns several rows",
+            key="what is known" if policy.known else str(query),
+            given=f"per_person={policy.per_person}",
+            fix="Keep one row per person, or ask for a histogram.",
+        )
+    many = one.times(policy.per_person)
+    if isinstance(query, Total):
+        return many
+    return LargestStep(
+        up=min(many.up, 1),
+        down=min(many.down, 1),
+        l1=many.l1,
+        square=min(many.square, many.l1),
+        profiles=many.profiles,
+        why=(*one.why, f"one person owns up to {policy.per_person} rows, and each may move"),
+        exact=False,
+    )
 
 
 def free_step(query: LinearQuery, policy: Policy) -> LargestStep:

@@ -15,8 +15,9 @@ from itertools import islice
 from typing import Any, Final
 
 from tacit.errors import PolicyError
+from tacit.policy.chains import chain_length, surely_unconnected
 from tacit.policy.classes import axes_of, cells, holds
-from tacit.policy.domain import Attribute, Categories, Domain, Flag, Grid, Integers, Items, Value
+from tacit.policy.domain import CLIP, Attribute, Categories, Domain, Flag, Grid, Integers, Items, Value
 from tacit.policy.edges import Same
 from tacit.policy.intervals import Intervals
 from tacit.policy.policy import ABSENT, Policy
@@ -37,16 +38,27 @@ class Example:
     """Two records, and whether somebody with the first must look almost as if they had the second.
 
     Records are given by attribute, ready for JSON: cells and sets of items are lists, None is "not in the data".
+    `times` is how many times the epsilon is surely enough: 1 for a secret edge, more for a chain of edges, None if no
+    chain exists or none is known. `told_apart`: surely no chain exists, so that nothing at all is promised.
     """
 
     hidden: Fields | None
     cover: Fields | None
     protected: bool
     reason: str
+    times: int | None = None
+    told_apart: bool = False
 
     def document(self) -> dict[str, Any]:
         """Return the example as plain data."""
-        return {"hidden": self.hidden, "cover": self.cover, "protected": self.protected, "reason": self.reason}
+        return {
+            "hidden": self.hidden,
+            "cover": self.cover,
+            "protected": self.protected,
+            "reason": self.reason,
+            "times": self.times,
+            "told_apart": self.told_apart,
+        }
 
 
 @dataclass(frozen=True)
@@ -77,33 +89,70 @@ def protected_examples(policy: Policy) -> list[Example]:
         reason = candidate.if_protected if protected else candidate.if_not
         known = any((e.hidden, e.cover) == (candidate.hidden, candidate.cover) for e in found)
         if reason and not known and sum(e.protected == protected for e in found) < _MOST_EXAMPLES:
-            found.append(Example(candidate.hidden, candidate.cover, protected, reason))
+            times = 1 if protected else chain_length(policy, *sides)
+            apart = times is None and surely_unconnected(policy, *sides)
+            found.append(Example(candidate.hidden, candidate.cover, protected, reason, times, apart))
     return sorted(found, key=lambda example: not example.protected)
 
 
 def describe(policy: Policy) -> str:
     """Say what is protected against what, with examples, what is public, and what one might wrongly expect."""
     examples = protected_examples(policy)
-    weaker = policy.presence == "secret" and not policy.known
+
+    def listed(wanted: Callable[[Example], bool]) -> list[str]:
+        return [_example_in_words(policy, example) for example in examples if wanted(example)]
+
     parts = [
-        f"Policy {policy.name}: {_many(len(policy.domain), 'attribute')}, {_size_in_words(policy.domain)}.",
-        _section(
-            "What is protected", [family.words(policy.domain) for family in dict.fromkeys(policy.secrets.families())]
-        ),
+        f"Policy {policy.name}: {_many(len(policy.domain), 'attribute')}, {_size_in_words(policy.domain)}. "
+        f"{person_in_words(policy)}.",
+        _section("What is protected", protections(policy)),
         _section(
             "Protected, for instance (somebody with the first looks almost as if they had the second)",
-            [_example_in_words(policy, example) for example in examples if example.protected],
+            listed(lambda example: example.protected),
         ),
         _section(
-            "Not protected directly: at twice the epsilon only, because anybody might not be in the data"
-            if weaker
-            else "NOT protected, for instance (a release may tell the first from the second)",
-            [_example_in_words(policy, example) for example in examples if not example.protected],
+            "Protected more weakly (by a chain of secret edges, each of which costs the epsilon once)",
+            listed(lambda example: not example.protected and example.times is not None),
+        ),
+        _section(
+            "NOT protected at all: a release may tell the first from the second",
+            listed(lambda example: example.told_apart),
+        ),
+        _section(
+            "NOT protected by a secret edge (what follows from several edges or people together is not claimed)",
+            listed(lambda example: example.times is None and not example.told_apart),
         ),
         _section("What is public", public_facts(policy)),
         _section("What you may not expect", warnings(policy)),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def protections(policy: Policy) -> list[str]:
+    """Say what is protected, one sentence for each family of secrets, and one for taking part if it is secret."""
+    said = [family.words(policy.domain) for family in dict.fromkeys(policy.secrets.families())]
+    if policy.presence == "secret" and not policy.known:
+        for public, weaker in _WEAKER.items():
+            said = [sentence.replace(public, weaker) for sentence in said]
+    if policy.presence == "secret":
+        said.append("taking part: somebody in the data looks like somebody who is not in it, and the other way round")
+    return said
+
+
+# what the families say by themselves, and what is true of it where anybody might not be in the data
+_WEAKER: Final = {
+    "stays public": "is protected at twice the epsilon only",
+    "the other way round nothing is promised": "the other way round at twice the epsilon only",
+    "; nothing about the others": "; about the others at twice the epsilon only",
+}
+
+
+def person_in_words(policy: Policy) -> str:
+    """Say about whom the policy is."""
+    if policy.person is None:
+        return "Each row is one person"
+    counted = "the first counts" if policy.per_person == 1 else f"the first {policy.per_person:,} count"
+    return f"A person is all rows with the same {policy.person}, of which {counted}"
 
 
 def public_facts(policy: Policy) -> list[str]:
@@ -147,9 +196,15 @@ def warnings(policy: Policy) -> list[str]:
             "Write `presence: secret` to change that."
         )
     else:
+        alike = Everything() in families or policy.known  # at the epsilon itself; not claimed under knowledge
         said.append(
             "Taking part is protected in both directions, so the number of people is blurred like any other count"
-            + ("." if policy.known else ", and any two records look alike at twice the epsilon, by way of absence.")
+            + ("." if alike else ", and any two records look alike at twice the epsilon at most, by way of absence.")
+        )
+    if policy.person is None:
+        said.append(
+            "Each row counts as one person; if a person may own several rows, name the column: `person: ..`. Otherwise "
+            "every row is protected by itself, and the rows of one person add up."
         )
     if policy.known:
         said.append(
@@ -164,6 +219,13 @@ def warnings(policy: Policy) -> list[str]:
             f"Rows with an unexpected value in {_listed(dropping)} are dropped, and dropped rows are outside the "
             "promise. Declare `otherwise` to keep them."
         )
+    clipped = [name for name, a in domain.attributes if getattr(a, "otherwise", None) == CLIP and not _lists(a)]
+    if clipped:
+        said.append(
+            f"In {_listed(clipped)}, `otherwise: clip` keeps numbers out of range only: rows with a missing or "
+            "unreadable value there are still dropped, and dropped rows are outside the promise. A value as "
+            "`otherwise` keeps them."
+        )
     for name, attribute in domain.attributes:
         if isinstance(attribute, Items) and attribute.at_most is not None:
             said.append(f"Of {name}, at most {attribute.at_most} items of a person are counted; more are left out.")
@@ -177,15 +239,20 @@ def _family_warnings(family: Secrets, policy: Policy) -> Iterator[str]:
         yield f"`{family.keyword}` protects nothing here: {_why_nothing(family, domain)}."
         return
     match family:
+        case Attributes(names) if len(names) > 1 and not policy.known and policy.presence == "secret":
+            yield "`attributes` protects one attribute at a time; several at once only at twice the epsilon."
         case Attributes(names) if len(names) > 1 and not policy.known:
             yield (
                 f"`attributes` protects one attribute at a time. Two at once, say {names[0]} and {names[1]}, are "
                 "protected at twice the epsilon, three at three times, and so on."
             )
-        case Partition(name) if certain:
-            yield f"`partition` leaves the block public: which block of {name} somebody is in may be released exactly."
         case Partition(name):
-            yield f"`partition` protects {name} only within its block, not which block somebody is in."
+            yield (
+                f"`partition` leaves the block public: which block of {name} somebody is in may be released exactly."
+                if certain
+                else f"`partition` protects {name} only within its block, not which block somebody is in."
+            )
+            yield from _outside_blocks(family, domain)
         case Within(theta, names):
             yield (
                 f"`within` leaves the rough value public: two values of {_listed(names)} that are further apart than "
@@ -204,6 +271,24 @@ def _family_warnings(family: Secrets, policy: Policy) -> Iterator[str]:
         case Pairs():
             if not all(family.has_edge(domain, b, a) for a, b in _pair_records(family, domain)):
                 yield "`pairs` protects from the first record to the second only; list the reverse as well if meant."
+
+
+def _outside_blocks(family: Partition, domain: Domain) -> Iterator[str]:
+    attribute = domain[family.name]
+    if family.blocks is None or isinstance(attribute, Items | Grid):
+        return
+    covered = Intervals.of([ends for block in family._block_positions(domain) for ends in block])
+    outside = Intervals.full(attribute.size).without(covered)
+    if outside.count:
+        shown = _value_in_words(attribute, attribute.value(outside.lowest))
+        whole = f"{outside.count:,} values of {family.name}, for instance {shown}, are"
+        if outside.count == 1:
+            whole = f"the value {shown} of {family.name} is"
+        yield f"`partition` protects listed blocks only: {whole} in no block and not protected by it."
+
+
+def _lists(attribute: Attribute) -> bool:
+    return isinstance(attribute, Categories)  # whose `otherwise` may be a category called clip
 
 
 def _values_warnings(name: str, attribute: Attribute, values: tuple[Value, ...], *, certain: bool) -> Iterator[str]:
@@ -225,6 +310,8 @@ def _price_of_far(family: Within, policy: Policy) -> str:
     """Return what the promise still is between the two ends of an axis, where there is a way of small steps."""
     if policy.known:
         return ""
+    if policy.presence == "secret":
+        return ", at twice the epsilon at most"  # by way of absence no two records cost more
     for name in family.names:
         for axis in policy.domain.axes_of(name):
             reach, span = int(family.theta // axis.spacing), axis.size - 1
@@ -350,7 +437,7 @@ def _attributes_candidates(names: tuple[str, ...], domain: Domain, base: Fields)
 
 def _partition_candidates(family: Partition, domain: Domain, base: Fields) -> Iterator[_Candidate]:
     name, attribute = family.name, domain[family.name]
-    inside, outside = "in one block", "in different blocks, and the block is public"
+    inside, outside = "in one block", "in different blocks"
     if family.blocks is not None:
         assert not isinstance(attribute, Items | Grid)  # noqa: S101 - refused when the policy was made
         blocks = family._block_positions(domain)
@@ -587,7 +674,12 @@ def _example_in_words(policy: Policy, example: Example) -> str:
     ]
     hidden, cover = (_record_in_words(policy.domain, side, changed) for side in (example.hidden, example.cover))
     link = "looks like" if example.protected else "may be told from"
-    return f"{hidden} {link} {cover} ({example.reason})"
+    reason = example.reason
+    if not example.protected and example.times is not None:
+        link = "looks like"
+        absence = ", by way of absence" if policy.presence == "secret" else ""
+        reason = f"at {example.times:,} times the epsilon{absence}: {reason}"
+    return f"{hidden} {link} {cover} ({reason})"
 
 
 def _record_in_words(domain: Domain, record: Fields | None, names: Iterable[str]) -> str:

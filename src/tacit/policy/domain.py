@@ -42,9 +42,15 @@ class Categories:
     ordered: bool = False
     otherwise: Value | None = None
 
-    def __init__(self, values: Iterable[Value], *, ordered: bool = False, otherwise: Value | None = None) -> None:
-        if isinstance(values, str):
-            raise PolicyError("must be a list of values", key="categories", given=values, fix="Write [a, b, ..].")
+    def __init__(
+        self, values: Iterable[Value], *more: Value, ordered: bool = False, otherwise: Value | None = None
+    ) -> None:
+        if more or isinstance(values, str) or not isinstance(values, Iterable):
+            given = [values, *more] if more else values
+            example = given if more and all(isinstance(value, str | int) for value in given) else "[a, b, ..]"
+            raise PolicyError(
+                "must be one list of values", key="categories", given=given, fix=f"Write Categories({example})."
+            )
         object.__setattr__(self, "values", tuple(values))
         object.__setattr__(self, "ordered", ordered)
         object.__setattr__(self, "otherwise", otherwise)
@@ -83,8 +89,7 @@ class Categories:
         try:
             return self.values.index(value)
         except ValueError:
-            known = [str(v) for v in self.values[:50]]
-            raise PolicyError("must be one of the categories", given=value, fix=nearest(str(value), known)) from None
+            raise PolicyError("must be one of the categories", given=value, fix=_alike(value, self.values)) from None
 
     def value(self, position: int) -> Value:
         """Return the value at a position."""
@@ -95,7 +100,10 @@ class Categories:
 class Integers:
     """A whole number from `low` to `high`, both included, in steps of `step`.
 
-    `otherwise` is a value of the range, or `"clip"` (to the nearest end; between steps: down), or None (row dropped).
+    `otherwise` says what unexpected values count as. A value of the range: missing and unreadable cells, decimals and
+    numbers out of range or between two steps all count as that value. `"clip"`: numbers out of range count as the
+    nearest end, decimals and numbers between two steps as the next lower step; rows with a missing or unreadable cell
+    are dropped. None: every row with an unexpected value is dropped.
 
     >>> Integers(17, 90).size
     74
@@ -138,7 +146,7 @@ class Integers:
                     "must be a value of the range or 'clip'",
                     key="otherwise",
                     given=self.otherwise,
-                    fix="Use clip.",
+                    fix="Did you mean 'clip'?" if isinstance(self.otherwise, str) else "Use 'clip'.",
                 )
             self.position(self.otherwise)
 
@@ -237,7 +245,11 @@ class Grid:
                 raise PolicyError("must be two numbers each", key="grid.low, grid.high", given=ends, fix="Fix them.")
             if not (self.low[0] < self.high[0] and self.low[1] < self.high[1]):
                 raise PolicyError("must be below high", key="grid.low", given=(self.low, self.high), fix="Swap them.")
-        if self.otherwise is not None and self.otherwise != CLIP:
+        if isinstance(self.otherwise, str) and self.otherwise != CLIP:
+            raise PolicyError(
+                "must be a cell or 'clip'", key="otherwise", given=self.otherwise, fix="Did you mean 'clip'?"
+            )
+        if self.otherwise is not None and not isinstance(self.otherwise, str):
             self.position(self.otherwise)
 
     @property
@@ -280,9 +292,10 @@ class Items:
     first: int = 0
     at_most: int | None = None
 
-    def __init__(self, items: int | Iterable[Value], *, first: int = 0, at_most: int | None = None) -> None:
-        if isinstance(items, str) or not isinstance(items, int | Iterable):
-            raise PolicyError("must be a number or a list", key="items", given=items, fix="Write 1000 or [a, b, ..].")
+    def __init__(self, items: int | Iterable[Value], *more: Value, first: int = 0, at_most: int | None = None) -> None:
+        if more or isinstance(items, str) or not isinstance(items, int | Iterable):
+            given = [items, *more] if more else items
+            raise PolicyError("must be a number or a list", key="items", given=given, fix="Write 1000 or [a, b, ..].")
         listed = items if isinstance(items, int) else tuple(items)
         object.__setattr__(self, "items", listed)
         object.__setattr__(self, "first", first)
@@ -344,8 +357,7 @@ class Items:
         try:
             return self.items.index(item)
         except ValueError:
-            known = [str(name) for name in self.items[:1000]]
-            raise PolicyError("must be one of the items", given=item, fix=nearest(str(item), known)) from None
+            raise PolicyError("must be one of the items", given=item, fix=_alike(item, self.items)) from None
 
     def item(self, position: int) -> Value:
         """Return the item at a position."""
@@ -432,9 +444,7 @@ class Domain(Mapping[str, Attribute]):
     def attribute(self, name: str, *, key: str = "attribute") -> Attribute:
         """Return an attribute, or refuse with the nearest known name."""
         if not isinstance(name, str) or name not in self:
-            raise PolicyError(
-                "must be an attribute of the domain", key=key, given=name, fix=nearest(str(name), list(self))
-            )
+            raise PolicyError("must be an attribute of the domain", key=key, given=name, fix=_alike(name, list(self)))
         return self[name]
 
     def axes_of(self, name: str) -> tuple[Axis, ...]:
@@ -502,6 +512,26 @@ def canonical(attribute: Attribute, value: Value, *, key: str) -> Value:
         return attribute.value(attribute.position(value))
     except PolicyError as refusal:
         raise refusal.located(key=key) from None
+
+
+def _alike(name: Value, known: Sequence[Value]) -> str:
+    """Return the sentence that points to a known name which is the same but for case, spaces and quotes, or nearest."""
+
+    def bare(value: Value) -> str:
+        return " ".join(str(value).casefold().split())
+
+    for one in known:
+        if bare(one) == bare(name):
+            return f"Did you mean {one!r}?"
+    texts = [str(one) for one in known[:_MOST_TRIED]]
+    said = nearest(str(name), texts)
+    if said.startswith("Known: ") and len(known) > _MOST_SHOWN:
+        said = f"Known: {', '.join(texts[:_MOST_SHOWN])}, .."
+    return said
+
+
+_MOST_TRIED: Final = 1000  # names that a misspelled one is compared with
+_MOST_SHOWN: Final = 50
 
 
 def _is_finite(number: Value) -> bool:

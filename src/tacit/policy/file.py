@@ -7,7 +7,8 @@ gives a text that reads back as an equal policy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from tacit.policy.policy import PRESENCE, Policy
 from tacit.policy.secrets import Everything, Secrets
 from tacit.policy.yaml_entries import LARGEST_FILE, YAML_TAG, Entry, Source, write_yaml
 
-_KEYS: Final = ("name", "domain", "secrets", "known", "presence")
+_KEYS: Final = ("name", "domain", "secrets", "known", "presence", "person", "per_person")
 _OPTIONS: Final[dict[str, tuple[str, ...]]] = {
     "integers": ("low", "high", "step", "otherwise"),
     "categories": ("ordered", "otherwise"),
@@ -29,11 +30,17 @@ _OPTIONS: Final[dict[str, tuple[str, ...]]] = {
 }
 _FAMILIES: Final = ("everything", "attributes", "partition", "within", "pairs", "values", "records")
 _FACTS: Final = ("size", "marginal", "count")
+_TABLES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".xlsx", ".jsonl")
 
 
 def load_policy(path: str | Path) -> Policy:
     """Read a policy file. A policy that does not say its name is called like the file."""
     file = Path(path).name
+    if file.lower().endswith(_TABLES):
+        # by its name, before anything is read: what a YAML reader would complain about may be somebody's row
+        raise PolicyError(
+            "looks like a table, not a policy", key=str(path), fix=f"`tacit init {path}` drafts a policy for it."
+        )
     try:
         with Path(path).open("rb") as stream:
             content = stream.read(LARGEST_FILE + 1)  # never more, whatever the path leads to
@@ -81,8 +88,27 @@ def _read(source: Source, *, name: str) -> Policy:
             raise said["presence"].refuse(
                 "must be public or secret", given=presence, fix=nearest(str(presence), PRESENCE)
             )
+    person, per_person = read_person(said)
+    called = said["name"].text() if "name" in said else name
     with top.blamed(said):
-        return Policy(domain, secret, known, presence, said["name"].text() if "name" in said else name)
+        return Policy(domain, secret, known, presence, called, person=person, per_person=per_person)
+
+
+def read_person(said: Mapping[str, Entry]) -> tuple[str | None, int]:
+    """Read about whom the policy is: the column that says whose row it is, and how many rows of a person count."""
+    person = said["person"].text() if "person" in said else None
+    if person == "":
+        raise said["person"].refuse("must be the name of a column", given=person, fix="Name it, or leave it out.")
+    per_person = said["per_person"].whole() if "per_person" in said else 1
+    if per_person < 1:
+        raise said["per_person"].refuse("must be at least 1", given=per_person, fix="Leave it out for 1.")
+    if per_person > 1 and person is None:
+        raise said["per_person"].refuse(
+            "needs the key person",
+            given=per_person,
+            fix="Name the column that says whose row it is, for instance person: patient_id.",
+        )
+    return person, per_person
 
 
 def read_domain(entry: Entry) -> Domain:
@@ -102,7 +128,10 @@ def _attribute(entry: Entry) -> Attribute:
             raise entry.refuse(
                 "must say what the values are",
                 given=entry.plain(),
-                fix="For instance {integers: [0, 99]}, {categories: [a, b]}, flag, {grid: ..} or {items: 1000}.",
+                fix=_NOT_KINDS.get(
+                    str(entry.node.value).lower(),
+                    "For instance {integers: [0, 99]}, {categories: [a, b]}, flag, {grid: ..} or {items: 1000}.",
+                ),
             )
         return Flag()
     said = entry.mapping()
@@ -112,7 +141,7 @@ def _attribute(entry: Entry) -> Attribute:
         raise entry.refuse(
             "must have exactly one of integers, categories, flag, grid and items",
             given=list(said),
-            fix=nearest(unknown[0], list(_OPTIONS)) if unknown and not kinds else "Keep one of them.",
+            fix=_nearest_kind(unknown[0]) if unknown and not kinds else "Keep one of them.",
         )
     kind = kinds[0]
     places = dict(entry.fields((kind, *_OPTIONS[kind])))
@@ -127,6 +156,22 @@ def _attribute(entry: Entry) -> Attribute:
         return _KIND_READERS[kind](entry, main, places)
 
 
+_DATES: Final = (
+    "Dates and times are not a kind: make whole numbers of them, for instance days since a fixed day or years, and "
+    "write {integers: [low, high]}."
+)
+_FRACTIONS: Final = "Fractions are not a kind: round them to whole numbers and write {integers: [low, high]}."
+_NOT_KINDS: Final = {
+    **dict.fromkeys(("date", "dates", "datetime", "datetimes", "time", "times", "timestamp", "timestamps"), _DATES),
+    **dict.fromkeys(("float", "floats", "real", "reals", "number", "numbers", "decimal", "decimals"), _FRACTIONS),
+    **dict.fromkeys(("text", "texts", "string", "strings"), "Texts are listed: write {categories: [a, b, other]}."),
+}
+
+
+def _nearest_kind(word: str) -> str:
+    return _NOT_KINDS.get(word.lower()) or nearest(word, list(_OPTIONS))
+
+
 def _integers(entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
     if main is not None:
         ends = main.listed()
@@ -138,11 +183,18 @@ def _integers(entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Att
             raise entry.refuse(f"must have the key {name}", given=sorted(places), fix="Write {integers: [low, high]}.")
     otherwise: int | str | None = None
     if "otherwise" in places:
-        said = places["otherwise"]
-        otherwise = said.text() if said.node.value == CLIP else said.whole()
+        otherwise = _clip_or(places["otherwise"], Entry.whole)
     low, high = places["low"].whole(), places["high"].whole()
     step = places["step"].whole() if "step" in places else 1
     return Integers(low, high, step, otherwise)
+
+
+def _clip_or(entry: Entry, read: Callable[[Entry], Any]) -> Any:
+    """Return the word clip, or else what a reader makes of the entry; a word that is nearly clip is said to be so."""
+    word = entry.node.value
+    if isinstance(word, str) and word != CLIP and get_close_matches(word.lower(), [CLIP], cutoff=0.6):
+        raise entry.refuse("must be a value or clip", given=word, fix=f"Did you mean {CLIP}?")
+    return CLIP if word == CLIP else read(entry)
 
 
 def _categories(entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
@@ -184,8 +236,7 @@ def _grid(entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribu
         if name in places:
             options[name] = tuple(part.real() for part in two(name))
     if "otherwise" in places:
-        said = places["otherwise"]
-        options["otherwise"] = tuple(part.whole() for part in two("otherwise")) if said.is_list else said.text()
+        options["otherwise"] = _clip_or(places["otherwise"], lambda _: tuple(part.whole() for part in two("otherwise")))
     return Grid(places["rows"].whole(), places["columns"].whole(), **options)
 
 
@@ -284,6 +335,13 @@ def _attributes(entry: Entry, domain: Domain) -> Secrets:
 
 
 def _partition(entry: Entry, domain: Domain) -> Secrets:
+    if not entry.is_mapping:
+        name = str(entry.node.value) if not entry.is_list else "age"
+        raise entry.refuse(
+            "must say how wide the blocks are, or list them",
+            given=entry.plain(),
+            fix=f"Write partition: {{attribute: {name}, width: 10}}, or blocks: [[a, b], ..] instead of width.",
+        )
     said = entry.fields(("attribute", "width", "blocks"), required=("attribute",))
     if len({"width", "blocks"} & set(said)) != 1:
         raise entry.refuse("must have either width or blocks", given=sorted(said), fix="Give one of the two.")
@@ -303,6 +361,12 @@ def _partition(entry: Entry, domain: Domain) -> Secrets:
 
 
 def _within(entry: Entry, domain: Domain) -> Secrets:
+    if not entry.is_mapping:
+        names = [str(said.node.value) for said in entry.one_or_more() if not (said.is_list or said.is_mapping)]
+        short = f"{{{(names or ['age'])[0]}: 5}}"
+        if len(names) > 1:
+            short = f"{{theta: 5, attributes: [{', '.join(names)}]}}"
+        raise entry.refuse("must say the distance", given=entry.plain(), fix=f"Write within: {short}.")
     said = entry.mapping()
     # short: {age: 5}, also {place: 5, metric: l2}; an attribute may itself be called theta
     names = [name for name in said if name != "metric" or (len(said) == 1 and name in domain)]
@@ -434,13 +498,18 @@ def _fact(entry: Entry, domain: Domain) -> Known:
 
 def policy_document(policy: Policy) -> dict[str, Any]:
     """Return the policy as plain data that JSON can hold, in the order of a policy file."""
-    return {
+    said = {
         "name": policy.name,
         "domain": {name: _attribute_document(attribute) for name, attribute in policy.domain.attributes},
         "secrets": policy.secrets.document(),
         "known": [fact.document() for fact in policy.known],
         "presence": policy.presence,
     }
+    if policy.person is not None:
+        said["person"] = policy.person
+    if policy.per_person != 1:
+        said["per_person"] = policy.per_person
+    return said
 
 
 def _attribute_document(attribute: Attribute) -> Any:
@@ -480,6 +549,7 @@ _NOTES: Final = {
     "secrets": "# What a release must not give away.",
     "known": "# What is public about the data set anyway.",
     "presence": "# Whether it is secret who is in the data: public or secret.",
+    "person": "# Whose row it is: all rows with the same value here are one person.",
 }
 
 

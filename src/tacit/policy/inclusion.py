@@ -46,7 +46,8 @@ def includes(stronger: Policy, weaker: Policy) -> bool:
 def _owners_within(stronger: Policy, weaker: Policy) -> bool:
     """Say whether protecting all rows of the stronger policy's people protects those of the weaker one's."""
     if weaker.person is None:
-        return True  # one row is never more than all rows of its owner
+        # One row's move is one of its owner's. But a row that leaves lets the owner's next row in, which is two moves.
+        return stronger.person is None or weaker.presence == "public" or stronger.per_person >= 2
     return stronger.person == weaker.person and stronger.per_person >= weaker.per_person
 
 

@@ -65,6 +65,9 @@ class KnownMarginal(Known):
 
     def check(self, domain: Domain) -> None:
         """Refuse unknown names."""
+        for name in self.names:
+            if not isinstance(name, str):
+                raise PolicyError("must be texts", key="known.marginal", given=name, fix="Write marginal('a', 'b').")
         if not self.names or len(set(self.names)) < len(self.names):
             raise PolicyError(
                 "must name different attributes", key="known.marginal", given=list(self.names), fix="List each once."
@@ -118,3 +121,11 @@ def marginal(*names: str) -> Known:
 def count(where_picked: Where | str) -> Known:
     """Declare that the number of people that a predicate picks is public."""
     return KnownCount(where(where_picked))
+
+
+__all__ = ["Known", "KnownCount", "KnownMarginal", "KnownSize", "count", "marginal", "size"]
+
+
+def __dir__() -> list[str]:
+    """Return what a user may want to complete: the facts."""
+    return ["count", "marginal", "size"]

@@ -17,7 +17,7 @@ from typing import Any, Final
 from tacit.errors import PolicyError, nearest
 from tacit.policy.domain import Domain, Items, Value
 from tacit.policy.edges import STAY_ITEMS, EdgeShape, Same
-from tacit.policy.knowledge import Known
+from tacit.policy.knowledge import Known, KnownSize
 from tacit.policy.secrets import Everything, Secrets
 
 PRESENCE: Final = ("public", "secret")
@@ -84,6 +84,9 @@ class Policy:
             if not isinstance(fact, Known):
                 raise PolicyError("must be knowledge", key="known", given=fact, fix="Write tc.known.marginal(..).")
             fact.check(domain)
+        sizes = {fact.people for fact in listed if isinstance(fact, KnownSize) and fact.people is not None}
+        if len(sizes) > 1:
+            raise PolicyError("must not say two sizes", key="known.size", given=sorted(sizes), fix="Keep one of them.")
         for field, value in (
             ("domain", domain),
             ("secrets", secrets),

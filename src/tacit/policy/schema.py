@@ -49,9 +49,21 @@ def policy_schema() -> dict[str, Any]:
                     "default": "public",
                     "description": "Whether it is secret who is in the data (and so how many there are).",
                 },
+                "person": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "The column that says whose row it is. Left out: every row is one person.",
+                },
+                "per_person": {
+                    **_POSITIVE,
+                    "default": 1,
+                    "description": "How many rows of one person count. Needs `person`.",
+                },
             },
             required=["domain", "secrets"],
         ),
+        "if": {"properties": {"per_person": {"minimum": 2}}, "required": ["per_person"]},
+        "then": {"required": ["person"]},
         "$defs": {
             "attribute": {"anyOf": _attribute_schemas(), "description": "The values of one column."},
             "family": {"anyOf": _family_schemas(), "description": "A family of secrets."},

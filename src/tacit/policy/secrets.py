@@ -149,7 +149,9 @@ class Partition(Secrets):
             axes = domain.axes_of(self.name)
             if isinstance(attribute, Categories) and not attribute.ordered:
                 raise PolicyError(
-                    "must list blocks for unordered categories", key=key, fix="Write blocks: [[a, b], ..]."
+                    "must list blocks for unordered categories",
+                    key=key,
+                    fix="Write blocks=[[a, b], ..] (in a file: `blocks: [[a, b], ..]`).",
                 )
             widths = self.width * len(axes) if len(self.width) == 1 else self.width
             if len(widths) != len(axes):
@@ -164,7 +166,9 @@ class Partition(Secrets):
                     )
             return
         if isinstance(attribute, Grid):
-            raise PolicyError("must have a width on a grid", key=key, fix="Write width: [rows, columns].")
+            raise PolicyError(
+                "must have a width on a grid", key=key, fix="Write width=[rows, columns] (in a file: `width: [..]`)."
+            )
         if not self.blocks:
             raise PolicyError("must list at least one block", key=f"{key}.blocks", given=[], fix="Write [[a, b], ..].")
         seen: list[Intervals] = []
@@ -280,7 +284,7 @@ class Within(Secrets):
                     "must have distances",
                     key="secrets.within",
                     given=name,
-                    fix="Use attributes, or `ordered: true`.",
+                    fix="Use attributes, or declare ordered=True (in a file: `ordered: true`).",
                 )
 
     def _distances(self, domain: Domain, hidden: Record, cover: Record) -> list[Fraction]:
@@ -622,7 +626,9 @@ def within(theta: int | float | str | Fraction, *names: str, metric: str = "l1")
             raise ValueError
         exact = Fraction(str(theta)) if isinstance(theta, float | str) else Fraction(theta)
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
-        raise PolicyError("must be a number", key="secrets.within.theta", given=theta, fix="Write 5.") from None
+        swapped = isinstance(theta, str) and names and not isinstance(names[0], str)
+        fix = f"Write within({names[0]!r}, {theta!r})." if swapped else "Write 5."
+        raise PolicyError("must be a number", key="secrets.within.theta", given=theta, fix=fix) from None
     return Within(exact, tuple(names), metric)
 
 
@@ -636,8 +642,18 @@ def pairs(pairs: Iterable[tuple[Value, Value]]) -> Secrets:
     return Pairs(tuple(listed))
 
 
-def values(sensitive: Mapping[str, Iterable[Value]]) -> Secrets:
+def values(sensitive: Mapping[str, Iterable[Value]], *more: Any) -> Secrets:
     """Protect these values by making them look like any other (asymmetric differential privacy)."""
+    if more:
+        meant = list(more[0]) if isinstance(more[0], list | tuple) else list(more)
+        raise PolicyError(
+            "must be one mapping",
+            key="secrets.values",
+            given=[sensitive, *more],
+            fix=f"Write values({{{sensitive!r}: {meant!r}}})."
+            if isinstance(sensitive, str) and all(isinstance(value, str | int) for value in meant)
+            else 'Write values({"disease": ["hiv"]}).',
+        )
     if not isinstance(sensitive, Mapping):
         raise PolicyError("must be a mapping", key="secrets.values", given=sensitive, fix='Write {"disease": ["hiv"]}.')
     for name, listed in sensitive.items():
@@ -687,6 +703,8 @@ def _check_names(names: tuple[str, ...], domain: Domain, key: str) -> None:
     if not names:
         raise PolicyError("must name an attribute", key=key, given=[], fix=f"Known: {', '.join(domain)}.")
     for name in names:
+        if isinstance(name, list | tuple | set | frozenset):
+            raise PolicyError("must be given one by one", key=key, given=name, fix="Remove the brackets.")
         domain.attribute(name, key=key)
     if len(set(names)) < len(names):
         raise PolicyError("must not repeat an attribute", key=key, given=list(names), fix="Remove one.")
@@ -764,3 +782,8 @@ __all__ = [
     "values",
     "within",
 ]
+
+
+def __dir__() -> list[str]:
+    """Return what a user may want to complete: the families."""
+    return ["attributes", "everything", "pairs", "partition", "records", "values", "within"]

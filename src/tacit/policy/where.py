@@ -15,6 +15,7 @@ import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -207,7 +208,8 @@ class Column:
         self._name, self._part = name, part
 
     def _compare(self, symbol: str, operand: Value) -> Compare:
-        if isinstance(operand, Column | Where):
+        listed = operand if symbol == "in" else (operand,)
+        if not all(isinstance(value, str | int | float | np.generic) for value in listed):
             raise PolicyError("must compare an attribute with a constant", key="where", fix="Write the number or text.")
         return Compare(self._name, symbol, operand, self._part)
 
@@ -243,6 +245,8 @@ class Column:
         """Ask whether the value is from low to high, both included."""
         return Both(self._compare(">=", low), self._compare("<=", high))
 
+    between = is_between
+
     def has(self, item: Value) -> Where:
         """Ask whether a set of items contains this one."""
         return self._compare("has", item)
@@ -277,12 +281,46 @@ def where(predicate: Where | str) -> Where:
             body = ast.parse(_identifiers(predicate), mode="eval").body
         return _read(body, predicate, _DEEPEST)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
+        if not predicate.strip():
+            raise PolicyError("must not be empty", key="where", fix="Leave it out to ask about everybody.") from None
         raise PolicyError(
             "must read like `age < 18 and disease == 'flu'`",
             key="where",
             given=predicate,
-            fix="Check the brackets.",
+            fix=_spelling(predicate),
         ) from None
+
+
+_WORDS: Final = frozenset({"and", "or", "not", "in", "is", "True", "False", "None", "if", "else", "for", "lambda"})
+_OTHER_SPELLINGS: Final = (
+    (r"&&|(?<!&)&(?!&)", "Write and instead of &."),
+    (r"\|\|?", "Write or instead of |."),
+    (r"!(?!=)|~", "Write not instead of !."),
+    (r"<>", "Write != instead of <>."),
+    (r"(?<![<>=!])=(?!=)", "Write == instead of =."),
+    (r"\b(AND|OR|NOT|IN)\b", "Write and, or, not and in with small letters."),
+)
+
+
+def _spelling(text: str) -> str:
+    """Return how to write what somebody with another language in mind has written."""
+    bare = _QUOTED.sub(lambda found: "0" if found[1] is not None else "x", text)
+    if "'" in bare or '"' in bare:
+        return "Close the quotes."
+    if between := re.search(r"(?i)([\w.]+|`[^`]+`)\s+between\s+(\S+)\s+and\s+([^\s()]+)", text):
+        return f"Write {between[2]} <= {between[1]} <= {between[3]}."
+    for pattern, fix in _OTHER_SPELLINGS:
+        if re.search(pattern, bare):
+            return fix
+    for found in re.finditer(r"[^\W\d]\w*(?:\s+[^\W\d]\w*)+", bare):
+        words = found[0].split()
+        spaced = [list(group) for plain, group in groupby(words, lambda word: word not in _WORDS) if plain]
+        for name in spaced:
+            if len(name) > 1:
+                return f"Put a name with spaces in backticks: `{' '.join(name)}`."
+    if any(bare.count(left) != bare.count(right) for left, right in ("()", "[]")):
+        return "Check the brackets."
+    return _EXAMPLE
 
 
 # Attribute names that are no identifiers are written in backticks; the parser sees a stand-in.
@@ -347,10 +385,12 @@ def _link(left: ast.expr, op: ast.cmpop, right: ast.expr, text: str) -> Where:
     if isinstance(op, ast.In | ast.NotIn) and left_name:
         listed = _constant(right, text)
         if not isinstance(listed, list | tuple):
-            raise _unreadable(text)
+            raise _unreadable(text, "Write in [a, b].")
         inside = Compare(left_name[0], "in", tuple(listed), left_name[1])
         return Not(inside) if isinstance(op, ast.NotIn) else inside
     symbol = _SYMBOLS.get(type(op))
+    if left_name and right_name:
+        raise _unreadable(text, _needs_quotes(right_name[0]))
     if symbol is None or (left_name is None) == (right_name is None):
         raise _unreadable(text)
     if left_name:
@@ -372,15 +412,25 @@ def _constant(node: ast.expr, text: str) -> Value:
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        raise _unreadable(text) from None
+        names = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
+        raise _unreadable(text, _needs_quotes(_plain(names[0])) if names else "") from None
 
 
-def _unreadable(text: str) -> PolicyError:
+_EXAMPLE: Final = "For instance: age < 18 and disease in ['flu', 'hiv'], or clicked.has(7)."
+
+
+def _needs_quotes(word: str) -> str:
+    return f"An attribute is compared with constants: put quotes around {word} if it is a text: {word!r}."
+
+
+def _unreadable(text: str, fix: str = "") -> PolicyError:
+    if not fix and re.search(r"[&|~]", _QUOTED.sub("", text)):
+        fix = _spelling(text)
     return PolicyError(
         "must compare attributes with constants, joined by and, or, not",
         key="where",
         given=text,
-        fix="For instance: age < 18 and disease in ['flu', 'hiv'], or clicked.has(7).",
+        fix=fix or _EXAMPLE,
     )
 
 
@@ -404,7 +454,10 @@ def _positions(attribute: Categories | Integers | Flag, symbol: str, operand: Va
         return everything.without(Intervals.points([attribute.position(operand)]))
     if isinstance(attribute, Categories):
         if not attribute.ordered:
-            raise PolicyError("must not compare unordered categories", fix="Declare `ordered: true`, or use `in`.")
+            raise PolicyError(
+                "must not compare unordered categories",
+                fix="Declare ordered=True (in a file: `ordered: true`), or use `in`.",
+            )
         place = attribute.position(operand)
         below = {"<": place - 1, "<=": place, ">": place, ">=": place - 1}[symbol]
     else:

@@ -22,6 +22,7 @@ from tacit.errors import PolicyError, Refused, nearest
 LARGEST_FILE: Final = 10_000_000  # bytes; a policy is read by people
 _LARGEST_TREE: Final = 2_000_000  # values after aliases are followed: a few nested anchors could stand for billions
 _DEEPEST: Final = 40
+_LONGEST_SHOWN: Final = 60  # letters: a file that is no mapping is repeated in a refusal only if it is one such line
 
 YAML_TAG: Final = "tag:yaml.org,2002:"
 _SCALARS: Final = frozenset(YAML_TAG + kind for kind in ("str", "int", "float", "bool", "null", "timestamp", "merge"))
@@ -45,6 +46,16 @@ class Source:
     def refuse(self, rule: str, *, line: int | None = None, fix: str = "", key: str = "") -> Refused:
         """Return the refusal of the file as a whole, or of one line."""
         return self.refusal(rule, key=key or self.whole, file=self.file, line=line, fix=fix)
+
+    def table(self, line: int | None = None) -> Refused | None:
+        """Return the refusal of a table of rows given instead of a file like this; it repeats nothing of it."""
+        if not _is_table(self.text):
+            return None
+        return self.refuse(
+            f"must be YAML; this looks like a table, not a {self.whole.removeprefix('the ')}",
+            line=line,
+            fix=f"`tacit init {self.file}` drafts a policy for it.",
+        )
 
     def read(self) -> Entry:
         """Return the top of the file, or refuse a text that is no plain YAML."""
@@ -89,6 +100,8 @@ class Source:
                 )
 
     def _unreadable(self, text: str, at: int | None, problem: str) -> Refused:
+        if (table := self.table()) is not None:
+            return table
         lines = text.split("\n")
         # the reader may stop one line after the tab, at the first token it could not place
         for place in [] if at is None else [at, at - 1]:
@@ -97,6 +110,7 @@ class Source:
         if "document" in problem:
             return self.refuse("must be one document", line=None if at is None else at + 1, fix="Remove the `---`.")
         if "alias" in problem:
+            problem = "found undefined alias"  # its name may come from anywhere
             fix = "Define the anchor first, or quote the text."
         elif "character" in problem and "token" in problem:
             fix = "Quote the text."
@@ -164,6 +178,12 @@ class Entry:
 
     def refuse(self, rule: str, *, given: Any = _UNSAID, fix: str = "") -> Refused:
         """Return the refusal of this value."""
+        if not self.path and not self.is_mapping:
+            if (table := self.source.table(self.line)) is not None:
+                return table
+            text = self.source.text.strip()
+            if self.is_list or len(text) > _LONGEST_SHOWN or len(text.splitlines()) > 1:
+                given = _UNSAID  # whatever this file is, it may hold people's rows
         place: dict[str, Any] = {"key": self.path or self.source.whole, "file": self.source.file, "line": self.line}
         said = {} if given is _UNSAID else {"given": given}
         return self.source.refusal(rule, fix=fix, **place, **said)
@@ -331,6 +351,14 @@ class Entry:
         if self.node.tag == f"{YAML_TAG}str":
             fix = f"Write {quoted(written)} for the text, or {_exact(written)} for the number."
         return self.refuse(f"{what} must be quoted: YAML reads {shown} as {read_as}".strip(), fix=fix)
+
+
+def _is_table(text: str) -> bool:
+    """Say whether a text looks like rows of cells with a separator rather than like YAML."""
+    lines = [line for line in text.removeprefix("\ufeff").splitlines()[:20] if line.strip()][:2]
+    if not lines or lines[0].lstrip()[:1] in ("{", "[", "-", "#") or re.search(r":(\s|$)", lines[0]):
+        return False
+    return any(all(line.count(mark) for line in lines) for mark in (",", ";", "\t", "|"))
 
 
 def _joined(path: str, name: str) -> str:

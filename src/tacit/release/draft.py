@@ -29,7 +29,15 @@ _MOST_CATEGORIES: Final = 50
 _LONGEST_CATEGORY: Final = 60
 _FEW_ROWS: Final = 20  # below that, different texts are no sign of an identifier
 _NEARLY_ALL: Final = 0.9
-_IDENTIFIER: Final = re.compile(r"(^|[_\W])(id|key|uuid|guid|ssn|index|number|nr|no)$", re.IGNORECASE)
+_SEVERAL: Final = 20  # different values; fewer are groups, whatever the column is called
+_WORDS_OF_A_SENTENCE: Final = 4
+_IDENTIFIER: Final = re.compile(r"(?:^|.*[_\W])(?:id|key|uuid|guid|ssn|index|number|nr|no)|.*[a-z](?:Id|ID)", re.DOTALL)
+# what names a person says so by itself, also where the values repeat
+_PERSON: Final = re.compile(
+    r"(?i)(?:id|uuid|guid|ssn|e?mail|name|(?:(?:user|person|people|patient|customer|client|member|subject|employee|"
+    r"student|household|respondent)s?[_\W]?(?:id|uuid|key|number|nr|no|name)?))"
+)
+_CLIP_NOTE: Final = "# rows with a missing or unreadable value are still dropped"
 
 _TITLE: Final = """\
 # A draft of a Tacit policy, made from column names and types{looked}.
@@ -50,6 +58,11 @@ known: []
 
 # Whether it is secret who is in the data. public: who takes part, and how many, may be published.
 presence: secret
+"""
+
+_PERSON_NOTE: Final = """
+# Each row counts as one person. If a person may own several rows, name the column that says whose row it is, and how
+# many rows of one person count:
 """
 
 
@@ -84,6 +97,9 @@ def draft_policy(path_or_frame: Any, *, rows_to_look_at: int = 10_000) -> str:
         parts.append("  # No column can be declared as it is. Replace this line:\n")
         parts.append("  replace_me: flag\n")
     parts.append(_AFTER.format(alternatives=_alternatives(drafted)))
+    parts.append(_PERSON_NOTE)
+    people = next((column.name for column in drafted if column.kind == "person"), "patient_id")
+    parts.append(f"# {_line({'person': people})}\n# per_person: 1\n")
     return "".join(parts)
 
 
@@ -198,27 +214,35 @@ def _declared(column: _Column, values: list[Any], rows: int) -> str:
 
 def _whole_numbers(column: _Column, values: list[int], rows: int) -> str:
     different = set(values)
-    if rows >= _FEW_ROWS and len(different) > _NEARLY_ALL * rows and _IDENTIFIER.search(str(column.name)):
-        return _names_people(column.name)
+    unique = rows >= _FEW_ROWS and len(different) > _NEARLY_ALL * rows
+    numbered = unique and max(different) - min(different) < len(different) / _NEARLY_ALL  # 1, 2, 3, ..
+    if numbered or _is_called_an_identifier(column.name, len(different), unique=unique):
+        return _names_people(column)
     if different <= {0, 1}:
         column.kind = "flag"
         column.lines = [f"{_line({column.name: 'flag'})}  {REVIEW}"]
         return ""
     if max(map(abs, different)) > 2**62:
-        return "numbers beyond 62 bits. If they name people, use the column as `person` in the job."
+        return "numbers beyond 62 bits. If they name people, write the column as `person:` of the policy."
     column.kind = "integers"
     column.lines = [
         _line({column.name: None}, bare=True),
         f"  integers: [{min(different)}, {max(different)}]  {REVIEW}",
-        f"  otherwise: {CLIP}",
+        f"  otherwise: {CLIP}  {_CLIP_NOTE}",
     ]
     return ""
 
 
 def _texts(column: _Column, values: list[str], rows: int) -> str:
     different = sorted(set(values))
-    if rows >= _FEW_ROWS and len(different) > _NEARLY_ALL * rows:
-        return _names_people(column.name)
+    unique = rows >= _FEW_ROWS and len(different) > _NEARLY_ALL * rows
+    words = sum(len(value.split()) for value in different) / len(different)
+    if words >= _WORDS_OF_A_SENTENCE and len(different) > len(values) / 2:
+        return _FREE_TEXT
+    if unique or _is_called_an_identifier(column.name, len(different), unique=unique):
+        return _names_people(column)
+    if rows >= _FEW_ROWS and len(different) > rows / 2:
+        return _FREE_TEXT
     if len(different) > _MOST_CATEGORIES or max(map(len, different)) > _LONGEST_CATEGORY:
         return (
             "texts, too many or too long for a list of categories. Group them first, and write "
@@ -229,10 +253,34 @@ def _texts(column: _Column, values: list[str], rows: int) -> str:
     column.kind = "categories"
     column.lines = [
         _line({column.name: None}, bare=True),
+        *(f"  # nearly the same, is it one value? {_one_line(same)}  {REVIEW}" for same in _nearly_the_same(different)),
         f"  {_line({'categories': listed})}  {REVIEW}",
         f"  {_line({'otherwise': other})}",
     ]
     return ""
+
+
+_FREE_TEXT: Final = (
+    "nearly free text: most values occur once, so a list of them would name people. Leave it out, or group the texts "
+    "first and write {categories: [a, b, other], otherwise: other}."
+)
+
+
+def _nearly_the_same(values: list[str]) -> list[list[str]]:
+    """Return the values that differ by case, spaces or punctuation alone, together."""
+    alike: dict[str, list[str]] = {}
+    for value in values:
+        alike.setdefault(re.sub(r"[\W_]+", "", value.casefold()), []).append(value)
+    return [same for bare, same in alike.items() if bare and len(same) > 1]
+
+
+def _is_called_an_identifier(name: Any, different: int, *, unique: bool) -> bool:
+    """Say whether a column is named like an identifier and does not look like a few groups."""
+    if not isinstance(name, str):
+        return False
+    if _PERSON.fullmatch(name):
+        return unique or different > 2  # two values are a yes and a no
+    return bool(_IDENTIFIER.fullmatch(name) or _IDENTIFIER.fullmatch(name.lower())) and (unique or different > _SEVERAL)
 
 
 def _lists(column: _Column, values: Iterable[Iterable[Any]]) -> str:
@@ -253,10 +301,11 @@ def _lists(column: _Column, values: Iterable[Iterable[Any]]) -> str:
     return ""
 
 
-def _names_people(name: Any) -> str:
+def _names_people(column: _Column) -> str:
+    column.kind = "person"
     return (
-        "nearly every row has a value of its own, so it names people or rows and is no attribute. If one person may "
-        f"have several rows, say so in the job, person: {quoted(name)}"
+        "looks like an identifier: leave it out of the domain and name it as `person:` if one person may own several "
+        f"rows, person: {quoted(column.name)}"
     )
 
 
@@ -271,6 +320,7 @@ def _map_of(columns: list[_Column]) -> list[str]:
     return [
         "Coordinates can be cells of a map; write the corners of the area that you serve:",
         f"place: {{grid: {{rows: 100, columns: 100, {of}, low: [-90, -180], high: [90, 180], otherwise: {CLIP}}}}}",
+        f"({_CLIP_NOTE.removeprefix('# ')})",
     ]
 
 

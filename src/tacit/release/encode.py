@@ -39,6 +39,8 @@ Reading: TypeAlias = Literal["whole", "wide", "real", "truth", "text", "list", "
 # parses exactly these texts, each to the nearest 64-bit float and none to infinity.
 NUMBER: Final = r"^ *-?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,2})? *$"
 _NUMBER: Final = re.compile(NUMBER.removesuffix("$") + r"\Z")
+# What looks like a number and is the text reading of none, because of a leading zero, a plus sign or a space.
+_PADDED: Final = re.compile(r"(?=[ +]|-?0[0-9]|.* \Z) *[+-]?[0-9]+(\.[0-9]*)? *\Z")
 EXACT: Final = 2**53  # below this, whole numbers survive a 64-bit float
 _WIDEST: Final = 2**62  # the domain's own bound on whole numbers
 
@@ -163,6 +165,13 @@ def _check_type(attribute: Attribute, column: Column) -> None:
                 raise DataRefused("must have a domain narrower than 2^63", column=column.raw, fix="Narrow the range.")
         case Categories():
             largest = max((abs(value) for value in attribute.values if not isinstance(value, str)), default=0)
+            padded = [value for value in attribute.values if isinstance(value, str) and _PADDED.match(value)]
+            if padded and column.reading in ("whole", "wide", "real"):
+                raise DataRefused(
+                    f"holds numbers, but the category {padded[0]!r} is a text that no number spells",
+                    column=column.raw,
+                    fix=f"Read the column as text: dtype={{{column.raw!r}: str}} in pandas.",
+                )
         case _:
             largest = 0
     if largest >= EXACT and column.reading in ("text", "real"):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import glob
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -28,7 +28,7 @@ from tacit.errors import BudgetExceeded, JobError, PolicyError, Refused, nearest
 from tacit.plan.choose import LARGEST_EPSILON, as_epsilon, choose
 from tacit.plan.explain import Explanation, explain, shown
 from tacit.plan.queries import KEYWORDS, LinearQuery, from_document, resolved
-from tacit.policy.file import load_policy, read_domain, read_known, read_secrets
+from tacit.policy.file import load_policy, read_domain, read_known, read_person, read_secrets
 from tacit.policy.policy import PRESENCE, Policy
 from tacit.policy.schema import policy_schema
 from tacit.policy.yaml_entries import LARGEST_FILE, Entry, Source
@@ -56,7 +56,10 @@ _KEYS: Final = (
     "out",
     "releases",
 )
+_POLICY_KEYS: Final = ("name", "domain", "secrets", "known", "presence", "person", "per_person")
 _RELEASE_KEYS: Final = ("name", "query", "epsilon", "consistent", "nonnegative")
+_TABLES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".xlsx", ".jsonl")
+_NAME_A_JOB: Final = "Name the job file; the table belongs into it, below `rows:`."
 # a release's name becomes the name of files: no separators, no dots, nothing that hides or climbs
 _SAFE_NAME: Final = re.compile(r"[^\W_][\w \-]*")
 _LONGEST_NAME: Final = 100  # bytes; file systems stop at 255, and ".certificate.json" comes after it
@@ -78,7 +81,11 @@ class JobRelease:
 
 @dataclass(frozen=True)
 class Job:
-    """What a job file says, with all paths spelled out. `ledger` is a path or a URL, `file` the job file itself."""
+    """What a job file says, with all paths spelled out. `ledger` is a path or a URL, `file` the job file itself.
+
+    `person` and `per_person` are None where the job leaves them out: then the policy's hold. `places` has the line of
+    a key, or of one path of the rows, and what was written there.
+    """
 
     name: str
     policy: Policy
@@ -90,15 +97,29 @@ class Job:
     ledger: str | None = field(default=None, repr=False)  # a URL may hold a password
     analyst: str | None = None
     person: str | None = None
-    per_person: int = 1
+    per_person: int | None = None
     order: str | None = None
     item: str | None = None
     file: str = ""
+    places: Mapping[str, tuple[int, str]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def cost(self) -> Fraction:
         """What all releases cost together."""
         return sum((release.epsilon for release in self.releases), Fraction(0))
+
+    def about(self) -> Policy:
+        """Return the policy about the people whom the job names, or else about those whom the policy names."""
+        if self.person is None and self.per_person is None:
+            return self.policy
+        # as a session reads it: rows of other people than the policy's are counted anew
+        per_person = self.per_person or (self.policy.per_person if self.person is None else 1)
+        return self.policy.owned_by(self.policy.person if self.person is None else self.person, per_person)
+
+    def refuse(self, key: str, rule: str, *, given: str, fix: str, place: str = "") -> JobError:
+        """Return the refusal of what stands below a key, with the line where it was written."""
+        line, said = self.places.get(place or key, (None, given))
+        return JobError(rule, key=key, given=said, file=self.file, line=line, fix=fix)
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------
@@ -107,19 +128,15 @@ class Job:
 def read_job(path: str | Path) -> Job:
     """Read a job file; every refusal names the file, the line, the key, the rule, the value given and the fix."""
     file = Path(path).absolute()
-    top = Source(_text_of(file), file.name, "the job", JobError).read()
+    top = Source(_text_of(Path(path)), str(path), "the job", JobError).read()
     if not top.is_mapping:
-        raise top.refuse("must be a mapping", given=top.plain(), fix="Start with `policy:`, without a dash.")
+        raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")  # repeats nothing of it
     said = top.fields(_KEYS, required=("policy", "rows", "releases"))
     folder = file.parent
-    policy = _policy(said["policy"], folder)
-    rows = _rows(said["rows"], folder)
-    per_person = said["per_person"].whole() if "per_person" in said else 1
-    if per_person < 1:
-        raise said["per_person"].refuse("must be at least 1", given=per_person, fix="Leave it out for 1.")
-    for key in ("per_person", "order"):
-        if key in said and "person" not in said and (key != "per_person" or per_person > 1):
-            raise said[key].refuse("needs the key person", fix="Name the column that says whose row it is.")
+    policy = _policy(said["policy"], Path(path).parent)
+    listed = _rows(said["rows"], folder)
+    rows = tuple(listed)
+    per_person = _per_person(said, policy)
     if "budget" not in said and "ledger" not in said:
         raise top.refuse("must have the key budget or the key ledger", given=sorted(said), fix="Add `budget: 1.0`.")
     texts = {key: said[key].text() for key in ("person", "order", "item") if key in said}
@@ -134,12 +151,33 @@ def read_job(path: str | Path) -> Job:
         ledger=_ledger(said["ledger"], folder) if "ledger" in said else None,
         analyst=_ledger_name(said["analyst"], "analyst") if "analyst" in said else None,
         per_person=per_person,
-        file=file.name,
+        file=str(path),
+        places={
+            **{found: (entry.line, entry.text()) for found, entry in listed.items()},
+            **({"out": (said["out"].line, said["out"].text())} if "out" in said else {}),
+        },
         **texts,
     )
 
 
+def _per_person(said: Mapping[str, Entry], policy: Policy) -> int | None:
+    """Return how many rows of a person count, if the job says so; refuse what has no person to be about."""
+    per_person = said["per_person"].whole() if "per_person" in said else None
+    if per_person is not None and per_person < 1:
+        raise said["per_person"].refuse("must be at least 1", given=per_person, fix="Leave it out for 1.")
+    has_person = "person" in said or policy.person is not None
+    for key in ("per_person", "order"):
+        if key in said and not has_person and (key != "per_person" or per_person != 1):
+            raise said[key].refuse("needs the key person", fix="Name the column that says whose row it is.")
+    if "person" in said and not said["person"].text():
+        raise said["person"].refuse("must be the name of a column", given="", fix="Name it, or leave it out.")
+    return per_person
+
+
 def _text_of(file: Path) -> str:
+    if file.name.lower().endswith(_TABLES):
+        # by its name, before anything is read: what a YAML reader would complain about may be somebody's row
+        raise JobError("looks like a table, not a job file", key=str(file), fix=_NAME_A_JOB)
     try:
         with file.open("rb") as stream:
             content = stream.read(LARGEST_FILE + 1)  # never more, whatever the path leads to
@@ -154,7 +192,7 @@ def _text_of(file: Path) -> str:
         except UnicodeDecodeError as fault:
             line = content[: fault.start].count(b"\n") + 1
             refusal = JobError(
-                "must be a text in UTF-8", key="the job", file=file.name, line=line, fix="Save the file as UTF-8."
+                "must be a text in UTF-8", key="the job", file=str(file), line=line, fix="Save the file as UTF-8."
             )
     raise refusal
 
@@ -172,20 +210,29 @@ def _policy(entry: Entry, folder: Path) -> Policy:
 
 
 def _inline_policy(entry: Entry) -> Policy:
-    said = entry.fields(("name", "domain", "secrets", "known", "presence"), required=("domain", "secrets"))
+    said = entry.fields(_POLICY_KEYS, required=("domain", "secrets"))
     domain = read_domain(said["domain"])
     secrets = read_secrets(said["secrets"], domain)
     known = read_known(said["known"], domain) if "known" in said else []
     presence = said["presence"].text() if "presence" in said else PRESENCE[0]
+    person, per_person = read_person(said)
+    name = said["name"].text() if "name" in said else "policy"
     with entry.blamed(said):
-        return Policy(domain, secrets, known, presence, said["name"].text() if "name" in said else "policy")
+        return Policy(domain, secrets, known, presence, name, person=person, per_person=per_person)
 
 
-def _rows(entry: Entry, folder: Path) -> tuple[str, ...]:
+def _rows(entry: Entry, folder: Path) -> dict[str, Entry]:
+    """Return the paths and patterns of the rows, each with the place where it was written."""
     listed = entry.one_or_more()
     if not listed:
         raise entry.refuse("must name a file", given=[], fix="For instance people.csv, or demo:adult.")
-    return tuple(_row_path(said, folder) for said in listed)
+    found: dict[str, Entry] = {}
+    for said in listed:
+        path = _row_path(said, folder)
+        if path in found:
+            raise said.refuse("must not be given twice", given=said.text(), fix="Everybody in it would count twice.")
+        found[path] = said
+    return found
 
 
 def _row_path(entry: Entry, folder: Path) -> str:
@@ -331,7 +378,7 @@ def plan_job(job: Job) -> list[Explanation]:
     for release in job.releases:
         left -= release.epsilon
         with _named(job, release):
-            found.append(explain(release.query, job.policy, release.epsilon, per_person=job.per_person, remaining=left))
+            found.append(explain(release.query, job.about(), release.epsilon, remaining=left))
     return found
 
 
@@ -394,6 +441,7 @@ def run_job(
     """
     check_out(job)
     _check_plans(job)
+    check_rows(job)
     session = Session(
         job.policy,
         list(job.rows),
@@ -421,20 +469,37 @@ def run_job(
 
 
 def check_out(job: Job) -> None:
-    """Refuse a folder for the results that is not free: nothing is ever overwritten."""
+    """Refuse a folder for the results that is not free: nothing is ever overwritten, and no link followed."""
     out = job.out
+    if out.is_symlink():
+        # also one that leads nowhere: the folder could not be put in its place after everything was paid for
+        raise job.refuse("out", "must be a folder of its own, not a link", given=str(out), fix="Name another.")
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return
     half = out.is_dir() and not (out / FINISHED).exists()
-    raise JobError(
+    raise job.refuse(
+        "out",
         "must be a new or empty folder; this one has no finished.json, so it is half written or not a release"
         if half
         else "must be a new or empty folder",
-        key="out",
         given=str(out),
-        file=job.file,
         fix="Remove it after a look, or name another." if half else "Name another; releases are never overwritten.",
     )
+
+
+def check_rows(job: Job) -> None:
+    """Refuse files of rows that do not exist; none is opened."""
+    for path in job.rows:
+        if Path(path).is_file() or any(Path(match).is_file() for match in glob.iglob(path, recursive=True)):
+            continue
+        is_pattern = glob.has_magic(job.places.get(path, (0, path))[1])
+        raise job.refuse(
+            "rows",
+            "must match a file" if is_pattern else "must be a file that exists",
+            given=path,
+            fix="Check the path; it is relative to the job file.",
+            place=path,
+        )
 
 
 def _check_plans(job: Job) -> None:
@@ -449,7 +514,7 @@ def _check_plans(job: Job) -> None:
         )
     for release in job.releases:
         with _named(job, release):
-            plan = choose(release.query, job.policy, release.epsilon, per_person=job.per_person)
+            plan = choose(release.query, job.about(), release.epsilon)
             check_options(plan, wants_joint=release.consistent and release.nonnegative)
 
 
@@ -505,8 +570,8 @@ def job_schema() -> dict[str, Any]:
                 "anyOf": [text, {"type": "array", "minItems": 1, "items": text}],
                 "description": "Files or patterns, relative to the job file, or demo:adult.",
             },
-            "person": {**text, "description": "The column that says whose row it is."},
-            "per_person": {"type": "integer", "minimum": 1, "description": "How many rows of one person are kept."},
+            "person": {**text, "description": "The column that says whose row it is; if left out, as the policy says."},
+            "per_person": {"type": "integer", "minimum": 1, "description": "How many rows of one person count."},
             "order": {**text, "description": "The column that says which rows of a person come first."},
             "item": {**text, "description": "The column that holds the items of a set."},
             "dataset": {**text, "description": "The name in the ledger; the name of the rows' file by default."},

@@ -151,14 +151,30 @@ class Ledger:
         Raises:
             LedgerError: If the input, the policy or the ledger is not in order; nothing is written.
         """
+        entry = self._grant(dataset, epsilon, analyst, policy, only_first=False)
+        assert entry is not None  # noqa: S101 - only `only_first` grants nothing
+        return entry
+
+    def grant_once(self, *, dataset: str, epsilon: Amount, policy: LedgerPolicy | None = None) -> Entry | None:
+        """Grant a total unless the data set has one, in one transaction; None if it had one.
+
+        However many processes do this at once, one of them grants.
+        """
+        return self._grant(dataset, epsilon, None, policy, only_first=True)
+
+    def _grant(
+        self, dataset: str, epsilon: Amount, analyst: str | None, policy: LedgerPolicy | None, *, only_first: bool
+    ) -> Entry | None:
         amount = exact_epsilon(epsilon, file=self._store.name)
         dataset, holder = self._dataset(dataset), self._analyst(analyst)
         fingerprint = checked_policy(policy, file=self._store.name)
         text = policy.to_yaml() if policy is not None else None
 
-        def work(db: Connection) -> Entry:
+        def work(db: Connection) -> Entry | None:
             head = self._sound_head(db)
             account = self._accounts(db, dataset, holder).get(holder or TOTAL)
+            if only_first and account is not None and account.granted:
+                return None
             if account is not None and account.granted and account.policy != fingerprint:
                 raise LedgerError(
                     f"policy of a grant must be the one of the earlier grants to {_who(dataset, holder)}, "

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from tacit.errors import PlanError, Refused
 from tacit.plan.choose import Plan
 from tacit.plan.coverage import noise_bounds
+from tacit.plan.explain import shown
 from tacit.plan.queries import Total
 
 Floats = npt.NDArray[np.float64]
@@ -27,7 +28,7 @@ Ints = npt.NDArray[np.int64]
 FINISHED = "certificate.json"  # written last: a folder without it is half written
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReleaseRecord:
     """The result of a release. `values` are the best estimates, `frame` the same with labels and 95% intervals."""
 
@@ -38,6 +39,15 @@ class ReleaseRecord:
     _exact: npt.NDArray[np.bool_] | None = field(repr=False, default=None)
     _added: tuple[Ints, Ints] | None = field(repr=False, default=None)  # noisy entries that each answer adds, subtracts
     _make_frame: Callable[[dict[str, Any]], Any] | None = field(repr=False, default=None)
+
+    def __post_init__(self) -> None:
+        for array in (self.values, self._noisy):
+            array.flags.writeable = False
+
+    def __repr__(self) -> str:
+        plan = self.plan
+        said = f"{plan.query}, epsilon {shown(plan.epsilon)}, expected error {plan.rmse:.3g}"
+        return f"<release of {said}: {np.array2string(self.values, precision=1, threshold=6)}>"
 
     def __getstate__(self) -> dict[str, Any]:
         # the frame maker belongs to the rows' engine and must not travel with the record
@@ -79,6 +89,8 @@ class ReleaseRecord:
     def save(self, folder: str | Path) -> Path:
         """Write the values (CSV) and the certificate to a new folder, all or nothing."""
         target = Path(folder)
+        if target.is_symlink():
+            raise Refused("must not be a link", key="folder", given=str(target), fix="Name the folder itself.")
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             half = target.is_dir() and not (target / FINISHED).exists()
             raise Refused(
@@ -106,7 +118,7 @@ class ReleaseRecord:
         """Write the frame as CSV, whatever engine the rows came from."""
         import pandas as pd
 
-        pd.DataFrame(self.columns()).to_csv(path, index=False)
+        pd.DataFrame(self.columns()).to_csv(path, index=False, float_format="%.6f")
 
 
 def _no_charts(record: ReleaseRecord) -> Any:

@@ -18,7 +18,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, TypeVar
+from difflib import get_close_matches
+from typing import Any, Final, Protocol
 
 import narwhals as nw
 import numpy as np
@@ -26,15 +27,14 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.errors import DataRefused, InternalError, PlanError, TacitError, nearest
+from tacit.errors import DataRefused, InternalError, PlanError, nearest
 from tacit.policy.domain import Attribute, Domain, Grid, Integers, Items
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
 from tacit.release.encode import Code, Column, Expr, code_of
-from tacit.release.engines import Engine, engine_for
+from tacit.release.engines import PERSON, Engine, closed, engine_for
 
 Counts = npt.NDArray[np.int64]
-Found = TypeVar("Found")
 _MOST_CELLS: Final = 2**31
 _HALF: Final = 2**31  # totals are summed in two halves so that no engine's 64-bit sum can overflow
 _UNREADABLE: Final = "the engine could not read the rows"
@@ -47,6 +47,9 @@ class Rows(Protocol):
     """Rows that can be counted. `kind` says where they live."""
 
     kind: str
+
+    def check(self, names: tuple[str, ...], where: Test | None) -> None:
+        """Refuse, without opening a row, what these rows can never answer."""
 
     def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
         """Count the people in each cell of these attributes; with no name, all of them (a 0-d array)."""
@@ -108,29 +111,14 @@ def open_rows(
         order: the column that says which rows of a person come first; without it, the order of the source.
         item: the column that holds the items of the domain's set, if it is not called like the attribute.
     """
+    for key, name in (("person", person), ("order", order), ("item", item)):
+        if name is not None and not isinstance(name, str):
+            raise DataRefused(f"{key} must be the name of a column", fix="Give its name as a text.")
     if isinstance(source, ItemCounts):
         return _CountedItems(source, domain)
     if isinstance(per_person, bool) or not isinstance(per_person, int) or per_person < 1:
         raise DataRefused("per_person must be a whole number from 1", fix="Leave it out for one row per person.")
     return _EngineRows(source, domain, person=person, per_person=per_person, order=order, item=item)
-
-
-def closed(work: Callable[[], Found], refusal: TacitError) -> Found:
-    """Do work on open rows; whatever goes wrong becomes `refusal`, raised where no handler is active.
-
-    Inside a handler, even `raise .. from None` would keep the engine's exception, cell included, as `__context__`.
-    """
-    failure: BaseException
-    try:
-        return work()
-    except (PlanError, InternalError, DataRefused) as known:
-        failure = known
-    except (KeyboardInterrupt, SystemExit) as ended:
-        failure = type(ended)()
-    except BaseException:  # not Exception: a panic inside polars is none
-        failure = refusal
-    failure.__context__ = None
-    raise failure
 
 
 class _CountedItems:
@@ -146,16 +134,23 @@ class _CountedItems:
         if items.count != len(source.counts):
             raise DataRefused("must have one count per item of the domain", column=name, fix="Check the two lengths.")
 
+    def check(self, names: tuple[str, ...], where: Test | None) -> None:
+        """Refuse what item counts alone cannot answer."""
+        if names and names != tuple(self._domain):
+            raise _no_cells(names)
+        if names and where is not None:
+            raise DataRefused("item counts cannot be restricted to some people", fix="Give the rows.")
+        if where is not None and len({axis.name for axis, _ in where.atoms}) > 1:
+            raise DataRefused("item counts cannot say how many people have two items together", fix="Give the rows.")
+
     def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
         """Count the people, or those who have (or lack) one item."""
         if names:
             raise _no_cells(names)
+        self.check(names, where)
         if where is None:
             return np.array(self._source.people, dtype=np.int64)
-        axes = {axis.name for axis, _ in where.atoms}
-        if len(axes) > 1:
-            raise DataRefused("item counts cannot say how many people have two items together", fix="Give the rows.")
-        axis = axes.pop()
+        axis = where.atoms[0][0].name
         having = int(self._source.counts[int(axis.rpartition("[")[2].rstrip("]"))])
         picked = (having if where.of_record({axis: 1}) else 0) + (
             self._source.people - having if where.of_record({axis: 0}) else 0
@@ -165,8 +160,7 @@ class _CountedItems:
     def item_counts(self, name: str, where: Test | None = None) -> Counts:
         """Return the counts."""
         _items(self._domain, name)
-        if where is not None:
-            raise DataRefused("item counts cannot be restricted to some people", fix="Give the rows.")
+        self.check((name,), where)
         return self._source.counts.copy()
 
     def total(self, name: str, where: Test | None = None) -> int:
@@ -196,16 +190,16 @@ class _EngineRows:
         if order is not None and person is None:
             raise DataRefused("order needs person", fix="Name the column that says whose row it is.")
         raw_of = {name: _raw(name, attribute, item) for name, attribute in domain.items()}
-        self._engine: Engine = engine_for(source, lists=frozenset(raw_of[name][0] for name in sets))
+        declared = frozenset(raw for names in raw_of.values() for raw in names)
+        lists = frozenset(raw_of[name][0] for name in sets)
+        self._engine: Engine = engine_for(source, lists=lists, declared=declared)
         self.kind = self._engine.kind
         schema = closed(self._engine.schema, DataRefused("the columns of the source could not be listed"))
         found: dict[str, Column] = {}
 
         def column(raw: str) -> Column:
             if raw not in schema:
-                # a file without a header line has its first person's values for names: show none of them
-                has_header = any(name in schema for names in raw_of.values() for name in names)
-                fix = nearest(raw, sorted(schema)) if has_header else "No declared column was found: is there a header?"
+                fix = _pointer(raw, declared, list(schema), is_file=self.kind == "file")
                 raise DataRefused("must be a column of the data", column=raw, fix=fix)
             return found.setdefault(raw, replace(schema[raw], raw=raw, name=f"c{len(found)}"))
 
@@ -245,6 +239,9 @@ class _EngineRows:
         return f"Rows({self.kind})"
 
     # ------------------------------------------------------------------ what can be asked
+
+    def check(self, names: tuple[str, ...], where: Test | None) -> None:
+        """Refuse nothing: rows can answer whatever the policy's domain can ask."""
 
     def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
         """Count the people in each cell of these attributes; with no name, all of them (a 0-d array)."""
@@ -323,7 +320,7 @@ class _EngineRows:
         """Select columns, with their number readings, whose row it is ("u") and which came first ("o", "r")."""
         wanted = {column.name: column.raw for column in columns}
         if self._person is not None:
-            wanted["u"] = self._person.raw
+            wanted[PERSON] = self._person.raw
         if row and self._order is not None:
             wanted["o"] = self._order.raw
         frame = nw.from_native(self._engine.select(wanted, row="r" if row else None)).lazy()
@@ -470,6 +467,17 @@ class _EngineRows:
         counts = np.zeros(math.prod(shape), dtype=np.int64)
         np.add.at(counts, cells[inside], people[inside])
         return counts.reshape(shape)
+
+
+def _pointer(raw: str, declared: frozenset[str], known: list[str], *, is_file: bool) -> str:
+    """Return the sentence that helps to find a column; a file without a header has a person's values for names."""
+    found = sum(name in known for name in declared)
+    if not found:
+        return "No declared column was found: is there a header?"
+    if not is_file:
+        return nearest(raw, sorted(known))
+    match = get_close_matches(raw, sorted(known), n=1, cutoff=0.6) if 2 * found >= len(declared) else []
+    return f"Did you mean {match[0]!r}?" if match else "Check the name in the header of the file."
 
 
 def _raw(name: str, attribute: Attribute, item: str | None) -> tuple[str, ...]:

@@ -7,34 +7,36 @@ transaction, open and count the rows, blur, estimate, certify. A crash after the
 from __future__ import annotations
 
 import datetime
+import os
 import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import BudgetExceeded, InternalError, PlanError, PolicyError, TacitError
+from tacit.errors import BudgetExceeded, DataRefused, InternalError, LedgerError, PlanError, PolicyError, TacitError
 from tacit.mechanism.additive import blur
 from tacit.mechanism.keystream import is_replayed
 from tacit.plan.choose import Plan, as_epsilon, choose
 from tacit.plan.explain import Explanation, explain, noise_document, shown
 from tacit.plan.predict import exact_entries, groups_used, query_ends
-from tacit.plan.queries import Cumulative, Marginals, Ranges
+from tacit.plan.queries import Cumulative, LinearQuery, Marginals, Ranges, Total
 from tacit.plan.sums import blocks_of, centred
 from tacit.plan.totals import exact_attributes
+from tacit.policy.domain import Domain, Grid
+from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy
 from tacit.release.answers import range_sums, true_answers
 from tacit.release.estimate import consistent, consistent_and_nonnegative, increasing, nonnegative, with_totals
 from tacit.release.ledger import Ledger, Receipt
 from tacit.release.record import Floats, ReleaseRecord
-from tacit.release.rows import open_rows
+from tacit.release.rows import Rows, open_rows
 
-Result = TypeVar("Result")
 LARGEST_JOINT = 200_000  # cells of the joint table behind consistent, non-negative marginals
 
 
@@ -43,8 +45,11 @@ class Session:
 
     `rows` is a path (csv, parquet, glob), a frame (pandas, polars, pyarrow), a DuckDB relation, a Spark DataFrame, an
     Ibis table, or `ItemCounts`. `person` names the column that says who owns a row; each person keeps at most
-    `per_person` rows (the first ones by `order`). With a `ledger` the budget is shared with other processes: if the
-    data set has no budget there yet, `budget` is granted, otherwise the ledger's own budget holds.
+    `per_person` rows (the first ones by `order`, a column that must be public). Both may stand in the policy; without
+    them every row is a person of its own.
+
+    With a `ledger` the budget is shared with other processes: if the data set has no budget there yet, `budget` is
+    granted, otherwise the ledger's own budget holds as well. Without one, the budget is this object's alone.
     """
 
     def __init__(
@@ -57,33 +62,47 @@ class Session:
         analyst: str | None = None,
         dataset: str | None = None,
         person: str | None = None,
-        per_person: int = 1,
+        per_person: int | None = None,
         order: str | None = None,
         item: str | None = None,
     ) -> None:
         if not isinstance(policy, Policy):
             raise PolicyError("must be a Policy", key="policy", given=policy, fix="Use tc.Policy.load('policy.yaml').")
-        if isinstance(per_person, bool) or not isinstance(per_person, int) or per_person < 1:
-            raise PlanError("must be a whole number from 1", key="per_person", given=per_person, fix="Use 1.")
-        if per_person > 1 and person is None:
-            raise PlanError("needs a person column", key="per_person", given=per_person, fix="Say person='id'.")
+        if person is not None or per_person is not None:
+            owner = person if person is not None else policy.person
+            policy = policy.owned_by(owner, per_person or (policy.per_person if person is None else 1))
+        _check_public_columns(policy, order)
         self.policy = policy
-        self.per_person = per_person
         self.analyst = analyst
-        self.dataset = dataset or (Path(str(rows)).stem if isinstance(rows, str | Path) else "data")
-        self._budget = None if budget is None else as_epsilon(budget)
+        self._budget = None if budget is None else as_epsilon(budget, key="budget")
         self._spent = Fraction(0)
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._ledger = Ledger(ledger) if isinstance(ledger, str | Path) else ledger
         if self._budget is None and self._ledger is None:
             raise PlanError("must be given", key="budget", fix="Say budget=1.0, or name a ledger with one.")
-        self._rows = open_rows(rows, policy.domain, person=person, per_person=per_person, order=order, item=item)
-        if self._ledger is not None and self._budget is not None:
-            self._grant_once(self._ledger, self._budget)
+        self.dataset = dataset or _name_of(rows, named_in_ledger=self._ledger is not None)
+        self._rows = open_rows(
+            rows, policy.domain, person=policy.person, per_person=policy.per_person, order=order, item=item
+        )
+        if self._ledger is not None:
+            verdict = self._ledger.verify()
+            if not verdict.ok:
+                raise LedgerError(f"is damaged ({verdict.problem})", key="ledger", fix="Restore it before spending.")
+            if self._budget is not None:
+                self._ledger.grant_once(dataset=self.dataset, epsilon=self._budget, policy=self.policy)
 
-    def _grant_once(self, ledger: Ledger, budget: Fraction) -> None:
-        if not any(account.dataset == self.dataset for account in ledger.accounts()):
-            ledger.grant(dataset=self.dataset, epsilon=budget, policy=self.policy)
+    def __repr__(self) -> str:
+        return f"Session({self.dataset!r}, policy {self.policy.name!r}, {shown(self.remaining)} remains)"
+
+    def __copy__(self) -> Session:
+        raise PlanError("must not be copied, since its budget would be spent twice", key="session", fix="Share it.")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Session:
+        return self.__copy__()
+
+    def __reduce__(self) -> str:
+        raise PlanError("must not be pickled, since it holds rows and a budget", key="session", fix="Make a new one.")
 
     @property
     def remaining(self) -> Fraction:
@@ -97,8 +116,7 @@ class Session:
 
     def explain(self, query: Any, epsilon: Any, *, show: bool = True) -> Explanation:
         """Say what a release would cost and how wrong it would be. Nothing is charged, no row is opened."""
-        left = self.remaining - as_epsilon(epsilon)
-        said = explain(query, self.policy, epsilon, per_person=self.per_person, remaining=left)
+        said = explain(query, self.policy, epsilon, remaining=self.remaining - as_epsilon(epsilon))
         if show:
             sys.stdout.write(f"{said}\n")
         return said
@@ -111,22 +129,23 @@ class Session:
         `consistent` makes marginals agree with each other and cumulative counts never fall; `nonnegative` lets no
         count be below zero. Both are post-processing and cost nothing.
         """
-        plan = choose(query, self.policy, epsilon, per_person=self.per_person)
+        plan = choose(query, self.policy, epsilon)
         check_options(plan, wants_joint=consistent and nonnegative)
-        receipt = self._charge(plan)
         rows, domain = self._rows, self.policy.domain
-        truth = _with_rows_open(
-            lambda: true_answers(plan.base, rows, domain, joint_is_safe=self.per_person == 1), "counting rows"
-        )
-        noisy = _with_rows_open(lambda: blur(truth, plan), "adding noise")
-        record = _with_rows_open(
-            lambda: finished(plan, truth, noisy, fit=consistent, positive=nonnegative), "estimating"
-        )
+        check_rows(rows, plan.base, domain)
+        receipt = self._charge(plan)
         done = [word for word, used in (("consistent", consistent), ("nonnegative", nonnegative)) if used]
         certificate = _certificate(plan, receipt, self.dataset, done)
+        record = _with_rows_open(lambda: _opened(plan, rows, domain, fit=consistent, positive=nonnegative))
         return replace(record, certificate=certificate, _make_frame=rows.frame)
 
     def _charge(self, plan: Plan) -> Receipt | None:
+        if self._ledger is None and os.getpid() != self._process:
+            raise BudgetExceeded(
+                "belongs to the process that made the session",
+                key="budget",
+                fix="Name a ledger, which processes can share, or make a session here.",
+            )
         with self._lock:
             if self._budget is not None and self._spent + plan.epsilon > self._budget:
                 raise BudgetExceeded(
@@ -148,18 +167,74 @@ class Session:
             return receipt
 
 
-def _with_rows_open(work: Callable[[], Result], stage: str) -> Result:
-    """Run work on rows; whatever goes wrong in it, no detail gets out."""
-    refusal: TacitError | None = None
+def _opened(plan: Plan, rows: Rows, domain: Domain, *, fit: bool, positive: bool) -> ReleaseRecord:
+    """Count, blur and estimate. True answers live in this frame and those below it, and nowhere else."""
+    declared = next((fact.people for fact in plan.policy.known if isinstance(fact, KnownSize)), None)
+    if declared is not None and int(rows.counts(())) != declared:
+        # the number is public, and bounds were made from it
+        raise DataRefused(f"must hold the declared number of people, {declared:,}", fix="Correct known.size.")
+    truth = true_answers(plan.base, rows, domain, joint_is_safe=plan.policy.per_person == 1)
+    return finished(plan, truth, blur(truth, plan), fit=fit, positive=positive)
+
+
+def _with_rows_open(work: Callable[[], ReleaseRecord]) -> ReleaseRecord:
+    """Run work on rows; whatever goes wrong in it, no detail gets out, and no frame that holds a true answer."""
+    failure: BaseException
     try:
         return work()
     except TacitError as known:
-        refusal = known.with_traceback(None)
-        refusal.__cause__ = refusal.__context__ = None
-    except Exception:  # noqa: S110 - the text of a foreign error may quote a row; it is dropped on purpose
-        pass
-    # raised here, where no handler is active, so that no context hangs on it
-    raise refusal if refusal is not None else InternalError(stage)
+        failure = known.with_traceback(None)
+        failure.__cause__ = failure.__context__ = None
+    except (KeyboardInterrupt, SystemExit) as ended:
+        failure = type(ended)()
+    except BaseException:  # the text of a foreign error may quote a row; it is dropped on purpose
+        failure = InternalError("rows were open")
+    # raised here, where no handler is active, so that neither a context nor a traceback hangs on it
+    raise failure
+
+
+def check_rows(rows: Rows, query: LinearQuery, domain: Domain) -> None:
+    """Refuse, before anything is charged, what these rows can never answer for a public reason."""
+    test = query.where.compile(domain) if query.where is not None else None
+    match query:
+        case Marginals(sets):
+            asked: tuple[tuple[str, ...], ...] = sets
+        case Cumulative(name) | Ranges(name) | Total(name):
+            asked = ((name,),)
+        case _:
+            asked = ((),)
+    for names in asked:
+        rows.check(names, test)
+
+
+def _check_public_columns(policy: Policy, order: str | None) -> None:
+    """Refuse to tell people apart, or to choose their rows, by something that a secret edge changes."""
+    secret_columns = {
+        column
+        for name in policy.moved_attributes
+        for column in (policy.domain[name].of if isinstance(policy.domain[name], Grid) else (name,))  # type: ignore[union-attr]
+    }
+    for key, column in (("person", policy.person), ("order", order)):
+        if column in secret_columns:
+            raise PlanError(
+                "must not be a column that the policy keeps secret",
+                key=key,
+                given=column,
+                fix="Use an identifier or a date that no secret edge changes.",
+            )
+
+
+def _name_of(rows: Any, *, named_in_ledger: bool) -> str:
+    """Return the name of a data set: a single file's own, and in a ledger no other is made up."""
+    if isinstance(rows, str | Path) and Path(rows).is_file():
+        return Path(rows).stem
+    if named_in_ledger:
+        raise PlanError(
+            "must be named, because the ledger keeps the budget under this name",
+            key="dataset",
+            fix="Say dataset='clinic', and always the same for the same people.",
+        )
+    return "data"
 
 
 def check_options(plan: Plan, *, wants_joint: bool) -> None:
@@ -209,11 +284,11 @@ def _raw_answers(
         return _answered(plan, noisy), None
     low, high = query_ends(plan.query, plan.policy)
     if isinstance(plan.base, Cumulative):
-        fixed = exact_entries(plan.base, plan.policy, plan.per_person)
+        fixed = exact_entries(plan.base, plan.policy)
         exact = np.zeros(len(noisy), dtype=np.bool_) if fixed is None else fixed
         values = _answered(plan, np.where(exact, truth.astype(np.float64), noisy))
         return values, ((~exact[high]).astype(np.int64), ((low > 0) & ~exact[low - 1]).astype(np.int64))
-    groups = groups_used(plan.query, plan.base, plan.policy, plan.noise, plan.per_person)
+    groups = groups_used(plan.query, plan.base, plan.policy, plan.noise)
     blocks = None if groups is None else blocks_of(groups[0])
     if blocks is None:
         return _answered(plan, noisy), (high - low + 1, np.zeros_like(low))
@@ -231,7 +306,7 @@ def _estimates(
     entries: Floats = noisy - plan.per_entry(lambda law: law.mean())
     base, exact = plan.base, None
     if isinstance(base, Cumulative):
-        fixed = exact_entries(base, plan.policy, plan.per_person)
+        fixed = exact_entries(base, plan.policy)
         if fixed is not None:
             entries = np.where(fixed, truth.astype(np.float64), entries)
         if fit:
@@ -241,15 +316,25 @@ def _estimates(
         entries, exact = _cells(plan, base, truth, entries, fit=fit, positive=positive)
         exact = exact if plan.query is base else None
     values = _answered(plan, entries)
+    if fit and isinstance(plan.query, Cumulative) and plan.query is not base:
+        values = _rising(plan, values, truth)
     is_count = plan.query.keyword != "total"
     return (np.asarray(nonnegative(values)) if positive and is_count else values), exact
+
+
+def _rising(plan: Plan, values: Floats, truth: npt.NDArray[np.int64]) -> Floats:
+    """Return cumulative counts that were added up from noisy cells, made never to fall."""
+    assert isinstance(plan.query, Cumulative)  # noqa: S101 - the caller looked
+    fixed = exact_entries(plan.query, plan.policy)
+    known = None if fixed is None else np.cumsum(truth)[fixed].astype(np.float64)
+    return increasing(values, fixed, known)
 
 
 def _cells(
     plan: Plan, base: Marginals, truth: npt.NDArray[np.int64], entries: Floats, *, fit: bool, positive: bool
 ) -> tuple[Floats, npt.NDArray[np.bool_] | None]:
     domain = plan.policy.domain
-    groups = groups_used(plan.query, base, plan.policy, plan.noise, plan.per_person)
+    groups = groups_used(plan.query, base, plan.policy, plan.noise)
     ends = np.cumsum(base.sizes(domain))[:-1]
     if fit and len(base.sets) > 1:
         sizes = {name: domain[name].size for name in domain if any(name in names for names in base.sets)}
@@ -274,9 +359,15 @@ def _cells(
         groups, np.split(entries, ends), np.split(truth, ends), np.split(weights, ends), strict=True
     ):
         totals = np.bincount(group, true_part).astype(np.float64)
-        fitted_part = with_totals(noisy_part, group, totals, weight)
-        parts.append(nonnegative(fitted_part, group, totals) if positive else fitted_part)
-        known.append((np.bincount(group)[group] == 1) | (weight == 0))
+        alone = np.bincount(group)[group] == 1
+        fitted_part = np.where(alone, totals[group], with_totals(noisy_part, group, totals, weight))
+        exact_part = alone | (weight == 0)
+        if positive and not exact_part.all():
+            free = ~exact_part
+            left = totals - np.bincount(group, np.where(free, 0.0, fitted_part), minlength=len(totals))
+            fitted_part[free] = nonnegative(fitted_part[free], group[free], left)
+        parts.append(fitted_part)
+        known.append(exact_part)
     return np.concatenate(parts), np.concatenate(known)
 
 
@@ -284,18 +375,25 @@ def _certificate(plan: Plan, receipt: Receipt | None, dataset: str, done: list[s
     """Return what the release promises, as plain data. Nothing in it depends on a row."""
     from tacit import __version__
 
-    owner = "one person's record" if plan.per_person == 1 else f"one person with at most {plan.per_person} rows"
+    policy = plan.policy
+    if policy.person is None:
+        owner = "one row (no person column was named, so every row is taken for a person of its own)"
+    else:
+        rows = "the first row" if policy.per_person == 1 else f"the first {policy.per_person} rows"
+        owner = f"one person: {rows} with the same {policy.person}"
+    promise = (
+        "for every secret edge hidden -> cover of the policy, every data set and every set O of outputs: "
+        f"Pr[M(hidden) in O] <= exp({shown(plan.epsilon)}) * Pr[M(cover) in O]; nothing is promised from "
+        "cover to hidden"
+    )
+    replayed = is_replayed()
     return {
         "tacit": __version__,
         "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "dataset": dataset,
         "query": plan.query.document(),
         "epsilon": str(plan.epsilon),
-        "guarantee": (
-            "for every secret edge hidden -> cover of the policy, every data set and every set O of outputs: "
-            f"Pr[M(hidden) in O] <= exp({shown(plan.epsilon)}) * Pr[M(cover) in O]; nothing is promised from "
-            "cover to hidden"
-        ),
+        "guarantee": "none: the noise was replayed for a test" if replayed else promise,
         "protects": owner,
         "policy": plan.policy.document(),
         "policy_fingerprint": plan.policy.fingerprint,
@@ -310,7 +408,7 @@ def _certificate(plan: Plan, receipt: Receipt | None, dataset: str, done: list[s
         "mechanism": plan.mechanism,
         "strategy": plan.strategy,
         "noise": noise_document(plan),
-        "randomness": "REPLAYED FOR A TEST: this is no release" if is_replayed() else "fresh from the operating system",
+        "randomness": "REPLAYED FOR A TEST: this is no release" if replayed else "fresh from the operating system",
         "expected_rmse": plan.rmse,
         "post_processing": done,
         "ledger": None if receipt is None else {"entry": receipt.entry, "hash": receipt.hash},

@@ -36,7 +36,8 @@ LINE: Final = "#222222"
 INK: Final = "#555555"  # readable on white and on black
 RAMP: Final = "blues"
 
-WIDTH: Final = 420
+WIDTH: Final = 480  # as wide as the report's column: larger letters on a screen, readable ones on a phone
+MOST_LISTED: Final = 12  # ranges or sets that are named one by one in a sentence
 PANELS: Final = 12
 TOP: Final = 30
 MOST_BARS: Final = 60
@@ -78,7 +79,7 @@ class _Room:
 
 
 ALONE: Final = _Room(WIDTH, 220, 22, TOP, MOST_BARS, MOST_POINTS, 50, fits=True)
-PANEL: Final = _Room(250, 150, 16, 10, 40, 150, 16, fits=False)
+PANEL: Final = _Room(310, 150, 16, 10, 40, 150, 16, fits=False)
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def chart_text(record: ReleaseRecord) -> str:
 def comparison_chart(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> Any:
     """Return a chart of the expected error of each release beside that of plain differential privacy."""
     named = (
-        explanations.items() if isinstance(explanations, Mapping) else [(str(e.plan.query), e) for e in explanations]
+        [*explanations.items()] if isinstance(explanations, Mapping) else [(str(e.plan.query), e) for e in explanations]
     )
     listed = [(name, said.plan.rmse, said.plain.rmse) for name, said in named]
     notes: list[str] = []
@@ -208,6 +209,8 @@ def comparison_chart(explanations: Mapping[str, Explanation] | Sequence[Explanat
         .encode(x=x, y=y, text="said:N"),
     ]
     view = alt.layer(lines, points, *numbers)
+    if any(isinstance(said.plan.query, Total) for _, said in named):
+        notes.append("In people; for a total, in units of what is added up.")
     return _styled(
         _fitted(view, ALONE, height=alt.Step(34)),
         "Expected error: this policy and plain differential privacy",
@@ -333,7 +336,7 @@ def _bars(rows: list[Row], name: str, room: _Room, *, what: str = "people") -> A
     """Lying bars with interval rules, in the order of the rows."""
     base = alt.Chart(alt.Data(values=rows))
     labels = [row["label"] for row in rows]
-    limit = 150 if room.fits else 90
+    limit = 240 if room.fits else 170
     y = alt.Y("label:N", title=_printable(name), **_order(labels), axis=alt.Axis(labelLimit=limit, titleLimit=200))
     x = alt.X("value:Q", title=what, axis=_numbers(few=not room.fits))
     bars = base.mark_bar(color=SKY).encode(x=x, y=y, tooltip=_tips("label", name))
@@ -429,7 +432,7 @@ def _by_group(part: _Part, shape: tuple[int, ...], few: int, many: int) -> tuple
 
 
 def _group_colour(name: str, groups: list[str], first: str = SKY) -> Any:
-    legend = alt.Legend(orient="top", direction="horizontal", labelLimit=150, titleLimit=150, columns=2)
+    legend = alt.Legend(orient="top", direction="horizontal", labelLimit=240, titleLimit=300, columns=2)
     return alt.Color(
         "group:N",
         title=_printable(name),
@@ -443,7 +446,7 @@ def _grouped(part: _Part, shape: tuple[int, ...], few: int, many: int, room: _Ro
     labels = _labels(part.attributes[many], np.arange(shape[many]))
     rows = [{**row, "label": labels[row["place"]]} for row in rows]
     base = alt.Chart(alt.Data(values=rows))
-    y = alt.Y("label:N", title=_printable(part.names[many]), **_order(labels), axis=alt.Axis(labelLimit=150))
+    y = alt.Y("label:N", title=_printable(part.names[many]), **_order(labels), axis=alt.Axis(labelLimit=240))
     offset = alt.YOffset("group:N", **_order(groups))
     tips = [_tip("label:N", part.names[many]), _tip("group:N", part.names[few]), *_tips("label")[1:]]
     x = alt.X("value:Q", title="people", axis=_numbers())
@@ -478,11 +481,11 @@ def _lines(part: _Part, shape: tuple[int, ...], few: int, many: int, room: _Room
 def _heat(rows: list[Row], sides: tuple[_Side, _Side], names: tuple[str, str], room: _Room) -> Any:
     base = alt.Chart(alt.Data(values=rows))
     (down_name, across_name), down, across = names, sides[0].labels, sides[1].labels
-    limit = 110 if room.fits else 80
+    limit = 220 if room.fits else 170
     y = alt.Y("down:N", title=_printable(down_name), **_order(down), axis=alt.Axis(labelLimit=limit, labelOverlap=True))
     is_slanted = max((len(label) for label in across), default=0) * len(across) > 40
     axis = alt.Axis(
-        labelLimit=100,
+        labelLimit=200,
         labelAngle=-50 if is_slanted else 0,
         labelOverlap=sides[1].is_scale or len(across) > 24,
     )
@@ -618,6 +621,25 @@ def question(record: ReleaseRecord) -> str:
             return f"People by {kind if len(ways) == 1 else 'sets of attributes'}"
 
 
+def parts(record: ReleaseRecord) -> str:
+    """Return in words what the single tables or ranges of a question are, where it has several; or nothing."""
+    query, domain = record.plan.query, record.plan.policy.domain
+    match query:
+        case Ranges(ranges=None):
+            return f"every range of neighbouring values of {_printable(query.name)}"
+        case Ranges():
+            first, last = query.ends(domain)
+            ends = [_labels(domain[query.name], places[:MOST_LISTED]) for places in (first, last)]
+            named = [low if low == high else f"{low} to {high}" for low, high in zip(*ends, strict=True)]
+            said, many = f"{_printable(query.name)} {'; '.join(named)}", len(first)
+        case Marginals() if len(query.sets) > 1:
+            said = "; ".join(_and([_printable(name) for name in names]) for names in query.sets[:MOST_LISTED])
+            many = len(query.sets)
+        case _:
+            return ""
+    return said if many <= MOST_LISTED else f"{said}; and {many - MOST_LISTED:,} more"
+
+
 def condition(query: Any) -> str:
     """Return in words whom a question is restricted to, or nothing."""
     return "" if query.where is None else f", where {_printable(str(query.where))}"
@@ -664,9 +686,9 @@ def _fitted(view: Any, room: _Room, *, height: Any = None) -> Any:
 
 
 def _styled(view: Any, title: str, said: Sequence[str]) -> Any:
-    lines = [line for sentence in said for line in _wrapped(sentence, 62)]
+    lines = [line for sentence in said for line in _wrapped(sentence, 74)]
     heading = alt.TitleParams(
-        text=_wrapped(title, 46),
+        text=_wrapped(title, 52),
         subtitle=lines,
         anchor="start",
         frame="bounds",

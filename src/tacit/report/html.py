@@ -23,14 +23,19 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from tacit.plan.explain import Explanation, shown
+from tacit.plan.queries import Cumulative, Marginals, Ranges, Total
 from tacit.policy.policy import Policy
 from tacit.release.record import ReleaseRecord
-from tacit.report.charts import BLUE, LINE, chart, chart_svg, chart_text, comparison_chart, condition, question
+from tacit.report.charts import BLUE, LINE, chart, chart_svg, chart_text, comparison_chart, condition, parts, question
 
 ROWS_SHOWN: Final = 50
+ROWS_UNFOLDED: Final = 18  # longer tables are there, but closed until somebody opens them
 _ELEMENTS: Final = frozenset(
     ["svg", "g", "path", "text", "tspan", "rect", "line", "circle", "defs", "clipPath", "linearGradient", "stop"]
 )
+_STILL: Final = "-> never moves"
+_WARNS: Final = re.compile(r"\b(not|weaker|weakly)\b", re.IGNORECASE)
+_REPLAYED: Final = "REPLAYED"
 _IN_BACKTICKS: Final = re.compile("`([^`]+)`")
 _OWN_REFERENCE: Final = re.compile(r"url\(#([\w-]+)\)")
 
@@ -46,7 +51,7 @@ class _Block:
     @property
     def warns(self) -> bool:
         """Whether this is about what is not protected."""
-        return self.heading.startswith(("NOT", "What you may not expect"))
+        return _WARNS.search(self.heading) is not None
 
 
 def html_report(
@@ -83,9 +88,12 @@ def html_report(
         releases.append(_release(number, name, record, said[name], so_far, shown_chart, csv_links=csv_links))
     certificates = [record.certificate for record in records.values()]
     last = said[list(records)[-1]].remaining if records else None
+    protects = " or ".join(dict.fromkeys(str(each["protects"]) for each in certificates)) or "one person's record"
+    no_person = all(record.plan.policy.person is None for record in records.values()) and policy.person is None
     template = _environment().from_string((resources.files("tacit.report") / "report.html.j2").read_text("utf-8"))
     return template.render(
         version=__version__,
+        fold=ROWS_UNFOLDED,
         ink=LINE,
         blue=BLUE,
         job_name=job_name,
@@ -94,7 +102,10 @@ def html_report(
         dataset=" and ".join(dict.fromkeys(str(each["dataset"]) for each in certificates)) or "none",
         analyst=analyst,
         made=_date(max((str(each["made"]) for each in certificates), default="")),
-        protects=" or ".join(dict.fromkeys(str(each["protects"]) for each in certificates)) or "one person's record",
+        protects=protects,
+        one_row_each=no_person and "row" not in protects,
+        is_replayed=any(str(each.get("randomness", "")).startswith(_REPLAYED) for each in certificates),
+        no_ledger=any(each.get("ledger") is None for each in certificates),
         spent=shown(so_far),
         factor=_factor(so_far),
         budget=None if budget is None else shown(budget),
@@ -126,27 +137,28 @@ def _release(
     numbers = [columns.pop(key) for key in ("value", "lower", "upper")]
     shows = range(min(ROWS_SHOWN, len(record.values)))
     strategy = "" if plan.strategy == "direct" else f", {plan.strategy}"
-    fitting = {
-        "consistent": "Tables were made to agree with each other, and cumulative counts not to fall.",
-        "nonnegative": "No count was left below zero.",
-    }
+    moving = [reason for reason in plan.step.why if not reason.endswith(_STILL)]
     return {
         "id": f"release-{number}",
         "name": name,
         "question": question(record) + condition(plan.query),
-        "query": str(plan.query),
+        "parts": parts(record),
         "answers": f"{plan.answers:,}",
         "cost": shown(plan.epsilon),
         "so_far": shown(so_far),
         "left": "" if said.remaining is None else shown(said.remaining),
         "error": _error(plan.rmse),
         "plain_error": _error(said.plain.rmse),
+        "unit": plan.query.name if isinstance(plan.query, Total) else "people",
+        "in_units": f"in units of {plan.query.name}" if isinstance(plan.query, Total) else "people",
         "times": f", {said.gain:.3g} times larger" if 1.005 < said.gain < math.inf else "",
         "step": plan.step,
+        "moving": moving,
+        "still": _still(len(plan.step.why) - len(moving), len(moving)),
         "step_title": "Largest step" if plan.step.exact else "Largest step (proven bound)",
         "mechanism": plan.mechanism + strategy,
         "why": plan.why_noise.rstrip("."),
-        "fitting": " ".join(fitting[done] for done in record.certificate["post_processing"]),
+        "fitting": _fitting(record),
         "chart": drawn,
         "chart_text": chart_text(record),
         "labels": list(columns),
@@ -164,6 +176,31 @@ def _release(
     }
 
 
+def _still(still: int, moving: int) -> str:
+    """Say in one sentence how many secrets leave the answers as they are; the certificate lists them."""
+    if not moving:
+        return "No secret of the policy moves these answers." if still else ""
+    if not still:
+        return ""
+    return f"The other {still} secrets never move them." if still > 1 else "The other secret never moves them."
+
+
+def _fitting(record: ReleaseRecord) -> str:
+    """Say what was done to the noisy answers afterwards, and only what was."""
+    query, base = record.plan.query, record.plan.base
+    said = []
+    for done in record.certificate["post_processing"]:
+        if done == "nonnegative":
+            said.append("" if isinstance(query, Total) else "No count was left below zero.")
+        elif isinstance(query, Marginals) and len(query.sets) > 1:
+            said.append("Tables were made to agree with each other.")
+        elif isinstance(query, Cumulative):
+            said.append("Cumulative counts were made not to fall.")
+        elif isinstance(query, Ranges) and isinstance(base, Cumulative):
+            said.append("The cumulative counts behind the ranges were made not to fall.")
+    return " ".join(filter(None, said))
+
+
 def _certificate(record: ReleaseRecord) -> str:
     # the policy stands in the report once, not once for every release; the certificate's own file has it
     said = {**record.certificate, "policy": "printed above, under: The policy as a file"}
@@ -171,23 +208,29 @@ def _certificate(record: ReleaseRecord) -> str:
 
 
 def _blocks(text: str) -> list[_Block]:
-    """Take the description of a policy apart: headings, and below them points that may run over several lines."""
-    blocks = [_Block()]
-    for line in text.splitlines():
-        inner = line.strip()
-        if not inner:
-            continue
-        if inner.startswith("- "):
-            blocks[-1].points.append(inner.removeprefix("- "))
-        elif line.startswith("   ") and blocks[-1].points:
-            blocks[-1].points[-1] += f" {inner}"
-        elif line.startswith(" ") or inner.endswith("."):
-            blocks[-1].paragraphs.append(inner)
-        else:
-            blocks.append(_Block(inner))
-    for block in blocks:
+    """Take the description of a policy apart: sections with an empty line between them, whatever they are about.
+
+    In a section, lines at the left edge are its heading if something is indented below them, and a paragraph if not;
+    below a heading stand points (`- `) or paragraphs, each of which may run over several lines.
+    """
+    blocks = []
+    for section in re.split(r"\n\s*\n", text.strip("\n")):
+        lines = section.splitlines()
+        left = [line for line in lines if not line.startswith((" ", "-"))]
+        below = [line for line in lines if line.startswith((" ", "-"))]
+        block = _Block(" ".join(left).removesuffix(":")) if below else _Block(paragraphs=[" ".join(left)])
+        edge = min((len(line) - len(line.lstrip()) for line in below), default=0)
+        for line in below:
+            inner = line.strip()
+            if inner.startswith("- "):
+                block.points.append(inner.removeprefix("- "))
+            elif len(line) - len(line.lstrip()) > edge and block.points:
+                block.points[-1] += f" {inner}"
+            else:
+                block.paragraphs.append(inner)
         block.paragraphs, block.points = [*map(_with_code, block.paragraphs)], [*map(_with_code, block.points)]
-    return [block for block in blocks if block.heading or block.paragraphs or block.points]
+        blocks.append(block)
+    return [block for block in blocks if block.heading or any(block.paragraphs) or block.points]
 
 
 def _with_code(text: str) -> Markup:

@@ -15,10 +15,11 @@ import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import JobError, TacitError
+from tacit.errors import TacitError
 from tacit.plan.explain import Explanation
 from tacit.release.job import FINISHED, Job, Progress, check_out, plan_job, run_job
 from tacit.release.record import ReleaseRecord
@@ -39,8 +40,15 @@ class PublishError(TacitError):
         )
 
 
-def publish(job: Job, *, on_progress: Progress | None = None) -> Path:
+def publish(
+    job: Job,
+    *,
+    on_progress: Progress | None = None,
+    on_release: Callable[[str, ReleaseRecord], None] | None = None,
+) -> Path:
     """Make all releases of a job and write them to its folder, all or nothing; return the folder.
+
+    `on_release` gets each release by name, once its files are written.
 
     Raises:
         JobError: If the folder is not free, or an earlier run left a half-written one; nothing is charged.
@@ -60,6 +68,8 @@ def publish(job: Job, *, on_progress: Progress | None = None) -> Path:
         _write(draft / f"{name}.certificate.json", _json(record.certificate))
         charts[name] = chart_svg(chart(record))
         _write(draft / f"{name}.svg", charts[name])
+        if on_release is not None:
+            on_release(name, record)
 
     def tell(name: str, done: int, of: int) -> None:
         if on_progress is not None and done < of:
@@ -94,12 +104,15 @@ def _draft(job: Job) -> Path:
         return draft
     except OSError as fault:
         why = (fault.strerror or "refused").lower()
-    if draft.exists():
-        rule = "has a half-written folder beside it"
-        fix = f"Another run is at work, or one broke off: look at {draft.name}, then remove it."
-    else:
-        rule, fix = f"must be a folder that can be made ({why})", "Name another."
-    raise JobError(rule, key="out", given=str(job.out), file=job.file, fix=fix)
+    if os.path.lexists(draft):
+        raise job.refuse(
+            "out",
+            f"has {draft.name} beside it, where another run is at work or broke off before its report was written",
+            given=str(job.out),
+            fix=f"Budget was spent for what is in {str(draft)!r}: look at it, keep what you need, and remove it; then "
+            "the job can run again, and is charged again.",
+        )
+    raise job.refuse("out", f"must be a folder that can be made ({why})", given=str(job.out), fix="Name another.")
 
 
 def _forget_if_empty(draft: Path) -> None:
@@ -119,10 +132,9 @@ def _write_report(
     explanations: list[Explanation],
     charts: dict[str, str],
 ) -> None:
-    _write(draft / "policy.yaml", job.policy.to_yaml())
-    page = html_report(
-        job.name, job.policy, records, explanations, budget=job.budget, analyst=job.analyst, charts=charts
-    )
+    policy = job.about()  # as the certificates have it: with the people whom the job names
+    _write(draft / "policy.yaml", policy.to_yaml())
+    page = html_report(job.name, policy, records, explanations, budget=job.budget, analyst=job.analyst, charts=charts)
     _write(draft / "report.html", page)
 
 

@@ -39,23 +39,28 @@ def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) 
     return table
 
 
-def release_table(records: Mapping[str, ReleaseRecord]) -> Table:
-    """Return what was released: each question with its cost, and the answer where there is only one."""
-    table = Table(title="Released")
+def release_table(records: Mapping[str, ReleaseRecord], explanations: Mapping[str, Explanation] | None = None) -> Table:
+    """Return what was released: each question with its cost, and the answer where there is only one.
+
+    With the explanations of the same names, also the error under plain differential privacy.
+    """
+    table = Table(title="Released: what it cost, and how wrong it may be")
     table.add_column("release")
     table.add_column("question", overflow="fold")
-    for name in ("epsilon", "answers", "expected error"):
+    for name in ("answers", "epsilon", "expected error", *(["plain DP"] if explanations is not None else [])):
         table.add_column(name, justify="right")
-    table.add_column("answer (95% interval)", justify="right")
+    table.add_column("answer (95% interval)", justify="right", no_wrap=True)
     for name, record in records.items():
-        table.add_row(
+        row = [
             _text(name),
             _text(str(record.plan.query)),
-            Text(shown(record.plan.epsilon)),
             Text(f"{record.plan.answers:,}"),
+            Text(shown(record.plan.epsilon)),
             Text(_error(record.plan.rmse)),
-            Text(_only_answer(record)),
-        )
+            *([Text(_error(explanations[name].plain.rmse))] if explanations is not None else []),
+            Text(_only_answer(record), style="" if len(record.values) == 1 else "dim"),
+        ]
+        table.add_row(*row)
     return table
 
 
@@ -81,7 +86,7 @@ def ledger_table(accounts: Iterable[Account]) -> Table:
 
 def _only_answer(record: ReleaseRecord) -> str:
     if len(record.values) != 1:
-        return ""
+        return "in the report"
     lower, upper = record.interval()
     ends = "" if lower[0] == upper[0] else f" ({lower[0]:,.0f} to {upper[0]:,.0f})"
     return f"{record.values[0]:,.0f}{ends}"

@@ -1,0 +1,80 @@
+"""Every block of YAML in the documentation reads: policies as policies, jobs as jobs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from tacit.plan.queries import KEYWORDS
+from tacit.policy.file import read_policy, write_policy
+from tacit.policy.schema import policy_schema
+from tacit.policy.where import where
+from tacit.release.job import job_schema, read_job
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+BLOCKS = {
+    f"{name}:{text[: found.start()].count(chr(10)) + 2}": found[1]
+    for name in ("files.md", "tour.md")
+    for text in [(DOCS / name).read_text(encoding="utf-8")]
+    for found in re.finditer(r"^```yaml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+}
+POLICIES = {place: text for place, text in BLOCKS.items() if "domain" in yaml.safe_load(text)}
+JOBS = {place: text for place, text in BLOCKS.items() if place not in POLICIES}
+CLINIC = next(text for text in POLICIES.values() if "name: clinic" in text)
+
+
+def test_there_are_policies_and_jobs_in_both_pages():
+    assert len(POLICIES) >= 3
+    assert len(JOBS) >= 3
+    assert {place.split(":")[0] for place in JOBS} == {"files.md", "tour.md"}
+
+
+@pytest.mark.parametrize("place", POLICIES)
+def test_a_policy_in_the_documentation_reads(place):
+    policy = read_policy(POLICIES[place], file=place)
+    assert read_policy(write_policy(policy)) == policy
+    assert policy.describe()
+    jsonschema.Draft202012Validator(policy_schema()).validate(yaml.safe_load(POLICIES[place]))
+
+
+@pytest.mark.parametrize("place", JOBS)
+def test_a_job_in_the_documentation_reads(place, tmp_path):
+    (tmp_path / "clinic.policy.yaml").write_text(CLINIC, encoding="utf-8")
+    (tmp_path / "job.yaml").write_text(JOBS[place], encoding="utf-8")
+    job = read_job(tmp_path / "job.yaml")
+    assert job.budget is None or job.cost <= job.budget
+    jsonschema.Draft202012Validator(job_schema()).validate(yaml.safe_load(JOBS[place]))
+
+
+def test_every_key_and_every_word_is_on_the_page():
+    page = (DOCS / "files.md").read_text(encoding="utf-8")
+    for schema in (policy_schema(), job_schema()):
+        for key in schema["properties"]:
+            assert f"`{key}`" in page, key
+    for word in (*KEYWORDS, "everything", "attributes", "partition", "within", "pairs", "values", "records"):
+        assert f"| {word} |" in page, word
+    for fact in ("size", "marginal:", "count:"):
+        assert f"  - {fact}" in page, fact
+
+
+def test_the_predicates_in_the_table_read():
+    page = (DOCS / "files.md").read_text(encoding="utf-8").split("## The language")[1]
+    domain = read_policy(CLINIC).domain
+    for text in (
+        "age < 18",
+        "disease == 'hiv'",
+        "18 <= age <= 64",
+        "disease in ['flu', 'hiv']",
+        "smoker",
+        "visited.has('gym')",
+        "clicked.has(7)",
+        "place.row < 10",
+        "place.column == 3",
+    ):
+        assert f"`{text}`" in page, text
+        where(text).compile(domain)
+    assert where("`marital status` == 'single'").columns() == {"marital status"}
