@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias
@@ -24,30 +25,30 @@ LARGEST_RELEASE: Final = 50_000_000  # answers; more would not fit beside the co
 
 
 @dataclass(frozen=True)
-class Query:
+class Query(ABC):
     """A question. `where` restricts it to the people that a predicate picks."""
 
     keyword: ClassVar[str]
 
+    @abstractmethod
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have."""
-        raise NotImplementedError
 
+    @abstractmethod
     def mentioned(self) -> frozenset[str]:
         """Return every attribute that the query looks at."""
-        raise NotImplementedError
 
+    @abstractmethod
     def size(self, domain: Domain) -> int:
         """Return how many numbers the answer has."""
-        raise NotImplementedError
 
+    @abstractmethod
     def labels(self, domain: Domain) -> dict[str, list[Value]]:
         """Return the columns that say what each answer is about."""
-        raise NotImplementedError
 
+    @abstractmethod
     def document(self) -> Any:
         """Return what a job file says for this query."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

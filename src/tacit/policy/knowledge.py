@@ -7,6 +7,7 @@ return a release may use the known numbers exactly.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,22 +16,22 @@ from tacit.policy.domain import Domain, Items
 from tacit.policy.where import Where, where
 
 
-class Known:
+class Known(ABC):
     """Something public about the data set."""
 
     keyword: ClassVar[str]
 
+    @abstractmethod
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have."""
-        raise NotImplementedError
 
+    @abstractmethod
     def document(self) -> Any:
         """Return what a policy file says for it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def words(self) -> str:
         """Say it in plain words."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

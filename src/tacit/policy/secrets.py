@@ -8,6 +8,7 @@ The tests hold the two against each other, edge by edge.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,7 +26,7 @@ METRICS: Final = ("l1", "l2", "linf")
 _DISTANCE: Final = re.compile(r"[-+]?[0-9]{1,30}(\.[0-9]{0,30}|/[0-9]{1,30})?([eE][-+]?[0-9]{1,2})?")
 
 
-class Secrets:
+class Secrets(ABC):
     """A set of directed edges. Unite two with `|`."""
 
     keyword: ClassVar[str]
@@ -44,29 +45,29 @@ class Secrets:
         """Return the families that this is the union of."""
         return (self,)
 
+    @abstractmethod
     def check(self, domain: Domain) -> None:
         """Refuse names and values that the domain does not have."""
-        raise NotImplementedError
 
+    @abstractmethod
     def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
         """Say by the definition whether `hidden -> cover` is a secret edge (both canonical, and different)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def shapes(self, domain: Domain) -> list[EdgeShape]:
         """Return the same edges as shapes."""
-        raise NotImplementedError
 
     def settled(self, domain: Domain) -> Secrets:
         """Return the same edges written in the one way that a policy keeps, so that equal policies are equal."""
         return self
 
+    @abstractmethod
     def document(self) -> Any:
         """Return what a policy file says for this family."""
-        raise NotImplementedError
 
+    @abstractmethod
     def words(self, domain: Domain) -> str:
         """Say in plain words what is protected."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

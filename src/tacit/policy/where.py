@@ -13,6 +13,7 @@ import math
 import re
 import unicodedata
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
@@ -29,7 +30,7 @@ _DEEPEST: Final = 250  # predicates are walked recursively
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
-class Where:
+class Where(ABC):
     """A predicate. Combine with `&`, `|`, `~`."""
 
     def __and__(self, other: Where) -> Where:
@@ -44,13 +45,13 @@ class Where:
     def __bool__(self) -> bool:
         raise PolicyError("must be combined with & and |, not `and` and `or`", key="where", fix="Add parentheses.")
 
+    @abstractmethod
     def compile(self, domain: Domain) -> Test:
         """Turn the predicate into sets of positions, refusing names and values that the domain does not have."""
-        raise NotImplementedError
 
+    @abstractmethod
     def columns(self) -> frozenset[str]:
         """Return the attributes that the predicate asks about."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
