@@ -357,3 +357,50 @@ def test_item_counts_can_be_all_there_is():
 def test_intervals_refuse_a_level_that_is_none():
     with pytest.raises(tc.PlanError, match="level must lie between 0 and 1"):
         session().release(tc.count("age < 5"), epsilon=0.5).interval(95)
+
+
+def test_the_analyst_is_charged_and_held_to_the_cap(tmp_path):
+    with tc.Ledger(tmp_path / "l.db") as ledger:
+        ledger.grant(dataset="d", epsilon=5, policy=POLICY)
+        ledger.grant(dataset="d", epsilon="0.5", analyst="ana", policy=POLICY)
+        s = session(ledger=ledger, dataset="d", analyst="ana", budget=None)
+        s.release(tc.count("age < 5"), epsilon="0.4")
+        assert ledger.entries()[-1].analyst == "ana"
+        assert s.remaining == Fraction(1, 10)
+        with pytest.raises(tc.BudgetExceeded):
+            s.release(tc.count("age < 5"), epsilon="0.2")
+
+
+def test_marginals_of_people_with_several_rows_are_not_sums_of_a_joint_table():
+    """One person in the cells (0, m) and (0, f) counts once at age 0."""
+    rows = pd.DataFrame({"who": [1, 1], "age": [0, 0], "sex": ["m", "f"], "disease": "flu"})
+    policy = tc.Policy(DOMAIN, tc.secrets.everything(), person="who", per_person=2)
+    record = session(policy, rows, budget=1000).release(tc.marginals("age", "sex", ways=1), epsilon=1000)
+    assert np.round(record.values).tolist() == [1, *[0] * 9, 1, 1]
+
+
+def test_consistent_marginals_see_nothing_but_noisy_counts():
+    """Two data sets, one secret edge apart, with noise that makes them equal, give equal results."""
+    from tacit.plan.choose import choose
+    from tacit.release.session import finished
+
+    plan = choose(tc.marginals(ways=2), POLICY, 1)
+    rng = np.random.default_rng(5)
+    joint = rng.integers(0, 9, (10, 2, 2))
+    other = joint.copy()
+    other[3, 1, 0] -= 1
+    other[4, 1, 0] += 1  # age 3 -> age 4
+    tables = [np.concatenate([j.sum(2).ravel(), j.sum(1).ravel(), j.sum(0).ravel()]) for j in (joint, other)]
+    noisy = tables[0] + rng.integers(-9, 9, len(tables[0]))
+    for fit, positive in ((True, False), (True, True), (False, True), (False, False)):
+        a, b = (finished(plan, truth, noisy, fit=fit, positive=positive) for truth in tables)
+        assert a.values == pytest.approx(b.values, abs=1e-9)
+        assert a.interval()[0] == pytest.approx(b.interval()[0])
+
+
+def test_ranges_on_a_line_that_is_too_long_are_refused_before_the_charge():
+    policy = tc.Policy(tc.Domain({"x": tc.Integers(0, 10**12)}), tc.secrets.within(5, "x"))
+    s = tc.Session(policy, pd.DataFrame({"x": [1]}), budget=1)
+    with pytest.raises(tc.PlanError, match="values, more than"):
+        s.release(tc.ranges("x", [(0, 5)]), epsilon=0.1)
+    assert s.remaining == 1

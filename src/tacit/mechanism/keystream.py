@@ -40,7 +40,7 @@ class Keystream:
 
     Without arguments it is keyed by the operating system and changes its key by itself. `key` makes it repeatable, for
     tests only: it wants exactly 32 bytes and no number will do, so that no seed can slip into a release; it refuses to
-    go on in a forked process; and while one is in use `noise.is_replayed()` says so, which a release must refuse.
+    go on in a forked process; and while one is in use `noise.is_replayed()` says so, and certificates promise nothing.
     """
 
     def __init__(self, *, key: bytes | None = None) -> None:

@@ -16,7 +16,7 @@ Reference   Ghosh, Roughgarden, Sundararajan, Universally Utility-Maximizing Pri
 Checked by  tests/unit/test_noise.py, tests/statistical/test_noise.py, tests/property/test_noise_loss.py.
 
 There are no seeds. Tests replay a stream with `with noise.replayed(noise.Keystream(key=<32 bytes>)):`; while they do,
-`noise.is_replayed()` is true, and a release must refuse.
+`noise.is_replayed()` is true, and a release says in its certificate that it promises nothing.
 """
 
 from __future__ import annotations

@@ -108,6 +108,13 @@ def choose(query: Any, policy: Policy, epsilon: Any) -> Plan:
             key=str(asked),
             fix="Ask about fewer attributes, or coarser ones.",
         )
+    if isinstance(asked, Ranges) and policy.domain[asked.name].size > LARGEST_RELEASE:
+        # ranges are read off the counts of all values
+        raise PlanError(
+            f"has {policy.domain[asked.name].size:,} values, more than {LARGEST_RELEASE:,}",
+            key=asked.name,
+            fix="Ask for counts with `where`, or declare a coarser step.",
+        )
     plans = [_plan(asked, base, how, policy, spent) for base, how in _strategies(asked, policy)]
     return min(plans, key=lambda plan: plan.variance)
 

@@ -67,8 +67,8 @@ def _by_shape(
     picked_changes = query.where is not None and any(
         True for _ in shape_jumps(Count(query.where), policy.domain, shape)
     )
-    start = end = leave = arrive = np.zeros(inside.shape, dtype=np.bool_)
-    start, end = np.ones_like(start), np.ones_like(end)
+    start, end = np.ones(inside.shape, dtype=np.bool_), np.ones(inside.shape, dtype=np.bool_)
+    leave, arrive = np.zeros(inside.shape, dtype=np.bool_), np.zeros(inside.shape, dtype=np.bool_)
     for axis in axes:
         may_start, may_end, may_leave, may_arrive = _axis_moves(shape.relation(axis.name, axis.size), axis.size)
         at = places[axis.name]

@@ -1,6 +1,7 @@
 """What a release leaves behind: estimates, their intervals, and a certificate. No rows, no true answers, no noise.
 
-Every field was derived from noisy counts and public parameters, so a record may be printed, pickled and published.
+Every number in it was derived from noisy counts and public parameters, so a record may be printed, pickled and
+published. Only the maker of frames still knows the rows' engine; it is left out of pickles.
 """
 
 from __future__ import annotations
