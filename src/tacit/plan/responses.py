@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tacit.errors import PlanError
 from tacit.plan.queries import Count, Cumulative, LinearQuery, Marginals, Ranges, Total
-from tacit.policy.domain import Axis, Domain, Integers, Items
+from tacit.policy.domain import Axis, Domain, Integers
 from tacit.policy.edges import Blocks, FromTo, Near, Relation, Same
 from tacit.policy.intervals import Intervals
 
@@ -333,13 +333,6 @@ def response(query: LinearQuery, domain: Domain) -> Response:
             if query.ranges is None:
                 return AllRangesResponse(line)
             return ListedRangesResponse(line, tuple(query.positions(domain)))
-
-
-def items_of(domain: Domain, name: str) -> Items:
-    """Return an attribute that is known to be a set of items."""
-    attribute = domain[name]
-    assert isinstance(attribute, Items)  # noqa: S101 - the caller looked
-    return attribute
 
 
 def _near_middle(positions: Intervals, twice: int) -> list[int]:

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from tacit.errors import PlanError
 from tacit.plan.queries import Cumulative, LinearQuery, Ranges, Total, resolved
-from tacit.plan.responses import ItemRoom, Jump, Move, Response, items_of, response
+from tacit.plan.responses import ItemRoom, Jump, Move, Response, response
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.domain import Axis, Domain, Items
 from tacit.policy.edges import EdgeShape, Metric, Near, Relation
@@ -367,6 +367,3 @@ def _room_of_one(seen: Response, domain: Domain, cell: dict[str, Intervals]) -> 
                 flags_hidden=many, flags_cover=many, rest=rest, most=attribute.most, budget=attribute.count
             )
     return found
-
-
-__all__ = ["LargestStep", "free_step", "gathered", "items_of", "largest_step", "presence_jumps", "shape_jumps"]

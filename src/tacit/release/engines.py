@@ -37,7 +37,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.errors import DataRefused, InternalError, PlanError, TacitError
+from tacit.errors import DataRefused, TacitError
 from tacit.release.encode import EXACT, NUMBER, Column, column_of, spelling
 
 Found = TypeVar("Found")
@@ -77,13 +77,14 @@ class Engine(Protocol):
 def closed(work: Callable[[], Found], refusal: TacitError) -> Found:
     """Do work on open rows; whatever goes wrong becomes `refusal`, raised where no handler is active.
 
-    Inside a handler, even `raise .. from None` would keep the engine's exception, cell included, as `__context__`.
+    Inside a handler, even `raise .. from None` would keep the engine's exception, cell included, as `__context__`. The
+    traceback goes too: its frames hold true answers, which debuggers and error trackers print.
     """
     failure: BaseException
     try:
         return work()
-    except (PlanError, InternalError, DataRefused) as known:
-        failure = known
+    except TacitError as known:
+        failure = known.with_traceback(None)
     except (KeyboardInterrupt, SystemExit) as ended:
         failure = type(ended)()
     except BaseException as unknown:  # not Exception: a panic inside polars is none

@@ -26,6 +26,7 @@ from typing import Any, Self
 from sqlalchemy import Connection, insert, select, update
 
 from tacit.errors import BudgetExceeded, LedgerError, nearest
+from tacit.plan.explain import shown
 from tacit.release.ledger_chain import (
     NOTHING_BEFORE,
     TOTAL,
@@ -433,7 +434,7 @@ class Ledger:
         if amount <= account.remaining:
             return
         raise BudgetExceeded(
-            f"must fit in what remains of {who}: {_shown(account.remaining)} of {_shown(account.granted)}",
+            f"must fit in what remains of {who}: {shown(account.remaining)} of {shown(account.granted)}",
             key="epsilon",
             given=given,
             file=self._store.name,
@@ -545,12 +546,6 @@ class _NotComparedYet(Exception):
         super().__init__()
         self.pair = pair  # fingerprints: of the account, of the charge
         self.text = text  # of the account's policy
-
-
-def _shown(amount: Fraction) -> str:
-    """Return 0.3 rather than 3/10 where that is exact and short."""
-    decimal = f"{float(amount):.12g}"
-    return decimal if Fraction(decimal) == amount else str(amount)
 
 
 def _who(dataset: str, analyst: str | None) -> str:

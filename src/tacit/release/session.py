@@ -10,7 +10,6 @@ import datetime
 import os
 import sys
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import BudgetExceeded, DataRefused, InternalError, LedgerError, PlanError, PolicyError, TacitError
+from tacit.errors import BudgetExceeded, DataRefused, InternalError, LedgerError, PlanError, PolicyError
 from tacit.mechanism.additive import blur
 from tacit.mechanism.keystream import is_replayed
 from tacit.plan.choose import Plan, as_epsilon, choose
@@ -32,6 +31,7 @@ from tacit.policy.domain import Domain, Grid
 from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy
 from tacit.release.answers import range_sums, true_answers
+from tacit.release.engines import closed
 from tacit.release.estimate import consistent, consistent_and_nonnegative, increasing, nonnegative, with_totals
 from tacit.release.ledger import Ledger, Receipt
 from tacit.release.record import Floats, ReleaseRecord
@@ -136,7 +136,9 @@ class Session:
         receipt = self._charge(plan)
         done = [word for word, used in (("consistent", consistent), ("nonnegative", nonnegative)) if used]
         certificate = _certificate(plan, receipt, self.dataset, done)
-        record = _with_rows_open(lambda: _opened(plan, rows, domain, fit=consistent, positive=nonnegative))
+        record = closed(
+            lambda: _opened(plan, rows, domain, fit=consistent, positive=nonnegative), InternalError("rows were open")
+        )
         return replace(record, certificate=certificate, _make_frame=rows.frame)
 
     def _charge(self, plan: Plan) -> Receipt | None:
@@ -175,22 +177,6 @@ def _opened(plan: Plan, rows: Rows, domain: Domain, *, fit: bool, positive: bool
         raise DataRefused(f"must hold the declared number of people, {declared:,}", fix="Correct known.size.")
     truth = true_answers(plan.base, rows, domain, joint_is_safe=plan.policy.per_person == 1)
     return finished(plan, truth, blur(truth, plan), fit=fit, positive=positive)
-
-
-def _with_rows_open(work: Callable[[], ReleaseRecord]) -> ReleaseRecord:
-    """Run work on rows; whatever goes wrong in it, no detail gets out, and no frame that holds a true answer."""
-    failure: BaseException
-    try:
-        return work()
-    except TacitError as known:
-        failure = known.with_traceback(None)
-        failure.__cause__ = failure.__context__ = None
-    except (KeyboardInterrupt, SystemExit) as ended:
-        failure = type(ended)()
-    except BaseException:  # the text of a foreign error may quote a row; it is dropped on purpose
-        failure = InternalError("rows were open")
-    # raised here, where no handler is active, so that neither a context nor a traceback hangs on it
-    raise failure
 
 
 def check_rows(rows: Rows, query: LinearQuery, domain: Domain) -> None:
