@@ -3,8 +3,8 @@
 #   make demo    release statistics of the Adult data and write a report, in a new folder
 #   make test    formatting, lint, types, then every test but the slow ones
 #   make check   formatting, lint and types only: seconds
-#   make audit   the slow tests, and the statistical and property tests with fresh examples
-#   make bench   speed of the noise and of counting rows, on this machine
+#   make audit   audit every mechanism and every planted leak; then the slow tests, and the others with fresh examples
+#   make bench   speed of the noise, of counting rows, of top-k lists and of monitors, on this machine
 #   make venv    only the virtual environment with the package in it
 #   make clean   remove the virtual environment and everything that was generated
 
@@ -61,12 +61,15 @@ java:
 
 # pytest says 5 when no test has the mark
 audit: $(TOOLS) java
+	$(BIN)/tacit audit all
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow || [ $$? -eq 5 ]
 	TACIT_EXAMPLES=fresh $(BIN)/python -m pytest -n $(WORKERS) tests/statistical tests/property
 
 bench: $(TOOLS)
 	$(BIN)/python benchmarks/bench_noise.py
 	$(BIN)/python benchmarks/bench_rows.py
+	$(BIN)/python benchmarks/bench_top_k.py
+	$(BIN)/python benchmarks/bench_monitor.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis tacit-demo tacit-demo-[0-9]*

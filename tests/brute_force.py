@@ -2,65 +2,32 @@
 
 from __future__ import annotations
 
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
 
-from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total, resolved
-from tacit.policy.domain import Items
-from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize
+from tacit.audit.worlds import added, every_edge, every_record, every_value, known_numbers
+from tacit.plan.queries import resolved
 from tacit.policy.policy import ABSENT, Policy
-from tacit.policy.secrets import positions
 
+__all__ = [
+    "answers_of",
+    "edges_of",
+    "every_record",
+    "every_value",
+    "known_numbers",
+    "largest",
+    "step_by_data_sets",
+    "step_by_edges",
+]
 
-def every_value(attribute: Any) -> list[Any]:
-    if isinstance(attribute, Items):
-        names = [attribute.item(place) for place in range(attribute.count)]
-        return [frozenset(c) for many in range(attribute.most + 1) for c in combinations(names, many)]
-    return [attribute.value(place) for place in range(attribute.size)]
-
-
-def every_record(domain: Any) -> list[Any]:
-    return list(product(*(every_value(attribute) for attribute in domain.values())))
+edges_of = every_edge
 
 
 def answers_of(query: Any, domain: Any, record: Any) -> np.ndarray:
     """What one person adds to the answers, straight from the meaning of the query."""
-    query = resolved(query, domain)
-    size = query.size(domain)
-    out = np.zeros(size, dtype=np.int64)
-    if record is ABSENT:
-        return out
-    if query.where is not None and not query.where.compile(domain).of_record(positions(domain, record)):
-        return out
-    by_name = dict(zip(domain, record, strict=True))
-    match query:
-        case Count():
-            out[0] = 1
-        case Total():
-            out[0] = by_name[query.name]
-        case Cumulative():
-            out[domain[query.name].position(by_name[query.name]) :] = 1
-        case Ranges():
-            labels = query.labels(domain)
-            at = domain[query.name].position(by_name[query.name])
-            for place, (low, high) in enumerate(zip(*labels.values(), strict=True)):
-                out[place] = domain[query.name].position(low) <= at <= domain[query.name].position(high)
-        case Marginals():
-            start = 0
-            for names, cells in zip(query.sets, query.sizes(domain), strict=True):
-                attribute = domain[names[0]]
-                if isinstance(attribute, Items):
-                    for place in attribute.positions(by_name[names[0]]):
-                        out[start + place] = 1
-                else:
-                    cell = 0
-                    for name in names:
-                        cell = cell * domain[name].size + domain[name].position(by_name[name])
-                    out[start + cell] = 1
-                start += cells
-    return out
+    return added(resolved(query, domain), domain, record)
 
 
 def largest(changes: list[np.ndarray]) -> dict[str, Any]:
@@ -77,14 +44,6 @@ def largest(changes: list[np.ndarray]) -> dict[str, Any]:
     }
 
 
-def edges_of(policy: Policy) -> list[tuple[Any, Any]]:
-    records = every_record(policy.domain)
-    found = [(a, b) for a, b in product(records, repeat=2) if a != b and policy.secrets.has_edge(policy.domain, a, b)]
-    if policy.presence == "secret":
-        found += [(record, ABSENT) for record in records] + [(ABSENT, record) for record in records]
-    return found
-
-
 def step_by_edges(query: Any, policy: Policy) -> dict[str, Any]:
     """The largest step over all edges, without knowledge."""
     adds = {}
@@ -95,19 +54,6 @@ def step_by_edges(query: Any, policy: Policy) -> dict[str, Any]:
         return adds[record]
 
     return largest([of(b) - of(a) for a, b in edges_of(policy)])
-
-
-def known_numbers(policy: Policy, people: tuple[Any, ...]) -> tuple[int, ...]:
-    numbers: list[int] = []
-    for fact in policy.known:
-        match fact:
-            case KnownSize():
-                numbers.append(sum(record is not ABSENT for record in people))
-            case KnownMarginal(names):
-                numbers += sum(answers_of(Marginals((names,)), policy.domain, record) for record in people).tolist()
-            case KnownCount(where):
-                numbers += sum(answers_of(Count(where), policy.domain, record) for record in people).tolist()
-    return tuple(numbers)
 
 
 def step_by_data_sets(query: Any, policy: Policy, people: int) -> dict[str, Any]:

@@ -17,6 +17,7 @@ The stages, in the order in which data flows (imports only point left):
 3.0
 """
 
+from tacit import audit
 from tacit import report as _report  # noqa: F401 - so that records can draw themselves
 from tacit.errors import (
     BudgetExceeded,
@@ -32,6 +33,7 @@ from tacit.errors import (
 from tacit.mechanism import noise
 from tacit.plan.explain import Explanation, explain
 from tacit.plan.queries import count, cumulative, histogram, marginals, ranges, total
+from tacit.plan.selections import above, below, top_k
 from tacit.plan.steps import LargestStep, largest_step
 from tacit.policy import knowledge as known
 from tacit.policy import secrets
@@ -39,6 +41,7 @@ from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import col, where
 from tacit.release.ledger import Ledger
+from tacit.release.monitor import MapMonitor, PlaceMonitor
 from tacit.release.record import ReleaseRecord
 from tacit.release.rows import ItemCounts
 from tacit.release.session import Session
@@ -62,6 +65,8 @@ __all__ = [
     "LargestStep",
     "Ledger",
     "LedgerError",
+    "MapMonitor",
+    "PlaceMonitor",
     "PlanError",
     "Policy",
     "PolicyError",
@@ -70,6 +75,9 @@ __all__ = [
     "Session",
     "TacitError",
     "__version__",
+    "above",
+    "audit",
+    "below",
     "col",
     "count",
     "cumulative",
@@ -81,6 +89,7 @@ __all__ = [
     "noise",
     "ranges",
     "secrets",
+    "top_k",
     "total",
     "where",
 ]

@@ -17,7 +17,13 @@ ORDER = (*STAGES, "papers", "cli")
 FOR_EVERYBODY = ("errors",)
 
 READERS = ("duckdb", "pyarrow", "narwhals", "polars", "ibis", "pyspark")
-MAY_READ_ROWS = ("release/rows.py", "release/engines.py", "release/encode.py", "release/draft.py")
+MAY_READ_ROWS = (
+    "release/rows.py",
+    "release/engines.py",
+    "release/encode.py",
+    "release/draft.py",
+    "release/monitor_events.py",
+)
 MAY_DRAW_RANDOMNESS = ("mechanism/keystream.py",)
 RANDOM = ("random", "secrets", "numpy.random", "scipy.stats.sampling")
 RANDOM_NAMES = ("urandom", "getrandom", "SystemRandom", "default_rng", "RandomState", "rvs")

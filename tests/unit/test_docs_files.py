@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 import yaml
 
-from tacit.plan.queries import KEYWORDS
+from tacit.plan.asked import KEYWORDS
 from tacit.policy.file import read_policy, write_policy
 from tacit.policy.schema import policy_schema
 from tacit.policy.where import where
@@ -18,7 +18,7 @@ from tacit.release.job import job_schema, read_job
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BLOCKS = {
     f"{name}:{text[: found.start()].count(chr(10)) + 2}": found[1]
-    for name in ("files.md", "tour.md")
+    for name in ("files.md", "tour.md", "one_sided.md")
     for text in [(DOCS / name).read_text(encoding="utf-8")]
     for found in re.finditer(r"^```yaml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 }
@@ -27,10 +27,10 @@ JOBS = {place: text for place, text in BLOCKS.items() if place not in POLICIES}
 CLINIC = next(text for text in POLICIES.values() if "name: clinic" in text)
 
 
-def test_there_are_policies_and_jobs_in_both_pages():
+def test_there_are_policies_and_jobs_in_all_pages():
     assert len(POLICIES) >= 3
     assert len(JOBS) >= 3
-    assert {place.split(":")[0] for place in JOBS} == {"files.md", "tour.md"}
+    assert {place.split(":")[0] for place in JOBS} == {"files.md", "tour.md", "one_sided.md"}
 
 
 @pytest.mark.parametrize("place", POLICIES)

@@ -15,12 +15,15 @@ from typing import Annotated, Any
 
 import typer
 
+from tacit.cli.audit import app as audit_app
 from tacit.cli.bench import run_benchmarks
 from tacit.cli.check import check_policy
 from tacit.cli.demo import run_demo
 from tacit.cli.init import draft
 from tacit.cli.ledger import ledger_app
+from tacit.cli.monitor import monitor_app
 from tacit.cli.plan import show_plan
+from tacit.cli.reproduce import reproduce_paper
 from tacit.cli.run import run_releases
 from tacit.cli.schema import show_schema
 from tacit.cli.screen import complain, misuse, refusal, show, show_json
@@ -29,7 +32,7 @@ from tacit.errors import TacitError, nearest
 __all__ = ["main"]
 
 # Only these never come near rows, so only these may show a traceback when TACIT_DEBUG is set.
-NEVER_OPENS_ROWS = ("check", "schema", "ledger")
+NEVER_OPENS_ROWS = ("audit", "check", "schema", "ledger")
 INTERRUPTED = 130
 
 # click, or the copy of it that typer carries: in both, the base of BadParameter is what wrong usage raises.
@@ -49,7 +52,10 @@ app.command("init", short_help="Draft a policy for a data file.")(draft)
 app.command("check", short_help="Say in plain words what a policy protects and what not.")(check_policy)
 app.command("plan", short_help="Show cost and expected error of a job; spends nothing.")(show_plan)
 app.command("run", short_help="Make the releases of a job and write the report.")(run_releases)
+app.add_typer(audit_app, name="audit", short_help="Check what a mechanism promises.")
 app.add_typer(ledger_app, name="ledger", short_help="Show, verify or grant budgets.")
+app.add_typer(monitor_app, name="monitor", short_help="Watch places in files of events as they come.")
+app.command("reproduce", short_help="Recompute the figures of a paper beside what it claims.")(reproduce_paper)
 app.command("schema", short_help="Print the JSON schema of policy or job files.")(show_schema)
 app.command("bench", short_help="Measure noise and counting on this machine.")(run_benchmarks)
 

@@ -24,6 +24,8 @@ class Benchmark(StrEnum):
 
     noise = "noise"
     rows = "rows"
+    top_k = "top_k"
+    monitor = "monitor"
 
 
 def run_benchmarks(
@@ -32,7 +34,7 @@ def run_benchmarks(
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes: seconds instead of minutes.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure exact noise (draws per second) and counting rows (against plain DuckDB) on this machine."""
+    """Measure noise, counting rows, top-k lists and monitors on this machine, each beside a named baseline."""
     found: dict[str, Any] = {}
     for name in Benchmark if which is None else (which,):
         module = _load(name)

@@ -24,9 +24,13 @@ IntArray = npt.NDArray[np.int64]
 
 
 def blur(truth: IntArray, plan: Plan) -> IntArray:
-    """Return the true answers of a plan's base query with its noise added."""
+    """Return the true answers of a plan's base query with its noise added.
+
+    The last axis holds the answers of one release; with further axes before it, each is a release of its own.
+    """
     blurred = truth.copy()
     for law, entries in plan.laws():
-        size = None if isinstance(law, Cube) else blurred[entries].size
-        blurred[entries] += noise.sample(law, size)
+        # a cube is drawn for all answers of a release at once, other noise for each answer
+        size = blurred.shape[:-1] if isinstance(law, Cube) else blurred[..., entries].shape
+        blurred[..., entries] += noise.sample(law, size)
     return blurred

@@ -11,16 +11,21 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from tacit.errors import PlanError
+from tacit.plan.asked import asked as checked
 from tacit.plan.distributions import Cube, Distribution, TwoScale, as_fraction
 from tacit.plan.noise_for import noise_for
 from tacit.plan.predict import directions_for, expected_variance
-from tacit.plan.queries import LARGEST_RELEASE, Cumulative, LinearQuery, Marginals, Ranges, resolved
+from tacit.plan.queries import LARGEST_RELEASE, Cumulative, LinearQuery, Marginals, Ranges
+from tacit.plan.ranking import BarPlan, TopKPlan, plan_top_k
+from tacit.plan.selection_plan import noise_name
+from tacit.plan.selections import Above, Below, Selection, TopK
 from tacit.plan.steps import LargestStep, largest_step
+from tacit.plan.verdicts import AbovePlan, BelowPlan, plan_above, plan_below
 from tacit.policy.policy import Policy
 
 LARGEST_EPSILON: Final = 1000
@@ -51,15 +56,30 @@ class Plan:
     @property
     def mechanism(self) -> str:
         """The name of the mechanism."""
-        if self.noise is None:
-            return "exact"
-        if isinstance(self.noise, Cube):
-            return "cube noise" if self.noise.sides == "both" else "one-sided cube noise"
-        if 0 in (self.noise.left, self.noise.right):
-            return "one-sided geometric noise"
-        if self.one_sided_answers:
+        if self.one_sided_answers and isinstance(self.noise, TwoScale) and 0 not in (self.noise.left, self.noise.right):
             return "geometric noise on the sides that each answer needs"
-        return "discrete Laplace noise" if self.noise.left == self.noise.right else "two-scale noise"
+        return noise_name(self.noise)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no secret edge changes any of the answers, so that nothing needs hiding."""
+        return self.noise is None
+
+    def predictions(self) -> list[str]:
+        """Return what can be expected beside the error of an answer: nothing more."""
+        return []
+
+    def predicted(self) -> dict[str, Any]:
+        """Return the same as plain data."""
+        return {"value_rmse": self.rmse}
+
+    def terms(self) -> list[str]:
+        """Return what an answer means beside its interval: nothing more."""
+        return []
+
+    def noise_document(self) -> dict[str, Any] | None:
+        """Return the noise as plain, exact data."""
+        return None if self.noise is None else self.noise.document()
 
     def laws(self) -> list[tuple[Distribution, Any]]:
         """Return each law of the noise with the entries it is for (a mask, or all of them)."""
@@ -85,6 +105,9 @@ class Plan:
         return out
 
 
+AnyPlan: TypeAlias = Plan | BelowPlan | AbovePlan | TopKPlan | BarPlan
+
+
 def as_epsilon(value: Any, *, key: str = "epsilon") -> Fraction:
     """Return epsilon as the exact fraction that was written, or refuse."""
     epsilon = as_fraction(value, key=key)
@@ -97,10 +120,25 @@ def as_epsilon(value: Any, *, key: str = "epsilon") -> Fraction:
     return epsilon
 
 
-def choose(query: Any, policy: Policy, epsilon: Any) -> Plan:
+def choose(query: Any, policy: Policy, epsilon: Any) -> AnyPlan:
     """Return the plan with the smallest expected error for a question under a policy at this cost."""
-    asked = resolved(query, policy.domain)
+    asked = checked(query, policy.domain)
     spent = as_epsilon(epsilon)
+    match asked:
+        case Below():
+            return plan_below(asked, policy, spent)
+        case Above():
+            return plan_above(asked, policy, spent)
+        case TopK():
+            return plan_top_k(asked, policy, spent)
+        case Selection():
+            raise TypeError(asked)
+        case _:
+            return choose_linear(asked, policy, spent)
+
+
+def choose_linear(asked: LinearQuery, policy: Policy, spent: Fraction) -> Plan:
+    """Return the plan with the smallest expected error for a checked linear question."""
     answers = asked.size(policy.domain)
     if answers > LARGEST_RELEASE:
         raise PlanError(

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from math import ceil, exp, expm1, floor, inf, isfinite
-from typing import Literal
+from math import ceil, exp, expm1, floor, inf, isfinite, log
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -112,6 +112,20 @@ class TwoScale:
         """
         scale = self.right if step < 0 else self.left
         return Fraction(0) if step == 0 else abs(step) / scale if scale else inf
+
+    def document(self) -> dict[str, Any]:
+        """Return the law as plain, exact data."""
+        return {
+            "shape": "two-scale",
+            "right": str(self.right),
+            "left": str(self.left),
+            "standard_deviation": self.variance() ** 0.5,
+        }
+
+    def joint_log_pmf(self, points: ArrayLike) -> float:
+        """Return the logarithm of the probability that independent draws are exactly these."""
+        with np.errstate(divide="ignore"):
+            return float(np.sum(np.log(self.pmf(points))))
 
     def pmf(self, k: ArrayLike) -> FloatArray:
         """Return P(z = k)."""
@@ -224,6 +238,25 @@ class Cube:
         if self.sides != "both":
             outside = np.any(x < 0 if self.sides == "right" else x > 0, axis=-1)
         return np.where(outside, -np.inf, -np.max(np.abs(x), axis=-1) / float(self.scale))
+
+    def document(self) -> dict[str, Any]:
+        """Return the law as plain, exact data."""
+        return {
+            "shape": "cube",
+            "scale": str(self.scale),
+            "dimensions": self.dimensions,
+            "sides": self.sides,
+            "standard_deviation": self.variance() ** 0.5,
+        }
+
+    def joint_log_pmf(self, points: ArrayLike) -> float:
+        """Return the logarithm of the probability that one draw has exactly these coordinates."""
+        # A radius m has probability n^d q^m / W with n values per coordinate; W is read off at the mode. All radii from
+        # max|x| on lead to x: P(x) = q^max|x| / ((1 - q) W).
+        m = floor(self.dimensions * self.scale)
+        values = 2 * m + 1 if self.sides == "both" else m + 1
+        log_total = self.dimensions * log(values) - m / float(self.scale) - log(float(self.radius_pmf(m)))
+        return float(self.log_weight(points)) - log(_miss(self.scale)) - log_total
 
     def radius_pmf(self, m: ArrayLike) -> FloatArray:
         """Return P(m) of the radius of the mixture: weight (m+1)^d q^m, or (2m+1)^d q^m with both signs."""

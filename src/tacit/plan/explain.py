@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from tacit.plan.choose import Plan, choose
-from tacit.plan.distributions import Cube
+from tacit.plan.amounts import shown as shown
+from tacit.plan.choose import AnyPlan, choose
 
 
 @dataclass(frozen=True)
 class Explanation:
     """A plan beside the plan of plain differential privacy at the same epsilon, and what would remain."""
 
-    plan: Plan
-    plain: Plan
+    plan: AnyPlan
+    plain: AnyPlan
     remaining: Fraction | None = None
 
     @property
@@ -36,8 +36,9 @@ class Explanation:
             "derivation": list(step.why),
             "mechanism": plan.mechanism,
             "strategy": plan.strategy,
-            "noise": noise_document(plan),
+            "noise": plan.noise_document(),
             "why": plan.why_noise,
+            "predicted": plan.predicted(),
             "expected_rmse": plan.rmse,
             "plain_dp_rmse": self.plain.rmse,
             "remaining": None if self.remaining is None else str(self.remaining),
@@ -56,6 +57,7 @@ class Explanation:
             *(f"    because {reason}" for reason in step.why),
             f"  mechanism: {plan.mechanism}{strategy}",
             f"    because {plan.why_noise}",
+            *(f"  {line}" for line in plan.predictions()),
             f"  expected error of one answer (root mean square): {plan.rmse:.4g}",
             f"  plain differential privacy at the same epsilon: {self.plain.rmse:.4g}" + self._times(),
         ]
@@ -75,34 +77,3 @@ def explain(query: Any, policy: Any, epsilon: Any, *, remaining: Any = None) -> 
     """Return what a release would cost and how wrong it would be; nothing is charged and no row is opened."""
     plan = choose(query, policy, epsilon)
     return Explanation(plan, choose(plan.query, policy.plain(), epsilon), remaining)
-
-
-def noise_document(plan: Plan) -> dict[str, Any] | None:
-    """Return the noise as plain, exact data."""
-    noise = plan.noise
-    if noise is None:
-        return None
-    if isinstance(noise, Cube):
-        return {
-            "shape": "cube",
-            "scale": str(noise.scale),
-            "dimensions": noise.dimensions,
-            "sides": noise.sides,
-            "standard_deviation": noise.variance() ** 0.5,
-        }
-    return {
-        "shape": "two-scale",
-        "right": str(noise.right),
-        "left": str(noise.left),
-        "standard_deviation": noise.variance() ** 0.5,
-    }
-
-
-def shown(amount: Fraction) -> str:
-    """Return a short exact text for an amount: 0.2, or 1/3 where decimals do not end.
-
-    >>> shown(Fraction(1, 5)), shown(Fraction(1, 3))
-    ('0.2', '1/3')
-    """
-    decimal = f"{float(amount):.12g}"
-    return decimal if Fraction(decimal) == amount else str(amount)

@@ -64,9 +64,9 @@ def independent_noise(step: LargestStep, epsilon: Fraction, falling: int = 1, ri
     fall = max((fall for fall, _ in step.profiles), default=0)
     rise = max((rise for _, rise in step.profiles), default=0)
     if rise == 0:
-        return TwoScale(_scale(fall / epsilon), Fraction(0))
+        return TwoScale(drawable(fall / epsilon), Fraction(0))
     if fall == 0:
-        return TwoScale(Fraction(0), _scale(rise / epsilon))
+        return TwoScale(Fraction(0), drawable(rise / epsilon))
 
     def at(ratio: Fraction) -> tuple[Fraction, Fraction]:
         # right = ratio * left; the tightest profile decides: fall/right + rise/left = (fall/ratio + rise)/left
@@ -83,7 +83,7 @@ def independent_noise(step: LargestStep, epsilon: Fraction, falling: int = 1, ri
     right, left = min(
         (at(ratio) for ratio in sorted(ratios)), key=lambda pair: falling * pair[0] ** 2 + rising * pair[1] ** 2
     )
-    return TwoScale(_scale(right), _scale(left))
+    return TwoScale(drawable(right), drawable(left))
 
 
 def _simple(ratio: float) -> Fraction:
@@ -99,7 +99,7 @@ def cube_noise(step: LargestStep, epsilon: Fraction, answers: int) -> Cube | Non
     return Cube(scale, answers, sides[step.monotone])
 
 
-def _scale(scale: Fraction) -> Fraction:
+def drawable(scale: Fraction) -> Fraction:
     """Return a scale that can be drawn from: never smaller than asked."""
     if scale > LARGEST_SCALE:
         raise PlanError(

@@ -10,14 +10,14 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import PlanError, PolicyError, nearest
+from tacit.errors import PlanError, PolicyError
 from tacit.policy.domain import Categories, Domain, Integers, Items, Value
 from tacit.policy.where import Where, where
 
@@ -76,7 +76,7 @@ class Count(Query):
 
     def document(self) -> Any:
         """Return what a job file says for this query."""
-        return {self.keyword: _with_where({}, self.where)}
+        return {self.keyword: with_where({}, self.where)}
 
     def __str__(self) -> str:
         return f"count({self.where if self.where is not None else ''})"
@@ -146,16 +146,16 @@ class Marginals(Query):
     def document(self) -> Any:
         """Return what a job file says for this query."""
         if len(self.sets) == 1:
-            return {"histogram": _with_where({"attributes": list(self.sets[0])}, self.where)}
+            return {"histogram": with_where({"attributes": list(self.sets[0])}, self.where)}
         if self.ways is not None:
             names = list(dict.fromkeys(name for names in self.sets for name in names))
-            return {self.keyword: _with_where({"attributes": names, "ways": self.ways}, self.where)}
-        return {self.keyword: _with_where({"sets": [list(names) for names in self.sets]}, self.where)}
+            return {self.keyword: with_where({"attributes": names, "ways": self.ways}, self.where)}
+        return {self.keyword: with_where({"sets": [list(names) for names in self.sets]}, self.where)}
 
     def __str__(self) -> str:
         if len(self.sets) == 1:
-            return f"histogram({', '.join(self.sets[0])}{_suffix(self.where)})"
-        return f"marginals of {len(self.sets)} sets{_suffix(self.where)}"
+            return f"histogram({', '.join(self.sets[0])}{suffix(self.where)})"
+        return f"marginals of {len(self.sets)} sets{suffix(self.where)}"
 
 
 @dataclass(frozen=True)
@@ -185,10 +185,10 @@ class Cumulative(Query):
 
     def document(self) -> Any:
         """Return what a job file says for this query."""
-        return {self.keyword: _with_where({"attribute": self.name}, self.where)}
+        return {self.keyword: with_where({"attribute": self.name}, self.where)}
 
     def __str__(self) -> str:
-        return f"cumulative({self.name}{_suffix(self.where)})"
+        return f"cumulative({self.name}{suffix(self.where)})"
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ class Ranges(Query):
             try:
                 ends = attribute.position(low), attribute.position(high)  # type: ignore[union-attr]
             except PolicyError as refusal:
-                raise _refused(refusal, key="ranges") from None
+                raise as_plan_error(refusal, key="ranges") from None
             if ends[0] > ends[1]:
                 raise PlanError("must not end before it starts", key="ranges", given=[low, high], fix="Swap the ends.")
             found.append(ends)
@@ -253,11 +253,11 @@ class Ranges(Query):
     def document(self) -> Any:
         """Return what a job file says for this query."""
         listed = "all" if self.ranges is None else [list(ends) for ends in self.ranges]
-        return {self.keyword: _with_where({"attribute": self.name, "ranges": listed}, self.where)}
+        return {self.keyword: with_where({"attribute": self.name, "ranges": listed}, self.where)}
 
     def __str__(self) -> str:
         many = "all" if self.ranges is None else str(len(self.ranges))
-        return f"ranges({self.name}, {many}{_suffix(self.where)})"
+        return f"ranges({self.name}, {many}{suffix(self.where)})"
 
 
 @dataclass(frozen=True)
@@ -289,10 +289,10 @@ class Total(Query):
 
     def document(self) -> Any:
         """Return what a job file says for this query."""
-        return {self.keyword: _with_where({"attribute": self.name}, self.where)}
+        return {self.keyword: with_where({"attribute": self.name}, self.where)}
 
     def __str__(self) -> str:
-        return f"total({self.name}{_suffix(self.where)})"
+        return f"total({self.name}{suffix(self.where)})"
 
 
 LinearQuery: TypeAlias = Count | Marginals | Cumulative | Ranges | Total
@@ -300,7 +300,7 @@ LinearQuery: TypeAlias = Count | Marginals | Cumulative | Ranges | Total
 
 def count(where_picked: Where | str | None = None, *, where: Where | str | None = None) -> Count:
     """Ask how many people there are, or how many a predicate picks."""
-    return Count(_where(where_picked if where_picked is not None else where))
+    return Count(read_where(where_picked if where_picked is not None else where))
 
 
 def histogram(*names: str, where: Where | str | None = None) -> Marginals:
@@ -308,7 +308,7 @@ def histogram(*names: str, where: Where | str | None = None) -> Marginals:
     if not names:
         raise PlanError("must name an attribute", key="histogram", given=[], fix="For instance histogram('age').")
     _check_names(names, "histogram")
-    return Marginals((tuple(names),), _where(where))
+    return Marginals((tuple(names),), read_where(where))
 
 
 def marginals(
@@ -319,11 +319,11 @@ def marginals(
         listed = tuple(tuple(names) for names in sets)
         if not listed:
             raise PlanError("must list a set", key="marginals.sets", given=[], fix="Write [[a, b], [a, c]].")
-        return Marginals(listed, _where(where))
+        return Marginals(listed, read_where(where))
     if isinstance(ways, bool) or not isinstance(ways, int) or ways < 1:
         raise PlanError("must be a whole number from 1", key="marginals.ways", given=ways, fix="Use 2.")
     _check_names(names, "marginals")
-    return MarginalsOf(tuple(names), ways, _where(where))
+    return MarginalsOf(tuple(names), ways, read_where(where))
 
 
 @dataclass(frozen=True)
@@ -337,7 +337,7 @@ class MarginalsOf:
 
 def cumulative(name: str, *, where: Where | str | None = None) -> Cumulative:
     """Ask for each value how many people have at most that."""
-    return Cumulative(name, _where(where))
+    return Cumulative(name, read_where(where))
 
 
 def ranges(name: str, ranges: Iterable[tuple[Value, Value]] | str, *, where: Where | str | None = None) -> Ranges:
@@ -345,18 +345,18 @@ def ranges(name: str, ranges: Iterable[tuple[Value, Value]] | str, *, where: Whe
     if isinstance(ranges, str):
         if ranges != "all":
             raise PlanError("must be 'all' or a list", key="ranges", given=ranges, fix="Write [[low, high], ..].")
-        return Ranges(name, None, _where(where))
+        return Ranges(name, None, read_where(where))
     listed = []
     for ends in ranges:
         if not isinstance(ends, tuple | list) or len(ends) != 2:
             raise PlanError("must be [low, high]", key="ranges", given=ends, fix="Give both ends.")
         listed.append((ends[0], ends[1]))
-    return Ranges(name, tuple(listed), _where(where))
+    return Ranges(name, tuple(listed), read_where(where))
 
 
 def total(name: str, *, where: Where | str | None = None) -> Total:
     """Ask for the sum of an attribute."""
-    return Total(name, _where(where))
+    return Total(name, read_where(where))
 
 
 def resolved(query: Any, domain: Domain) -> LinearQuery:
@@ -379,33 +379,6 @@ def resolved(query: Any, domain: Domain) -> LinearQuery:
     return query
 
 
-def from_document(said: Any) -> Any:
-    """Read a query as a job file writes it: `{histogram: {attributes: [age], where: "age < 65"}}`."""
-    if isinstance(said, str):
-        said = {said: {}}
-    if not isinstance(said, Mapping) or len(said) != 1:
-        raise PlanError("must be one query", key="query", given=said, fix="For instance histogram: [age].")
-    keyword, given = next(iter(said.items()))
-    if keyword not in _READERS:
-        raise PlanError("must be a known query", key="query", given=keyword, fix=nearest(str(keyword), list(_READERS)))
-    main, optional, read = _READERS[keyword]
-    options = dict(given) if isinstance(given, Mapping) else {main: given} if given is not None else {}
-    for key in options:
-        if key not in (main, *optional):
-            raise PlanError(
-                "must be a known key", key=f"query.{keyword}", given=key, fix=nearest(str(key), [main, *optional])
-            )
-    try:
-        return read(options)
-    except KeyError as missing:
-        key = str(missing.args[0])
-        raise PlanError(
-            f"must say {key}", key=f"query.{keyword}", given=given, fix=f"Add {key}: .. below {keyword}."
-        ) from None
-    except PolicyError as refusal:
-        raise _refused(refusal, key=f"query.{keyword}.{refusal.key}") from None
-
-
 def _check_names(names: tuple[Any, ...], keyword: str) -> None:
     """Refuse names that are not texts, and say how a list of them is written."""
     for name in names:
@@ -420,41 +393,14 @@ def _check_names(names: tuple[Any, ...], keyword: str) -> None:
         )
 
 
-def _names(given: Any) -> list[str]:
-    return [given] if isinstance(given, str) else list(given)
-
-
-_READERS: Final[dict[str, tuple[str, tuple[str, ...], Any]]] = {
-    "count": ("where", (), lambda said: count(said.get("where"))),
-    "histogram": ("attributes", ("where",), lambda s: histogram(*_names(s["attributes"]), where=s.get("where"))),
-    "cumulative": ("attribute", ("where",), lambda said: cumulative(said["attribute"], where=said.get("where"))),
-    "ranges": (
-        "attribute",
-        ("ranges", "where"),
-        lambda said: ranges(said["attribute"], said.get("ranges", "all"), where=said.get("where")),
-    ),
-    "total": ("attribute", ("where",), lambda said: total(said["attribute"], where=said.get("where"))),
-    "marginals": (
-        "attributes",
-        ("ways", "sets", "where"),
-        lambda said: marginals(
-            *_names(said.get("attributes", [])),
-            ways=said.get("ways", 2),
-            sets=said.get("sets"),
-            where=said.get("where"),
-        ),
-    ),
-}
-KEYWORDS: Final = tuple(_READERS)
-
-
-def _refused(refusal: PolicyError, *, key: str = "") -> PlanError:
+def as_plan_error(refusal: PolicyError, *, key: str = "") -> PlanError:
     """Return what a policy refuses as what a plan refuses."""
     said: dict[str, Any] = {"given": refusal.given} if refusal._has_given else {}
     return PlanError(refusal.rule, key=key or refusal.key, fix=refusal.fix, **said)
 
 
-def _where(given: Where | str | None) -> Where | None:
+def read_where(given: Where | str | None) -> Where | None:
+    """Return a predicate that was written as a text or built, or None."""
     return None if given is None else where(given)
 
 
@@ -462,7 +408,7 @@ def _attribute(domain: Domain, name: str, keyword: str) -> Any:
     try:
         return domain.attribute(name, key=keyword)
     except PolicyError as refusal:
-        raise _refused(refusal) from None
+        raise as_plan_error(refusal) from None
 
 
 def _ordered(domain: Domain, name: str, keyword: str) -> None:
@@ -480,7 +426,7 @@ def _check_where(predicate: Where | None, domain: Domain) -> None:
     try:
         predicate.compile(domain)
     except PolicyError as refusal:
-        raise _refused(refusal) from None
+        raise as_plan_error(refusal) from None
 
 
 def _columns(predicate: Where | None) -> frozenset[str]:
@@ -497,9 +443,11 @@ def _values(attribute: Any) -> list[Value]:
     return [attribute.value(place) for place in range(attribute.size)]
 
 
-def _with_where(said: dict[str, Any], predicate: Where | None) -> dict[str, Any]:
+def with_where(said: dict[str, Any], predicate: Where | None) -> dict[str, Any]:
+    """Return what a job file says, with the predicate if there is one."""
     return said if predicate is None else {**said, "where": str(predicate)}
 
 
-def _suffix(predicate: Where | None) -> str:
+def suffix(predicate: Where | None) -> str:
+    """Return the predicate as it stands at the end of a query's name."""
     return "" if predicate is None else f" where {predicate}"

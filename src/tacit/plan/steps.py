@@ -25,6 +25,7 @@ from typing import Any, Final
 from tacit.errors import PlanError
 from tacit.plan.queries import Cumulative, LinearQuery, Ranges, Total, resolved
 from tacit.plan.responses import ItemRoom, Jump, Move, Response, response
+from tacit.plan.selections import Selection
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.domain import Axis, Domain, Items
 from tacit.policy.edges import EdgeShape, Metric, Near, Relation
@@ -89,6 +90,9 @@ def largest_step(query: Any, policy: Policy) -> LargestStep:
     """
     from tacit.plan.coupling import coupled_step
 
+    if isinstance(query, Selection):
+        query.check(policy.domain)
+        query = query.counted
     asked = resolved(query, policy.domain)
     one = coupled_step(asked, policy) if policy.known else free_step(asked, policy)
     return one if policy.per_person == 1 else _several_rows(one, asked, policy)

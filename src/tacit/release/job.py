@@ -25,9 +25,9 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import ArgumentError
 
 from tacit.errors import BudgetExceeded, JobError, PolicyError, Refused, nearest
+from tacit.plan.asked import KEYWORDS, AnyQuery, asked, from_document
 from tacit.plan.choose import LARGEST_EPSILON, as_epsilon, choose
 from tacit.plan.explain import Explanation, explain, shown
-from tacit.plan.queries import KEYWORDS, LinearQuery, from_document, resolved
 from tacit.policy.file import load_policy, read_domain, read_known, read_person, read_secrets
 from tacit.policy.policy import PRESENCE, Policy
 from tacit.policy.schema import policy_schema
@@ -73,7 +73,7 @@ class JobRelease:
     """One release of a job: a checked question, its cost, and how the answers are made to fit."""
 
     name: str
-    query: LinearQuery
+    query: AnyQuery
     epsilon: Fraction
     consistent: bool = False
     nonnegative: bool = False
@@ -339,7 +339,7 @@ def _release_name(entry: Entry) -> str:
     return name
 
 
-def _query(entry: Entry, policy: Policy) -> LinearQuery:
+def _query(entry: Entry, policy: Policy) -> AnyQuery:
     said = _said(entry)
     blamed, places = entry, {"query": entry}
     if entry.is_mapping and len(said) == 1:
@@ -347,7 +347,7 @@ def _query(entry: Entry, policy: Policy) -> LinearQuery:
         places |= {keyword: blamed, **(blamed.mapping() if blamed.is_mapping else {})}
     with blamed.blamed(places):
         try:
-            return resolved(from_document(said), policy.domain)
+            return asked(from_document(said), policy.domain)
         except (TypeError, ValueError):
             pass
         # raised outside the handler; such a query has a list where a text must be, or the other way round
@@ -596,10 +596,34 @@ def _query_schema() -> dict[str, Any]:
         "items": {"type": "array", "items": value, "minItems": 2, "maxItems": 2},
     }
 
-    def options(known: dict[str, Any], required: list[str]) -> dict[str, Any]:
-        return {"type": "object", "additionalProperties": False, "required": required, "properties": {**known, **where}}
+    def options(more: dict[str, Any], required: list[str]) -> dict[str, Any]:
+        return {"type": "object", "additionalProperties": False, "required": required, "properties": {**more, **where}}
 
-    below = {
+    whole = {"type": "integer", "minimum": 1}
+    item = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["string", "integer"]}}
+    threshold = {**whole, "description": "Fewer people than this are below it."}
+    known = {
+        "below": {
+            "anyOf": [
+                options({"threshold": threshold}, ["where", "threshold"]),
+                {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "required": ["item", "threshold"],
+                    "properties": {"item": {**item, "description": "[attribute, item]"}, "threshold": threshold},
+                },
+            ]
+        },
+        "top_k": options({"attribute": text, "k": {**whole, "description": "How many to choose."}}, ["attribute", "k"]),
+        "above": options(
+            {
+                "attribute": text,
+                "threshold": threshold,
+                "at_most": {**whole, "description": "After so many answers that cost something it stops."},
+                "values": {"type": "boolean", "default": True, "description": "Whether to measure what was found."},
+            },
+            ["attribute", "threshold", "at_most"],
+        ),
         "count": {"anyOf": [text, {"type": "null"}, options({}, [])]},
         "histogram": {"anyOf": [*names["anyOf"], options({"attributes": names}, ["attributes"])]},
         "cumulative": {"anyOf": [text, options({"attribute": text}, ["attribute"])]},
@@ -634,7 +658,7 @@ def _query_schema() -> dict[str, Any]:
                     "additionalProperties": False,
                     "required": [keyword],
                     # a query that was added later is let through here and checked by the reader
-                    "properties": {keyword: below.get(keyword, {})},
+                    "properties": {keyword: known.get(keyword, {})},
                 }
                 for keyword in KEYWORDS
             ),

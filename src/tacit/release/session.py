@@ -21,21 +21,25 @@ import numpy.typing as npt
 from tacit.errors import BudgetExceeded, DataRefused, InternalError, LedgerError, PlanError, PolicyError
 from tacit.mechanism.additive import blur
 from tacit.mechanism.keystream import is_replayed
-from tacit.plan.choose import Plan, as_epsilon, choose
-from tacit.plan.explain import Explanation, explain, noise_document, shown
+from tacit.plan.choose import AnyPlan, Plan, as_epsilon, choose
+from tacit.plan.explain import Explanation, explain, shown
 from tacit.plan.predict import exact_entries, groups_used, query_ends
 from tacit.plan.queries import Cumulative, LinearQuery, Marginals, Ranges, Total
+from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.sums import blocks_of, centred
 from tacit.plan.totals import exact_attributes
+from tacit.plan.verdicts import BelowPlan
 from tacit.policy.domain import Domain, Grid
 from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy
 from tacit.release.answers import range_sums, true_answers
+from tacit.release.asking import Asking, asking_plan
 from tacit.release.engines import closed
 from tacit.release.estimate import consistent, consistent_and_nonnegative, increasing, nonnegative, with_totals
 from tacit.release.ledger import Ledger, Receipt
-from tacit.release.record import Floats, ReleaseRecord
+from tacit.release.record import Floats, LinearRecord, ReleaseRecord
 from tacit.release.rows import Rows, open_rows
+from tacit.release.selected import SelectionRecord, selected
 
 LARGEST_JOINT = 200_000  # cells of the joint table behind consistent, non-negative marginals
 
@@ -133,7 +137,7 @@ class Session:
         check_options(plan, wants_joint=consistent and nonnegative)
         rows, domain = self._rows, self.policy.domain
         check_rows(rows, plan.base, domain)
-        receipt = self._charge(plan)
+        receipt = self._charge(plan.epsilon, str(plan.query))
         done = [word for word, used in (("consistent", consistent), ("nonnegative", nonnegative)) if used]
         certificate = _certificate(plan, receipt, self.dataset, done)
         record = closed(
@@ -141,7 +145,29 @@ class Session:
         )
         return replace(record, certificate=certificate, _make_frame=rows.frame)
 
-    def _charge(self, plan: Plan) -> Receipt | None:
+    def asking(self, at_most: int, epsilon: Any) -> Asking:
+        """Begin to ask whether counts are above thresholds, one at a time; the whole cost is charged now.
+
+        Answers that are certain are free. After `at_most` others it refuses.
+        """
+        plan = asking_plan(self.policy, at_most, as_epsilon(epsilon))
+        rows, domain = self._rows, self.policy.domain
+        receipt = self._charge(plan.epsilon, str(plan))
+
+        def check(question: BelowPlan) -> None:
+            check_rows(rows, question.base, domain)
+
+        def answered(question: BelowPlan) -> SelectionRecord:
+            certificate = _certificate(question, receipt, self.dataset, [])
+            certificate["part_of"] = f"{plan}, for epsilon {shown(plan.epsilon)} in all"
+            record = closed(
+                lambda: selected(question, _counted(question, rows, domain)), InternalError("rows were open")
+            )
+            return replace(record, certificate=certificate, _make_frame=rows.frame)
+
+        return Asking(plan, check, answered)
+
+    def _charge(self, epsilon: Fraction, what: str) -> Receipt | None:
         if self._ledger is None and os.getpid() != self._process:
             raise BudgetExceeded(
                 "belongs to the process that made the session",
@@ -149,11 +175,11 @@ class Session:
                 fix="Name a ledger, which processes can share, or make a session here.",
             )
         with self._lock:
-            if self._budget is not None and self._spent + plan.epsilon > self._budget:
+            if self._budget is not None and self._spent + epsilon > self._budget:
                 raise BudgetExceeded(
                     f"must not exceed what remains, {shown(self._budget - self._spent)}",
                     key="epsilon",
-                    given=shown(plan.epsilon),
+                    given=shown(epsilon),
                     fix="Ask for less, or start a session with a larger budget.",
                 )
             receipt = None
@@ -161,22 +187,29 @@ class Session:
                 receipt = self._ledger.charge(
                     dataset=self.dataset,
                     analyst=self.analyst,
-                    epsilon=plan.epsilon,
+                    epsilon=epsilon,
                     policy=self.policy,
-                    what=str(plan.query),
+                    what=what,
                 )
-            self._spent += plan.epsilon
+            self._spent += epsilon
             return receipt
 
 
-def _opened(plan: Plan, rows: Rows, domain: Domain, *, fit: bool, positive: bool) -> ReleaseRecord:
+def _opened(plan: AnyPlan, rows: Rows, domain: Domain, *, fit: bool, positive: bool) -> ReleaseRecord:
     """Count, blur and estimate. True answers live in this frame and those below it, and nowhere else."""
+    truth = _counted(plan, rows, domain)
+    if isinstance(plan, Plan):
+        return finished(plan, truth, blur(truth, plan), fit=fit, positive=positive)
+    return selected(plan, truth, positive=positive)
+
+
+def _counted(plan: AnyPlan, rows: Rows, domain: Domain) -> npt.NDArray[np.int64]:
+    """Return the true answers of what a plan looks at."""
     declared = next((fact.people for fact in plan.policy.known if isinstance(fact, KnownSize)), None)
     if declared is not None and int(rows.counts(())) != declared:
         # the number is public, and bounds were made from it
         raise DataRefused(f"must hold the declared number of people, {declared:,}", fix="Correct known.size.")
-    truth = true_answers(plan.base, rows, domain, joint_is_safe=plan.policy.per_person == 1)
-    return finished(plan, truth, blur(truth, plan), fit=fit, positive=positive)
+    return true_answers(plan.base, rows, domain, joint_is_safe=plan.policy.per_person == 1)
 
 
 def check_rows(rows: Rows, query: LinearQuery, domain: Domain) -> None:
@@ -223,7 +256,7 @@ def _name_of(rows: Any, *, named_in_ledger: bool) -> str:
     return "data"
 
 
-def check_options(plan: Plan, *, wants_joint: bool) -> None:
+def check_options(plan: AnyPlan, *, wants_joint: bool) -> None:
     """Refuse post-processing that would need too large a table, before anything is charged."""
     query = plan.query
     if wants_joint and isinstance(query, Marginals) and len(query.sets) > 1:
@@ -255,11 +288,11 @@ def finished(
     *,
     fit: bool = False,
     positive: bool = False,
-) -> ReleaseRecord:
+) -> LinearRecord:
     """Return the record of a plan's noisy entries; `truth` is used only where no secret edge changes it."""
     values, exact = _estimates(plan, truth, noisy, fit=fit, positive=positive)
     raw, added = _raw_answers(plan, truth, noisy.astype(np.float64))
-    return ReleaseRecord(plan, values, {}, _noisy=raw, _exact=exact, _added=added)
+    return LinearRecord(plan=plan, values=values, _noisy=raw, _exact=exact, _added=added)
 
 
 def _raw_answers(
@@ -357,7 +390,7 @@ def _cells(
     return np.concatenate(parts), np.concatenate(known)
 
 
-def _certificate(plan: Plan, receipt: Receipt | None, dataset: str, done: list[str]) -> dict[str, Any]:
+def _certificate(plan: AnyPlan, receipt: Receipt | None, dataset: str, done: list[str]) -> dict[str, Any]:
     """Return what the release promises, as plain data. Nothing in it depends on a row."""
     from tacit import __version__
 
@@ -393,9 +426,10 @@ def _certificate(plan: Plan, receipt: Receipt | None, dataset: str, done: list[s
         },
         "mechanism": plan.mechanism,
         "strategy": plan.strategy,
-        "noise": noise_document(plan),
+        "noise": plan.noise_document(),
         "randomness": "REPLAYED FOR A TEST: this is no release" if replayed else "fresh from the operating system",
         "expected_rmse": plan.rmse,
+        **({"terms": plan.terms()} if isinstance(plan, SelectionPlan) else {}),
         "post_processing": done,
         "ledger": None if receipt is None else {"entry": receipt.entry, "hash": receipt.hash},
     }

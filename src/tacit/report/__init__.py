@@ -3,6 +3,8 @@
 Everything here works on plans, records and ledger accounts, which are public; rows are never opened in this stage.
 
     charts    one chart for every kind of question, and expected errors beside plain differential privacy
+    selection_charts    verdicts, and what was chosen
+    monitor_chart    verdicts over time, and a map of places
     text      tables for the terminal
     html      the report that a privacy officer shows to a lawyer
     publish   a job's results as one folder, all or nothing
@@ -10,6 +12,7 @@ Everything here works on plans, records and ledger accounts, which are public; r
 
 from typing import Any
 
+from tacit.release.monitor import draw_with as draw_monitors_with
 from tacit.release.record import ReleaseRecord, draw_with
 
 
@@ -20,4 +23,12 @@ def draw(record: ReleaseRecord) -> Any:
     return chart(record)
 
 
+def draw_monitor(history: Any, **options: Any) -> Any:
+    """Return the chart of a monitor's verdicts."""
+    from tacit.report.monitor_chart import monitor_chart
+
+    return monitor_chart(history, **options)
+
+
 draw_with(draw)
+draw_monitors_with(draw_monitor)

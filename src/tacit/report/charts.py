@@ -22,8 +22,10 @@ import vl_convert
 
 from tacit.plan.explain import Explanation, shown
 from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total
+from tacit.plan.selections import Selection
 from tacit.policy.domain import Attribute, Categories, Domain, Flag, Grid, Integers, Items
 from tacit.release.record import ReleaseRecord
+from tacit.release.selected import SelectionRecord
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -65,7 +67,7 @@ _JAVASCRIPT: Final = frozenset(
 
 
 @dataclass(frozen=True)
-class _Room:
+class Room:
     """How much space a view has: alone on its chart, or as one of several panels."""
 
     width: int
@@ -78,8 +80,8 @@ class _Room:
     fits: bool
 
 
-ALONE: Final = _Room(WIDTH, 220, 22, TOP, MOST_BARS, MOST_POINTS, 50, fits=True)
-PANEL: Final = _Room(310, 150, 16, 10, 40, 150, 16, fits=False)
+ALONE: Final = Room(WIDTH, 220, 22, TOP, MOST_BARS, MOST_POINTS, 50, fits=True)
+PANEL: Final = Room(310, 150, 16, 10, 40, 150, 16, fits=False)
 
 
 @dataclass(frozen=True)
@@ -97,17 +99,18 @@ class _Part:
         found = []
         for number, place in enumerate(picked):
             row = {name: column[number] for name, column in columns.items()}
-            found.append({**row, **_interval(self.values[place], self.lower[place], self.upper[place])})
+            found.append({**row, **interval_row(self.values[place], self.lower[place], self.upper[place])})
         return found
 
 
 @dataclass(frozen=True)
-class _View:
+class View:
     """A part of a chart and the sentences that say what it leaves out."""
 
     layers: Any
     notes: tuple[str, ...] = ()
     has_intervals: bool = True
+    are: str = "Estimates"  # what is drawn: estimates, or verdicts alone
 
 
 def chart(record: ReleaseRecord) -> Any:
@@ -117,6 +120,10 @@ def chart(record: ReleaseRecord) -> Any:
     attributes or a grid, the largest cells for more, panels for several marginals, a point for one number.
     """
     query, domain = record.plan.query, record.plan.policy.domain
+    if isinstance(record, SelectionRecord):
+        from tacit.report.selection_charts import selection_view
+
+        return _finished(selection_view(record), record)
     lower, upper = record.interval(LEVEL)
     numbers = (record.values, lower, upper)
     match query:
@@ -137,12 +144,16 @@ def chart(record: ReleaseRecord) -> Any:
 def chart_text(record: ReleaseRecord) -> str:
     """Return what a chart shows in a sentence or two, for readers who cannot see it."""
     query, domain = record.plan.query, record.plan.policy.domain
-    lower, upper = record.interval(LEVEL)
     said = f"{question(record)}{condition(query)}."
+    if isinstance(record, SelectionRecord):
+        from tacit.report.selection_charts import selection_text
+
+        return f"{said} {selection_text(record)}"
+    lower, upper = record.interval(LEVEL)
     best = int(np.argmax(record.values))
-    ends = f"{_short(record.values[best])} (95% interval {_short(lower[best])} to {_short(upper[best])})"
+    ends = f"{short(record.values[best])} (95% interval {short(lower[best])} to {short(upper[best])})"
     if lower[best] == upper[best]:
-        ends = f"{_short(record.values[best])}, exact"
+        ends = f"{short(record.values[best])}, exact"
     if len(record.values) == 1:
         return f"{said} Released value: {ends}."
     return f"{said} {len(record.values):,} released values; the largest is {ends}, for {_place(query, domain, best)}."
@@ -184,7 +195,7 @@ def comparison_chart(explanations: Mapping[str, Explanation] | Sequence[Explanat
         scale=alt.Scale(type="log", domain=[left, max(positive) * 2.5], nice=False),
         axis=alt.Axis(format=",~r", tickCount=5, labelOverlap=True, grid=False),
     )
-    y = alt.Y("label:N", title=None, **_order(labels))
+    y = alt.Y("label:N", title=None, **in_order(labels))
     kinds = ["this policy", "plain differential privacy"]
     colour = alt.Color(
         "kind:N",
@@ -196,7 +207,7 @@ def comparison_chart(explanations: Mapping[str, Explanation] | Sequence[Explanat
     base = alt.Chart(alt.Data(values=rows))
     lines = alt.Chart(alt.Data(values=spans)).mark_rule(color=INK, opacity=0.5).encode(x="low:Q", x2="high:Q", y=y)
     points = base.mark_point(filled=True, size=90, opacity=1).encode(
-        x=x, y=y, color=colour, shape=shape, tooltip=[_tip("label:N", "release"), "kind:N", _tip("said:N", "error")]
+        x=x, y=y, color=colour, shape=shape, tooltip=[tip("label:N", "release"), "kind:N", tip("said:N", "error")]
     )
     # one number to the right where both are alike, otherwise this policy's above its point
     is_plain = alt.datum.kind == kinds[1]
@@ -212,7 +223,7 @@ def comparison_chart(explanations: Mapping[str, Explanation] | Sequence[Explanat
     if any(isinstance(said.plan.query, Total) for _, said in named):
         notes.append("In people; for a total, in units of what is added up.")
     return _styled(
-        _fitted(view, ALONE, height=alt.Step(34)),
+        fitted(view, ALONE, height=alt.Step(34)),
         "Expected error: this policy and plain differential privacy",
         ["At the same epsilon; further left is better.", *notes],
     )
@@ -241,7 +252,7 @@ def _part(domain: Domain, names: tuple[str, ...], values: Floats, lower: Floats,
     return _Part(names, tuple(domain[name] for name in names), values, lower, upper)
 
 
-def _histogram(part: _Part, room: _Room) -> _View:
+def _histogram(part: _Part, room: Room) -> View:
     match part.attributes:
         case (Items(),):
             return _largest(part, room, f"items of {part.names[0]}")
@@ -253,42 +264,44 @@ def _histogram(part: _Part, room: _Room) -> _View:
             return _line(part, room) if listed.ordered else _largest(part, room, f"values of {part.names[0]}")
         case (Categories() | Flag() as listed,):
             places = np.arange(listed.size)
-            return _View(_bars(part.rows(places, label=_labels(listed, places)), part.names[0], room))
+            return View(lying_bars(part.rows(places, label=labels_of(listed, places)), part.names[0], room))
         case (_, _):
             return _two(part, room)
         case _:
             return _largest(part, room, "cells")
 
 
-def _one_number(query: Count | Total, values: Floats, lower: Floats, upper: Floats) -> _View:
-    label = "people" if isinstance(query, Count) else _printable(query.name)
-    said = f"{_short(values[0])}"
+def _one_number(query: Count | Total, values: Floats, lower: Floats, upper: Floats) -> View:
+    label = "people" if isinstance(query, Count) else printable(query.name)
+    said = f"{short(values[0])}"
     if lower[0] < upper[0]:
-        said += f"  ({_short(lower[0])} to {_short(upper[0])})"
-    rows = [{"label": label, "said": said, **_interval(values[0], lower[0], upper[0])}]
+        said += f"  ({short(lower[0])} to {short(upper[0])})"
+    rows = [{"label": label, "said": said, **interval_row(values[0], lower[0], upper[0])}]
     base = alt.Chart(alt.Data(values=rows))
     # not from zero: the interval of a large count would be thinner than the point
     scale = alt.Scale(zero=False, padding=40)
-    x = alt.X("value:Q", title=f"total of {label}" if isinstance(query, Total) else label, scale=scale, axis=_numbers())
-    points = base.mark_point(filled=True, size=120, color=BLUE, opacity=1).encode(x=x, tooltip=_tips("label"))
+    x = alt.X(
+        "value:Q", title=f"total of {label}" if isinstance(query, Total) else label, scale=scale, axis=number_axis()
+    )
+    points = base.mark_point(filled=True, size=120, color=BLUE, opacity=1).encode(x=x, tooltip=tips_for("label"))
     numbers = base.mark_text(dy=-18, fontSize=15, fontWeight="bold", color=LINE).encode(x=x, text="said:N")
-    return _View(_fitted(alt.layer(_whiskers(base, x="lower:Q", x2="upper:Q"), points, numbers), ALONE, height=56))
+    return View(fitted(alt.layer(whiskers(base, x="lower:Q", x2="upper:Q"), points, numbers), ALONE, height=56))
 
 
-def _columns(part: _Part, attribute: Integers, room: _Room) -> _View:
+def _columns(part: _Part, attribute: Integers, room: Room) -> View:
     """Few whole numbers: upright bars."""
     places = np.arange(attribute.size)
     at = [attribute.value(int(place)) for place in places]
     base = alt.Chart(alt.Data(values=part.rows(places, at=at)))
-    name = _printable(part.names[0])
-    x = alt.X("at:O", title=name, **_order(at), axis=alt.Axis(labelAngle=0, labelOverlap=True))
+    name = printable(part.names[0])
+    x = alt.X("at:O", title=name, **in_order(at), axis=alt.Axis(labelAngle=0, labelOverlap=True))
     bars = base.mark_bar(color=SKY).encode(
-        x=x, y=alt.Y("value:Q", title="people", axis=_numbers()), tooltip=_tips("at", name)
+        x=x, y=alt.Y("value:Q", title="people", axis=number_axis()), tooltip=tips_for("at", name)
     )
-    return _View(_fitted(alt.layer(bars, _whiskers(base, x=x, y="lower:Q", y2="upper:Q")), room))
+    return View(fitted(alt.layer(bars, whiskers(base, x=x, y="lower:Q", y2="upper:Q")), room))
 
 
-def _line(part: _Part, room: _Room, *, thinned: bool = False, what: str = "people") -> _View:
+def _line(part: _Part, room: Room, *, thinned: bool = False, what: str = "people") -> View:
     """Many ordered values: a line with a band. Cumulative counts are thinned, cell counts averaged over neighbours."""
     attribute, size = part.attributes[0], len(part.values)
     width = -(-size // room.points)
@@ -307,56 +320,59 @@ def _line(part: _Part, room: _Room, *, thinned: bool = False, what: str = "peopl
         has_band = False
     is_number = isinstance(attribute, Integers)
     at: Sequence[Any] = (
-        [attribute.value(int(p)) for p in places] if isinstance(attribute, Integers) else _labels(attribute, places)
+        [attribute.value(int(p)) for p in places] if isinstance(attribute, Integers) else labels_of(attribute, places)
     )
     rows = [
-        {"at": here, **(_interval(value, low, high) if has_band else {"value": _rounded(value)})}
+        {"at": here, **(interval_row(value, low, high) if has_band else {"value": _rounded(value)})}
         for here, value, low, high in zip(at, values, lower[: len(values)], upper[: len(values)], strict=True)
     ]
-    name = _printable(part.names[0])
+    name = printable(part.names[0])
     x = (
         alt.X("at:Q", title=name, scale=alt.Scale(zero=False, nice=False), axis=_whole(attribute))
         if is_number
-        else alt.X("at:O", title=name, **_order(at), axis=alt.Axis(labelOverlap=True, labelAngle=-40))
+        else alt.X("at:O", title=name, **in_order(at), axis=alt.Axis(labelOverlap=True, labelAngle=-40))
     )
-    y = alt.Y("value:Q", title=what, axis=_numbers())
+    y = alt.Y("value:Q", title=what, axis=number_axis())
     how = "monotone" if thinned and width > 1 else "step-after" if thinned else "step"
     base = alt.Chart(alt.Data(values=rows))
-    tips = _tips("at", name) if has_band else [_tip("at", name), _tip("value:Q", "estimate")]
+    tips = tips_for("at", name) if has_band else [tip("at", name), tip("value:Q", "estimate")]
     line = base.mark_line(color=BLUE, interpolate=how, strokeWidth=1.5).encode(x=x, y=y, tooltip=tips)
     if not has_band:
-        return _View(_fitted(line, room), tuple(notes), has_intervals=False)
+        return View(fitted(line, room), tuple(notes), has_intervals=False)
     band = base.mark_area(color=BLUE, opacity=0.25, interpolate=how).encode(
         x=x, y=alt.Y("lower:Q", title=what), y2="upper:Q"
     )
-    return _View(_fitted(alt.layer(band, line), room), tuple(notes))
+    return View(fitted(alt.layer(band, line), room), tuple(notes))
 
 
-def _bars(rows: list[Row], name: str, room: _Room, *, what: str = "people") -> Any:
-    """Lying bars with interval rules, in the order of the rows."""
+def lying_bars(rows: list[Row], name: str, room: Room, *, what: str = "people", limit: int | None = None) -> Any:
+    """Lying bars with interval rules, in the order of the rows; a dashed line at the limit, if there is one."""
     base = alt.Chart(alt.Data(values=rows))
     labels = [row["label"] for row in rows]
-    limit = 240 if room.fits else 170
-    y = alt.Y("label:N", title=_printable(name), **_order(labels), axis=alt.Axis(labelLimit=limit, titleLimit=200))
-    x = alt.X("value:Q", title=what, axis=_numbers(few=not room.fits))
-    bars = base.mark_bar(color=SKY).encode(x=x, y=y, tooltip=_tips("label", name))
-    layers = alt.layer(bars, _whiskers(base, y=y, x="lower:Q", x2="upper:Q"))
-    return _fitted(layers, room, height=alt.Step(room.bar))
+    longest = 240 if room.fits else 170
+    y = alt.Y("label:N", title=printable(name), **in_order(labels), axis=alt.Axis(labelLimit=longest, titleLimit=200))
+    x = alt.X("value:Q", title=what, axis=number_axis(few=not room.fits))
+    bars = base.mark_bar(color=SKY).encode(x=x, y=y, tooltip=tips_for("label", name))
+    layers = [bars, whiskers(base, y=y, x="lower:Q", x2="upper:Q")]
+    if limit is not None:
+        line = alt.Chart(alt.Data(values=[{"at": limit}])).mark_rule(color=LINE, strokeDash=[4, 3])
+        layers.append(line.encode(x="at:Q"))
+    return fitted(alt.layer(*layers), room, height=alt.Step(room.bar))
 
 
-def _largest(part: _Part, room: _Room, of: str) -> _View:
+def _largest(part: _Part, room: Room, of: str) -> View:
     """Too many cells to show all: those with the largest released values."""
     size = len(part.values)
     order = np.argsort(-part.values, kind="stable")[: room.top]
     sizes = [a.count if isinstance(a, Items) else a.size for a in part.attributes]
     columns = [
-        _labels(attribute, places)
+        labels_of(attribute, places)
         for attribute, places in zip(part.attributes, np.unravel_index(order, sizes), strict=True)
     ]
     labels = _distinct([", ".join(parts) for parts in zip(*columns, strict=True)])
     title = ", ".join(part.names)
     notes = (f"The {len(order)} largest released values out of {size:,} {of}.",) if size > len(order) else ()
-    return _View(_bars(part.rows(order, label=labels), title, room), notes)
+    return View(lying_bars(part.rows(order, label=labels), title, room), notes)
 
 
 @dataclass(frozen=True)
@@ -373,28 +389,28 @@ def _side(name: str, attribute: Attribute, weights: Floats, most: int) -> _Side:
     size = len(weights)
     everything = np.arange(size)
     if size <= most:
-        return _Side(_labels(attribute, everything), everything, is_scale=isinstance(attribute, Integers))
+        return _Side(labels_of(attribute, everything), everything, is_scale=isinstance(attribute, Integers))
     if isinstance(attribute, Integers) or (isinstance(attribute, Categories) and attribute.ordered):
         width = -(-size // most)
         first = everything[::width]
         last = np.minimum(first + width - 1, size - 1)
-        ends = zip(_labels(attribute, first), _labels(attribute, last), strict=True)
+        ends = zip(labels_of(attribute, first), labels_of(attribute, last), strict=True)
         labels = [low if low == high else f"{low}–{high}" for low, high in ends]
         return _Side(
             labels,
             everything // width,
-            f"{_printable(name)}: {width:,} neighbouring values are added up.",
+            f"{printable(name)}: {width:,} neighbouring values are added up.",
             is_scale=True,
         )
     kept = np.sort(np.argsort(-weights, kind="stable")[:most])
     places = np.full(size, -1)
     places[kept] = np.arange(len(kept))
     return _Side(
-        _labels(attribute, kept), places, f"{_printable(name)}: the {most} largest of {size:,} released values."
+        labels_of(attribute, kept), places, f"{printable(name)}: the {most} largest of {size:,} released values."
     )
 
 
-def _two(part: _Part, room: _Room) -> _View:
+def _two(part: _Part, room: Room) -> View:
     """Two attributes: bars in groups or lines if one of them has few values, otherwise a heat map."""
     table = part.values.reshape([attribute.size for attribute in part.attributes])
     few, many = (0, 1) if table.shape[0] <= len(PALETTE) < table.shape[1] else (1, 0)
@@ -419,14 +435,14 @@ def _two(part: _Part, room: _Room) -> _View:
     ]
     view = _heat(rows, (sides[down], sides[across]), (part.names[down], part.names[across]), room)
     notes = [side.note for side in sides if side.note]
-    return _View(view, (*notes, *_below_zero(sums)), has_intervals=False)
+    return View(view, (*notes, *_below_zero(sums)), has_intervals=False)
 
 
 def _by_group(part: _Part, shape: tuple[int, ...], few: int, many: int) -> tuple[list[str], list[Row]]:
     """Return the names of the few groups, and rows with the group and the position of the other attribute."""
     everything = np.arange(len(part.values))
     places = np.unravel_index(everything, shape)
-    groups = _labels(part.attributes[few], np.arange(shape[few]))
+    groups = labels_of(part.attributes[few], np.arange(shape[few]))
     rows = part.rows(everything, group=[groups[place] for place in places[few]], place=[int(p) for p in places[many]])
     return groups, sorted(rows, key=lambda row: row["place"])
 
@@ -435,28 +451,28 @@ def _group_colour(name: str, groups: list[str], first: str = SKY) -> Any:
     legend = alt.Legend(orient="top", direction="horizontal", labelLimit=240, titleLimit=300, columns=2)
     return alt.Color(
         "group:N",
-        title=_printable(name),
+        title=printable(name),
         scale=alt.Scale(domain=groups, range=[first, *PALETTE[1:]]),
         legend=legend,
     )
 
 
-def _grouped(part: _Part, shape: tuple[int, ...], few: int, many: int, room: _Room) -> _View:
+def _grouped(part: _Part, shape: tuple[int, ...], few: int, many: int, room: Room) -> View:
     groups, rows = _by_group(part, shape, few, many)
-    labels = _labels(part.attributes[many], np.arange(shape[many]))
+    labels = labels_of(part.attributes[many], np.arange(shape[many]))
     rows = [{**row, "label": labels[row["place"]]} for row in rows]
     base = alt.Chart(alt.Data(values=rows))
-    y = alt.Y("label:N", title=_printable(part.names[many]), **_order(labels), axis=alt.Axis(labelLimit=240))
-    offset = alt.YOffset("group:N", **_order(groups))
-    tips = [_tip("label:N", part.names[many]), _tip("group:N", part.names[few]), *_tips("label")[1:]]
-    x = alt.X("value:Q", title="people", axis=_numbers())
+    y = alt.Y("label:N", title=printable(part.names[many]), **in_order(labels), axis=alt.Axis(labelLimit=240))
+    offset = alt.YOffset("group:N", **in_order(groups))
+    tips = [tip("label:N", part.names[many]), tip("group:N", part.names[few]), *tips_for("label")[1:]]
+    x = alt.X("value:Q", title="people", axis=number_axis())
     bars = base.mark_bar().encode(x=x, y=y, yOffset=offset, color=_group_colour(part.names[few], groups), tooltip=tips)
-    rules = _whiskers(base, y=y, yOffset=offset, x="lower:Q", x2="upper:Q")
+    rules = whiskers(base, y=y, yOffset=offset, x="lower:Q", x2="upper:Q")
     height = alt.Step(max(14, 30 // len(groups)), **{"for": "offset"})
-    return _View(_fitted(alt.layer(bars, rules), room, height=height))
+    return View(fitted(alt.layer(bars, rules), room, height=height))
 
 
-def _lines(part: _Part, shape: tuple[int, ...], few: int, many: int, room: _Room) -> _View:
+def _lines(part: _Part, shape: tuple[int, ...], few: int, many: int, room: Room) -> View:
     attribute = part.attributes[many]
     width = -(-shape[many] * shape[few] // room.points)
     groups, rows = _by_group(part, shape, few, many)
@@ -467,43 +483,45 @@ def _lines(part: _Part, shape: tuple[int, ...], few: int, many: int, room: _Room
     assert isinstance(attribute, Integers)  # noqa: S101 - chosen by the caller
     rows = [{**row, "at": attribute.value(row["place"])} for row in rows]
     base = alt.Chart(alt.Data(values=rows))
-    name = _printable(part.names[many])
+    name = printable(part.names[many])
     x = alt.X("at:Q", title=name, scale=alt.Scale(zero=False, nice=False), axis=_whole(attribute))
     colour = _group_colour(part.names[few], groups, first=BLUE)
     band = base.mark_area(opacity=0.2, interpolate="step").encode(
-        x=x, y=alt.Y("lower:Q", title="people", axis=_numbers(), stack=None), y2="upper:Q", color=colour
+        x=x, y=alt.Y("lower:Q", title="people", axis=number_axis(), stack=None), y2="upper:Q", color=colour
     )
-    tips = [_tip("at", name), _tip("group:N", part.names[few]), *_tips("at")[1:]]
+    tips = [tip("at", name), tip("group:N", part.names[few]), *tips_for("at")[1:]]
     line = base.mark_line(interpolate="step", strokeWidth=1.5).encode(x=x, y="value:Q", color=colour, tooltip=tips)
-    return _View(_fitted(alt.layer(band, line), room), notes)
+    return View(fitted(alt.layer(band, line), room), notes)
 
 
-def _heat(rows: list[Row], sides: tuple[_Side, _Side], names: tuple[str, str], room: _Room) -> Any:
+def _heat(rows: list[Row], sides: tuple[_Side, _Side], names: tuple[str, str], room: Room) -> Any:
     base = alt.Chart(alt.Data(values=rows))
     (down_name, across_name), down, across = names, sides[0].labels, sides[1].labels
     limit = 220 if room.fits else 170
-    y = alt.Y("down:N", title=_printable(down_name), **_order(down), axis=alt.Axis(labelLimit=limit, labelOverlap=True))
+    y = alt.Y(
+        "down:N", title=printable(down_name), **in_order(down), axis=alt.Axis(labelLimit=limit, labelOverlap=True)
+    )
     is_slanted = max((len(label) for label in across), default=0) * len(across) > 40
     axis = alt.Axis(
         labelLimit=200,
         labelAngle=-50 if is_slanted else 0,
         labelOverlap=sides[1].is_scale or len(across) > 24,
     )
-    x = alt.X("across:N", title=_printable(across_name), **_order(across), axis=axis)
-    tips = [_tip("down:N", down_name), _tip("across:N", across_name), _tip("value:Q", "estimate")]
+    x = alt.X("across:N", title=printable(across_name), **in_order(across), axis=axis)
+    tips = [tip("down:N", down_name), tip("across:N", across_name), tip("value:Q", "estimate")]
     high = max((row["value"] for row in rows), default=0.0)
     cells = base.mark_rect().encode(x=x, y=y, color=_ramp(high, legend=room.fits), tooltip=tips)
     step = 24 if len(down) <= 20 else 12 if len(down) <= 35 else 8
     if not room.fits:
         step = min(step, 14)
     if not room.fits or len(down) * len(across) > 80 or len(across) > 7:
-        return _fitted(cells, room, height=alt.Step(step))
+        return fitted(cells, room, height=alt.Step(step))
     ink = alt.when(alt.datum.value > 0.55 * high).then(alt.value("white")).otherwise(alt.value("black"))
     numbers = base.mark_text(fontSize=11).encode(x=x, y=y, text=alt.Text("value:Q", format=",.0f"), color=ink)
-    return _fitted(alt.layer(cells, numbers), room, height=alt.Step(step))
+    return fitted(alt.layer(cells, numbers), room, height=alt.Step(step))
 
 
-def _map(part: _Part, grid: Grid, room: _Room) -> _View:
+def _map(part: _Part, grid: Grid, room: Room) -> View:
     """Draw the cells of a grid in place; neighbouring cells are added up where there are too many."""
     side = GRID_SIDE if room.fits else room.side
     tall, wide = -(-grid.rows // side), -(-grid.columns // side)
@@ -531,9 +549,9 @@ def _map(part: _Part, grid: Grid, room: _Room) -> _View:
     has_coordinates = grid.low is not None
     # coordinates grow upwards, as on a map; row numbers grow downwards, as in a table
     y = alt.Y(
-        "top:Q", title=_printable(grid.of[0]), scale=alt.Scale(nice=False, zero=False, reverse=not has_coordinates)
+        "top:Q", title=printable(grid.of[0]), scale=alt.Scale(nice=False, zero=False, reverse=not has_coordinates)
     )
-    x = alt.X("left:Q", title=_printable(grid.of[1]), scale=alt.Scale(nice=False, zero=False))
+    x = alt.X("left:Q", title=printable(grid.of[1]), scale=alt.Scale(nice=False, zero=False))
     cells = (
         alt.Chart(alt.Data(values=rows))
         .mark_rect()
@@ -543,7 +561,7 @@ def _map(part: _Part, grid: Grid, room: _Room) -> _View:
             y=y,
             y2="bottom:Q",
             color=_ramp(float(sums.max()), legend=room.fits),
-            tooltip=[_tip("top:Q", grid.of[0]), _tip("left:Q", grid.of[1]), _tip("value:Q", "estimate")],
+            tooltip=[tip("top:Q", grid.of[0]), tip("left:Q", grid.of[1]), tip("value:Q", "estimate")],
         )
     )
     notes = []
@@ -551,38 +569,38 @@ def _map(part: _Part, grid: Grid, room: _Room) -> _View:
         notes.append(f"Blocks of {tall} x {wide} cells are added up; the table has all {grid.size:,}.")
     ratio = min(max(grid.rows / grid.columns, 0.4), 1.6)
     height = int((room.width - 60) * ratio)
-    return _View(_fitted(cells, room, height=height), (*notes, *_below_zero(sums)), has_intervals=False)
+    return View(fitted(cells, room, height=height), (*notes, *_below_zero(sums)), has_intervals=False)
 
 
-def _ranges(query: Ranges, domain: Domain, values: Floats, lower: Floats, upper: Floats) -> _View:
+def _ranges(query: Ranges, domain: Domain, values: Floats, lower: Floats, upper: Floats) -> View:
     attribute = domain[query.name]
     part = _part(domain, (query.name,), values, lower, upper)
     first, last = query.ends(domain)
     if query.ranges is not None:
         picked = np.arange(min(len(values), 40))
-        ends = zip(_labels(attribute, first[picked]), _labels(attribute, last[picked]), strict=True)
+        ends = zip(labels_of(attribute, first[picked]), labels_of(attribute, last[picked]), strict=True)
         labels = _distinct([low if low == high else f"{low} to {high}" for low, high in ends])
         notes = (f"The first {len(picked)} of {len(values):,} ranges.",) if len(picked) < len(values) else ()
-        return _View(_bars(part.rows(picked, label=labels), query.name, ALONE), notes)
+        return View(lying_bars(part.rows(picked, label=labels), query.name, ALONE), notes)
     step = -(-attribute.size // 40)
     picked = np.flatnonzero((first % step == 0) & ((last % step == 0) | (last == attribute.size - 1)))
-    tails = _labels(attribute, first[picked]), _labels(attribute, last[picked])
+    tails = labels_of(attribute, first[picked]), labels_of(attribute, last[picked])
     rows = part.rows(picked, down=tails[0], across=tails[1])
     names = [list(dict.fromkeys(tail)) for tail in tails]
-    names[1] = [_labels(attribute, np.array([place]))[0] for place in np.unique(last[picked])]
+    names[1] = [labels_of(attribute, np.array([place]))[0] for place in np.unique(last[picked])]
     sides = _Side(names[0], picked, is_scale=True), _Side(names[1], picked, is_scale=True)
     view = _heat(rows, sides, (f"{query.name} from", f"{query.name} to"), ALONE)
     notes = (f"Ranges with ends {step:,} values apart; the table has all {len(values):,}.",) if step > 1 else ()
-    return _View(view, (*notes, *_below_zero(values[picked])), has_intervals=False)
+    return View(view, (*notes, *_below_zero(values[picked])), has_intervals=False)
 
 
-def _panels(parts: Sequence[_Part]) -> _View:
+def _panels(parts: Sequence[_Part]) -> View:
     """Several histograms: one small panel each."""
     drawn = [_histogram(part, PANEL) for part in parts[:PANELS]]
     views: list[Any] = []
     notes: list[str] = []
     for part, view in zip(parts, drawn, strict=False):
-        title = _wrapped(" and ".join(map(_printable, part.names)), 38)
+        title = _wrapped(" and ".join(map(printable, part.names)), 38)
         notes.extend(view.notes)
         views.append(
             view.layers.properties(title=alt.TitleParams(text=title, anchor="start", frame="group", fontSize=13))
@@ -593,7 +611,7 @@ def _panels(parts: Sequence[_Part]) -> _View:
         notes.append("Darker means more people; each panel has its own scale.")
     panels = alt.concat(*views, columns=1).resolve_scale(color="independent", x="independent", y="independent")
     any_intervals = any(view.has_intervals for view in drawn)
-    return _View(panels, tuple(dict.fromkeys(notes)), has_intervals=any_intervals)
+    return View(panels, tuple(dict.fromkeys(notes)), has_intervals=any_intervals)
 
 
 # ---- words and looks ------------------------------------------------------------------------------------------------
@@ -603,18 +621,22 @@ def question(record: ReleaseRecord) -> str:
     """Return in words what was asked, without its condition."""
     query, domain = record.plan.query, record.plan.policy.domain
     match query:
+        case Selection():
+            from tacit.report.selection_charts import selection_question
+
+            return selection_question(query, domain)
         case Count():
             return "Number of people"
         case Total():
-            return f"Total of {_printable(query.name)}"
+            return f"Total of {printable(query.name)}"
         case Cumulative():
-            return f"People with {_printable(query.name)} up to each value"
+            return f"People with {printable(query.name)} up to each value"
         case Ranges():
-            return f"People by range of {_printable(query.name)}"
+            return f"People by range of {printable(query.name)}"
         case Marginals(sets=(names,)):
             if query.is_items(domain):
-                return f"People by item of {_printable(names[0])}"
-            return f"People by {_and([_printable(name) for name in names])}"
+                return f"People by item of {printable(names[0])}"
+            return f"People by {_and([printable(name) for name in names])}"
         case Marginals():
             ways = {len(names) for names in query.sets}
             kind = {1: "single attributes", 2: "pairs of attributes"}.get(next(iter(ways)), "sets of attributes")
@@ -626,14 +648,14 @@ def parts(record: ReleaseRecord) -> str:
     query, domain = record.plan.query, record.plan.policy.domain
     match query:
         case Ranges(ranges=None):
-            return f"every range of neighbouring values of {_printable(query.name)}"
+            return f"every range of neighbouring values of {printable(query.name)}"
         case Ranges():
             first, last = query.ends(domain)
-            ends = [_labels(domain[query.name], places[:MOST_LISTED]) for places in (first, last)]
+            ends = [labels_of(domain[query.name], places[:MOST_LISTED]) for places in (first, last)]
             named = [low if low == high else f"{low} to {high}" for low, high in zip(*ends, strict=True)]
-            said, many = f"{_printable(query.name)} {'; '.join(named)}", len(first)
+            said, many = f"{printable(query.name)} {'; '.join(named)}", len(first)
         case Marginals() if len(query.sets) > 1:
-            said = "; ".join(_and([_printable(name) for name in names]) for names in query.sets[:MOST_LISTED])
+            said = "; ".join(_and([printable(name) for name in names]) for names in query.sets[:MOST_LISTED])
             many = len(query.sets)
         case _:
             return ""
@@ -642,43 +664,45 @@ def parts(record: ReleaseRecord) -> str:
 
 def condition(query: Any) -> str:
     """Return in words whom a question is restricted to, or nothing."""
-    return "" if query.where is None else f", where {_printable(str(query.where))}"
+    return "" if query.where is None else f", where {printable(str(query.where))}"
 
 
 def _place(query: Any, domain: Domain, best: int) -> str:
     """Say what one answer is about, without listing all of them."""
     match query:
         case Cumulative():
-            return f"{_printable(query.name)} up to {_labels(domain[query.name], np.array([best]))[0]}"
+            return f"{printable(query.name)} up to {labels_of(domain[query.name], np.array([best]))[0]}"
         case Ranges():
             first, last = query.ends(domain)
-            ends = _labels(domain[query.name], np.array([first[best], last[best]]))
-            return f"{_printable(query.name)} from {ends[0]} to {ends[1]}"
+            ends = labels_of(domain[query.name], np.array([first[best], last[best]]))
+            return f"{printable(query.name)} from {ends[0]} to {ends[1]}"
         case Marginals():
             for names, size in zip(query.sets, query.sizes(domain), strict=True):
                 if best < size:
                     sizes = [a.count if isinstance(a := domain[name], Items) else a.size for name in names]
                     places = np.unravel_index(np.array([best]), sizes)
                     cell = zip(names, places, strict=True)
-                    return ", ".join(f"{_printable(name)} {_labels(domain[name], at)[0]}" for name, at in cell)
+                    return ", ".join(f"{printable(name)} {labels_of(domain[name], at)[0]}" for name, at in cell)
                 best -= size
     return "everyone"
 
 
-def _finished(view: _View, record: ReleaseRecord) -> Any:
+def _finished(view: View, record: ReleaseRecord) -> Any:
     plan = record.plan
-    said = [] if plan.query.where is None else [f"where {_printable(str(plan.query.where))}"]
-    if plan.noise is None:
+    said = [] if plan.query.where is None else [f"where {printable(str(plan.query.where))}"]
+    if plan.is_exact:
         said.append("Exact: no secret edge changes these answers.")
     elif view.has_intervals:
-        said.append(f"Estimates with 95% intervals, epsilon {shown(plan.epsilon)}.")
-    else:
+        said.append(f"{view.are} with 95% intervals, epsilon {shown(plan.epsilon)}.")
+    elif view.are == "Estimates":
         said.append(f"Estimates, epsilon {shown(plan.epsilon)}; the table has their 95% intervals.")
+    else:
+        said.append(f"{view.are}, epsilon {shown(plan.epsilon)}.")
     drawn = _styled(view.layers, question(record), [*said, *view.notes])
     return drawn.properties(description=chart_text(record))
 
 
-def _fitted(view: Any, room: _Room, *, height: Any = None) -> Any:
+def fitted(view: Any, room: Room, *, height: Any = None) -> Any:
     """Give a view its size; a view alone has its axes and labels inside that width."""
     sized = view.properties(width=room.width, height=room.height if height is None else height)
     # only across: a long title must not eat up the height of what it is the title of
@@ -706,7 +730,7 @@ def _styled(view: Any, title: str, said: Sequence[str]) -> Any:
     )
 
 
-def _order(labels: Sequence[Any]) -> dict[str, Any]:
+def in_order(labels: Sequence[Any]) -> dict[str, Any]:
     """Keep values in this order.
 
     By the scale, not by a list to sort by: that list would become an expression, and a user's text code in it.
@@ -714,7 +738,7 @@ def _order(labels: Sequence[Any]) -> dict[str, Any]:
     return {"sort": None, "scale": alt.Scale(domain=list(labels))}
 
 
-def _whiskers(base: Any, **where: Any) -> Any:
+def whiskers(base: Any, **where: Any) -> Any:
     """Rules from the lower to the upper end of each interval; none where the answer is exact."""
     return base.transform_filter("datum.lower < datum.upper").mark_rule(color=LINE, strokeWidth=1.5).encode(**where)
 
@@ -725,7 +749,8 @@ def _ramp(high: float, *, legend: bool) -> Any:
     return alt.Color("value:Q", title="people", scale=scale, legend=bar)
 
 
-def _numbers(*, few: bool = False) -> Any:
+def number_axis(*, few: bool = False) -> Any:
+    """Return an axis of whole numbers with few labels."""
     return alt.Axis(format=NUMBER, tickCount=3 if few else 4, labelOverlap=True)
 
 
@@ -735,22 +760,23 @@ def _whole(attribute: Any) -> Any:
     return alt.Axis(format=",d" if long else "d", tickMinStep=1, labelOverlap=True, tickCount=6)
 
 
-def _tip(where: str, title: str) -> Any:
+def tip(where: str, title: str) -> Any:
     """Return a line of the tooltip; fields without a type are names."""
     is_number = where.endswith(":Q")
     return alt.Tooltip(
         where if ":" in where else f"{where}:N",
-        title=_printable(title),
+        title=printable(title),
         **({"format": ",.1f"} if is_number else {}),
     )
 
 
-def _tips(field: str, title: str = "") -> list[Any]:
+def tips_for(field: str, title: str = "") -> list[Any]:
+    """Return the tooltip of a value with its interval."""
     return [
-        _tip(field, title or field),
-        _tip("value:Q", "estimate"),
-        _tip("lower:Q", "95% interval from"),
-        _tip("upper:Q", "to"),
+        tip(field, title or field),
+        tip("value:Q", "estimate"),
+        tip("lower:Q", "95% interval from"),
+        tip("upper:Q", "to"),
     ]
 
 
@@ -758,7 +784,7 @@ def _below_zero(values: Floats) -> tuple[str, ...]:
     return ("Noisy values below zero have the colour of zero.",) if (values < 0).any() else ()
 
 
-def _labels(attribute: Attribute, places: npt.NDArray[Any]) -> list[str]:
+def labels_of(attribute: Attribute, places: npt.NDArray[Any]) -> list[str]:
     """Return what values are called on a chart: always different texts for different values."""
     if isinstance(attribute, Items):
         return _distinct([attribute.item(int(place)) for place in places])
@@ -778,7 +804,7 @@ def _distinct(values: Sequence[Any]) -> list[str]:
     texts = [_label(str(value)) for value in values]
     if len(set(texts)) == len(texts):
         return texts
-    texts = [_printable(repr(value)) for value in values]
+    texts = [printable(repr(value)) for value in values]
     if len(set(texts)) == len(texts):
         return texts
     return [f"{text} #{number}" for number, text in enumerate(texts, start=1)]
@@ -786,15 +812,16 @@ def _distinct(values: Sequence[Any]) -> list[str]:
 
 def _label(text: str) -> str:
     """Return a text that can stand at an axis: not empty, and no name that every JavaScript object has."""
-    return f"'{text}'" if text in _JAVASCRIPT else _printable(text) or "(empty)"
+    return f"'{text}'" if text in _JAVASCRIPT else printable(text) or "(empty)"
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Replace what an image file cannot hold, such as control characters."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
-def _interval(value: Any, lower: Any, upper: Any) -> Row:
+def interval_row(value: Any, lower: Any, upper: Any) -> Row:
+    """Return a value with its interval as fields of a chart."""
     return {"value": _rounded(value), "lower": _rounded(lower), "upper": _rounded(upper)}
 
 
@@ -803,7 +830,8 @@ def _rounded(value: Any) -> float:
     return round(float(value), 2)
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """Return a number as a reader wants it: one decimal at most."""
     said = f"{float(value):,.1f}".removesuffix(".0")
     return "0" if said == "-0" else said
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 from urllib.parse import quote
 from xml.etree import ElementTree
 
+import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
@@ -33,6 +34,7 @@ ROWS_UNFOLDED: Final = 18  # longer tables are there, but closed until somebody 
 _ELEMENTS: Final = frozenset(
     ["svg", "g", "path", "text", "tspan", "rect", "line", "circle", "defs", "clipPath", "linearGradient", "stop"]
 )
+_HEADINGS: Final = {"value": "Estimate", "lower": "From", "upper": "To"}
 _STILL: Final = "-> never moves"
 _WARNS: Final = re.compile(r"\b(not|weaker|weakly)\b", re.IGNORECASE)
 _REPLAYED: Final = "REPLAYED"
@@ -133,9 +135,8 @@ def _release(
     csv_links: bool,
 ) -> dict[str, Any]:
     plan = record.plan
-    columns = record.columns()
-    numbers = [columns.pop(key) for key in ("value", "lower", "upper")]
-    shows = range(min(ROWS_SHOWN, len(record.values)))
+    labels, numbers = record.labels(), record.numbers()
+    shows = record.reading_order()[:ROWS_SHOWN].tolist()
     strategy = "" if plan.strategy == "direct" else f", {plan.strategy}"
     moving = [reason for reason in plan.step.why if not reason.endswith(_STILL)]
     return {
@@ -161,19 +162,31 @@ def _release(
         "fitting": _fitting(record),
         "chart": drawn,
         "chart_text": chart_text(record),
-        "labels": list(columns),
+        "labels": list(labels),
+        "numbers": [_HEADINGS[name] for name in numbers],
         "rows": [
             {
-                "labels": [_label(column[place]) for column in columns.values()],
-                "numbers": [_number(column[place]) for column in numbers],
+                "labels": [_label(column[place]) for column in labels.values()],
+                "numbers": [_number(column[place]) for column in numbers.values()],
             }
             for place in shows
         ],
-        "more": len(record.values) > ROWS_SHOWN,
+        "which_rows": _which_rows(record),
+        "predictions": [*plan.predictions(), *plan.terms()],
         "csv": f"{quote(name, safe='')}.csv" if csv_links else "",
         "csv_name": f"{name}.csv",
         "certificate": _certificate(record),
     }
+
+
+def _which_rows(record: ReleaseRecord) -> str:
+    """Say which rows a table shows, and what their intervals mean."""
+    rows, order = len(record.values), record.reading_order()
+    first = f", those with a value {'first' if rows > ROWS_SHOWN else 'on top'}" if (np.diff(order) < 0).any() else ""
+    said = f"All answers{first}." if rows <= ROWS_SHOWN else f"The first {ROWS_SHOWN} of {rows:,} answers{first}."
+    if "lower" not in record.numbers():
+        return said
+    return f"{said} The interval holds the true answer with a probability of at least 95%, each by itself."
 
 
 def _still(still: int, moving: int) -> str:
@@ -188,7 +201,7 @@ def _still(still: int, moving: int) -> str:
 def _fitting(record: ReleaseRecord) -> str:
     """Say what was done to the noisy answers afterwards, and only what was."""
     query, base = record.plan.query, record.plan.base
-    said = []
+    said: list[str] = []
     for done in record.certificate["post_processing"]:
         if done == "nonnegative":
             said.append("" if isinstance(query, Total) else "No count was left below zero.")
@@ -279,6 +292,8 @@ def _error(rmse: float) -> str:
 
 
 def _number(value: Any) -> str:
+    if not math.isfinite(value):
+        return ""
     said = f"{float(value):,.1f}".removesuffix(".0")
     return "0" if said == "-0" else said
 

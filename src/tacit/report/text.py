@@ -58,7 +58,7 @@ def release_table(records: Mapping[str, ReleaseRecord], explanations: Mapping[st
             Text(shown(record.plan.epsilon)),
             Text(_error(record.plan.rmse)),
             *([Text(_error(explanations[name].plain.rmse))] if explanations is not None else []),
-            Text(_only_answer(record), style="" if len(record.values) == 1 else "dim"),
+            Text(record.summary(), style="" if len(record.values) == 1 else "dim"),
         ]
         table.add_row(*row)
     return table
@@ -82,14 +82,6 @@ def ledger_table(accounts: Iterable[Account]) -> Table:
             Text("any", style="dim") if account.policy is None else Text(account.policy[:12]),
         )
     return table
-
-
-def _only_answer(record: ReleaseRecord) -> str:
-    if len(record.values) != 1:
-        return "in the report"
-    lower, upper = record.interval()
-    ends = "" if lower[0] == upper[0] else f" ({lower[0]:,.0f} to {upper[0]:,.0f})"
-    return f"{record.values[0]:,.0f}{ends}"
 
 
 def _error(rmse: float) -> str:

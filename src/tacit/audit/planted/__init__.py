@@ -1,0 +1,24 @@
+"""Mistakes on purpose, published or classic, each with the broken line marked: what an audit has to find.
+
+`planted` maps a name to a `PlantedLeak`. A leak that an audit misses is a hole in the audit; a repaired version that it
+accuses is a false alarm.
+
+>>> len(planted)
+27
+>>> planted["naive-suppression"].mistake
+'releases every record but the sensitive ones, which the gaps give away'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from tacit.audit.planted import blowfish, calibration, machine, records, sparse_vector, streams, top_k
+from tacit.audit.planted.planted_leak import PlantedLeak
+
+__all__ = ["PlantedLeak", "planted"]
+
+_THEMES = (blowfish, sparse_vector, streams, top_k, calibration, records, machine)
+
+planted: Mapping[str, PlantedLeak] = MappingProxyType({leak.name: leak for theme in _THEMES for leak in theme.PLANTED})

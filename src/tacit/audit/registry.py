@@ -1,0 +1,91 @@
+"""Every mechanism of the package under audit: one case for each way in which answers are blurred.
+
+A test holds this list against the queries and the mechanism modules that exist, so that a new one is audited from the
+day it is written. Each case names the modules that it goes through. Monitors ask no question: their case is what they
+do for one place at one time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from tacit.audit.subjects import Subject, decision_subject, subject_of
+from tacit.plan.choose import choose
+from tacit.plan.queries import count, cumulative, histogram, marginals, ranges, total
+from tacit.plan.selections import above, below, top_k
+from tacit.policy.domain import Categories, Domain, Flag, Integers, Items
+from tacit.policy.knowledge import count as known_count
+from tacit.policy.policy import Policy
+from tacit.policy.secrets import attributes, everything, partition, records, values, within
+
+EPSILON: Final = 1
+
+_PEOPLE: Final = Domain(
+    {
+        "age": Integers(0, 5),
+        "disease": Categories(["flu", "hiv", "none"]),
+        "sick": Flag(),
+    }
+)
+_CLICKS: Final = Domain({"clicked": Items(3)})
+_EVERYTHING: Final = Policy(_PEOPLE, everything())
+_ONE_WAY: Final = Policy(_PEOPLE, values({"disease": ["hiv"]}))
+_NEAR: Final = Policy(_PEOPLE, within(2, "age"))
+_FALLING: Final = Policy(_CLICKS, values({"clicked": [1]}))
+_RISING: Final = Policy(_CLICKS, values({"clicked": [0]}))
+_BOTH: Final = Policy(_CLICKS, attributes("clicked"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mechanism and the modules in `mechanism/` that it goes through."""
+
+    keyword: str
+    modules: tuple[str, ...]
+    make: Callable[[], Subject]
+
+
+def _case(name: str, query: Any, policy: Policy, *modules: str) -> tuple[str, Case]:
+    keyword = getattr(query, "keyword", "marginals")
+    keyword = "histogram" if keyword == "marginals" and len(getattr(query, "sets", ())) == 1 else keyword
+    return name, Case(keyword, modules or ("additive",), lambda: subject_of(name, choose(query, policy, EPSILON)))
+
+
+def _decision(name: str, *, step: int) -> tuple[str, Case]:
+    """Return what a monitor does at one time for one place, where a person has up to so many visits."""
+    return name, Case("monitor", ("alarm",), lambda: decision_subject(name, Fraction(EPSILON), step=step))
+
+
+MECHANISMS: Final[Mapping[str, Case]] = dict(
+    [
+        _case("count-two-sided", count("sick == True"), _EVERYTHING),
+        _case("count-one-sided", count("disease == 'hiv'"), _ONE_WAY),
+        _case("count-with-secret-presence", count(), Policy(_PEOPLE, attributes("sick"), presence="secret")),
+        _case("count-with-knowledge", count("age < 3"), Policy(_PEOPLE, attributes("age"), [known_count("age < 2")])),
+        _case("histogram-two-sided", histogram("disease"), _EVERYTHING),
+        _case("histogram-sides-by-cell", histogram("disease"), _ONE_WAY),
+        _case("histogram-sensitive-records", histogram("disease"), Policy(_PEOPLE, records("disease == 'hiv'"))),
+        _case("histogram-blocks", histogram("age"), Policy(_PEOPLE, partition("age", width=3))),
+        _case("marginals", marginals("age", "disease", ways=1), Policy(_PEOPLE, attributes("age", "disease"))),
+        _case("cumulative", cumulative("age"), _NEAR),
+        _case("cumulative-through-cells", cumulative("age"), _EVERYTHING),
+        _case("ranges", ranges("age", "all"), _NEAR),
+        _case("total-two-scale", total("age"), Policy(_PEOPLE, records("age == 1"))),
+        _case("total", total("age"), _NEAR),
+        _case("items-one-sided-cube", histogram("clicked"), _FALLING),
+        _case("items-cube", histogram("clicked"), _BOTH),
+        _case("top-k-falling", top_k("clicked", 2), _FALLING, "top_k", "selection"),
+        _case("top-k-rising", top_k("clicked", 1), _RISING, "top_k", "selection"),
+        _case("top-k-both", top_k("clicked", 1), _BOTH, "top_k", "selection"),
+        _case("below-falling", below(item=("clicked", 0), threshold=3), _FALLING, "thresholds", "selection"),
+        _case("below-both", below(item=("clicked", 0), threshold=3), _BOTH, "thresholds", "selection"),
+        _case("above-falling", above("clicked", 3, at_most=2), _FALLING, "thresholds", "selection"),
+        _case("above-rising", above("clicked", 3, at_most=2), _RISING, "thresholds", "selection"),
+        _case("above-both", above("clicked", 3, at_most=1), _BOTH, "thresholds", "selection"),
+        _decision("place-decision", step=1),
+        _decision("place-decision-of-several-visits", step=2),
+    ]
+)

@@ -1,0 +1,127 @@
+"""The table of all audits: every mechanism of the package, every planted leak, what was claimed and what was found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tacit.audit.loss import Loss
+from tacit.audit.planted import planted
+from tacit.audit.registry import MECHANISMS
+from tacit.audit.sampled import SampledAudit, Verdict, sampled
+from tacit.audit.subjects import Subject
+
+SAMPLES: Final = 10**6
+ALPHA: Final = 1e-6
+HEADINGS: Final = ("mechanism", "claimed epsilon", "exact loss", "sampled lower bound", "tightness", "verdict")
+
+
+@dataclass(frozen=True)
+class AuditRow:
+    """One line of the table. `expected` is the verdict that a sound mechanism, or a planted leak, must get."""
+
+    name: str
+    what: str
+    epsilon: float
+    exact_loss: Loss | None
+    found: SampledAudit
+    expected: Verdict
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the audit said what it had to say."""
+        sound = self.expected == Verdict.NONE_FOUND
+        exact = self.exact_loss is None or (self.exact_loss <= self.epsilon * (1 + 1e-9)) == sound
+        return self.found.verdict == self.expected and exact
+
+    def document(self) -> dict[str, Any]:
+        """Return the line as plain data."""
+        return {
+            "mechanism": self.name,
+            "what": self.what,
+            "claimed_epsilon": self.epsilon,
+            "exact_loss": None if self.exact_loss is None else [_finite(end) for end in self.exact_loss],
+            "lower_bound": self.found.lower_bound,
+            "tightness": self.found.tightness,
+            "verdict": str(self.found.verdict),
+            "witness": str(self.found.witness),
+            "samples": self.found.samples,
+            "alpha": self.found.alpha,
+            "as_expected": self.as_expected,
+        }
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the line as texts, in the order of the headings."""
+        return (
+            self.name,
+            f"{self.epsilon:.4g}",
+            "" if self.exact_loss is None else str(self.exact_loss),
+            f"{self.found.lower_bound:.3f}",
+            f"{self.found.tightness:.2f}",
+            str(self.found.verdict),
+        )
+
+
+def _finite(number: float) -> float | str:
+    """Return a number as JSON can hold it."""
+    return number if math.isfinite(number) else "infinite"
+
+
+def names() -> list[str]:
+    """Return everything that can be audited without a policy: our mechanisms, then the planted leaks."""
+    return [*MECHANISMS, *planted]
+
+
+def audit_named(
+    name: str, samples: int = SAMPLES, alpha: float = ALPHA, progress: Callable[[float], None] | None = None
+) -> AuditRow:
+    """Audit one mechanism of the package, or one planted leak, by its name."""
+    if name in MECHANISMS:
+        return audit_subject(MECHANISMS[name].make(), samples, alpha, progress)
+    leak = planted[name]
+    found = sampled(leak.release, leak.hidden, leak.cover, leak.claimed_epsilon, samples, alpha, progress=progress)
+    exact = None if leak.exact_loss is None else Loss(leak.exact_loss, leak.exact_loss)
+    return AuditRow(name, leak.mistake, leak.claimed_epsilon, exact, found, Verdict.LEAK_FOUND)
+
+
+def audit_subject(
+    subject: Subject, samples: int = SAMPLES, alpha: float = ALPHA, progress: Callable[[float], None] | None = None
+) -> AuditRow:
+    """Audit a mechanism with what it claims."""
+    exact = None if subject.exact is None else subject.exact().forward
+    found = subject.sampled(min(samples, subject.most_samples), alpha, progress)
+    return AuditRow(subject.name, subject.mechanism, subject.epsilon, exact, found, Verdict.NONE_FOUND)
+
+
+def audit_all(samples: int = SAMPLES, alpha: float = ALPHA) -> Iterator[AuditRow]:
+    """Audit everything, one after the other."""
+    yield from (audit_named(name, samples, alpha) for name in names())
+
+
+def as_markdown(rows: Iterable[AuditRow]) -> str:
+    """Return the table as a page."""
+    rows = list(rows)
+    parts = [
+        "# Every mechanism and every planted leak, audited",
+        "",
+        "Made by `tacit audit all --write docs/audit-table.md`. The numbers differ a little from run to run, because "
+        "samples are fresh each time.",
+        "",
+    ]
+    for title, expected in (("Mechanisms of the package", Verdict.NONE_FOUND), ("Planted leaks", Verdict.LEAK_FOUND)):
+        chosen = [row for row in rows if row.expected == expected]
+        if chosen:
+            first = chosen[0].found
+            parts += [
+                f"## {title}",
+                "",
+                f"At most {max(row.found.samples for row in chosen):,} samples a side, alpha {first.alpha:g} each.",
+                "",
+                f"| {' | '.join(HEADINGS)} | {'what' if expected == Verdict.NONE_FOUND else 'mistake'} |",
+                f"|{'---|' * (len(HEADINGS) + 1)}",
+                *(f"| {' | '.join(row.cells())} | {row.what} |" for row in chosen),
+                "",
+            ]
+    return "\n".join(parts)

@@ -1,0 +1,183 @@
+"""`tacit audit`: check what a mechanism promises, on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from tacit.cli.screen import AsJson, OnProgress, note, progress, show, show_json
+from tacit.errors import PlanError, nearest
+
+if TYPE_CHECKING:
+    from tacit.audit.table import AuditRow
+
+app = typer.Typer(no_args_is_help=True, help="Check what a mechanism promises.", rich_markup_mode=None)
+
+Samples = Annotated[int, typer.Option("--samples", min=1_000, help="Outputs that are drawn of either data set.")]
+Alpha = Annotated[float, typer.Option("--alpha", help="How likely one false alarm may be.")]
+NEVER = "NONE_FOUND proves nothing by itself: it says which losses this many samples can no longer hide."
+
+
+@app.command("list", short_help="Name everything that can be audited without a policy.")
+def show_names(*, as_json: AsJson = False) -> None:
+    """Name our mechanisms and the planted leaks."""
+    from tacit.audit.planted import planted
+    from tacit.audit.registry import MECHANISMS
+
+    if as_json:
+        show_json({"mechanisms": list(MECHANISMS), "planted": {name: leak.mistake for name, leak in planted.items()}})
+        return
+    show("Mechanisms:", *(f"  {name}" for name in MECHANISMS), "", "Planted leaks:")
+    show(*(f"  {name}: {leak.mistake}" for name, leak in planted.items()))
+
+
+@app.command("mechanism", short_help="Audit one mechanism, on a policy of yours or on its own example.")
+def audit_mechanism(
+    name: Annotated[str, typer.Argument(help="A kind of question with --policy, such as histogram; else see `list`.")],
+    *,
+    policy: Annotated[Path | None, typer.Option("--policy", metavar="P.yaml", help="The policy file.")] = None,
+    epsilon: Annotated[
+        str | None, typer.Option("--epsilon", help="What is claimed, with --policy: 1 if left out.")
+    ] = None,
+    ask: Annotated[
+        str | None, typer.Option("--ask", help="With --policy: the question as a job writes it, 'histogram: [age]'.")
+    ] = None,
+    samples: Samples = 1_000_000,
+    alpha: Alpha = 1e-6,
+    as_json: AsJson = False,
+) -> int:
+    """Audit what a session would do for a question of this kind, exactly and by samples, on the worst secret edges.
+
+    Exit code 1 if a leak is found.
+    """
+    if policy is None:
+        for option, given in (("--epsilon", epsilon), ("--ask", ask)):
+            if given is not None:
+                raise PlanError("needs a policy", key=option, given=given, fix="Say --policy P.yaml as well.")
+        rows = [lambda on: _named(name, samples, alpha, on)]
+    else:
+        rows = [lambda on: _asked(name, ask, policy, epsilon or "1", samples, alpha, on)]
+    return _report(rows, [name], as_json=as_json, say_witness=True)
+
+
+@app.command("job", short_help="Audit every release of a job, on made-up neighbours from its policy.")
+def audit_job(
+    job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file.")],
+    *,
+    samples: Samples = 1_000_000,
+    alpha: Alpha = 1e-6,
+    as_json: AsJson = False,
+) -> int:
+    """Audit what a job would release. Opens no row, spends nothing: neighbours are made up from the policy."""
+    from tacit.audit.subjects import subject_of
+    from tacit.audit.table import audit_subject
+    from tacit.plan.choose import choose
+    from tacit.release.job import read_job
+
+    found = read_job(job)
+    plans = {release.name: choose(release.query, found.about(), release.epsilon) for release in found.releases}
+    rows = [
+        lambda on, n=name, p=plan: audit_subject(subject_of(n, p), samples, alpha, on) for name, plan in plans.items()
+    ]
+    return _report(rows, list(plans), as_json=as_json, say_witness=True)
+
+
+@app.command("all", short_help="Audit every mechanism of the package and every planted leak.")
+def audit_everything(
+    *,
+    samples: Samples = 1_000_000,
+    alpha: Alpha = 1e-6,
+    write: Annotated[Path | None, typer.Option("--write", metavar="FILE.md", help="Also write the table here.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Audit everything. Exit code 1 unless every planted leak is found and no mechanism of ours leaks."""
+    from tacit.audit.table import as_markdown, audit_named, names
+
+    if write is not None and (write.is_dir() or not write.parent.is_dir()):
+        raise PlanError(
+            "must be a file in a folder that exists", key="--write", given=str(write), fix="Make the folder."
+        )
+    rows = [lambda on, n=name: audit_named(n, samples, alpha, on) for name in names()]
+    return _report(
+        rows,
+        names(),
+        as_json=as_json,
+        then=lambda done: write and write.write_text(as_markdown(done), encoding="utf-8"),
+    )
+
+
+def _named(name: str, samples: int, alpha: float, on: Callable[[float], None]) -> AuditRow:
+    from tacit.audit.table import audit_named, names
+
+    if name not in names():
+        raise PlanError(
+            "must be a name from `tacit audit list`", key="mechanism", given=name, fix=nearest(name, names())
+        )
+    return audit_named(name, samples, alpha, on)
+
+
+def _asked(
+    name: str, ask: str | None, policy: Path, epsilon: str, samples: int, alpha: float, on: Callable[[float], None]
+) -> AuditRow:
+    from tacit.audit.ask import question, written
+    from tacit.audit.subjects import subject_of
+    from tacit.audit.table import audit_subject
+    from tacit.plan.choose import choose
+    from tacit.policy.policy import Policy
+
+    found = Policy.load(policy)
+    query = question(name, found) if ask is None else written(ask, name)
+    plan = choose(query, found, epsilon)
+    return audit_subject(subject_of(str(plan.query), plan), samples, alpha, on)
+
+
+def _report(
+    rows: Iterable[Callable[[Callable[[float], None]], AuditRow]],
+    names: list[str],
+    *,
+    as_json: bool,
+    say_witness: bool = False,
+    then: Callable[[list[AuditRow]], Any] = lambda done: None,
+) -> int:
+    """Audit one after the other, show the table, and say whether all is as it must be."""
+    done: list[AuditRow] = []
+    with progress("auditing", as_json=as_json) as on_progress:
+        for at, (name, row) in enumerate(zip(names, rows, strict=True)):
+            done.append(row(_share(on_progress, name, at, len(names))))
+    then(done)
+    wrong = [row for row in done if not row.as_expected]
+    if as_json:
+        show_json({"audits": [row.document() for row in done], "as_expected": not wrong})
+    else:
+        show(_table(done))
+        if say_witness:
+            show(*(f"{row.name}: {row.found}" for row in done))
+        if wrong:
+            show(f"Not as it must be: {', '.join(row.name for row in wrong)}.")
+        note(NEVER)
+    # a planted leak that is found on request is as expected, and still a leak
+    leaks = say_witness and any(row.found.verdict == "LEAK_FOUND" for row in done)
+    return 1 if wrong or leaks else 0
+
+
+def _share(on_progress: OnProgress, name: str, at: int, many: int) -> Callable[[float], None]:
+    """Return how one of many audits reports what share of it is done."""
+    on_progress(name, 100 * at, 100 * many)
+    return lambda share: on_progress(name, int(100 * (at + share)), 100 * many)
+
+
+def _table(rows: list[AuditRow]) -> Table:
+    from tacit.audit.table import HEADINGS
+
+    table = Table(box=None, pad_edge=False)
+    for heading in HEADINGS:
+        # a name is there to be copied, so it is never cut; headings may take two lines
+        is_text = heading in ("mechanism", "verdict")
+        table.add_column(heading, justify="left" if is_text else "right", no_wrap=is_text)
+    for row in rows:
+        table.add_row(*row.cells())
+    return table

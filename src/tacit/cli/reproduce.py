@@ -1,0 +1,79 @@
+"""`tacit reproduce 002`: recompute the figures of a paper beside what it claims."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from tacit.cli.screen import AsJson, note, progress, show, show_json, show_wrapped
+
+if TYPE_CHECKING:
+    from tacit.papers.results import Reproduction
+
+
+class Paper(StrEnum):
+    """The documents whose figures can be recomputed."""
+
+    asymmetric = "002"
+
+
+def reproduce_paper(
+    paper: Annotated[Paper, typer.Argument(help="002: asymmetric differential privacy.")],
+    *,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few runs and one data set per figure: seconds instead of minutes.")
+    ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data", metavar="FOLDER", help="The data sets; else $TACIT_DATA, ./data, ../data or ../shared/data."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FOLDER", help="Also write the tables and the charts here.")
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Draw new noise; without it everybody gets the same numbers.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute the figures of a paper, and say for each claim what we find and whether it holds."""
+    from tacit.papers.data import data_folder
+    from tacit.papers.figures_002 import reproduce
+
+    folder = data_folder(data)
+    with progress(f"document {paper.value}", as_json=as_json) as on_progress:
+        found = reproduce(folder, quick=quick, fresh=fresh, on_progress=on_progress)
+        files = [] if output is None else found.write(output)
+    if as_json:
+        show_json({**found.document(), "files": files})
+        return
+    _show(found)
+    if files:
+        show(f"\n{len(files)} files in {output}")
+    if folder is None:
+        note("No data sets were found: counts and check-ins are made up. Name the folder with --data.")
+
+
+def _show(found: Reproduction) -> None:
+    from tacit.papers.results import CLAIM_HEADINGS
+
+    show(found.title, "")
+    show_wrapped("\n".join(found.how))
+    show("", _table(CLAIM_HEADINGS, [claim.cells() for claim in found.claims], lines=True))
+    show("", "Our top-k beside the baselines: the worst cell of each data set", "")
+    show(_table(*found.by_data()), "")
+    show_wrapped("\n".join(found.verdicts()))
+
+
+def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]], *, lines: bool = False) -> Table:
+    table = Table(show_lines=lines)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table

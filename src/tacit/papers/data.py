@@ -1,0 +1,146 @@
+"""Where the data sets of the papers are, and what is taken from them. They are public, and not part of the package.
+
+A folder of data sets has a folder for each, with a README that says where it comes from and how exact it is.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import JobError
+from tacit.mechanism import noise
+
+IntArray = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+VARIABLE: Final = "TACIT_DATA"
+NEARBY: Final = ("data", "../data", "../shared/data")
+MOST_PLACES: Final = 5_835  # as many as the trajectories of document 002 have
+
+# file, number of people (transactions): from the README beside it
+ITEM_SETS: Final = {
+    "BMS-POS": ("bms_pos/item_counts.csv", 515_597),
+    "Kosarak": ("kosarak/item_counts.csv.gz", 990_002),
+    "T40I10D100K": ("t40i10d100k/item_counts.csv", 100_000),
+    "BMS-WebView-1": ("transactions_full/bms_webview_1_item_counts.csv", 59_602),
+    "BMS-WebView-2": ("transactions_full/bms_webview_2_item_counts.csv", 77_512),
+    "T10I4D100K": ("transactions_full/t10i4d100k_item_counts.csv", 100_000),
+}
+CHECK_INS: Final = {
+    "Gowalla, New York": "gowalla_nyc/gowalla_nyc_checkins.parquet",
+    "Foursquare": "lbsn_checkins/foursquare.parquet",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ItemSet:
+    """How many people have each item, in the order of the items' numbers."""
+
+    name: str
+    counts: IntArray
+    people: int
+
+
+@dataclass(frozen=True, eq=False)
+class CheckIns:
+    """Who was where and when; places are numbered 0, 1, .. and lie at `points` (latitude, longitude)."""
+
+    name: str
+    users: IntArray
+    times: npt.NDArray[np.datetime64]
+    places: IntArray
+    points: Floats
+
+    def first_places(self) -> IntArray:
+        """Return where each user was first: by time, then by place. Users are in order of their numbers."""
+        order = np.lexsort((self.places, self.times, self.users))
+        _, first = np.unique(self.users[order], return_index=True)
+        return self.places[order][first]
+
+
+def data_folder(given: Path | None) -> Path | None:
+    """Return the folder with the data sets: as given, as the environment says, or nearby; None if there is none.
+
+    A folder that somebody names must be one.
+    """
+    said = {"--data": str(given) if given is not None else None, VARIABLE: os.environ.get(VARIABLE)}
+    for key, folder in said.items():
+        if folder:
+            if not Path(folder).is_dir():
+                raise JobError("must be a folder with data sets", key=key, given=folder, fix="Check the path.")
+            return Path(folder)
+    return next((Path(name) for name in NEARBY if Path(name).is_dir()), None)
+
+
+def no_data() -> JobError:
+    """Return the refusal where no folder was found."""
+    return JobError(
+        f"must be named, since there is none at {', '.join(NEARBY)}",
+        key="--data",
+        fix=f"Name the folder with the data sets, or set {VARIABLE}; --quick does without.",
+    )
+
+
+def read_items(folder: Path, name: str) -> ItemSet:
+    """Return one of the item sets."""
+    path, people = ITEM_SETS[name]
+    file = _present(folder / path)
+    with gzip.open(file, "rt", encoding="utf-8") if path.endswith(".gz") else file.open(encoding="utf-8") as text:
+        rows = [(int(row["item"]), int(row["count"])) for row in csv.DictReader(text)]
+    return ItemSet(name, np.array([count for _, count in sorted(rows)], dtype=np.int64), people)
+
+
+def read_check_ins(folder: Path, name: str) -> CheckIns:
+    """Return the check-ins at the places that most users have visited."""
+    import pandas as pd
+
+    frame: Any = pd.read_parquet(_present(folder / CHECK_INS[name]))
+    visitors = frame.groupby("venue")["user"].nunique()
+    listed = visitors.sort_index().sort_values(ascending=False, kind="stable").index[:MOST_PLACES]
+    kept = frame[frame["venue"].isin(listed)]
+    venues = np.sort(listed.to_numpy())
+    at = kept.drop_duplicates("venue").set_index("venue").loc[venues]
+    return CheckIns(
+        name,
+        kept["user"].to_numpy(np.int64),
+        kept["time"].to_numpy("datetime64[ms]"),
+        np.searchsorted(venues, kept["venue"].to_numpy()).astype(np.int64),
+        at[["lat", "lon"]].to_numpy(np.float64),
+    )
+
+
+def made_up_items(name: str, items: int = 1_657) -> ItemSet:
+    """Return made-up counts of a shape that is hard, or (`zipf`) like real ones; always the same."""
+    rank = np.arange(1, items + 1)
+    shapes = {
+        "zipf": 300_000 / rank**0.9,
+        "two levels": np.where(rank <= 100, 2_000, 1_000),
+        "evenly spaced": 5_000 - 3 * (rank - 1),
+    }
+    return ItemSet(f"made up: {name}", np.sort(np.maximum(shapes[name], 0).astype(np.int64)), 500_000)
+
+
+def made_up_check_ins(people: int = 3_000, places: int = 2_000) -> CheckIns:
+    """Return check-ins as made up as their map: one for each user, places far from equally busy."""
+    users = np.arange(people, dtype=np.int64)
+    where = (places * (noise.uniform_below(10**6, people) / 10**6) ** 4).astype(np.int64)
+    side = int(np.ceil(np.sqrt(places)))
+    grid = np.stack(np.divmod(np.arange(places), side), axis=1)
+    times = np.full(people, np.datetime64("2020-03-01", "ms"))
+    return CheckIns("made up", users, times, where, grid / side)
+
+
+def _present(file: Path) -> Path:
+    if not file.is_file():
+        raise JobError(
+            "is not there", key=f"{file.parent.name}/{file.name}", fix="See the README of the data sets for its source."
+        )
+    return file

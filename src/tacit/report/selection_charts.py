@@ -1,0 +1,198 @@
+"""Charts of selections: one count beside its threshold, the largest counts, and which items are above, in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+import altair as alt
+import numpy as np
+
+from tacit.plan.selections import Above, Below, Selection
+from tacit.plan.verdicts import AbovePlan, BelowPlan
+from tacit.policy.domain import Items
+from tacit.release.selected import SelectionRecord
+from tacit.report.charts import (
+    ALONE,
+    BLUE,
+    INK,
+    LEVEL,
+    LINE,
+    MOST_POINTS,
+    SKY,
+    TOP,
+    WIDTH,
+    Row,
+    View,
+    fitted,
+    interval_row,
+    labels_of,
+    lying_bars,
+    number_axis,
+    printable,
+    short,
+    tips_for,
+)
+
+ORANGE: Final = "#E69F00"
+UNASKED: Final = "#dddddd"
+HEIGHT: Final = 96
+BELOW: Final = replace(ALONE, width=WIDTH - 140, fits=False)  # bars under a strip: two views are sized one by one
+
+
+def selection_view(record: SelectionRecord) -> View:
+    """Return what is drawn of a selection."""
+    match record.plan:
+        case BelowPlan():
+            return _threshold(record, record.plan)
+        case AbovePlan():
+            return _scanned(record, record.plan)
+        case _:
+            return _ranking(record)
+
+
+def selection_question(query: Selection, domain: Any) -> str:
+    """Return in words what was asked, without its condition."""
+    match query:
+        case Below():
+            return f"Whether fewer than {query.threshold:,} people are picked"
+        case Above():
+            return (
+                f"{_kind(domain[query.name])} of {printable(query.name)} that at least {query.threshold:,} people have"
+            )
+        case _:
+            return f"The {query.k:,} most frequent {_kind(domain[query.name]).lower()} of {printable(query.name)}"  # type: ignore[attr-defined]
+
+
+def selection_text(record: SelectionRecord) -> str:
+    """Return what came out in a sentence or two, for readers who cannot see the chart."""
+    lower, upper = record.interval(LEVEL)
+    match record.plan:
+        case BelowPlan():
+            said = f"The verdict: {record.verdict} {record.plan.query.threshold:,}."
+            if np.isnan(record.values[0]):
+                return said
+            return f"{said} Released value: {_with_ends(record.values[0], lower[0], upper[0])}."
+        case AbovePlan():
+            many, asked = record.plan.answers, len(record.places)
+            found = record.verdicts.count(record.plan.words.above)
+            rest = "" if asked == many else f" The other {many - asked:,} were not asked, because it stopped there."
+            return (
+                f"{asked:,} of {many:,} asked, in the order of the domain; {found:,} {record.plan.words.above}.{rest}"
+            )
+        case _:
+            first = printable(str(next(iter(record.labels().values()))[0]))
+            best = _with_ends(record.values[0], lower[0], upper[0])
+            return f"{len(record.places):,} chosen; the largest is {first} with {best}."
+
+
+def _kind(attribute: Any) -> str:
+    return "Items" if isinstance(attribute, Items) else "Values"
+
+
+def _with_ends(value: float, lower: float, upper: float) -> str:
+    return (
+        f"{short(value)}, exact"
+        if lower == upper
+        else f"{short(value)} (95% interval {short(lower)} to {short(upper)})"
+    )
+
+
+def _ranking(record: SelectionRecord) -> View:
+    """The chosen items by their released values."""
+    drawn = min(len(record.places), TOP)
+    notes = (f"The first {drawn} of {len(record.places):,}; the table has all.",) if drawn < len(record.places) else ()
+    return View(lying_bars(_rows(record, np.arange(drawn)), _name(record), ALONE), notes)
+
+
+def _threshold(record: SelectionRecord, plan: BelowPlan) -> View:
+    """One count and its interval, or what the verdict proves, beside the threshold."""
+    lower, upper = record.interval(LEVEL)
+    threshold, value = plan.query.threshold, record.values[0]
+    ends = [bound if np.isfinite(bound) else max(2.0 * threshold, lower[0] + 1) for bound in (lower[0], upper[0])]
+    said = f"{record.verdict} {threshold:,}" + ("" if np.isnan(value) else f": {_with_ends(value, *ends)}")
+    rows = [{"label": "count", "said": said, **interval_row(threshold if np.isnan(value) else value, *ends)}]
+    base = alt.Chart(alt.Data(values=rows))
+    widest = max(ends[1], float(threshold)) * 1.15 + 1
+    scale = alt.Scale(domain=[0, widest])
+    x = alt.X("lower:Q", title="people", scale=scale, axis=number_axis())
+    marks = base.mark_bar(color=SKY, height=14).encode(x=x, x2="upper:Q", tooltip=tips_for("label"))
+    layers = [marks]
+    if not np.isnan(value):
+        layers.append(base.mark_point(filled=True, size=120, color=BLUE, opacity=1).encode(x="value:Q"))
+    line = alt.Chart(alt.Data(values=[{"at": threshold, "said": f"threshold {threshold:,}"}]))
+    layers.append(
+        line.mark_rule(color=LINE, strokeDash=[4, 3], strokeWidth=1.5).encode(
+            x="at:Q", y=alt.value(26), y2=alt.value(HEIGHT)
+        )
+    )
+    side, away = ("right", -5) if threshold > 0.6 * widest else ("left", 5)
+    layers.append(
+        line.mark_text(align=side, dx=away, fontSize=12, color=INK).encode(
+            x="at:Q", y=alt.value(HEIGHT - 12), text="said:N"
+        )
+    )
+    words = alt.Chart(alt.Data(values=[{"said": said}]))
+    layers.append(
+        words.mark_text(align="left", fontSize=15, fontWeight="bold", color=LINE).encode(
+            x=alt.value(4), y=alt.value(12), text="said:N"
+        )
+    )
+    if np.isnan(value):
+        return View(fitted(alt.layer(*layers), ALONE, height=HEIGHT), (), has_intervals=False, are="What is proved")
+    return View(fitted(alt.layer(*layers), ALONE, height=HEIGHT))
+
+
+def _scanned(record: SelectionRecord, plan: AbovePlan) -> View:
+    """A strip of all items in the order of the domain, and below it the values of what was found."""
+    asked, many = len(record.places), plan.answers
+    certain, other = (plan.words.below, plan.words.above) if plan.costly else (plan.words.above, plan.words.below)
+    kinds = {certain: SKY, other: ORANGE, **({"not asked": UNASKED} if asked < many else {})}
+    spans: list[Row] = [{"kind": certain, "from": 0, "to": asked}]
+    if asked < many:
+        spans.append({"kind": "not asked", "from": asked, "to": many})
+    found = record.places[np.asarray(record.is_above) == plan.costly]
+    ticks: list[Row] = [{"kind": other, "at": float(place) + 0.5} for place in found[:MOST_POINTS]]
+    x = alt.X(
+        "from:Q",
+        title=f"{_name(record)}, in the order of the domain",
+        scale=alt.Scale(domain=[0, many], nice=False),
+        axis=number_axis(),
+    )
+    colour = alt.Color(
+        "kind:N",
+        title=None,
+        scale=alt.Scale(domain=list(kinds), range=list(kinds.values())),
+        legend=alt.Legend(orient="top", direction="horizontal", labelLimit=220),
+    )
+    strip = alt.layer(
+        alt.Chart(alt.Data(values=spans)).mark_bar(height=34).encode(x=x, x2="to:Q", color=colour),
+        alt.Chart(alt.Data(values=ticks)).mark_tick(height=34, thickness=2).encode(x="at:Q", color=colour),
+    ).properties(width=WIDTH - 60, height=34)
+    notes = [f"Stopped after {plan.query.at_most:,}; what comes later was not asked."] if asked < many else []
+    valued = np.flatnonzero(~np.isnan(record.values))
+    if not len(valued):
+        return View(strip, tuple(notes), has_intervals=False, are="Verdicts")
+    order = valued[np.argsort(-record.values[valued], kind="stable")]
+    if len(order) > TOP:
+        notes.append(f"The {TOP} largest of {len(order):,} released values; the table has all.")
+    bars = lying_bars(_rows(record, order[:TOP]), _name(record), BELOW, limit=plan.query.threshold)
+    both = alt.vconcat(strip, bars).resolve_scale(x="independent", color="independent")
+    return View(both, tuple(notes), are="Verdicts, and estimates of what was found")
+
+
+def _rows(record: SelectionRecord, picked: Any) -> list[Row]:
+    lower, upper = record.interval(LEVEL)
+    labels = labels_of(record.plan.policy.domain[_attribute(record)], record.places[picked])
+    return [
+        {"label": label, **interval_row(record.values[place], lower[place], upper[place])}
+        for label, place in zip(labels, picked, strict=True)
+    ]
+
+
+def _attribute(record: SelectionRecord) -> str:
+    return record.plan.query.name  # type: ignore[union-attr]
+
+
+def _name(record: SelectionRecord) -> str:
+    return printable(_attribute(record))

@@ -1,0 +1,218 @@
+"""`tacit audit`: what it lists, audits, prints and writes, how it ends, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from cli.shell import Outcome, files_in, inside, tacit
+from tacit.audit.planted import planted
+from tacit.audit.registry import MECHANISMS
+from tacit.audit.table import HEADINGS
+from tacit.cli.audit import NEVER
+
+FEW = ("--samples", "20000")
+KEYS = {
+    "mechanism",
+    "what",
+    "claimed_epsilon",
+    "exact_loss",
+    "lower_bound",
+    "tightness",
+    "verdict",
+    "witness",
+    "samples",
+    "alpha",
+    "as_expected",
+}
+
+
+def strict(outcome: Outcome) -> dict:
+    """Return stdout as JSON without NaN and Infinity, which are no JSON."""
+
+    def no(constant: str) -> None:
+        raise AssertionError(constant)
+
+    assert outcome.err == ""
+    said = json.loads(outcome.out, parse_constant=no)
+    if "audits" in said:
+        assert all(set(row) == KEYS for row in said["audits"])
+    return dict(said)
+
+
+def test_list_names_everything(tmp_path: Path) -> None:
+    outcome = inside(tmp_path, "audit", "list")
+    assert (outcome.code, outcome.err) == (0, "")
+    for name in (*MECHANISMS, *planted):
+        assert f"  {name}" in outcome.out
+    said = strict(inside(tmp_path, "audit", "list", "--json"))
+    assert said["mechanisms"] == list(MECHANISMS)
+    assert said["planted"] == {name: leak.mistake for name, leak in planted.items()}
+    assert files_in(tmp_path) == {}
+
+
+def test_a_mechanism_of_ours(tmp_path: Path) -> None:
+    outcome = tacit(tmp_path, "audit", "mechanism", "count-one-sided", *FEW)
+    assert (outcome.code, outcome.err) == (0, f"{NEVER}\n")
+    for heading in HEADINGS:
+        assert heading in outcome.out
+    assert "NONE_FOUND at alpha 1e-06 with 20,000 samples a side" in outcome.out
+    assert "private" not in outcome.out + outcome.err
+    (row,) = strict(inside(tmp_path, "audit", "mechanism", "count-one-sided", *FEW, "--json"))["audits"]
+    assert (row["claimed_epsilon"], row["exact_loss"], row["verdict"]) == (1, [1, 1], "NONE_FOUND")
+    assert 0.8 < row["tightness"] == row["lower_bound"] < 1
+    assert (row["samples"], row["alpha"], row["as_expected"]) == (20_000, 1e-6, True)
+
+
+@pytest.mark.parametrize("name", ["naive-suppression", "forked-noise-reuse", "randomised-response-second-coin"])
+def test_a_planted_leak_is_found_and_exits_1(name: str, tmp_path: Path) -> None:
+    outcome = inside(tmp_path, "audit", "mechanism", name, *FEW)
+    assert outcome.code == 1
+    assert "LEAK_FOUND: the loss is at least" in outcome.out
+    assert "Not as it must be" not in outcome.out
+    said = strict(outcome := inside(tmp_path, "audit", "mechanism", name, *FEW, "--json"))
+    assert (outcome.code, said["as_expected"], said["audits"][0]["verdict"]) == (1, True, "LEAK_FOUND")
+    assert said["audits"][0]["exact_loss"] in (["infinite", "infinite"], [planted[name].exact_loss] * 2)
+
+
+def test_a_question_under_a_policy(clinic: Path) -> None:
+    policy = ("--policy", "clinic.policy.yaml", *FEW)
+    outcome = inside(clinic, "audit", "mechanism", "histogram", *policy, "--epsilon", "0.5")
+    assert (outcome.code, outcome.err) == (0, f"{NEVER}\n")
+    assert "histogram(age)" in outcome.out
+    (row,) = strict(inside(clinic, "audit", "mechanism", "count", *policy, "--json"))["audits"]
+    assert (row["mechanism"], row["claimed_epsilon"], row["exact_loss"]) == ("count(age == 0)", 1, [1, 1])
+    ask = ("--ask", "{count: \"disease == 'hiv'\"}", "--epsilon", "1/3")
+    (row,) = strict(inside(clinic, "audit", "mechanism", "count", *policy, *ask, "--json"))["audits"]
+    assert row["mechanism"] == "count(disease == 'hiv')"
+    assert row["what"] == "one-sided geometric noise"
+    low, high = row["exact_loss"]
+    assert low < high
+    assert row["claimed_epsilon"] == pytest.approx(1 / 3)
+    assert row["as_expected"]
+
+
+@pytest.mark.parametrize("kind", ["count", "histogram", "marginals", "cumulative", "ranges", "total", "below"])
+def test_every_kind_of_question_can_be_audited_by_its_name(kind: str, clinic: Path) -> None:
+    samples = ("--samples", "1000")
+    outcome = inside(clinic, "audit", "mechanism", kind, "--policy", "clinic.policy.yaml", *samples, "--json")
+    assert outcome.code == 0
+    assert strict(outcome)["audits"][0]["verdict"] == "NONE_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("count-one-sidet",), "mechanism must be a name from `tacit audit list`; got 'count-one-sidet'. Did you mean"),
+        (("nothing at all",), "mechanism must be a name from `tacit audit list`"),
+        (("count-one-sided", "--epsilon", "2"), "--epsilon needs a policy; got '2'. Say --policy P.yaml as well."),
+        (("count", "--ask", "count"), "--ask needs a policy"),
+        (("count-one-sided", "--alpha", "2"), "alpha must lie between 1e-100 and 1; got 2.0. Use 1e-6."),
+        (("count-one-sided", "--alpha", "nan"), "alpha must lie between"),
+        (("count", "--policy", "nowhere.yaml"), "nowhere.yaml"),
+        (("histogran", "--policy", "clinic.policy.yaml"), "must be a kind of question; got 'histogran'. Did you mean"),
+        (("top_k", "--policy", "clinic.policy.yaml", "--ask", "count"), "ask must be a question of the kind top_k"),
+        (("count", "--policy", "clinic.policy.yaml", "--epsilon", "0"), "epsilon must lie above 0"),
+        (("count", "--policy", "clinic.policy.yaml", "--epsilon", "much"), "epsilon must be a finite number"),
+        (("histogram", "--policy", "clinic.policy.yaml", "--ask", "[: :"), "ask must be a question"),
+        (("histogram", "--policy", "clinic.policy.yaml", "--ask", "histogram: [agee]"), "Did you mean 'age'?"),
+        (("histogram", "--policy", "clinic.csv"), "clinic.csv"),
+    ],
+)
+def test_what_cannot_be_audited_is_refused(args: tuple[str, ...], sentence: str, clinic: Path) -> None:
+    assert sentence in inside(clinic, "audit", "mechanism", *args, "--samples", "1000").refusal()
+    error = inside(clinic, "audit", "mechanism", *args, "--samples", "1000", "--json").error()
+    assert error["rule"]
+
+
+@pytest.mark.parametrize("args", [("mechanism", "count-one-sided", "--samples", "999"), ("mechanism",), ("nothing",)])
+def test_wrong_usage(args: tuple[str, ...], tmp_path: Path) -> None:
+    assert inside(tmp_path, "audit", *args).code == 2
+
+
+def test_a_job_is_audited_without_its_rows(clinic: Path) -> None:
+    (clinic / "clinic.csv").unlink()
+    before = files_in(clinic)
+    outcome = inside(clinic, "audit", "job", "clinic.job.yaml", *FEW)
+    assert (outcome.code, outcome.err) == (0, f"{NEVER}\n")
+    for name in ("wards", "hiv", "ages"):
+        assert f"{name}: NONE_FOUND" in outcome.out
+    assert files_in(clinic) == before
+    said = strict(inside(clinic, "audit", "job", "clinic.job.yaml", *FEW, "--json"))
+    assert [row["mechanism"] for row in said["audits"]] == ["wards", "hiv", "ages"]
+    assert [row["claimed_epsilon"] for row in said["audits"]] == [0.1, 0.3, 0.4]
+    assert said["audits"][0]["exact_loss"] == [0, 0]  # nothing about wards is secret
+    assert said["as_expected"]
+
+
+def test_the_job_of_the_demo(tmp_path: Path) -> None:
+    for name in ("adult.job.yaml", "adult.policy.yaml"):
+        shutil.copy(str(files("tacit").joinpath("data", name)), tmp_path / name)
+    outcome = inside(tmp_path, "audit", "job", "adult.job.yaml", "--samples", "2000", "--json")
+    said = strict(outcome)
+    assert (outcome.code, said["as_expected"]) == (0, True)
+    assert len(said["audits"]) == 8
+    for row in said["audits"]:
+        assert row["exact_loss"][1] <= row["claimed_epsilon"] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (("job", "nowhere.yaml"), "must exist"),
+        (("job", "clinic.policy.yaml"), "clinic.policy.yaml"),
+        (
+            ("all", "--samples", "1000", "--write", "no/such/folder.md"),
+            "--write must be a file in a folder that exists",
+        ),
+        (("all", "--samples", "1000", "--write", "."), "--write must be a file in a folder that exists"),
+    ],
+)
+def test_files_that_are_not_there_are_refused_before_anything_is_drawn(
+    args: tuple[str, ...], sentence: str, clinic: Path
+) -> None:
+    before = files_in(clinic)
+    assert sentence in inside(clinic, "audit", *args).refusal()
+    assert files_in(clinic) == before
+
+
+def check_table(outcome: Outcome, page: str, ours: list[str], leaks: list[str], missed: set[str]) -> None:
+    assert outcome.err == f"{NEVER}\n"
+    assert page.startswith("# Every mechanism and every planted leak, audited\n")
+    assert "At most 2,000 samples a side, alpha 1e-06 each." in page
+    lines = [line for line in page.splitlines() if line.startswith("| ")]
+    assert len(lines) == len(ours) + len(leaks) + 2
+    for name in (*ours, *leaks):
+        (line,) = [line for line in lines if line.startswith(f"| {name} |")]
+        assert line.count("|") == len(HEADINGS) + 2
+        assert ("LEAK_FOUND" in line) == (name in leaks and name not in missed)
+        assert name in outcome.out
+    assert "nan" not in page
+
+
+def test_some_of_them_in_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, leaks = ["count-two-sided", "items-cube", "place-decision"], ["naive-suppression", "bounds-from-data"]
+    monkeypatch.setattr("tacit.audit.table.names", lambda: [*ours, *leaks])
+    outcome = inside(tmp_path, "audit", "all", "--samples", "2000", "--write", "table.md")
+    assert outcome.code == 0
+    check_table(outcome, (tmp_path / "table.md").read_text(encoding="utf-8"), ours, leaks, set())
+    said = strict(inside(tmp_path, "audit", "all", "--samples", "2000", "--json"))
+    assert [row["mechanism"] for row in said["audits"]] == [*ours, *leaks]
+    assert said["as_expected"]
+
+
+@pytest.mark.slow
+def test_all_of_them_in_a_table(tmp_path: Path) -> None:
+    """So few samples miss some of the leaks, and the command says so."""
+    outcome = inside(tmp_path, "audit", "all", "--samples", "2000", "--write", "table.md")
+    assert outcome.code == 1
+    said = outcome.out.splitlines()[-1]
+    assert said.startswith("Not as it must be: ")
+    missed = set(said.removeprefix("Not as it must be: ").removesuffix(".").split(", "))
+    assert missed <= set(planted)  # none of ours is accused
+    page = (tmp_path / "table.md").read_text(encoding="utf-8")
+    check_table(outcome, page, list(MECHANISMS), list(planted), missed)

@@ -1,0 +1,334 @@
+"""The exact worst loss of every selection, over all edges of small policies, and of variants that are wrong."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+import tacit as tc
+from brute_force import answers_of, edges_of
+from tacit.plan.choose import choose
+from tacit.plan.distributions import Cube, TwoScale
+from tacit.plan.ranking import BarOutput, BarPlan, TopKPlan
+from tacit.plan.selection_plan import measured_log_probability
+from tacit.plan.tilted import TiltedCube
+from tacit.plan.verdicts import AbovePlan, BelowPlan
+
+HIGHEST = 2  # counts go from 0 to this, plus what the moving person adds
+POLICIES = {
+    "falling": lambda domain, name: tc.secrets.values({name: [1]}),
+    "rising": lambda domain, name: tc.secrets.values({name: [0]}),
+    "both": lambda domain, name: tc.secrets.attributes(name),
+}
+
+
+def items(many: int, ways: str, **more) -> tc.Policy:
+    domain = tc.Domain({"clicked": tc.Items(many, **more)})
+    return tc.Policy(domain, POLICIES[ways](domain, "clicked"))
+
+
+def categories(many: int, secrets=tc.secrets.everything(), **more) -> tc.Policy:  # noqa: B008 - a constant
+    domain = tc.Domain({"clicked": tc.Categories([f"c{i}" for i in range(many)])})
+    return tc.Policy(domain, secrets, **more)
+
+
+def worlds(plan):
+    """Every pair of counts that one edge connects: hidden first."""
+    domain = plan.policy.domain
+    seen = set()
+    for hidden, cover in edges_of(plan.policy):
+        before, after = (answers_of(plan.base, domain, record) for record in (hidden, cover))
+        for others in product(range(HIGHEST + 1), repeat=len(before)):
+            pair = tuple(before + others), tuple(after + others)
+            if pair[0] != pair[1] and pair not in seen:
+                seen.add(pair)
+                yield pair
+
+
+def noisy_around(law, counts):
+    """Noisy counts near the true ones, enough to see every ratio of this law: ratios do not change further out."""
+    width = 3 if len(counts) > 1 else 5
+    left = 0 if one_sided(law) == "right" else -width
+    right = 0 if one_sided(law) == "left" else width
+    return product(*(range(count + left, count + right + 1) for count in counts))
+
+
+def one_sided(law):
+    if isinstance(law, TiltedCube):
+        return "right"
+    if isinstance(law, Cube):
+        return law.sides
+    return "right" if law.left == 0 else "left" if law.right == 0 else "both"
+
+
+def outputs(plan, counts):
+    """Every kind of output of a plan; values are tried near the true counts."""
+    match plan:
+        case BelowPlan():
+            yield None
+            yield from (noisy for (noisy,) in noisy_around(plan.law, counts))
+        case BarPlan():
+            for places in combinations(range(len(counts)), plan.candidates):
+                true = [counts[place] for place in places]
+                for bar, noisy in product(range(-1, HIGHEST + 5), noisy_around(plan.law, true)):
+                    if plan.centring is None:
+                        yield BarOutput(places, bar, noisy, None)
+                    else:
+                        yield from (BarOutput(places, bar, noisy, sum(true) + more) for more in (0, 1, 5))
+        case TopKPlan():
+            for places in combinations(range(len(counts)), plan.measured):
+                for noisy in noisy_around(plan.measuring, [counts[place] for place in places]):
+                    yield tuple(zip(places, noisy, strict=True))
+        case AbovePlan():
+            for verdicts in verdict_lists(plan, len(counts)):
+                found = [counts[place] for place, above in enumerate(verdicts) if above == plan.costly]
+                if not plan.query.values or not found:
+                    yield verdicts, ()
+                else:
+                    yield from ((verdicts, noisy) for noisy in noisy_around(plan.measuring(len(found)), found))
+
+
+def verdict_lists(plan, many):
+    for length in range(1, many + 1):
+        for verdicts in product([False, True], repeat=length):
+            costly = sum(one == plan.costly for one in verdicts)
+            ends = costly == plan.query.at_most and verdicts[-1] == plan.costly
+            if ends if length < many else costly <= plan.query.at_most:
+                yield verdicts
+
+
+cached = lru_cache(maxsize=None)
+
+
+def law_of(plan):
+    """The plan's own law of outputs; parts that many outputs share are computed once."""
+    if isinstance(plan, BelowPlan):
+        return plan.log_probability
+    first = plan.log_probability_of_verdicts if isinstance(plan, AbovePlan) else plan.log_probability_of_choice
+    first, measured = cached(first), cached(measured_log_probability)
+
+    def log_probability(counts, output):
+        match plan:
+            case TopKPlan():
+                places, noisy = zip(*output, strict=True)
+                chosen, law = (places,), plan.measuring
+            case BarPlan():
+                places, bar, noisy, centre = output
+                chosen, law = (places, bar), plan.law.at(bar + 1)
+            case AbovePlan():
+                verdicts, noisy = output
+                if not plan.query.values:
+                    return first(counts, verdicts)
+                places = [place for place, above in enumerate(verdicts) if above == plan.costly]
+                chosen, law = (verdicts,), plan.measuring(len(places))
+        true = tuple(counts[place] for place in places)
+        total = first(counts, *chosen) + measured(law, true, tuple(noisy))
+        if isinstance(plan, BarPlan) and plan.centring is not None:
+            total += measured(plan.centring, (sum(true),), (centre,))
+        return total
+
+    return log_probability
+
+
+def loss(plan, law=None) -> float:
+    """The largest log ratio hidden : cover over all edges and outputs; inf where cover cannot say what hidden says."""
+    law, worst = law or law_of(plan), -math.inf
+    for hidden, cover in worlds(plan):
+        for output in outputs(plan, hidden):
+            here = law(hidden, output)
+            if here > -math.inf:
+                worst = max(worst, here - law(cover, output))
+    return worst
+
+
+EPSILON = 0.7
+
+
+@pytest.mark.parametrize("ways", POLICIES)
+def test_the_shortcut_of_these_tests_is_the_law_of_the_plans(ways):
+    for query in (tc.top_k("clicked", 1), tc.top_k("clicked", 2), tc.above("clicked", 1, at_most=2)):
+        plan = choose(query, items(3, ways), EPSILON)
+        law = law_of(plan)
+        for output in list(outputs(plan, (2, 0, 1)))[::7]:
+            assert plan.log_probability((2, 0, 1), output) == law((2, 0, 1), output)
+
+
+TOP_K = [
+    *(
+        pytest.param(items(many, ways), k, id=f"{many} items {ways} k={k}")
+        for many in (2, 3)
+        for ways in POLICIES
+        for k in (1, 2)
+    ),
+    pytest.param(items(4, "falling"), 1, id="4 items falling k=1"),
+    pytest.param(items(3, "falling", at_most=1), 2, id="3 items falling at most 1"),
+    pytest.param(items(3, "both", at_most=1), 2, id="3 items both at most 1"),
+    pytest.param(categories(3), 1, id="3 categories k=1"),
+    pytest.param(categories(3), 2, id="3 categories k=2"),
+    pytest.param(categories(3, presence="secret"), 2, id="3 categories, presence secret"),
+    pytest.param(categories(3, tc.secrets.values({"clicked": ["c1"]})), 2, id="3 categories, one sensitive"),
+]
+
+
+@pytest.mark.parametrize(("policy", "k"), TOP_K)
+def test_top_k_costs_epsilon_and_no_more(policy, k):
+    plan = choose(tc.top_k("clicked", k), policy, EPSILON)
+    worst = loss(plan)
+    assert worst <= EPSILON + 1e-9
+    if plan.step.monotone == "falling":
+        assert worst == pytest.approx(EPSILON, abs=1e-9)
+
+
+def test_the_sum_of_the_chosen_counts_costs_its_own_part():
+    plan = choose(tc.top_k("clicked", 2), items(3, "falling"), EPSILON)
+    centred = replace(plan, centring=TwoScale(2 / Fraction(1, 5), 0))  # two counts fall by two in all
+    assert loss(centred) == pytest.approx(EPSILON + 1 / 5, abs=1e-9)
+
+
+@pytest.mark.parametrize(("policy", "k"), TOP_K)
+def test_choices_of_top_k_add_up_to_one(policy, k):
+    plan = choose(tc.top_k("clicked", k), policy, EPSILON)
+    size = plan.base.size(policy.domain)
+    for counts in ([0] * size, list(range(size)), [5, *[0] * (size - 1)]):
+        if isinstance(plan, BarPlan):
+            tried = product(combinations(range(size), plan.candidates), range(300))
+        else:
+            tried = ((places,) for places in combinations(range(size), plan.measured))
+        chances = [plan.log_probability_of_choice(counts, *one) for one in tried]
+        assert sum(map(math.exp, chances)) == pytest.approx(1, abs=1e-12)
+
+
+ABOVE = [
+    (items(many, ways), at_most, threshold, values)
+    for many in (2, 3)
+    for ways in POLICIES
+    for at_most in (1, 2)
+    for threshold in (1, 2)
+    for values in (True, False)
+]
+
+
+@pytest.mark.parametrize(("policy", "at_most", "threshold", "values"), ABOVE)
+def test_above_costs_epsilon_and_no_more(policy, at_most, threshold, values):
+    plan = choose(tc.above("clicked", threshold, at_most=at_most, values=values), policy, EPSILON)
+    worst = loss(plan)
+    assert worst <= EPSILON + 1e-9
+    if plan.step.monotone is not None:
+        assert worst == pytest.approx(EPSILON, abs=1e-9)
+
+
+@pytest.mark.parametrize("secrets", [tc.secrets.everything(), tc.secrets.values({"clicked": ["c0"]})])
+@pytest.mark.parametrize("at_most", [1, 2])
+def test_above_costs_epsilon_and_no_more_among_categories(secrets, at_most):
+    plan = choose(tc.above("clicked", 2, at_most=at_most), categories(3, secrets), EPSILON)
+    assert loss(plan) <= EPSILON + 1e-9
+
+
+@pytest.mark.parametrize(("policy", "at_most", "threshold", "values"), ABOVE[::3])
+def test_verdicts_of_above_add_up_to_one(policy, at_most, threshold, values):
+    plan = choose(tc.above("clicked", threshold, at_most=at_most, values=False), policy, EPSILON)
+    size = plan.base.size(policy.domain)
+    for counts in product(range(3), repeat=size):
+        chances = [plan.log_probability(counts, (verdicts, ())) for verdicts in verdict_lists(plan, size)]
+        assert sum(map(math.exp, chances)) == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("ways", POLICIES)
+@pytest.mark.parametrize("threshold", [1, 2, 4])
+def test_below_costs_epsilon(ways, threshold):
+    plan = choose(tc.below(item=("clicked", 0), threshold=threshold), items(2, ways), EPSILON)
+    assert loss(plan) == pytest.approx(EPSILON, abs=1e-9)
+
+
+@pytest.mark.parametrize("gap", [1, 2, 5, 10])
+def test_the_chance_of_the_certain_verdict_attains_the_bound(gap):
+    plan = choose(tc.below(item=("clicked", 0), threshold=20), items(2, "falling"), EPSILON)
+    # no one-sided mechanism can be right more often: each of the `gap` steps costs a factor of exp(epsilon)
+    assert plan.chance(gap) == pytest.approx(1 - math.exp(-gap * EPSILON), rel=1e-12)
+    assert math.exp(plan.log_probability([20 - gap], None)) == pytest.approx(plan.chance(gap), rel=1e-12)
+    mirrored = choose(tc.below(item=("clicked", 0), threshold=20), items(2, "rising"), EPSILON)
+    assert mirrored.chance(gap) == pytest.approx(1 - math.exp(-gap * EPSILON), rel=1e-12)
+    assert math.exp(mirrored.log_probability([19 + gap], None)) == pytest.approx(mirrored.chance(gap), rel=1e-12)
+
+
+def test_certain_verdicts_are_never_wrong():
+    for ways, wrong in (("falling", range(5, 9)), ("rising", range(5))):
+        plan = choose(tc.below(item=("clicked", 0), threshold=5), items(2, ways), EPSILON)
+        assert all(plan.log_probability([count], None) == -math.inf for count in wrong)
+
+
+# ---- wrong on purpose: each of these must be seen to cost more ------------------------------------------------------
+
+
+def test_one_answer_too_many_costs_more():
+    for at_most in (1, 2):
+        plan = choose(tc.above("clicked", 2, at_most=at_most, values=False), items(3, "falling"), EPSILON)
+        late = replace(plan, query=replace(plan.query, at_most=at_most + 1))
+        assert loss(late) == pytest.approx(EPSILON * (at_most + 1) / at_most, abs=1e-9)
+
+
+def test_measuring_again_without_paying_costs_more():
+    """Chosen with a part of the budget, then measured with all of it by noise that pays nothing back."""
+    plan = choose(tc.top_k("clicked", 2), items(3, "falling"), EPSILON)
+    assert isinstance(plan, BarPlan)
+    untilted = Cube(1 / plan.law.epsilon, 2, "right")
+
+    choice, measured = cached(plan.log_probability_of_choice), cached(measured_log_probability)
+
+    def law(counts, output):
+        true = tuple(counts[place] for place in output.places)
+        return choice(counts, output.places, output.bar) + measured(untilted, true, output.noisy)
+
+    assert loss(plan, law) == pytest.approx(EPSILON + 2 * float(plan.law.rate), abs=1e-9)
+
+
+def test_a_tilt_that_pays_back_less_than_the_choice_cost_is_not_enough():
+    plan = choose(tc.above("clicked", 2, at_most=2), items(3, "falling"), EPSILON)
+    assert plan.is_shared
+    faster = replace(plan, testing=TwoScale(plan.testing.right / 2, 0))  # tests twice as sharp, the old measurement
+
+    tests, measured = cached(faster.log_probability_of_verdicts), cached(measured_log_probability)
+
+    def law(counts, output):
+        verdicts, noisy = output
+        true = tuple(counts[place] for place, above in enumerate(verdicts) if above)
+        return tests(counts, verdicts) + measured(plan.measuring(len(true)), true, noisy)
+
+    assert loss(plan, law) == pytest.approx(EPSILON + 2 * float(1 / plan.testing.right), abs=1e-9)
+
+
+def test_values_of_the_test_itself_and_of_a_measurement_cost_twice():
+    """Two-part plans: both the noisy counts of the choice and fresh ones, each at the whole budget."""
+    plan = choose(tc.top_k("clicked", 1), items(2, "both"), EPSILON)
+    whole = replace(
+        plan, choosing=TwoScale(2 / plan.epsilon, 0), measuring=TwoScale(1 / plan.epsilon, 1 / plan.epsilon)
+    )
+    assert loss(whole) == pytest.approx(2 * EPSILON, abs=1e-9)
+
+
+def test_one_sided_noise_on_counts_that_do_both_costs_more():
+    falling, both = items(3, "falling"), items(3, "both")
+    for query in (tc.top_k("clicked", 1), tc.above("clicked", 2, at_most=1), tc.below("clicked.has(0)", 2)):
+        wrong = replace(choose(query, falling, EPSILON), policy=both)
+        assert loss(wrong) > EPSILON + 0.1
+
+
+def test_a_shift_of_the_winners_alone_is_not_enough_where_losers_rise():
+    policy = items(3, "both")
+    plan = choose(tc.top_k("clicked", 1), policy, EPSILON)
+    assert plan.choosing.right == 2 / plan.choosing_epsilon
+    halved = replace(plan, choosing=TwoScale(plan.choosing.right / 2, 0))
+    assert loss(halved) > EPSILON + 0.1
+
+
+def test_laws_of_values_are_probabilities():
+    for law in (Cube(3, 2, "right"), Cube(3, 2, "left"), Cube(2, 2, "both")):
+        reach = range(-70, 71)
+        total = np.logaddexp.reduce([law.joint_log_pmf(point) for point in product(reach, repeat=2)])
+        assert total == pytest.approx(0, abs=1e-8)

@@ -1,0 +1,205 @@
+"""Measured against promised: outputs of selections, their errors and intervals, and verdicts that are never wrong.
+
+Streams are fixed by key, so a failure repeats. Sum of alphas: below 1e-3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, chisquare, norm
+
+import tacit as tc
+from tacit.mechanism import noise
+from tacit.mechanism.selection import output_of
+from tacit.mechanism.top_k import choose_over_bar
+from tacit.plan.choose import choose
+from tacit.plan.distributions import TwoScale
+from tacit.plan.ranking import BarPlan, TopKPlan
+from tacit.release.selected import selected
+
+ALPHA = 1e-5
+SECRETS = {
+    "falling": tc.secrets.values({"clicked": [1]}),
+    "rising": tc.secrets.values({"clicked": [0]}),
+    "both": tc.secrets.attributes("clicked"),
+}
+
+
+@pytest.fixture(autouse=True)
+def stream():
+    with noise.replayed(noise.Keystream(key=b"selections, a fixed test stream.")):
+        yield
+
+
+def items(many: int, ways: str = "falling", **more) -> tc.Policy:
+    return tc.Policy(tc.Domain({"clicked": tc.Items(many, **more)}), SECRETS[ways])
+
+
+def centred(plan: BarPlan) -> BarPlan:
+    return replace(plan, centring=TwoScale(1, 0))
+
+
+LAWS = {
+    "top 1, falling": (choose(tc.top_k("clicked", 1), items(3), 3), [2, 1, 3], 4000),
+    "top 2, falling": (choose(tc.top_k("clicked", 2), items(3), 5), [2, 1, 3], 1500),
+    "top 2, equal counts": (choose(tc.top_k("clicked", 2), items(4), 6), [1, 1, 1, 1], 1500),
+    "top 2, far apart": (choose(tc.top_k("clicked", 2), items(3), 6), [40, 0, 22], 1500),
+    "top 2, with the sum": (centred(choose(tc.top_k("clicked", 2), items(3), 6)), [2, 1, 3], 1500),
+    "top 2, rising": (choose(tc.top_k("clicked", 2), items(3, "rising"), 4), [2, 1, 3], 20_000),
+    "top 1, both": (choose(tc.top_k("clicked", 1), items(3, "both"), 4), [2, 1, 3], 20_000),
+    "above, falling": (choose(tc.above("clicked", 2, at_most=2), items(4), 4), [2, 1, 3, 0], 1500),
+    "above, no values": (choose(tc.above("clicked", 4, at_most=2, values=False), items(4), 2), [2, 1, 3, 0], 20_000),
+    "above, rising": (choose(tc.above("clicked", 2, at_most=2), items(4, "rising"), 4), [2, 1, 3, 0], 20_000),
+    "above, both": (choose(tc.above("clicked", 2, at_most=2), items(4, "both"), 6), [2, 1, 3, 0], 20_000),
+    "below, falling": (choose(tc.below("clicked.has(0)", 3), items(2), 1), [2], 20_000),
+    "below, rising": (choose(tc.below("clicked.has(0)", 3), items(2, "rising"), 1), [4], 20_000),
+    "below, both": (choose(tc.below("clicked.has(0)", 3), items(2, "both"), 1), [2], 20_000),
+}
+
+
+@pytest.mark.parametrize("case", LAWS)
+def test_outputs_follow_the_law_that_the_plan_states(case):
+    plan, counts, draws = LAWS[case]
+    seen = Counter(output_of(np.array(counts), plan) for _ in range(draws))
+    expected = {output: draws * math.exp(plan.log_probability(counts, output)) for output in seen}
+    assert min(expected.values()) > 0  # nothing came out that cannot
+    likely = {output: chance for output, chance in expected.items() if chance >= 8}
+    assert len(likely) >= 3
+    # what is likely but was never seen would be missing here, and then the rest would weigh too much
+    observed = [seen[output] for output in likely]
+    theory = list(likely.values())
+    if draws - sum(theory) >= 8:
+        observed.append(draws - sum(observed))
+        theory.append(draws - sum(theory))
+    scaled = np.array(theory) * sum(observed) / sum(theory)
+    assert sum(observed) == pytest.approx(sum(theory), rel=0.02)
+    assert chisquare(observed, scaled).pvalue > ALPHA
+
+
+def test_the_test_above_sees_a_wrong_law():
+    plan, counts, _ = LAWS["top 2, falling"]
+    wrong = replace(plan, law=replace(plan.law, epsilon=plan.law.epsilon * 2))
+    seen = Counter(output_of(np.array(counts), wrong) for _ in range(1000))
+    expected = {output: 1000 * math.exp(plan.log_probability(counts, output)) for output in seen}
+    likely = [output for output, chance in expected.items() if chance >= 8]
+    theory = np.array([expected[output] for output in likely])
+    observed = np.array([seen[output] for output in likely])
+    assert chisquare(observed, theory * observed.sum() / theory.sum()).pvalue < ALPHA
+
+
+# ---- errors and intervals -------------------------------------------------------------------------------------------
+
+APART = np.arange(60)[::-1] * 1000  # each count stands clear of the next
+
+
+@pytest.mark.parametrize(
+    ("query", "ways", "runs"),
+    [
+        (tc.top_k("clicked", 5), "falling", 600),
+        (tc.top_k("clicked", 25), "falling", 150),
+        (tc.top_k("clicked", 60), "falling", 400),
+        (tc.top_k("clicked", 10), "rising", 400),
+        (tc.top_k("clicked", 10), "both", 400),
+        (tc.above("clicked", 40_500, at_most=20), "falling", 150),
+        (tc.above("clicked", 500, at_most=20), "both", 400),
+    ],
+)
+def test_the_predicted_error_is_what_is_measured_where_counts_stand_apart(query, ways, runs):
+    plan = choose(query, items(60, ways), 1)
+    errors, covered, many = [], 0, 0
+    for _ in range(runs):
+        record = selected(plan, APART)
+        rows = ~np.isnan(record.values)
+        true = APART[record.places[rows]]
+        errors.append(record.values[rows] - true)
+        lower, upper = record.interval(0.9)
+        covered += int(((lower[rows] <= true) & (true <= upper[rows])).sum())
+        many += len(true)
+    squared = np.array([np.mean(error**2) for error in errors])
+    assert math.sqrt(squared.mean()) == pytest.approx(plan.rmse, rel=0.05)
+    assert covered / many >= 0.88
+    means = np.array([error.mean() for error in errors])
+    assert abs(means.mean()) < norm.isf(ALPHA / 2) * means.std() / math.sqrt(len(means)) + 0.02 * plan.rmse
+
+
+CROWDS = {
+    "even": np.arange(400) * 5,
+    "two levels": np.where(np.arange(400) < 30, 600, 0),
+    "constant": np.full(400, 500),
+    "a few far": np.where(np.arange(400) < 5, 10**6, 0),
+    "long tail": (5000 / np.sqrt(np.arange(1, 401))).astype(np.int64),
+}
+
+
+@pytest.mark.parametrize("crowd", CROWDS)
+@pytest.mark.parametrize("k", [3, 30])
+def test_in_crowds_intervals_hold_and_long_lists_beat_the_noise_they_were_chosen_by(crowd, k):
+    counts, plan = CROWDS[crowd], choose(tc.top_k("clicked", k), items(400), "0.5")
+    covered, squares, one_sided = 0, [], []
+    for _ in range(80):
+        record = selected(plan, counts)
+        true = counts[record.places]
+        lower, upper = record.interval(0.95)
+        assert (true <= upper).all()  # the upper end is certain
+        covered += int((lower <= true).sum())
+        squares.append(np.mean((record.values - true) ** 2))
+        # choosing by noisy counts and releasing them, less the mean of the noise
+        noisy = counts + noise.geometric(k / plan.epsilon, len(counts))
+        best = np.argsort(-noisy)[:k]
+        one_sided.append(np.mean((noisy[best] - k / float(plan.epsilon) - counts[best]) ** 2))
+    # intervals of one release share their radius, so 80 of them count
+    assert binomtest(round(covered / k), 80, 0.95, alternative="less").pvalue > ALPHA
+    assert math.sqrt(np.mean(squares)) < 1.3 * plan.largest_rmse
+    if k == 30:
+        assert np.mean(squares) < np.mean(one_sided)
+
+
+def test_no_chosen_count_is_far_below_the_ones_that_were_left_out():
+    counts, plan = CROWDS["even"], choose(tc.top_k("clicked", 10), items(400), 1)
+    short = math.log(400 / 0.05) / float(plan.law.rate)
+    worst = [np.sort(counts)[-10] - counts[choose_over_bar(counts, plan)[0]].min() for _ in range(2000)]
+    assert binomtest(int(np.sum(np.array(worst) > short)), 2000, 0.05, alternative="greater").pvalue > ALPHA
+
+
+# ---- verdicts -------------------------------------------------------------------------------------------------------
+
+
+def test_ten_million_decisions_are_never_wrong_when_they_are_certain():
+    counts = np.arange(1000) % 12
+    plan = choose(tc.above("clicked", 6, at_most=1000, values=False), items(1000), 1000)
+    false = alarms = asked = 0
+    for _ in range(10_000):
+        verdicts, _ = output_of(counts, plan)
+        above = np.array(verdicts)
+        true = counts[: len(above)]
+        false += int((~above & (true >= 6)).sum())
+        alarms += int((above & (true == 5)).sum())
+        asked += int((true == 5).sum())
+    assert false == 0
+    assert binomtest(alarms, asked, math.exp(-1)).pvalue > ALPHA  # one below the threshold, at epsilon 1
+
+
+def test_a_place_that_nobody_visited_hardly_ever_raises_an_alarm():
+    plan = choose(tc.below("clicked.has(0)", 5), items(2), 1)
+    alarms = sum(output_of(np.array([0]), plan) is not None for _ in range(50_000))
+    assert alarms / 50_000 < 0.01
+    assert binomtest(alarms, 50_000, 1 - plan.chance(5)).pvalue > ALPHA
+
+
+@pytest.mark.parametrize("ways", ["falling", "rising", "both"])
+def test_the_chance_of_a_verdict_is_the_predicted_one(ways):
+    plan = choose(tc.above("clicked", 50, at_most=3, values=False), items(9, ways), 1)
+    for gap in (1, 5, 12):
+        counts = np.full(9, 50 - gap)
+        first = [output_of(counts, plan)[0][0] for _ in range(4000)]
+        assert binomtest(4000 - sum(first), 4000, plan.chance_below(gap)).pvalue > ALPHA
+
+
+def test_two_part_plans_are_used_where_counts_rise():
+    assert isinstance(choose(tc.top_k("clicked", 3), items(10, "rising"), 1), TopKPlan)
+    assert isinstance(choose(tc.top_k("clicked", 3), items(10), 1), BarPlan)

@@ -1,0 +1,529 @@
+"""What the planted leaks say about themselves is true: their laws, written down again and enumerated.
+
+A law is a list of independent parts, each a probability for every output that matters: the whole output if there is one
+part, one column of it each if there are several.
+"""
+
+import ast
+import itertools
+import math
+import pickle
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tacit.audit.planted import PlantedLeak, planted, planted_leak
+from tacit.mechanism import noise
+
+ALPHA = 1e-6
+KEY = b"tacit planted leaks, unit tests1"
+DRAWS = 40_000
+
+
+@cache
+def laplace(scale, z):
+    q = math.exp(-1 / scale)
+    return (1 - q) / (1 + q) * q ** abs(z)
+
+
+def laplace_below(scale, z):
+    """The probability of less than z."""
+    q = math.exp(-1 / scale)
+    return q ** (1 - z) / (1 + q) if z <= 0 else 1 - q**z / (1 + q)
+
+
+def geometric(scale, z):
+    return -math.expm1(-1 / scale) * math.exp(-z / scale) if z >= 0 else 0.0
+
+
+def geometric_below(scale, z):
+    return -math.expm1(-z / scale) if z > 0 else 0.0
+
+
+def blurred(truths, scale, span):
+    """One part for each true answer: what two-sided noise makes of it."""
+    return [{y: laplace(scale, y - truth) for y in span} for truth in truths]
+
+
+NEAR = range(-40, 50)
+
+
+def cluster_sums(points, broken):
+    sums = [sum(x for x in points if (x <= 500) == first) for first in (True, False)]
+    return blurred(sums, 20 if broken else 1010, range(-2500, 4500))
+
+
+def ordered_hierarchical(values, broken):
+    """|T|, theta, f = 64, 16, 16: four blocks, whose trees are a root and 16 leaves."""
+    of_s, of_h = 0.226, 0.774
+    nodes = []  # first value, end, epsilon that a step of one costs
+    for block in range(4):
+        own = (1 / 2 if block == 0 else of_h / 2) if broken else of_h / 2
+        nodes += [(16 * block, 16 * block + 16, own)] if broken else []
+        nodes += [(value, value + 1, own) for value in range(16 * block, 16 * block + 16)]
+    nodes = [(0, 16 * block, of_s) for block in ((2, 3, 4) if broken else (1, 2, 3))] + nodes
+    return [blurred([sum(first <= value < end for value in values)], 1 / cost, NEAR)[0] for first, end, cost in nodes]
+
+
+def constrained_histogram(values, broken):
+    return blurred([values.count(v) for v in range(4)], 2 if broken else 4, NEAR)
+
+
+def one_sided_sparse_vector(counts, broken):
+    law = {}
+    for output in itertools.product((-1, 0, *range(3, 18)), repeat=len(counts)):
+        chance, given = 1.0, 0
+        for count, shown in zip(counts, output, strict=True):
+            stopped = given >= (2 if broken else 1)
+            given += shown > 0
+            if stopped or shown == -1:
+                chance *= stopped and shown == -1
+            else:
+                chance *= geometric_below(1, 3 - count) if shown == 0 else geometric(1, shown - count)
+        law[output] = chance
+    return [law]
+
+
+def first_above(counts, threshold_scale, count_scale):
+    """For each noisy threshold the probability of each place."""
+    law = dict.fromkeys(range(len(counts) + 1), 0.0)
+    for shift in range(-150, 151) if threshold_scale else [0]:
+        going = laplace(threshold_scale, shift) if threshold_scale else 1.0
+        for place, count in enumerate(counts):
+            below = laplace_below(count_scale, 1 + shift - count)
+            law[place] += going * (1 - below)
+            going *= below
+        law[len(counts)] += going
+    return [law]
+
+
+def without_threshold_noise(counts, broken):
+    return first_above(counts, None if broken else 2, 4)
+
+
+def with_one_draw(counts, broken):
+    if not broken:
+        return first_above(counts, 2, 4)
+    law = dict.fromkeys(range(len(counts) + 1), 0.0)
+    for shift, draw in itertools.product(range(-80, 81), range(-160, 161)):
+        above = [place for place, count in enumerate(counts) if count + draw >= 1 + shift]
+        law[above[0] if above else len(counts)] += laplace(2, shift) * laplace(4, draw)
+    return [law]
+
+
+def with_values(counts, broken):
+    threshold_scale, count_scale = (2, 2) if broken else (4, 8)
+    span = range(-40, 45)
+    law = {(place, value): 0.0 for place in range(len(counts)) for value in span}
+    law[len(counts), 0] = 0.0
+    for shift in range(-150, 151):
+        going = laplace(threshold_scale, shift)
+        for place, count in enumerate(counts):
+            below = laplace_below(count_scale, 1 + shift - count)
+            for value in span:
+                if not broken:
+                    law[place, value] += going * (1 - below) * laplace(2, value - count)
+                elif value >= 1 + shift:
+                    law[place, value] += going * laplace(count_scale, value - count)
+            going *= below
+        law[len(counts), 0] += going
+    return [law]
+
+
+def monitor(arrivals, by_data, scale):
+    """Window and threshold 2. A queue of visitors who are in the window, and whether they were counted."""
+    law = {}
+    for output in itertools.product((-1, 0, 2, 3, 4, 5), repeat=len(arrivals)):
+        chance, queue, resumes = 1.0, [], 0
+        for step, (visitors, shown) in enumerate(zip(arrivals, output, strict=True)):
+            queue = [[came, counted] for came, counted in queue if step - came < 2] + [[step, False]] * visitors
+            paused = any(counted for _, counted in queue) if by_data else step < resumes
+            if paused or shown == -1:
+                chance *= paused and shown == -1
+            elif shown == 0:
+                chance *= geometric_below(scale, 2 - len(queue))
+            else:
+                chance *= geometric(scale, shown - len(queue))
+                queue, resumes = [[came, True] for came, _ in queue], step + 2
+        law[output] = chance
+    return [law]
+
+
+def pausing_monitor(arrivals, broken):
+    return monitor(arrivals, broken, 1)
+
+
+def visited_monitor(arrivals, broken):
+    return monitor(arrivals, False, 1 if broken else 2)
+
+
+def places_map(slots, broken):
+    law = {}
+    for output in itertools.product((-1, 0, *range(2, 9)), repeat=4):
+        chance = 1.0
+        for place in range(2):
+            shown, count = False, 0
+            for slot in range(2):
+                count += slots[slot][place]
+                cell = output[2 * slot + place]
+                if shown or cell == -1:
+                    chance *= shown and cell == -1
+                elif cell == 0:
+                    chance *= geometric_below(1, 2 - count) if broken else laplace_below(4, 2 - count)
+                else:
+                    chance *= geometric(1, cell - count) if broken else laplace(4, cell - count)
+                    shown = True
+        law[output] = chance
+    return [law]
+
+
+def mixed_top(counts, broken):
+    def exactly(at, value):
+        if not broken:
+            return laplace(2, value - counts[at])
+        return geometric(1, value - counts[0]) if at == 0 else geometric(1, counts[1] - value)
+
+    def below(at, value):
+        if not broken:
+            return laplace_below(2, value - counts[at])
+        return geometric_below(1, value - counts[0]) if at == 0 else 1 - geometric_below(1, counts[1] - value + 1)
+
+    # ties go to the first
+    law = {(0, v): exactly(0, v) * below(1, v + 1) for v in NEAR}
+    return [law | {(1, v): exactly(1, v) * below(0, v) for v in NEAR}]
+
+
+def two_winners(counts, broken):
+    truths = [2 * count if broken else count for count in counts]
+    law = {}
+    for (i, j), v, w in itertools.product(itertools.permutations(range(4), 2), range(30), range(30)):
+        if v > w or (v == w and i < j):
+            others = [loser for loser in range(4) if loser not in (i, j)]
+            # a tie with the second winner is lost by those behind it
+            lost = math.prod(geometric_below(2, w + (loser > j) - truths[loser]) for loser in others)
+            law[i, v, j, w] = geometric(2, v - truths[i]) * geometric(2, w - truths[j]) * lost
+    return [law]
+
+
+def debiased_winner(counts, broken):
+    law = Counter()
+    if not broken:
+        for i, v in itertools.product(range(3), range(40)):
+            lost = math.prod(geometric_below(1, v + (loser > i) - counts[loser]) for loser in range(3) if loser != i)
+            law[i, v - 1] = geometric(1, v - counts[i]) * lost
+        return [law]
+    for draws in itertools.product(range(25), repeat=3):
+        noisy = [count + draw for count, draw in zip(counts, draws, strict=True)]
+        winner = noisy.index(max(noisy))
+        law[winner, noisy[winner] - max(draws)] += math.prod(geometric(1, draw) for draw in draws)
+    return [law]
+
+
+def one_sided_count(count, broken):
+    return [{y: geometric(1, y - count) if broken else laplace(1, y - count) for y in NEAR}]
+
+
+def two_counts(counts, broken):
+    return blurred(counts, 1 if broken else 2, NEAR)
+
+
+def two_answers(count, broken):
+    return blurred([count, count], 1 if broken else 2, NEAR)
+
+
+def rounded_scale(count, broken):
+    return blurred([count], 1 if broken else 5 / 3, NEAR)
+
+
+def randomised_response(answer, broken):
+    truth = 7 / 8 if broken else 3 / 4
+    return [{answer: truth, 1 - answer: 1 - truth}]
+
+
+def bounded_sum(values, broken):
+    return blurred([sum(values)], max(values) if broken else 100, range(-2000, 2000))
+
+
+def listed_cells(cells, broken):
+    parts = blurred([cells.count(cell) for cell in range(3)], 2, NEAR)
+    for cell, part in enumerate(parts):
+        part[-1000] = 0.0
+        if broken and cell not in cells:
+            part.update(dict.fromkeys(part, 0.0))
+            part[-1000] = 1.0
+    return parts
+
+
+def released_records(records, broken):
+    parts = []
+    for record in records:
+        released = 0.0 if record == 2 else 1.0 if broken else 0.632
+        parts.append({0: 0.0, 1: 0.0, -1: 1 - released} | {record: released})
+    return parts
+
+
+def repeated_record(record, broken):
+    law = {}
+    for output in itertools.product((-1, 1), repeat=3):
+        released = 0.0 if record == 2 else 0.632
+        coins = [released if shown == 1 else 1 - released for shown in output]
+        law[output] = math.prod(coins) if broken else coins[0] * (len(set(output)) == 1)
+    return [law]
+
+
+def allowed_sample(f, error, chance):
+    """The size that the thesis allows at retention 1/2 and two values."""
+    return -2 * (f / 2 + 1 / 4) * math.log(chance) / (error * f / 2) ** 2
+
+
+def rounded_shares(counts, size):
+    """Each value's share of a sample of this size, rounded at random."""
+    shares, samples = [count * size / sum(counts) for count in counts], {}
+    for up in itertools.product((0, 1), repeat=2):
+        chances = [share % 1 if one else 1 - share % 1 for share, one in zip(shares, up, strict=True)]
+        samples[tuple(int(share) + one for share, one in zip(shares, up, strict=True))] = math.prod(chances)
+    return samples
+
+
+def scaled_table(counts, broken):
+    if broken:
+        samples = rounded_shares(counts, allowed_sample(max(counts) / 12, 0.9, 0.7))
+    else:
+        samples = {
+            (i, 3 - i): math.comb(counts[0], i) * math.comb(counts[1], 3 - i) / math.comb(12, 3) for i in range(4)
+        }
+    return [copied(samples, 12)]
+
+
+def copied(samples, people):
+    """Replace half of the values by a random one, and make copies until there are as many as people."""
+    law = Counter()
+    for (first, second), chance in samples.items():
+        many = first + second
+        stay, leave = stats.binom.pmf(range(first + 1), first, 3 / 4), stats.binom.pmf(range(second + 1), second, 1 / 4)
+        for after, p in enumerate(np.convolve(stay, leave)):
+            more = people / many % 1
+            for i, j in itertools.product(range(after + 1), range(many - after + 1)):
+                copies = after * (people // many) + i, (many - after) * (people // many) + j
+                extra = stats.binom.pmf(i, after, more) * stats.binom.pmf(j, many - after, more)
+                law[copies] += chance * float(p * extra)
+    return law
+
+
+def two_sessions(counts, broken):
+    if not broken:
+        return blurred(counts, 2, NEAR)
+    return [{(counts[0] + z, counts[1] + z): laplace(2, z) for z in NEAR}]
+
+
+def count_of_the_oldest(ages, broken):
+    assert not broken, "a release that raises has no law"
+    return blurred([sum(age > 100 for age in ages)], 1, NEAR)
+
+
+def count_or_text(people, broken):
+    if broken and people < 5:
+        return [{f"refused: {people} people are too few": 1.0}]
+    if broken:
+        return [{str(people + z): laplace(1, z) for z in NEAR}]
+    refused = {"refused: too few people": laplace_below(1, 5 - people)}
+    return [refused | {str(y): laplace(1, y - people) for y in NEAR if y >= 5}]
+
+
+LAWS = {
+    "kmeans-two-theta": cluster_sums,
+    "hierarchical-printed-budget": ordered_hierarchical,
+    "constraint-sensitivity": constrained_histogram,
+    "sparse-vector-one-more-answer": one_sided_sparse_vector,
+    "sparse-vector-no-fresh-threshold-noise": without_threshold_noise,
+    "sparse-vector-noise-reused": with_one_draw,
+    "sparse-vector-values-from-same-noise": with_values,
+    "monitor-pauses-by-data": pausing_monitor,
+    "monitor-person-with-several-visits": visited_monitor,
+    "map-moves-between-places": places_map,
+    "mixed-directions-top-k": mixed_top,
+    "top-k-adds-count-twice": two_winners,
+    "debias-by-realised-maximum": debiased_winner,
+    "one-sided-noise-two-directions": one_sided_count,
+    "sensitivity-one-for-replaced-records": two_counts,
+    "composition-unpaid": two_answers,
+    "noise-scale-rounded": rounded_scale,
+    "randomised-response-second-coin": randomised_response,
+    "bounds-from-data": bounded_sum,
+    "cells-read-off-the-data": listed_cells,
+    "naive-suppression": released_records,
+    "coin-tossed-anew": repeated_record,
+    "scaled-tables": scaled_table,
+    "forked-noise-reuse": two_sessions,
+    "error-raised-on-value": count_of_the_oldest,
+    "error-text-quotes-value": count_or_text,
+}
+RAISES = "error-raised-on-value"
+UNBOUNDED = "bounds-from-data"
+# Of doubles: no law is written down, see the test of its digits.
+WITHOUT_LAW = "floating-point-laplace"
+VERSIONS = [(name, broken) for name in LAWS for broken in (True, False) if (name, broken) != (RAISES, True)]
+
+
+@cache
+def laws(name, broken):
+    leak = planted[name]
+    return LAWS[name](leak.hidden, broken), LAWS[name](leak.cover, broken)
+
+
+def log_ratios(hidden, cover):
+    """For every output of a part that is possible at hidden: log ratio, probability at hidden and at cover."""
+    for output, p in hidden.items():
+        if p > 0:
+            q = cover.get(output, 0.0)
+            yield (math.log(p) - math.log(q) if q > 0 else math.inf), p, q
+
+
+def worst_loss(hidden, cover):
+    """Parts are independent, so the worst output is the worst of each part."""
+    return sum(max(ratio for ratio, _, _ in log_ratios(a, b)) for a, b in zip(hidden, cover, strict=True))
+
+
+def best_event(hidden, cover, least):
+    """Return the largest loss of a set of outputs whose probability at hidden is at least so much (Neyman, Pearson)."""
+    joint = {0.0: (1.0, 1.0)}
+    for a, b in zip(hidden, cover, strict=True):
+        if a == b:
+            continue
+        ratios = {}
+        for ratio, p, q in log_ratios(a, b):
+            before = ratios.get(round(ratio, 9), (0.0, 0.0))
+            ratios[round(ratio, 9)] = before[0] + p, before[1] + q
+        product = {}
+        for (r, (p, q)), (s, (x, y)) in itertools.product(joint.items(), ratios.items()):
+            before = product.get(round(r + s, 9), (0.0, 0.0))
+            product[round(r + s, 9)] = before[0] + p * x, before[1] + q * y
+        joint = product
+    p = q = 0.0
+    best = -math.inf
+    for ratio in sorted(joint, reverse=True):
+        p, q = p + joint[ratio][0], q + joint[ratio][1]
+        if p >= least:
+            best = max(best, math.log(p / q) if q > 0 else math.inf)
+    return best
+
+
+def test_every_leak_is_listed_once_under_its_name():
+    assert set(LAWS) | {WITHOUT_LAW} == set(planted)
+    for name, leak in planted.items():
+        assert isinstance(leak, PlantedLeak)
+        assert leak.name == name
+        assert name == name.lower().replace("_", "-").replace(" ", "-")
+        assert leak.mistake
+        assert leak.source
+        assert 0.5 <= leak.claimed_epsilon <= 1.5
+        assert leak.exact_loss >= 1.15 * leak.claimed_epsilon
+    with pytest.raises(TypeError):
+        planted["another"] = leak
+
+
+def test_every_module_explains_its_leaks_and_marks_the_broken_lines():
+    modules = [file for file in Path(planted_leak.__file__).parent.glob("*.py") if "PLANTED = (" in file.read_text()]
+    named = []
+    for file in modules:
+        text = file.read_text(encoding="utf-8")
+        own = [name for name in planted if f'name="{name}"' in text]
+        named += own
+        assert text.count("  # BROKEN: ") >= len(own)
+        for name in own:
+            assert f"\n{name} " in ast.get_docstring(ast.parse(text))
+    assert sorted(named) == sorted(planted)
+
+
+@pytest.mark.parametrize("name", planted)
+def test_releases_can_be_sent_to_another_process_and_return_what_was_asked_for(name):
+    leak = pickle.loads(pickle.dumps(planted[name]))  # noqa: S301 - made here
+    for release, data in itertools.product((leak.release, leak.repaired), (leak.hidden, leak.cover)):
+        if name == RAISES and release == leak.release and data == leak.hidden:
+            continue
+        for size in (1, 7):
+            assert len(np.asarray(release(data, size))) == size
+
+
+@pytest.mark.parametrize("name", [name for name in LAWS if name not in (RAISES, UNBOUNDED)])
+def test_the_exact_loss_is_what_enumeration_finds(name):
+    assert worst_loss(*laws(name, True)) == pytest.approx(planted[name].exact_loss, rel=1e-9)
+
+
+def test_a_sum_with_bounds_from_the_data_loses_more_the_further_out_it_is():
+    """Every output is possible at both; the ratio of the two tails grows by 1/30 - 1/100 with every unit."""
+    (hidden,), (cover,) = laws(UNBOUNDED, True)
+    assert planted[UNBOUNDED].exact_loss == math.inf
+    losses = [math.log(hidden[y]) - math.log(cover[y]) for y in range(175, 1000)]
+    assert np.diff(losses) == pytest.approx(1 / 30 - 1 / 100)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_the_repaired_version_keeps_the_claim(name):
+    assert worst_loss(*laws(name, False)) <= planted[name].claimed_epsilon + 1e-9
+
+
+@pytest.mark.parametrize("name", [name for name in LAWS if name != RAISES])
+def test_the_leak_is_no_matter_of_rare_outputs(name):
+    """An event of probability 0.01 at hidden shows 15 percent more than the claim."""
+    assert best_event(*laws(name, True), least=0.01) >= 1.15 * planted[name].claimed_epsilon
+
+
+@pytest.mark.parametrize(("name", "broken"), VERSIONS)
+def test_draws_follow_the_law(name, broken):
+    leak = planted[name]
+    for data, law in zip((leak.hidden, leak.cover), laws(name, broken), strict=True):
+        with noise.replayed(noise.Keystream(key=KEY)):
+            drawn = (leak.release if broken else leak.repaired)(data, DRAWS)
+        columns = [drawn] if len(law) == 1 else drawn.T
+        for column, part in zip(columns, law, strict=True):
+            seen = Counter(map(tuple, column.tolist()) if column.ndim == 2 else column.tolist())
+            assert all(part[output] > 0 for output in seen if output in part)
+            frequent = [output for output, p in part.items() if p * DRAWS > 10]
+            expected = np.array([part[output] * DRAWS for output in frequent])
+            rest = DRAWS - expected.sum()
+            counts = np.array([seen[output] for output in frequent])
+            if rest > 10:
+                expected, counts = np.append(expected, rest), np.append(counts, DRAWS - counts.sum())
+            else:
+                assert DRAWS - counts.sum() <= 60
+                expected *= counts.sum() / expected.sum()
+            assert len(counts) == 1 or stats.chisquare(counts, expected).pvalue > ALPHA / 100
+
+
+def test_noise_in_doubles_shows_what_it_was_added_to():
+    """Between -1 and 1 every output of cover is a multiple of 2^-53, and many of hidden are not."""
+    leak = planted[WITHOUT_LAW]
+
+    def finer(outputs):
+        return np.mean((np.abs(outputs) < 1) & (outputs * 2.0**53 % 1 != 0))
+
+    with noise.replayed(noise.Keystream(key=KEY)):
+        hidden, cover = (leak.release(data, 400_000) for data in (leak.hidden, leak.cover))
+        lattice = np.concatenate([leak.repaired(data, 400_000) for data in (leak.hidden, leak.cover)])
+    assert finer(hidden) == pytest.approx(0.27, abs=0.01)
+    assert finer(cover) == 0
+    assert np.all(lattice * 1024 % 1 == 0)
+    assert np.mean(hidden >= 1) == pytest.approx(math.exp(-1) / 2, abs=0.005)
+    assert np.mean(lattice[:400_000] >= 1) == pytest.approx(1 - laplace_below(1024, 1024), abs=0.005)
+    assert np.mean(lattice[400_000:] >= 2) == pytest.approx(1 - laplace_below(1024, 1024), abs=0.005)
+    # On the lattice the loss is that of integer noise: a step of 1024 at scale 1024.
+    assert worst_loss(blurred([0], 1024, range(-3000, 3000)), blurred([1024], 1024, range(-3000, 3000))) <= 1 + 1e-9
+
+
+def test_a_release_that_raises_does_so_on_one_side_only():
+    leak = planted[RAISES]
+    with pytest.raises(ValueError, match="age 104 is not plausible"):
+        leak.release(leak.hidden, 5)
+    assert len(leak.release(leak.cover, 5)) == 5
+
+
+def test_a_public_size_alone_does_not_mend_scaled_tables():
+    """Rounding each value's share at random rules out sizes of the sample at one of two neighbours, here of 20."""
+    size = allowed_sample(1, 0.6, 0.8)
+    hidden, cover = (copied(rounded_shares(counts, size), 20) for counts in ((17, 3), (16, 4)))
+    assert worst_loss([hidden], [cover]) == math.inf
