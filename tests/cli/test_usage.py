@@ -13,6 +13,7 @@ import pytest
 from cli.shell import ERROR_KEYS, tacit
 from tacit import __version__
 from tacit.cli import main
+from tacit.cli.screen import show_json
 
 COMMANDS = ("demo", "init", "check", "plan", "run", "ledger show", "ledger verify", "ledger grant", "schema", "bench")
 
@@ -159,3 +160,8 @@ def test_benchmarks_are_run_from_the_repository_only(
     assert said == "".join(f"{name}: Measures {name}.\na table\n" for name in ("noise", "rows", "top_k", "monitor"))
     assert main(["bench", "rows", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"rows": {"quick": False}}
+
+
+def test_a_number_that_json_does_not_have_is_a_text(capsys: pytest.CaptureFixture[str]) -> None:
+    show_json({"given": float("nan"), "all": [float("inf"), 1.5]})
+    assert json.loads(capsys.readouterr().out) == {"given": "nan", "all": ["inf", 1.5]}

@@ -90,7 +90,7 @@ def width() -> int:
 
 def show_json(document: Any) -> None:
     """Print one JSON document to stdout, in ASCII so that any terminal and pipe can take it."""
-    sys.stdout.write(json.dumps(document, indent=2, default=_plain, allow_nan=False) + "\n")
+    sys.stdout.write(json.dumps(_without_nan(document), indent=2, default=_plain, allow_nan=False) + "\n")
 
 
 def complain(error: dict[str, Any], *, as_json: bool) -> None:
@@ -143,6 +143,15 @@ def progress(first: str, *, as_json: bool) -> Iterator[OnProgress]:
 def _one_line(text: str) -> str:
     """Return the text without line breaks and control characters, which could redraw the terminal."""
     return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))
+
+
+def _without_nan(value: Any) -> Any:
+    """Return plain data with `nan` and `inf`, which JSON does not have, as texts."""
+    if isinstance(value, float) and str(value) in ("nan", "inf", "-inf"):
+        return str(value)
+    if isinstance(value, dict):
+        return {key: _without_nan(part) for key, part in value.items()}
+    return [_without_nan(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _plain(value: Any) -> Any:
