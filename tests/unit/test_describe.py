@@ -243,8 +243,10 @@ def test_a_policy_says_about_whom_it_is():
     text = said(secrets.everything(), person="patient_id", per_person=3)
     assert "A person is all rows with the same patient_id, of which the first 3 count." in text
     assert "may own several rows" not in text
-    text = said(secrets.everything(), person="patient_id")
-    assert "A person is all rows with the same patient_id, of which the first counts." in text
+    text = said(secrets.everything(), person="patient_id")  # with a set of items: all of them count
+    assert "A person is all rows with the same patient_id: all their items count, of the rest the first row." in text
+    alone = Policy(Domain({"age": Integers(0, 9)}), secrets.everything(), person="patient_id")
+    assert "A person is all rows with the same patient_id, of which the first counts." in alone.describe()
 
 
 def test_an_example_can_go_into_json():

@@ -896,3 +896,28 @@ def test_a_visit_that_is_seen_again_after_its_window_does_not_count_again(
 def test_the_certificate_of_a_person_promises_no_more_than_what_it_protects() -> None:
     certificate = tc.PlaceMonitor(POLICY, **GYM, person="who", visits_per_person=1).certificate
     assert "in the way that `protects` says" in certificate["guarantee"]
+
+
+def test_a_list_of_texts_is_a_list_of_places_and_never_of_files() -> None:
+    """If one record decided whether the others are paths, its text would be in an error."""
+    for batch in (["gym", "cafe"], ("gym", None), ["gym", "no/such/file.csv"]):
+        watched = tc.PlaceMonitor(POLICY, **GYM)
+        watched.feed(batch)
+        assert counted(watched) == 1
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_which_row_of_an_event_counts_does_not_depend_on_the_order_of_rows(make: Any) -> None:
+    rows = {"visited": ["cafe", "gym"] * 300, "id": [f"e{n // 2}" for n in range(600)]}
+    for turned in (slice(None), slice(None, None, -1)):
+        watched = tc.MapMonitor(POLICY, at=0, event="id", time=None, **MAP)
+        watched.feed(make({name: cells[turned] for name, cells in rows.items()}))
+        assert by_place(watched) == {"gym": 300}  # the first place of the domain
+
+
+def test_a_state_that_others_could_read_is_closed_to_them_again(tmp_path: Path) -> None:
+    state = tmp_path / "gym.db"
+    tc.PlaceMonitor(POLICY, **GYM, state=state).close()
+    state.chmod(0o644)
+    tc.PlaceMonitor(POLICY, **GYM, state=state).close()
+    assert stat.S_IMODE(state.stat().st_mode) == 0o600

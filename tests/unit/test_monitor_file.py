@@ -104,6 +104,8 @@ def test_one_file_of_events_is_one_step_of_every_monitor(town: Callable[..., Pat
         ("person: who", "person: place", "town.yaml:4: person must not be the column of item as well"),
         ("name: town\n", "dataset: x\n", "town.yaml:1: dataset needs the key ledger; got 'x'"),
         ("name: town\n", "ledger: x.db\n", "town.yaml:1: ledger needs the key dataset"),
+        ("name: town\n", "state: x\nout: x\n", "town.yaml:1: state must not be the folder `out`; got 'x'."),
+        ("name: town\n", "out: events\n", "batches must not lie in the folder `out`; got 'events'."),
         ("name: town\n", "points: gone.csv\n", "town.yaml:1: points must be a file that exists; got 'gone.csv'"),
     ],
 )

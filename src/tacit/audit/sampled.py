@@ -175,6 +175,7 @@ def assert_no_leak(
     alpha: float = 1e-6,
     *,
     policy: Policy | None = None,
+    workers: int = 2,
 ) -> SampledAudit:
     """Fail a test if the audit finds a leak; return what it found otherwise.
 
@@ -184,7 +185,7 @@ def assert_no_leak(
     ...     tc.audit.assert_no_leak(release, hidden=[1, 2, 3], cover=[1, 2], epsilon=1, samples=20_000)
     >>> test_my_count_keeps_its_promise()
     """
-    found = sampled(release, hidden, cover, epsilon, samples, alpha, policy=policy)
+    found = sampled(release, hidden, cover, epsilon, samples, alpha, policy=policy, workers=workers)
     if found.verdict == Verdict.LEAK_FOUND:
         raise AssertionError(str(found))
     return found

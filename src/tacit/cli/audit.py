@@ -112,11 +112,12 @@ def audit_everything(
 
 def _named(name: str, samples: int, alpha: float, on: Callable[[float], None]) -> AuditRow:
     from tacit.audit.table import audit_named, names
+    from tacit.plan.asked import KEYWORDS
 
     if name not in names():
-        raise PlanError(
-            "must be a name from `tacit audit list`", key="mechanism", given=name, fix=nearest(name, names())
-        )
+        is_question = name in KEYWORDS
+        fix = "Add --policy P.yaml: it is a kind of question." if is_question else nearest(name, names())
+        raise PlanError("must be a name from `tacit audit list`", key="mechanism", given=name, fix=fix)
     return audit_named(name, samples, alpha, on)
 
 
@@ -158,7 +159,8 @@ def _report(
             show(*(f"{row.name}: {row.found}" for row in done))
         if wrong:
             show(f"Not as it must be: {', '.join(row.name for row in wrong)}.")
-        note(NEVER)
+        if any(row.found.verdict == "NONE_FOUND" for row in done):
+            note(NEVER)
     # a planted leak that is found on request is as expected, and still a leak
     leaks = say_witness and any(row.found.verdict == "LEAK_FOUND" for row in done)
     return 1 if wrong or leaks else 0

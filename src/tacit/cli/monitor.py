@@ -40,7 +40,7 @@ def run_monitors(
     with a dot or an underscore, and rename them when they are complete. With --follow the command goes on until it is
     stopped; with --json it then prints one document per line.
     """
-    from tacit.release.monitor_file import read_monitor_file
+    from tacit.release.monitor_file import event_files, read_monitor_file
     from tacit.report.monitor_chart import read_points
 
     found = read_monitor_file(config)
@@ -54,6 +54,9 @@ def run_monitors(
     if follow is not None and not follow.is_dir():
         raise PlanError("must be a folder", key="--follow", given=str(follow), fix="Create it first.")
     endless = follow is not None and not once
+    if follow is None and not event_files(where):
+        # a typing error must not cost the life's epsilon of every monitor
+        raise PlanError("must match a file of events", key="batches", given=where, fix="Check the pattern.")
     steps = []
     with found.open() as opened:
         _publish(found, opened)
@@ -199,7 +202,7 @@ def _words(verdict: Verdict | MapVerdict) -> str:
     from tacit.report.monitor_chart import verdict_text
 
     if not isinstance(verdict, MapVerdict):
-        return verdict_text(verdict)
+        return f"{verdict_text(verdict)} (at {verdict.time})"  # a late file is no verdict about its own day
     if not verdict.asked:
         return NOT_ASKED
     rung = [str(alarm.place) for alarm in verdict.alarms]

@@ -52,7 +52,7 @@ def from_document(said: Any) -> Any:
     except KeyError as missing:
         key = str(missing.args[0])
         raise PlanError(
-            f"must say {key}", key=f"query.{keyword}", given=given, fix=f"Add {key}: .. below {keyword}."
+            f"must say {key}", key=f"query.{keyword}", given=given, fix=f"Add `{key}: ..` under `{keyword}:`."
         ) from None
     except PolicyError as refusal:
         raise as_plan_error(refusal, key=f"query.{keyword}.{refusal.key}") from None

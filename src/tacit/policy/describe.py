@@ -151,6 +151,8 @@ def person_in_words(policy: Policy) -> str:
     """Say about whom the policy is."""
     if policy.person is None:
         return "Each row is one person"
+    if policy.per_person == 1 and any(isinstance(attribute, Items) for attribute in policy.domain.values()):
+        return f"A person is all rows with the same {policy.person}: all their items count, of the rest the first row"
     counted = "the first counts" if policy.per_person == 1 else f"the first {policy.per_person:,} count"
     return f"A person is all rows with the same {policy.person}, of which {counted}"
 

@@ -6,7 +6,8 @@ Guarantee   For every unit (one visit, or one person with at most v counted visi
             Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O], over the whole life and across restarts. Nothing is
             promised from cover to hidden. "Certainly below" is never wrong about the visits that are counted.
 Assumes     The clock is public: batches come, and steps pass, whatever they hold. Nobody but the publisher reads the
-            state. Along secret edges visits are taken away and never added: derived from the policy, refused otherwise.
+            state, and there is one of it: a copy that goes on by itself draws noise of its own about the same visits.
+            Along secret edges visits are taken away and never added: derived from the policy, refused otherwise.
 Why         "Certainly below" only becomes more likely when a visit is taken away, so it is free; an alarm costs
             epsilon / v for each counted visit of the unit (`mechanism/alarm.py`). PlaceMonitor: a visit counts in steps
             that span at most `window`, and after an alarm a public timer lets `window` steps pass, so each visit is in
@@ -423,8 +424,10 @@ class PlaceMonitor(_Monitor):
             journal.add_visits(db, _tallied(first, last, events.rows))
             return
         lines = np.repeat(np.arange(len(steps)), _visits_in(events))
-        lines = lines[np.argsort(events.ticks[lines], kind="stable")]
         keys, names = events.keys, events.names or [""]
+        # by when they happened, or arrived; then by what tells them apart: whatever order an engine returns them in
+        texts = np.array(["" if key is None else key for key in keys], dtype=np.str_)
+        lines = lines[np.lexsort((texts[lines], events.ticks[lines], ~events.timed[lines], steps[lines]))]
         people = [0] * len(steps) if events.people is None else events.people.tolist()
         # After its window a visit with a readable time is too late to count; an id, or a time that cannot be read, may
         # come again at any time and must not count again, so it is remembered.
@@ -600,6 +603,8 @@ class MapMonitor(_Monitor):
         if events.people is None:
             keys = events.keys or []
             lines = np.repeat(np.arange(len(keys)), _visits_in(events))
+            # of rows with one id the earliest counts, then the first place: whatever order an engine returns them in
+            lines = lines[np.lexsort((events.places[lines], events.ticks[lines], ~events.timed[lines]))]
             return np.zeros(len(lines), dtype=np.int64), events.places[lines], [keys[n] for n in lines.tolist()]
         if self._visits != 1:
             lines = np.lexsort((events.places, events.ticks, events.people))

@@ -92,9 +92,9 @@ def batch_name(batch: Any) -> str | None:
 
     A file that is fed again is the same batch; one that was written anew under the same name is another.
     """
-    paths = [batch] if isinstance(batch, str | Path) else batch if isinstance(batch, list | tuple) else []
-    if not paths or not all(isinstance(path, str | Path) for path in paths):
+    if not _is_files(batch):
         return None
+    paths = [batch] if isinstance(batch, str | Path) else batch
     found: list[str] = []
     for path in paths:
         try:
@@ -315,6 +315,12 @@ def _nothing(columns: EventColumns) -> Events:
     )
 
 
+def _is_files(batch: Any) -> bool:
+    """Say whether a batch names files: a path or pattern, or several `Path`s. A list of texts is one of bare places."""
+    several = isinstance(batch, list | tuple) and bool(batch) and all(isinstance(one, Path) for one in batch)
+    return isinstance(batch, str | Path) or several
+
+
 def _as_frame(batch: Any, columns: EventColumns) -> Any:
     """Return a batch that an engine can read; None for no record at all. Objects that are dates become texts."""
     if isinstance(batch, pd.DataFrame):
@@ -324,8 +330,7 @@ def _as_frame(batch: Any, columns: EventColumns) -> Any:
             texts = pd.Series([_time_text(cell) for cell in batch[name]], index=batch.index, dtype=object)
             return batch.assign(**{str(name): texts})
         return batch
-    is_paths = isinstance(batch, list | tuple) and bool(batch) and all(isinstance(one, str | Path) for one in batch)
-    if isinstance(batch, str | Path) or is_paths or isinstance(nw.from_native(batch, pass_through=True), nw.LazyFrame):
+    if _is_files(batch) or isinstance(nw.from_native(batch, pass_through=True), nw.LazyFrame):
         return batch
     is_records = isinstance(batch, Iterable) and not isinstance(batch, Mapping | bytes)
     if not is_records or hasattr(batch, "columns") or hasattr(batch, "schema"):

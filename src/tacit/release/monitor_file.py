@@ -209,12 +209,20 @@ def read_monitor_file(path: str | Path) -> MonitorFile:
         fix = "Check the path; it is relative to the monitor file."
         raise said["points"].refuse("must be a file that exists", given=said["points"].text(), fix=fix)
     batches = texts.pop("batches", None)
+    state = folder / (said["state"].text() if "state" in said else f"{file.stem}-state")
+    out = folder / (said["out"].text() if "out" in said else f"{file.stem}-verdicts")
+    if state.resolve() == out.resolve():
+        fix = "Name another folder: states are private, and `out` is what is published."
+        raise said.get("state", said.get("out", top)).refuse("must not be the folder `out`", given=state.name, fix=fix)
+    if batches is not None and out.resolve() in ((folder / batches).resolve(), (folder / batches).parent.resolve()):
+        fix = "Name another folder: verdicts would be read as events."
+        raise said["batches"].refuse("must not lie in the folder `out`", given=batches, fix=fix)
     return MonitorFile(
         name=said["name"].text() if "name" in said else file.stem,
         policy=policy,
         options=_monitors(said, policy, shared),
-        state=folder / (said["state"].text() if "state" in said else f"{file.stem}-state"),
-        out=folder / (said["out"].text() if "out" in said else f"{file.stem}-verdicts"),
+        state=state,
+        out=out,
         batches=None if batches is None else str(folder / batches),
         clock=_named_steps(said),
         points=points,

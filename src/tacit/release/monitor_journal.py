@@ -408,9 +408,10 @@ def _made(path: Path) -> bool:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
+        with contextlib.suppress(OSError):
+            path.chmod(0o600)  # also one that a backup left open to others
         if path.stat().st_size:
             return False
-        path.chmod(0o600)
     except OSError as fault:
         why = (fault.strerror or "refused").lower()
         refusal = PlanError(

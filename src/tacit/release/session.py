@@ -29,7 +29,7 @@ from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.sums import blocks_of, centred
 from tacit.plan.totals import exact_attributes
 from tacit.plan.verdicts import BelowPlan
-from tacit.policy.domain import Domain, Grid
+from tacit.policy.domain import Domain, Grid, Items
 from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy
 from tacit.release.answers import range_sums, true_answers
@@ -168,11 +168,12 @@ class Session:
         return Asking(plan, check, answered)
 
     def _charge(self, epsilon: Fraction, what: str) -> Receipt | None:
-        if self._ledger is None and os.getpid() != self._process:
+        if self._budget is not None and os.getpid() != self._process:
+            # what was spent is remembered in one process; a ledger alone is shared
             raise BudgetExceeded(
                 "belongs to the process that made the session",
                 key="budget",
-                fix="Name a ledger, which processes can share, or make a session here.",
+                fix="Make a session here; a ledger without a budget of the session can be shared.",
             )
         with self._lock:
             if self._budget is not None and self._spent + epsilon > self._budget:
@@ -208,7 +209,8 @@ def _counted(plan: AnyPlan, rows: Rows, domain: Domain) -> npt.NDArray[np.int64]
     declared = next((fact.people for fact in plan.policy.known if isinstance(fact, KnownSize)), None)
     if declared is not None and int(rows.counts(())) != declared:
         # the number is public, and bounds were made from it
-        raise DataRefused(f"must hold the declared number of people, {declared:,}", fix="Correct known.size.")
+        fix = "Correct known.size; rows that the domain drops do not count."
+        raise DataRefused(f"must hold the declared number of people, {declared:,}", fix=fix)
     return true_answers(plan.base, rows, domain, joint_is_safe=plan.policy.per_person == 1)
 
 
@@ -399,6 +401,8 @@ def _certificate(plan: AnyPlan, receipt: Receipt | None, dataset: str, done: lis
         owner = "one row (no person column was named, so every row is taken for a person of its own)"
     else:
         rows = "the first row" if policy.per_person == 1 else f"the first {policy.per_person} rows"
+        if any(isinstance(attribute, Items) for attribute in policy.domain.values()):
+            rows = "one record, with the items of all rows (and everything else of the first row)"
         owner = f"one person: {rows} with the same {policy.person}"
     promise = (
         "for every secret edge hidden -> cover of the policy, every data set and every set O of outputs: "

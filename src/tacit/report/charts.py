@@ -345,14 +345,16 @@ def _line(part: _Part, room: Room, *, thinned: bool = False, what: str = "people
     return View(fitted(alt.layer(band, line), room), tuple(notes))
 
 
-def lying_bars(rows: list[Row], name: str, room: Room, *, what: str = "people", limit: int | None = None) -> Any:
+def lying_bars(
+    rows: list[Row], name: str, room: Room, *, what: str = "people", limit: int | None = None, colour: str = SKY
+) -> Any:
     """Lying bars with interval rules, in the order of the rows; a dashed line at the limit, if there is one."""
     base = alt.Chart(alt.Data(values=rows))
     labels = [row["label"] for row in rows]
     longest = 240 if room.fits else 170
     y = alt.Y("label:N", title=printable(name), **in_order(labels), axis=alt.Axis(labelLimit=longest, titleLimit=200))
     x = alt.X("value:Q", title=what, axis=number_axis(few=not room.fits))
-    bars = base.mark_bar(color=SKY).encode(x=x, y=y, tooltip=tips_for("label", name))
+    bars = base.mark_bar(color=colour).encode(x=x, y=y, tooltip=tips_for("label", name))
     layers = [bars, whiskers(base, y=y, x="lower:Q", x2="upper:Q")]
     if limit is not None:
         line = alt.Chart(alt.Data(values=[{"at": limit}])).mark_rule(color=LINE, strokeDash=[4, 3])

@@ -165,9 +165,10 @@ def _scanned(record: SelectionRecord, plan: AbovePlan) -> View:
         scale=alt.Scale(domain=list(kinds), range=list(kinds.values())),
         legend=alt.Legend(orient="top", direction="horizontal", labelLimit=220),
     )
+    wide = max(2.0, (WIDTH - 60) / many)  # as wide as its place on the strip, but never too thin to be seen
     strip = alt.layer(
         alt.Chart(alt.Data(values=spans)).mark_bar(height=34).encode(x=x, x2="to:Q", color=colour),
-        alt.Chart(alt.Data(values=ticks)).mark_tick(height=34, thickness=2).encode(x="at:Q", color=colour),
+        alt.Chart(alt.Data(values=ticks)).mark_tick(height=34, thickness=wide).encode(x="at:Q", color=colour),
     ).properties(width=WIDTH - 60, height=34)
     notes = [f"Stopped after {plan.query.at_most:,}; what comes later was not asked."] if asked < many else []
     valued = np.flatnonzero(~np.isnan(record.values))
@@ -176,7 +177,7 @@ def _scanned(record: SelectionRecord, plan: AbovePlan) -> View:
     order = valued[np.argsort(-record.values[valued], kind="stable")]
     if len(order) > TOP:
         notes.append(f"The {TOP} largest of {len(order):,} released values; the table has all.")
-    bars = lying_bars(_rows(record, order[:TOP]), _name(record), BELOW, limit=plan.query.threshold)
+    bars = lying_bars(_rows(record, order[:TOP]), _name(record), BELOW, limit=plan.query.threshold, colour=ORANGE)
     both = alt.vconcat(strip, bars).resolve_scale(x="independent", color="independent")
     return View(both, tuple(notes), are="Verdicts, and estimates of what was found")
 
