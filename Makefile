@@ -63,7 +63,7 @@ java:
 audit: $(TOOLS) java
 	$(BIN)/tacit audit all
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow || [ $$? -eq 5 ]
-	TACIT_EXAMPLES=fresh $(BIN)/python -m pytest -n $(WORKERS) tests/statistical tests/property
+	TACIT_EXAMPLES=fresh $(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests/statistical tests/property
 
 bench: $(TOOLS)
 	$(BIN)/python benchmarks/bench_noise.py
