@@ -288,6 +288,19 @@ def test_a_session_and_its_budget_cannot_be_doubled():
     for double in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(tc.PlanError, match="must not be"):
             double(s)
+    assert exit_code_of_a_forked_release(s) == 7
+
+
+def test_a_forked_session_does_not_have_its_own_budget_again_although_a_ledger_is_shared(tmp_path):
+    ledger = tc.Ledger(tmp_path / "ledger.db")
+    ledger.grant(dataset="d", epsilon=100)
+    capped = session(ledger=ledger, dataset="d")
+    assert exit_code_of_a_forked_release(capped) == 7
+    assert ledger.remaining(dataset="d") == 100
+
+
+def exit_code_of_a_forked_release(s):
+    """Return 7 if a forked process is refused the budget."""
     child = os.fork()
     if not child:
         try:
@@ -296,7 +309,7 @@ def test_a_session_and_its_budget_cannot_be_doubled():
             os._exit(7)
         finally:
             os._exit(0)  # whatever happens, the child must not go on with the tests
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_no_true_answer_hangs_on_an_exception(monkeypatch):
