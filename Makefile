@@ -3,7 +3,7 @@
 #   make demo    release statistics of the Adult data and write a report, in a new folder
 #   make test    formatting, lint, types, then every test but the slow ones
 #   make check   formatting, lint and types only: seconds
-#   make audit   audit every mechanism and every planted leak; then the slow tests, and the others with fresh examples
+#   make audit   audit every mechanism and every planted leak; then the slow tests, and the others and the fuzz with fresh examples
 #   make bench   speed of the noise, of counting rows, of top-k lists and of monitors, on this machine
 #   make venv    only the virtual environment with the package in it
 #   make clean   remove the virtual environment and everything that was generated
@@ -63,7 +63,7 @@ java:
 audit: $(TOOLS) java
 	$(BIN)/tacit audit all
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow || [ $$? -eq 5 ]
-	TACIT_EXAMPLES=fresh $(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests/statistical tests/property
+	TACIT_EXAMPLES=fresh $(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests/statistical tests/property tests/fuzz
 
 bench: $(TOOLS)
 	$(BIN)/python benchmarks/bench_noise.py

@@ -17,6 +17,8 @@ The stages, in the order in which data flows (imports only point left):
 3.0
 """
 
+from typing import Any
+
 from tacit import audit
 from tacit import report as _report  # noqa: F401 - so that records can draw themselves
 from tacit.errors import (
@@ -31,6 +33,7 @@ from tacit.errors import (
     TacitError,
 )
 from tacit.mechanism import noise
+from tacit.plan.asked import no_such_question
 from tacit.plan.explain import Explanation, explain
 from tacit.plan.queries import count, cumulative, histogram, marginals, ranges, total
 from tacit.plan.selections import above, below, top_k
@@ -43,10 +46,18 @@ from tacit.policy.where import col, where
 from tacit.release.ledger import Ledger
 from tacit.release.monitor import MapMonitor, PlaceMonitor
 from tacit.release.record import ReleaseRecord
+from tacit.release.row_check import RowsCheck, check_rows
 from tacit.release.rows import ItemCounts
 from tacit.release.session import Session
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Refuse a name that is not here; where it is a question that others have, say how to ask it."""
+    said = no_such_question(name)
+    raise AttributeError(f"module 'tacit' has no attribute {name!r}.{' ' + said if said else ''}")
+
 
 __all__ = [
     "ABSENT",
@@ -72,12 +83,14 @@ __all__ = [
     "PolicyError",
     "Refused",
     "ReleaseRecord",
+    "RowsCheck",
     "Session",
     "TacitError",
     "__version__",
     "above",
     "audit",
     "below",
+    "check_rows",
     "col",
     "count",
     "cumulative",

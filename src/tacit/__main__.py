@@ -2,7 +2,7 @@
 
 import sys
 
-from tacit.cli import main
+from tacit_command import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -6,17 +6,34 @@ Two families, kept apart on purpose:
   mentioned was written by the user, so the value given may be repeated.
 * **Rows open** (`DataRefused`, `InternalError`): only a rule code and column names, both public before the
   rows were opened. No cell, row number, count or text of a reader ever enters these.
+
+Somebody may give rows where something else is expected, so nothing is repeated that looks like them (`_shown`,
+`path_words`), and what was given stays in no frame behind what an entry point raises (`sealed`).
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+import os
+import re
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import Any
+from pathlib import Path, PurePath
+from typing import Any, ParamSpec, TypeVar
+
+Found = TypeVar("Found")
+Given = ParamSpec("Given")
 
 _NOTHING = object()
+_LONGEST_PART = 255  # bytes of one part of a path, on nearly every file system
+_LONGEST_PATH = 4096
+_LONGEST_WORDS = 60
+_SEPARATED = re.compile(r"[,;|](?!\s)(?=.)|\t")  # as between the cells of a line, and seldom in a sentence
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]{1,20},[0-9]{1,20}\s*")
 
 
 class TacitError(Exception):
@@ -85,6 +102,7 @@ class DataRefused(TacitError):
     """The rows cannot be used. Says a rule and a column, never anything about a row."""
 
     def __init__(self, rule: str, *, column: str = "", fix: str = "") -> None:
+        column = column if _may_be_a_column(column) else ""  # rows that were given as the name of one
         self.rule, self.column, self.fix = rule, column, fix
         subject = f"column {column!r} " if column else ""
         super().__init__(f"{subject}{rule}.{' ' + fix if fix else ''}")
@@ -107,24 +125,192 @@ def nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
     "Did you mean 'epsilon'?"
     >>> nearest("zzz", ["epsilon", "query"])
     'Known: epsilon, query.'
+    >>> nearest("average", ["ranges", "total"])
+    'Known: ranges, total.'
     """
     match = get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"Did you mean {match[0]!r}?" if match else f"Known: {', '.join(known)}."
+    # slips of the pen leave the first letter alone, or most of the others; what shares half its letters is another word
+    is_slip = match and (name[:1].lower() == match[0][:1].lower() or bool(get_close_matches(name, match, cutoff=0.75)))
+    return f"Did you mean {match[0]!r}?" if is_slip else f"Known: {', '.join(known)}."
+
+
+def decimal_comma(written: str) -> str:
+    """Return the sentence that points out a decimal comma, or nothing.
+
+    >>> decimal_comma("0,5")
+    '0,5 looks like a decimal comma; write 0.5.'
+    """
+    found = re.fullmatch(r"\s*([-+]?[0-9]{1,20}),([0-9]{1,20})\s*", written)
+    return f"{found[0].strip()} looks like a decimal comma; write {found[1]}.{found[2]}." if found else ""
+
+
+def kind_of(value: Any) -> str:
+    """Return what sort of thing was given, and nothing of what is in it: for places where it may be rows.
+
+    >>> kind_of("3,patient 0"), kind_of([{"who": "patient 0"}])
+    ('a text', 'a list')
+    """
+    kind = type(value)
+    if issubclass(kind, str):
+        return "a text"
+    if value is None:
+        return "None"
+    module = str(kind.__module__).split(".")[0]
+    name = kind.__name__ if module == "builtins" else f"{module} {kind.__name__}"
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def is_word(value: Any) -> bool:
+    """Say whether this is a number, or one word that somebody wrote in its place; anything else may be rows."""
+    return type(value) in (int, float, bool) or (
+        type(value) is str and len(value) <= 40 and re.fullmatch(r"[\w.+/%-]*", value) is not None
+    )
+
+
+class Kind(str):
+    """What sort of thing was given, where the thing itself is not repeated."""
+
+    __slots__ = ()
+
+
+def word_or_kind(value: Any) -> Any:
+    """Return a value that is a number or a few plain words, to be repeated where one was asked for; else its kind."""
+    if type(value) is str and len(value) <= _LONGEST_WORDS and is_path(value):
+        return value
+    if value is None or (type(value) in (list, tuple, dict, set) and not value):
+        return value
+    return value if is_word(value) else Kind(kind_of(value))
+
+
+def _may_be_a_column(name: Any) -> bool:
+    return isinstance(name, str) and len(name) <= _LONGEST_PART and name.isprintable() and not _SEPARATED.search(name)
+
+
+def is_path(value: Any) -> bool:
+    r"""Say whether this can be nothing but the name of a file: one line without what stands between cells or words.
+
+    >>> is_path("data/people.csv"), is_path("3,patient 0"), is_path("age\n3"), is_path("x" * 300)
+    (True, False, False, False)
+    """
+    if type(value) is not str and not isinstance(value, PurePath):
+        return False
+    text = str(value)
+    parts = re.split(r"[/\\]", text)
+    return bool(text) and not re.search(r"[=|'\"<>]", text) and len(text) <= _LONGEST_PATH and all(map(_is_part, parts))
+
+
+def _is_part(text: str) -> bool:
+    return text.isprintable() and not re.search("[,;]", text) and len(os.fsencode(text)) <= _LONGEST_PART
+
+
+def leads_to_a_file(value: Any) -> bool:
+    """Say whether a file is there, or may be made: no rows by their looks, or in a folder that is there."""
+    if is_path(value):
+        return True
+    if not isinstance(value, str | PurePath):
+        return False
+    try:
+        path = Path(str.__str__(value) if isinstance(value, str) else value)
+        return path.is_file() or (path.parent.is_dir() and is_path(path.name))
+    except (OSError, ValueError):  # a name that no file can have
+        return False
+
+
+def path_words(value: str | PurePath) -> str:
+    """Return something that leads to a file as a sentence may repeat it.
+
+    >>> path_words("town/ledger.db"), path_words("my, town/ledger.db"), path_words("a=b,c")
+    ('town/ledger.db', '../ledger.db', 'the file')
+    """
+    if is_path(value):
+        return str(value)
+    last = PurePath(value).name
+    return f"../{last}" if is_path(last) else "the file"
 
 
 def _shown(value: Any) -> str:
-    """Return a value as it may be repeated: plain values only, since anything else may hold people's rows."""
-    if isinstance(value, str) and not _is_plain(value):
+    """Return a value as it may be repeated: words, numbers and flat lists of them; anything else may be people's rows.
+
+    >>> _shown("epsilom"), _shown([1, "age"]), _shown("3,patient 0"), _shown([{"who": "patient 0"}])
+    ("'epsilom'", "[1, 'age']", 'a text', 'a list')
+    """
+    if type(value) is Kind:
+        return str(value)
+    if type(value) is str and "\n" in value:
         return "a text of several lines"
-    text = repr(value) if _is_plain(value) else f"a {type(value).__module__.split('.')[0]} {type(value).__name__}"
+    text = repr(value) if _is_plain(value) else kind_of(value)
     return text if len(text) <= 120 else text[:117] + "..."
 
 
-def _is_plain(value: Any, *, depth: int = 2) -> bool:
-    if value is None or type(value) in (str, int, float, bool, Fraction, Decimal):
-        return not (isinstance(value, str) and "\n" in value)
-    if type(value) in (list, tuple, set, frozenset) and depth and len(value) <= 20:
-        return all(_is_plain(part, depth=depth - 1) for part in value)
-    if type(value) is dict and depth and len(value) <= 20:
-        return all(_is_plain(part, depth=depth - 1) for pair in value.items() for part in pair)
-    return isinstance(value, date)
+def _is_plain(value: Any) -> bool:
+    if type(value) is dict:
+        return not value
+    if type(value) in (list, tuple, set, frozenset):
+        return len(value) <= 20 and all(map(_is_scalar, value))
+    return _is_scalar(value)
+
+
+def _is_scalar(value: Any) -> bool:
+    if type(value) is str:
+        return "\n" not in value and (not _SEPARATED.search(value) or bool(_DECIMAL_COMMA.fullmatch(value)))
+    return value is None or type(value) in (int, float, bool, Fraction, Decimal) or isinstance(value, date)
+
+
+# ---- what hangs on an exception -------------------------------------------------------------------------------------
+
+
+class ChargeNote(str):
+    """A note on an exception that says what was charged: the only kind that stays on one."""
+
+    __slots__ = ()
+
+
+def bare(failure: BaseException) -> BaseException:
+    """Return an exception without its history and foreign notes; an interrupt or an exit without its arguments too."""
+    notes = [note for note in getattr(failure, "__notes__", ()) if type(note) is ChargeNote]
+    if isinstance(failure, KeyboardInterrupt):
+        failure = KeyboardInterrupt()
+    elif isinstance(failure, SystemExit):
+        failure = SystemExit(failure.code if isinstance(failure.code, int) else 1)
+    failure.__context__ = failure.__cause__ = None
+    if hasattr(failure, "__notes__"):
+        del failure.__notes__
+    for note in notes:
+        failure.add_note(note)
+    return failure.with_traceback(None)
+
+
+FROM_A_HANDLER = "_tacit_from_a_handler"  # marks what the user's own handler of a signal raised, which is given back
+
+
+def sealed(entry: Callable[Given, Found]) -> Callable[Given, Found]:
+    """Let nothing that was given to an entry point hang on what it raises, in whichever shape rows were given.
+
+    A refusal keeps its sentence and an interrupt stays one. A call with wrong arguments says which, by their names.
+    Anything else is a fault of ours in the face of input that nobody thought of; its text may quote that input.
+    """
+
+    @functools.wraps(entry)
+    def call(*args: Given.args, **kwargs: Given.kwargs) -> Found:
+        failure: BaseException
+        try:
+            return entry(*args, **kwargs)
+        except (TacitError, KeyboardInterrupt, SystemExit) as raised:
+            failure = bare(raised)
+        except BaseException as raised:  # not Exception: a panic inside polars is none
+            if getattr(raised, FROM_A_HANDLER, False):
+                failure = bare(raised)
+            else:
+                failure = _not_called_so(entry, args, kwargs) or InternalError("what was given was looked at")
+        del args, kwargs
+        raise failure
+
+    return call
+
+
+def _not_called_so(entry: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError | None:
+    try:
+        inspect.signature(entry).bind(*args, **kwargs)
+    except TypeError as unfit:
+        return TypeError(f"{entry.__qualname__}: {unfit}")  # names of arguments, never what they are
+    return None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.conftest import rows, write_rows
+from cli.conftest import POLICY, rows, write_rows
 from cli.shell import Outcome, files_in, inside, tacit
 from tacit import Ledger
 from tacit.cli.plan import NO_LEDGER, ONE_ROW_EACH
@@ -153,6 +153,8 @@ def test_what_a_job_takes_for_granted_is_said(clinic: Path, change_job: ChangeJo
     page = (clinic / "results" / "report.html").read_text(encoding="utf-8")
     assert NO_LEDGER in page
     change_job("rows: clinic.csv", "rows: clinic.csv\nperson: id\nledger: ledger.db")
+    lines = [f"{row},{number}" for number, row in enumerate(rows())]
+    (clinic / "clinic.csv").write_text("\n".join(["age,disease,ward,id", *lines]) + "\n", encoding="utf-8")
     outcome = inside(clinic, "plan", "clinic.job.yaml")
     assert (outcome.code, outcome.err) == (0, "")
     said = inside(clinic, "plan", "clinic.job.yaml", "--json").document
@@ -221,3 +223,30 @@ def test_unreadable_rows_are_never_quoted(content: str, clinic: Path) -> None:
         assert outcome.code in (0, 1)
         assert traces(clinic, outcome) == []
         assert "Traceback" not in outcome.out + outcome.err
+
+
+def test_a_plan_says_that_the_ledger_does_not_take_the_policy(clinic: Path) -> None:
+    (clinic / "all.policy.yaml").write_text(
+        POLICY[: POLICY.index("secrets:")] + "secrets: everything\n", encoding="utf-8"
+    )
+    grant = ("ledger", "grant", "ledger.db", "--dataset", "clinic", "--epsilon", "5", "--policy", "all.policy.yaml")
+    assert inside(clinic, *grant).code == 0
+    planned = inside(clinic, "plan", "clinic.job.yaml")
+    sentence = inside(clinic, "run", "clinic.job.yaml").refusal()
+    assert planned.code == 1
+    assert sentence in planned.err
+    assert "would be refused for its policy." in " ".join(planned.out.split())
+    said = inside(clinic, "plan", "clinic.job.yaml", "--json")
+    assert (said.code, said.document["fits"], said.document["policy_refused"]) == (1, True, sentence)
+    with Ledger(clinic / "ledger.db", create=False) as ledger:
+        assert ledger.remaining(dataset="clinic") == 5
+
+
+@pytest.mark.parametrize("line", [b"31,fl\xfc,north", b"31,flu,north,more"])
+def test_rows_that_cannot_be_read_cost_nothing_and_begin_no_ledger(line: bytes, clinic: Path) -> None:
+    (clinic / "clinic.csv").write_bytes((clinic / "clinic.csv").read_bytes() + line + b"\n")
+    refusal = inside(clinic, "run", "clinic.job.yaml").refusal()
+    assert "well-formed CSV in UTF-8" in refusal
+    assert refusal.endswith(" Nothing was charged.")
+    assert not (clinic / "ledger.db").exists()
+    assert not (clinic / "results").exists()

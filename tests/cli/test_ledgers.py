@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,60 @@ def test_show_says_what_remains(ledger: Path) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     for expected in ("clinic", "ana", "1.75"):
         assert expected in outcome.out
+
+
+def test_show_says_who_when_and_what_in_80_columns(ledger: Path) -> None:
+    with Ledger(ledger) as opened:
+        opened.reserve(
+            dataset="clinic",
+            charges=[("1/100", "marginals(age, disease, ward; ways 2)" * 3), ("1/50", "count()")],
+            analyst="a rather long name of an analyst",
+            run="f00",
+            job="yearly",
+        )
+        today = opened.entries()[0].time[:10]
+    outcome = tacit(ledger.parent, "ledger", "show", "ledger.db", COLUMNS="80")
+    assert (outcome.code, outcome.err) == (0, "")
+    tables = outcome.out.partition("Run f00")[0]
+    assert max(map(len, tables.splitlines())) <= 80
+    assert "\u2026" not in tables  # nothing is cut
+    for expected in (today, "ana", "count()", "+2", "0.25", "granted", "everyone", "0.02"):
+        assert expected in tables
+    assert "Run f00 of job 'yearly' paid 0.03 (entries 4 to 5) and has not ended" in outcome.out
+    with Ledger(ledger) as opened:
+        opened.ended("f00", lost=True)
+    some = inside(ledger.parent, "ledger", "show", "ledger.db", "--last", "1")
+    assert "4 earlier: --last 5, or --json." in some.out
+    assert "and broke off: what it had not written is lost." in some.out
+    assert inside(ledger.parent, "ledger", "show", "ledger.db", "--json").document["unfinished_runs"] == [
+        {"run": "f00", "job": "yearly", "first": 4, "last": 5, "state": "lost"}
+    ]
+
+
+def test_a_rerun_under_a_weaker_policy_is_refused_although_the_grant_named_none(clinic: Path) -> None:
+    job, policy = clinic / "clinic.job.yaml", clinic / "clinic.policy.yaml"
+    job.write_text(job.read_text().replace("budget: 1\n", ""))
+    grant = ("ledger", "grant", "ledger.db", "--dataset", "clinic", "--epsilon", "2")
+    assert inside(clinic, *grant).code == 0
+    assert inside(clinic, "run", "clinic.job.yaml").code == 0
+    policy.write_text(policy.read_text().replace("age: 5", "age: 1"))
+    job.write_text(job.read_text().replace("out: results", "out: again"))
+    sentence = inside(clinic, "run", "clinic.job.yaml").refusal()
+    assert "the release's policy protects less than the one the total of dataset 'clinic' is counted under" in sentence
+    assert "Nothing was charged" in sentence
+    assert sorted(path.name for path in clinic.iterdir() if path.is_dir()) == ["results"]
+    assert inside(clinic, *grant).code == 0  # more budget, still without naming the policy
+
+
+def test_show_shows_budgets_also_where_a_run_cannot_be_read(ledger: Path) -> None:
+    with closing(sqlite3.connect(ledger)) as db, db:
+        db.execute("INSERT INTO tacit_runs (run, job, first, last, state) VALUES ('r', 'j', 'x', 'y', 'odd')")
+    shown = inside(ledger.parent, "ledger", "show", "ledger.db")
+    assert shown.code == 0
+    assert "clinic" in shown.out
+    assert "what it says of a run cannot be read" in shown.out
+    assert inside(ledger.parent, "ledger", "show", "ledger.db", "--json").document["unfinished_runs"] is None
+    assert inside(ledger.parent, "ledger", "verify", "ledger.db").code == 1
 
 
 def test_show_as_json(ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:

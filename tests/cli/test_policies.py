@@ -31,6 +31,8 @@ def test_check_as_json(clinic: Path, capsys: pytest.CaptureFixture[str]) -> None
         "fingerprint",
         "person",
         "per_person",
+        "order",
+        "item",
         "protects",
         "examples",
         "public",
@@ -71,6 +73,7 @@ def test_init_drafts_a_policy_and_names_what_to_review_without_values(tmp_path: 
     assert outcome.err == ""
     for column in ("age", "disease", "ward"):
         assert f"  {column}\n" in outcome.out
+    assert "check policy.yaml --rows people.csv" in outcome.out
     assert "policy.yaml:" in outcome.out
     assert "CANARY" not in outcome.out
     draft = tmp_path / "policy.yaml"

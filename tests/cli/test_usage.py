@@ -14,6 +14,7 @@ from cli.shell import ERROR_KEYS, tacit
 from tacit import __version__
 from tacit.cli import main
 from tacit.cli.screen import show_json
+from tacit.release import guard
 
 COMMANDS = ("demo", "init", "check", "plan", "run", "ledger show", "ledger verify", "ledger grant", "schema", "bench")
 
@@ -127,11 +128,14 @@ def test_a_fault_of_a_command_without_rows_can_be_looked_into(
     assert "ValueError: detail" in capsys.readouterr().err
 
 
-def test_an_interrupt_is_quiet(failing: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupt_says_what_was_charged_and_nothing_else(
+    failing: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(guard, "charges", guard.Charges())
     failing(KeyboardInterrupt())
     assert main(["run", "job.yaml"]) == 130
     said = capsys.readouterr()
-    assert said.out + said.err == ""
+    assert (said.out, said.err) == ("", "tacit: interrupted. Nothing was charged.\n")
 
 
 def test_a_name_cannot_redraw_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -123,6 +123,54 @@ def policies_are_compared_with_the_stored_one(where: str) -> None:
     assert ledger.remaining(dataset="clinic") == Fraction(9, 10)
 
 
+def an_account_takes_the_policy_of_its_first_charge(where: str) -> None:
+    ledger = Ledger(where)
+    ledger.grant(dataset="clinic", epsilon=1)
+    ledger.charge(dataset="clinic", analyst="ana", epsilon=0.1, policy=EdgePolicy("ab"))
+    for weaker in ("a", "bc"):
+        with pytest.raises(LedgerError, match="protects less"):
+            Ledger(where).charge(dataset="clinic", analyst="ana", epsilon=0.1, policy=EdgePolicy(weaker))
+    assert (ledger.accounts()[0].policy_text, ledger.verify().ok) == ("ab", True)
+
+
+def several_charges_are_one(where: str) -> None:
+    ledger = Ledger(where)
+    ledger.grant(dataset="clinic", epsilon=1)
+    ledger.reserve(dataset="clinic", charges=[(0.2, "a"), (0.4, "b")], run="1", job="j")
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(dataset="clinic", charges=[(0.1, "a"), (0.4, "b")], run="2", job="j")
+    ledger.ended("1", lost=True)
+    assert (ledger.remaining(dataset="clinic"), len(ledger.entries())) == (Fraction(2, 5), 3)
+    assert [(run.run, run.first, run.last, run.state) for run in ledger.runs()] == [("1", 2, 3, "lost")]
+
+
+def an_older_ledger_is_brought_up_to_date_by_the_first_write(where: str) -> None:
+    filled(where)
+    execute(where, "DROP TABLE tacit_runs", "UPDATE tacit_head SET version = 1")
+    ledger = Ledger(where)
+    assert (ledger.runs(), ledger.verify().ok) == ([], True)
+    ledger.reserve(dataset="clinic", charges=[(0.1, "")], analyst="bob", run="1")
+    assert (len(ledger.runs()), ledger.verify().ok) == (1, True)
+
+
+def a_trigger_is_noticed(where: str) -> None:
+    ledger = filled(where)
+    if where.startswith("postgres"):
+        body = "BEGIN UPDATE tacit_accounts SET spent = '0'; RETURN NULL; END"
+        execute(
+            where,
+            f"CREATE FUNCTION undo() RETURNS trigger LANGUAGE plpgsql AS $body${body}$body$",
+            "CREATE TRIGGER undo AFTER INSERT ON tacit_entries FOR EACH ROW EXECUTE FUNCTION undo()",
+        )
+    else:
+        undo = "UPDATE tacit_accounts SET spent = '0'"
+        execute(where, f"CREATE TRIGGER undo AFTER INSERT ON tacit_entries BEGIN {undo}; END")
+    for call in (lambda: ledger.charge(dataset="clinic", analyst="bob", epsilon=0.1), lambda: Ledger(where)):
+        with pytest.raises(LedgerError, match="holds the trigger 'undo', which Tacit did not make"):
+            call()
+    assert ledger.verify().problem == "changed: holds the trigger 'undo', which Tacit did not make"
+
+
 def a_key_is_needed_where_one_was_used(where: str) -> None:
     filled(where, key="secret")
     assert Ledger(where, key="secret").verify().ok
@@ -178,7 +226,7 @@ def half_a_ledger_is_refused(where: str) -> None:
 
 def a_newer_ledger_is_refused(where: str) -> None:
     filled(where).close()
-    execute(where, "UPDATE tacit_head SET version = 2")
+    execute(where, "UPDATE tacit_head SET version = 3")
     with pytest.raises(LedgerError, match="newer Tacit"):
         Ledger(where)
 
@@ -230,6 +278,10 @@ LAWS = [
     a_charge_that_does_not_fit_leaves_no_trace,
     caps_hold_within_the_total,
     policies_are_compared_with_the_stored_one,
+    an_account_takes_the_policy_of_its_first_charge,
+    several_charges_are_one,
+    an_older_ledger_is_brought_up_to_date_by_the_first_write,
+    a_trigger_is_noticed,
     a_key_is_needed_where_one_was_used,
     changed_entries_are_found,
     missing_entries_are_found,

@@ -75,9 +75,18 @@ class Worker:
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == word + "\n"
 
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().rstrip("\n")
+
     def rest(self) -> list[str]:
         """Wait for the end and return what was said meanwhile."""
-        return self.process.communicate(timeout=60)[0].splitlines()
+        assert self.process.stdout is not None
+        assert self.process.stdin is not None
+        with self.process.stdin, self.process.stdout:
+            said = self.process.stdout.read().splitlines()  # not `communicate`, which forgets what was read ahead
+        self.process.wait(timeout=60)
+        return said
 
 
 def started(where: str, *, count: int, grants: str, charges: str) -> list[Worker]:
@@ -113,10 +122,11 @@ def test_what_was_acknowledged_survives_kill_9(where: str) -> None:
     workers = started(where, count=4, grants="1000", charges="1/1000")
     for worker in workers:
         worker.go()
-    time.sleep(0.5)
+    # some from each, however slow the machine is, and then in the middle of whatever they are doing
+    early = [worker.line() for worker in workers for _ in range(4)]
     for worker in workers:
         worker.process.send_signal(signal.SIGKILL)
-    said = [worker.rest() for worker in workers]
+    said = [early, *(worker.rest() for worker in workers)]
     assert all(worker.process.returncode == -signal.SIGKILL for worker in workers)
     with Ledger(where) as ledger:
         verdict = ledger.verify()

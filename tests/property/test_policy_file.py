@@ -31,8 +31,10 @@ def policies_with_facts(draw):
     known = draw(st.lists(facts(policy.domain), max_size=2))
     person = draw(st.none() | st.text(min_size=1, max_size=12))
     per_person = 1 if person is None else draw(st.integers(1, 5))
-    name = draw(st.text(max_size=20))
-    return Policy(policy.domain, policy.secrets, known, policy.presence, name, person=person, per_person=per_person)
+    order = None if person is None else draw(st.none() | st.text(min_size=1, max_size=12))
+    item = draw(st.none() | st.text(min_size=1, max_size=12))
+    owners = {"person": person, "per_person": per_person, "order": order, "item": item}
+    return Policy(policy.domain, policy.secrets, known, policy.presence, draw(st.text(max_size=20)), **owners)
 
 
 @settings(max_examples=150, deadline=None)

@@ -49,9 +49,14 @@ EVENTS = {
     "scaled-tables": lambda y: np.logical_and.reduce([(y % many).any(axis=1) for many in (3, 4, 6)]),
     "floating-point-laplace": lambda y: (np.abs(y) < 1) & (y * 2.0**53 % 1 != 0),
     "forked-noise-reuse": lambda y: y[:, 0] - y[:, 1] == 2,
+    "noise-for-one-row-of-three": lambda y: (y[:, :3] >= 1).all(axis=1) & (y[:, 3:] <= 0).all(axis=1),
+    "truth-in-post-processing": lambda y: y[:, 0] != 0,
+    "order-by-a-true-count": lambda y: y[:, 0] == 1,
+    "noise-left-out-at-times": lambda y: (y == [5, 3, *[4] * 10]).all(axis=1),
     "error-text-quotes-value": lambda y: np.char.startswith(y, "refused: 4 "),
 }
 RAISES = "error-raised-on-value"
+RARE = "noise-left-out-at-times"  # by an event of probability 1/2000
 
 
 @pytest.fixture(autouse=True)
@@ -72,9 +77,9 @@ def test_every_leak_has_an_event_or_raises():
 
 @pytest.mark.parametrize("name", EVENTS)
 def test_the_event_that_the_module_names_shows_the_leak(name):
-    leak, event, draws = planted[name], EVENTS[name], 200_000
+    leak, event, draws = planted[name], EVENTS[name], 400_000 if name == RARE else 200_000
     hidden, cover = (int(np.sum(event(leak.release(data, draws)))) for data in (leak.hidden, leak.cover))
-    assert hidden / draws > 0.0095
+    assert hidden / draws > (0.0004 if name == RARE else 0.0095)
     assert loss_lower_bound(hidden, cover, draws) > 1.15 * leak.claimed_epsilon
     if leak.exact_loss < math.inf:
         assert loss_lower_bound(hidden, cover, draws) < leak.exact_loss

@@ -351,3 +351,36 @@ def test_a_long_witness_is_cut():
     assert tuple(found.forward) == (1, 1)
     assert len(str(found)) < 600
     assert "2,000 items" in str(found.witness)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "cover", "loss"),
+    [
+        (True, 1, math.inf),
+        (1, 1.0, math.inf),
+        (0.0, -0.0, math.inf),
+        ((1,), (1.0,), math.inf),
+        (frozenset({1}), frozenset({True}), math.inf),
+        ("a", "a\0", math.inf),
+        (math.nan, float("nan"), 0),
+        ((1, math.nan), (1, float("nan")), 0),
+    ],
+)
+def test_outputs_are_compared_as_a_reader_sees_them(hidden, cover, loss):
+    policy = tc.Policy(tc.Domain({"sick": tc.Flag()}), tc.secrets.everything())
+
+    def law(people):
+        return {hidden if people[0][0] else cover: 0.75, "other": 0.25}
+
+    assert tc.audit.exact(law, policy, 1).forward == loss
+
+
+def test_outputs_that_are_the_same_are_added_up():
+    """Two keys of one table may be NaN, since a NaN equals nothing in Python."""
+    policy = tc.Policy(tc.Domain({"sick": tc.Flag()}), tc.secrets.everything())
+
+    def law(people):
+        halves = {float("nan"): 0.25, float("nan"): 0.5, "other": 0.25}
+        return halves if people[0][0] else {math.nan: 0.75, "other": 0.25}
+
+    assert tc.audit.exact(law, policy, 1).forward == 0

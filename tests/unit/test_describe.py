@@ -241,12 +241,19 @@ def test_a_policy_says_about_whom_it_is():
     assert "Each row is one person." in said(secrets.everything())
     assert "if a person may own several rows, name the column: `person: ..`." in said(secrets.everything())
     text = said(secrets.everything(), person="patient_id", per_person=3)
-    assert "A person is all rows with the same patient_id, of which the first 3 count." in text
+    assert "A person is all rows with the same patient_id, of which 3 count, chosen by what is in them." in text
+    text = said(secrets.everything(), person="patient_id", per_person=3, order="day")
+    assert "A person is all rows with the same patient_id, of which the first 3 by day count." in text
     assert "may own several rows" not in text
     text = said(secrets.everything(), person="patient_id")  # with a set of items: all of them count
-    assert "A person is all rows with the same patient_id: all their items count, of the rest the first row." in text
+    people = "A person is all rows with the same patient_id"
+    assert f"{people}: all their items count, of the rest one row, chosen by what is in it." in text
+    text = said(secrets.everything(), person="patient_id", order="day", item="thing")
+    assert f"{people}: all their items in thing count, of the rest the first row by day." in text
+    assert "Each row is one person, with the items in thing." in said(secrets.everything(), item="thing")
     alone = Policy(Domain({"age": Integers(0, 9)}), secrets.everything(), person="patient_id")
-    assert "A person is all rows with the same patient_id, of which the first counts." in alone.describe()
+    assert f"{people}, of which one counts, chosen by what is in it." in alone.describe()
+    assert f"{people}, of which the first by day counts." in alone.about(order="day").describe()
 
 
 def test_an_example_can_go_into_json():

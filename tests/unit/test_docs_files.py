@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import doctest
 import re
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
+from cli.shell import inside
 from tacit.plan.asked import KEYWORDS
 from tacit.policy.file import read_policy, write_policy
 from tacit.policy.schema import policy_schema
@@ -16,6 +19,7 @@ from tacit.policy.where import where
 from tacit.release.job import job_schema, read_job
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+README = DOCS.parent / "README.md"
 BLOCKS = {
     f"{name}:{text[: found.start()].count(chr(10)) + 2}": found[1]
     for name in ("files.md", "tour.md", "one_sided.md")
@@ -78,3 +82,17 @@ def test_the_predicates_in_the_table_read():
         assert f"`{text}`" in page, text
         where(text).compile(domain)
     assert where("`marital status` == 'single'").columns() == {"marital status"}
+
+
+def test_the_job_of_the_readme_runs_with_nothing_but_the_readme(tmp_path):
+    text = README.read_text(encoding="utf-8")
+    _, written = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (job,) = re.findall(r"^```yaml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (tmp_path / "job.yaml").write_text(job, encoding="utf-8")
+    said: dict[str, object] = {}
+    with contextlib.chdir(tmp_path):
+        for example in doctest.DocTestParser().get_examples(text):
+            exec(compile(example.source, "README.md", "exec"), said)  # noqa: S102 - our own page
+        exec(compile(written, "README.md", "exec"), said)  # noqa: S102 - our own page
+    assert inside(tmp_path, "plan", "job.yaml").code == 0
+    assert inside(tmp_path, "run", "job.yaml").code == 0

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import nnls
 
-from tacit.release.estimate import consistent, consistent_and_nonnegative, increasing, nonnegative, with_totals
+from tacit.release import agree
+from tacit.release.agree import agreement, nearest
+from tacit.release.estimate import increasing, nonnegative, with_totals
 
 numbers = st.floats(-20, 20).map(lambda x: round(x, 3))
 
@@ -58,47 +63,130 @@ def test_cumulative_counts_never_fall_and_end_at_the_exact_ones():
     assert fitted.min() >= 0
 
 
-def slow_consistent(tables, sizes, exact):
-    """Least squares over a joint table, with exact marginals as heavy rows."""
-    order = list(sizes)
-    cells = [np.array(cell) for cell in np.ndindex(*sizes.values())]
+def test_a_huge_group_does_not_drown_a_small_one():
+    values = np.array([2.0**53, -3.0, 1.0, 2.5, -4.0])
+    fitted = nonnegative(values, np.array([0, 0, 1, 1, 1]), np.array([2.0**53, 3.0]))
+    assert fitted.tolist() == [2.0**53, 0.0, 0.75, 2.25, 0.0]
+
+
+SIZES = {"a": 2, "b": 3, "c": 2}
+
+
+def flat(tables):
+    return np.concatenate([values.reshape(-1) for values in tables.values()])
+
+
+def fitted(tables, groups=None, truth=None, *, variances=None, positive=False):
+    """Return the nearest agreeing tables by name."""
+    sizes = [values.shape for values in tables.values()]
+    wanted = agreement(list(tables), sizes, groups)
+    if groups is not None:
+        wanted.totals[wanted.shared < 0] = (wanted.sums @ flat(truth))[wanted.shared < 0]
+    start = flat(tables)
+    found = nearest(start, np.ones(len(start)) if variances is None else variances, wanted, positive=positive)
+    parts = np.split(found, np.cumsum([np.prod(size) for size in sizes])[:-1])
+    return {names: part.reshape(size) for names, part, size in zip(tables, parts, sizes, strict=True)}
+
+
+def slow(tables, *, heavy=(), truth=None, variances=None, positive=False):
+    """Least squares over a joint table (not negative, if asked), with exact sums as heavy rows."""
+    names = list(SIZES)
+    cells = list(np.ndindex(*SIZES.values()))
     rows, wanted = [], []
-    for weight, group in ((1.0, tables), (1e4, exact)):
-        for names, values in group.items():
-            for cell in np.ndindex(*values.shape):
-                rows.append(
-                    [weight * all(c[order.index(n)] == v for n, v in zip(names, cell, strict=True)) for c in cells]
-                )
-                wanted.append(weight * values[cell])
-    joint = np.linalg.lstsq(np.array(rows, dtype=float), np.array(wanted), rcond=None)[0].reshape(*sizes.values())
-    return {names: joint.sum(axis=tuple(i for i, n in enumerate(order) if n not in names)) for names in tables}
+    weights = np.ones(len(flat(tables))) if variances is None else 1 / np.sqrt(variances)
+    pairs = [(n, cell) for n, values in tables.items() for cell in np.ndindex(*values.shape)]
+    for weight, (group, cell), value in zip(weights, pairs, flat(tables), strict=True):
+        rows.append([weight * all(c[names.index(n)] == v for n, v in zip(group, cell, strict=True)) for c in cells])
+        wanted.append(weight * value)
+    for group in heavy:
+        table = truth.sum(axis=tuple(i for i, n in enumerate(names) if n not in group))
+        for cell in np.ndindex(*table.shape):
+            rows.append([1e5 * all(c[names.index(n)] == v for n, v in zip(group, cell, strict=True)) for c in cells])
+            wanted.append(1e5 * table[cell])
+    matrix, wanted = np.array(rows, dtype=float), np.array(wanted)
+    joint = nnls(matrix, wanted)[0] if positive else np.linalg.lstsq(matrix, wanted, rcond=None)[0]
+    joint = joint.reshape(*SIZES.values())
+    return {group: joint.sum(axis=tuple(i for i, n in enumerate(names) if n not in group)) for group in tables}
 
 
-@pytest.mark.parametrize("exact_names", [(), ((),), (("a",),)])
-def test_consistent_tables_are_the_least_squares_ones(exact_names):
+@pytest.mark.parametrize("heavy", [None, (), ("b",)])
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("uneven", [False, True])
+def test_agreeing_tables_are_the_least_squares_ones(heavy, positive, uneven):
     rng = np.random.default_rng(7)
-    sizes = {"a": 2, "b": 3, "c": 2}
-    tables = {names: rng.normal(10, 3, [sizes[n] for n in names]) for names in [("a", "b"), ("b", "c"), ("a", "c")]}
-    exact = {names: rng.normal(30, 1, [sizes[n] for n in names]) for names in exact_names}
-    quick, slow = consistent(tables, sizes, exact), slow_consistent(tables, sizes, exact)
-    for names in tables:
-        assert quick[names] == pytest.approx(slow[names], abs=1e-4)
-    assert quick[("a", "b")].sum(1) == pytest.approx(quick[("a", "c")].sum(1))
+    joint = rng.poisson(1.5, tuple(SIZES.values())).astype(float)
+    truth = {("a", "b"): joint.sum(2), ("b", "c"): joint.sum(0)}
+    for _ in range(20):
+        tables = {names: values + rng.normal(0, 4, values.shape) for names, values in truth.items()}
+        groups = None
+        if heavy is not None:
+            places = {names: np.indices(values.shape) for names, values in tables.items()}
+            groups = [
+                at[names.index("b")].reshape(-1) if heavy else np.zeros(at[0].size, dtype=np.int64)
+                for names, at in places.items()
+            ]
+        variances = rng.choice([0.5, 1.0, 4.0], len(flat(tables))) if uneven else None
+        options = {"variances": variances, "positive": positive}
+        quick = fitted(tables, groups, truth, **options)
+        reference = slow(tables, heavy=() if heavy is None else (heavy,), truth=joint, **options)
+        for names in tables:
+            assert quick[names] == pytest.approx(reference[names], abs=1e-5)
+        assert quick[("a", "b")].sum(0) == pytest.approx(quick[("b", "c")].sum(1), abs=1e-9)
+        assert not positive or flat(quick).min() >= 0
 
 
-def test_consistent_and_nonnegative_tables_come_from_one_joint_table():
-    rng = np.random.default_rng(3)
-    sizes = {"a": 3, "b": 4, "c": 2}
-    joint = rng.poisson(2, (3, 4, 2)).astype(float)
-    tables = {
-        ("a", "b"): joint.sum(2) + rng.normal(0, 3, (3, 4)),
-        ("b", "c"): joint.sum(0) + rng.normal(0, 3, (4, 2)),
-    }
-    exact = {(): np.array(joint.sum())}
-    fitted = consistent_and_nonnegative(tables, sizes, exact)
-    assert all((table >= 0).all() for table in fitted.values())
-    assert fitted[("a", "b")].sum(0) == pytest.approx(fitted[("b", "c")].sum(1))
-    assert fitted[("a", "b")].sum() == pytest.approx(joint.sum())
-    raw = sum(np.sum((tables[n] - t) ** 2) for n, t in (((("a", "b")), joint.sum(2)), (("b", "c"), joint.sum(0))))
-    now = sum(np.sum((fitted[n] - t) ** 2) for n, t in (((("a", "b")), joint.sum(2)), (("b", "c"), joint.sum(0))))
-    assert now < raw
+def test_cells_without_variance_stay_and_the_others_move_around_them():
+    tables = {("a", "b"): np.array([[4.0, 1.0, 0.0], [2.0, 2.0, 5.0]]), ("b",): np.array([7.0, 3.0, 3.0])}
+    variances = np.array([0.0, 1, 1, 1, 1, 1, 1, 1, 1])
+    quick = fitted(tables, variances=variances, positive=True)
+    assert quick[("a", "b")][0, 0] == 4.0
+    assert quick[("a", "b")].sum(0) == pytest.approx(quick[("b",)], abs=1e-9)
+
+
+SKEWED = {
+    "few people": lambda rng, size: rng.integers(0, size, 6),
+    "one huge cell": lambda rng, size: np.where(rng.random(100_000) < 1e-4, rng.integers(0, size, 100_000), 0),
+    "heavy tails": lambda rng, size: rng.zipf(1.5, 3000) % size,
+    "even": lambda rng, size: rng.integers(0, size, 5000),
+}
+
+
+@pytest.mark.parametrize("people", SKEWED)
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize(("sizes", "ways"), [((12, 9, 2, 5), 2), ((2,) * 8, 3)])
+def test_any_tables_can_be_made_to_agree_without_negative_cells(people, exact, sizes, ways):
+    """Agreement within 1e-9, no cell below zero, exact totals exact, and never further away than the noisy tables."""
+    rng = np.random.default_rng(11)
+    columns = [SKEWED[people](rng, size) for size in sizes]
+    truth = {}
+    for names in combinations(range(len(sizes)), ways):
+        shape = [sizes[name] for name in names]
+        cells = np.ravel_multi_index([columns[name] for name in names], shape)
+        truth[tuple(map(str, names))] = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape).astype(float)
+    tables = {names: values + np.round(rng.laplace(0, 12, values.shape)) for names, values in truth.items()}
+    groups = [np.zeros(values.size, dtype=np.int64) for values in truth.values()] if exact else None
+    both, linear = (fitted(tables, groups, truth, positive=positive) for positive in (True, False))
+    assert flat(both).min() >= 0
+    for one, other in combinations(both, 2):
+        shared = set(one) & set(other)
+        sums = [both[n].sum(axis=tuple(i for i, name in enumerate(n) if name not in shared)) for n in (one, other)]
+        assert sums[0] == pytest.approx(sums[1], abs=1e-9 * max(1, len(columns[0]) / 1000))
+    if exact:
+        assert all(values.sum() == pytest.approx(len(columns[0]), abs=1e-9, rel=1e-12) for values in both.values())
+    errors = [np.sum((flat(found) - flat(truth)) ** 2) for found in (both, linear, tables)]
+    assert errors[0] <= errors[1] * (1 + 1e-9) <= errors[2] * (1 + 1e-9) ** 2
+
+
+def test_tables_that_nearly_agree_are_settled_exactly(monkeypatch):
+    """However few steps there are, what comes out agrees and is not negative."""
+    monkeypatch.setattr(agree, "FEWEST_STEPS", 8)
+    monkeypatch.setattr(agree, "_WORK", 0)
+    rng = np.random.default_rng(2)
+    truth = {("a", "b"): rng.poisson(0.3, (2, 3)).astype(float)}
+    truth[("b", "c")] = np.stack([truth[("a", "b")].sum(0), np.zeros(3)], axis=1)
+    for groups in (None, [np.zeros(6, dtype=np.int64)] * 2):
+        for _ in range(20):
+            tables = {names: values + rng.normal(0, 5, values.shape) for names, values in truth.items()}
+            quick = fitted(tables, groups, truth, positive=True)
+            assert flat(quick).min() >= 0
+            assert quick[("a", "b")].sum(0) == pytest.approx(quick[("b", "c")].sum(1), abs=0.05)

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from tacit.report.charts import chart, chart_text
 from tacit.report.html import ROWS_SHOWN, _blocks, html_report
 
 EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'&{{7*7}}"
@@ -182,7 +183,7 @@ EVERYTHING = tc.Policy(DOMAIN, tc.secrets.everything())
             ["agree with each other"],
         ),
         (tc.histogram("sex"), {"consistent": True}, [" people;"], ["Afterwards", "agree with each other"]),
-        (tc.total("hours"), {"nonnegative": True}, ["in units of hours;"], ["No count was left", " people;"]),
+        (tc.total("hours"), {"nonnegative": True}, ["(in units of hours);"], ["No count was left", " people;"]),
     ],
 )
 def test_a_release_is_told_in_words(
@@ -243,6 +244,22 @@ def test_the_budget_adds_up(parsed: _Page) -> None:
     assert "3.50 times as likely" in text  # e to the 1.25 is 3.4903, rounded up
 
 
+def test_results_come_first_and_the_promise_after_them(page: str) -> None:
+    places = [page.index(f'<h2 id="{part}">') for part in ("overview", "releases", "comparison", "promise", "budget")]
+    assert places == sorted(places)
+    assert page.index('href="#promise"') < places[0]
+    for article in re.findall(r"<article.*?</article>", page, re.DOTALL):
+        assert article.index("<svg") < article.index("<table") < article.index('<dl class="facts">')
+
+
+def test_exact_is_said_of_the_rows_that_the_domain_keeps(page: str) -> None:
+    kept = "of the rows that the domain keeps, with the values it gives them"
+    assert f"exact, {kept}; under plain differential privacy" in article(page, "sexes")
+    assert f"Exact: {kept}" in page
+    assert f"The interval holds the true answer, {kept}, with" in article(page, "ages")
+    assert f"exact, {kept}" not in article(page, "ages")
+
+
 def test_what_is_not_promised_is_said(parsed: _Page) -> None:
     text = " ".join("".join(parsed.texts).split())
     assert "What is promised, and what is not" in text
@@ -296,3 +313,38 @@ def test_explanations_may_be_given_by_name(
     assert "ages" in again
     with pytest.raises(ValueError, match="zip"):
         html_report("job", policy, records, explanations[:1])
+
+
+def test_the_table_has_the_very_numbers_of_the_csv_file(
+    made: tuple[tc.Policy, dict[str, tc.ReleaseRecord], list[tc.Explanation]], page: str, tmp_path: Path
+) -> None:
+    _, records, _ = made
+    for name in ("ages", "up to", "sexes", "old"):
+        records[name].write_csv(tmp_path / "values.csv")
+        written = pd.read_csv(tmp_path / "values.csv")[["value", "lower", "upper"]].head(ROWS_SHOWN)
+        (found,) = re.findall(rf"<h3 id=\"release-\d+\">{name}</h3>(.*?)<summary>Certificate", page, re.DOTALL)
+        cells = [float(cell.replace(",", "")) for cell in re.findall(r'<td class="number">([^<]*)</td>', found)]
+        assert cells == written.to_numpy().ravel().tolist()
+
+
+def test_no_text_of_an_interval_is_narrower_than_the_interval(
+    made: tuple[tc.Policy, dict[str, tc.ReleaseRecord], list[tc.Explanation]],
+) -> None:
+    """The caption, the chart and the terminal: whatever the digits, the ends are turned outwards."""
+    _, records, _ = made
+    for shift in (0.0, 0.04, 0.06, 0.4, 0.6, 0.949):
+        record = replace(records["old"], values=records["old"].values + shift, _centre=records["old"]._centre + shift)
+        lower, upper = record.interval()
+        drawn = chart(record).to_dict()
+        for said in (chart_text(record), record.summary(), json.dumps(drawn)):
+            ends = [float(end.replace(",", "")) for end in re.findall(r"([-\d,.]+) to ([-\d,.]+)\)", said)[0]]
+            assert ends[0] <= lower[0] <= upper[0] <= ends[1]
+
+
+def test_a_noisy_value_is_never_called_exact() -> None:
+    """An interval may have no room left between its bounds; the value is noisy all the same."""
+    policy = tc.Policy(tc.Domain({"age": tc.Integers(0, 99)}), tc.secrets.within(5, "age"), presence="public")
+    record = tc.Session(policy, pd.DataFrame({"age": [1, 2]}), budget=1).release(
+        tc.histogram("age"), epsilon=0.1, nonnegative=True
+    )
+    assert "exact" not in chart_text(record)

@@ -399,7 +399,7 @@ def test_a_folder_that_is_not_free_is_refused_before_anything_is_charged(folder:
     [
         ({"rows": "nothing.csv"}, JobError),
         ({"rows": "nothing-*.csv", "dataset": "parts"}, JobError),
-        ({"person": "nobody"}, DataRefused),
+        ({"person": "nobody"}, JobError),
         ({"item": "id"}, DataRefused),
         ({"ledger": "nowhere/ledger.db"}, LedgerError),
     ],
@@ -417,9 +417,9 @@ def test_a_later_release_that_cannot_be_made_is_refused_before_the_first_is_char
     domain = {name: {"integers": [0, 99]} for name in ("age", "x", "y")}
     policy = {"domain": domain, "secrets": "everything"}
     pd.DataFrame({"age": [1], "x": [1], "y": [1]}).to_csv(folder / "people.csv", index=False)
-    pairs = {"name": "pairs", "query": "marginals", "epsilon": 0.1, "consistent": True, "nonnegative": True}
-    job = read_job(job_with(folder, policy=policy, releases=[*one(), pairs]))
-    with pytest.raises(PlanError, match=r"^demo.yaml: release 'pairs'.*joint table"):
+    pairs = {"name": "pairs", "query": "marginals", "epsilon": 0.1, "consistent": True}
+    job = read_job(job_with(folder, policy=policy, person="age", per_person=2, releases=[*one(), pairs]))
+    with pytest.raises(PlanError, match=r"^demo.yaml: release 'pairs'.*consistent"):
         run_job(job)
     assert spent(job) == 0
 
@@ -431,6 +431,37 @@ def test_people_may_own_several_rows(folder: Path) -> None:
     record = run_job(job)["ages"]
     assert (record.plan.policy.person, record.plan.policy.per_person) == ("id", 2)
     assert "2 rows with the same id" in record.certificate["protects"]
+
+
+@pytest.mark.parametrize("in_policy", [False, True])
+def test_jobs_by_another_order_are_not_charged_to_one_account(folder: Path, in_policy: bool) -> None:
+    rows = {"id": [1, 1, 2], "age": [5, 60, 7], "disease": ["flu", "flu", "hiv"], "at": [2, 1, 1], "until": [1, 2, 1]}
+    pd.DataFrame(rows).to_csv(folder / "people.csv", index=False)
+
+    def job(order: str | None, out: str) -> Job:
+        said = {} if order is None else {"order": order}
+        policy = {**yaml.safe_load(POLICY), "person": "id", **(said if in_policy else {})}
+        return read_job(job_with(folder, policy=policy, out=out, releases=one(), **({} if in_policy else said)))
+
+    first = job("at", "a")
+    assert first.about().order == "at"
+    record = run_job(first)["ages"]
+    assert record.certificate["policy"]["order"] == "at"
+    paid = spent(first)
+    for other in ("until", None):
+        with pytest.raises(LedgerError, match="protects less"):
+            run_job(job(other, "b"))
+        assert spent(first) == paid
+    run_job(job("at", "c"))
+    assert spent(first) == 2 * paid
+
+
+def test_a_column_that_the_policy_names_is_looked_for_before_anything_is_charged(folder: Path) -> None:
+    policy = {**yaml.safe_load(POLICY), "person": "age", "order": "nothing"}
+    job = read_job(job_with(folder, policy=policy, releases=one()))
+    with pytest.raises(JobError, match="order must be a column of the rows"):
+        run_job(job)
+    assert spent(job) == 0
 
 
 def test_whose_rows_they_are_may_stand_in_the_policy_and_the_job_may_say_otherwise(folder: Path) -> None:

@@ -265,6 +265,94 @@ def test_a_charge_without_a_policy_needs_an_account_without_one(ledger: Ledger) 
     assert ledger.remaining(dataset="open") == Fraction(4, 5)
 
 
+def test_an_account_without_a_policy_takes_that_of_its_first_charge(ledger: Ledger) -> None:
+    pinned, weaker = policy("a", "b"), policy("a")
+    ledger.grant(dataset="clinic", epsilon=1)
+    ledger.charge(dataset="clinic", analyst="ana", epsilon=0.1, policy=pinned)
+    assert [(a.policy, a.policy_text) for a in ledger.accounts()] == [(pinned.fingerprint, pinned.to_yaml())]
+    for other in (weaker, policy("b", "c"), policy("c")):
+        # the sentence that a grant with a policy gives
+        assert message(ledger.charge, dataset="clinic", analyst="bob", epsilon=0.1, policy=other) == (
+            "ledger.db: the release's policy protects less than the one the total of dataset 'clinic' is counted "
+            f"under, policy {pinned.fingerprint[:12]}: not every secret edge of that is one of the release's; got "
+            f"'policy {other.fingerprint[:12]}'. Nothing was charged. Release under the account's policy or one that "
+            "covers it: a release that protects more than the account asks is allowed, never less."
+        )
+    assert "policy must be given" in message(ledger.charge, dataset="clinic", analyst="bob", epsilon=0.1)
+    ledger.charge(dataset="clinic", analyst="bob", epsilon=0.1, policy=policy("a", "b", "c"))
+    assert ledger.accounts()[0].policy == pinned.fingerprint  # the first one stays
+    assert ledger.verify().ok
+    assert Ledger("ledger.db").remaining(dataset="clinic") == Fraction(4, 5)
+
+
+def test_more_may_be_granted_to_an_account_that_took_its_policy_from_a_charge(ledger: Ledger) -> None:
+    ledger.grant(dataset="clinic", epsilon=1)
+    ledger.charge(dataset="clinic", analyst="ana", epsilon=0.1, policy=policy("a"))
+    ledger.grant(dataset="clinic", epsilon=1)
+    ledger.grant(dataset="clinic", epsilon=1, policy=policy("a"))
+    assert "must be the one of the earlier grants" in message(
+        ledger.grant, dataset="clinic", epsilon=1, policy=policy("b")
+    )
+    assert "protects less" in message(ledger.charge, dataset="clinic", analyst="a", epsilon=0.1, policy=policy("b"))
+    assert ledger.verify().ok
+
+
+def test_a_refused_charge_pins_nothing(ledger: Ledger) -> None:
+    ledger.grant(dataset="clinic", epsilon=1)
+    message(ledger.charge, dataset="clinic", analyst="ana", epsilon=2, policy=policy("a"))
+    message(ledger.reserve, dataset="clinic", charges=[(0.5, "x"), (0.6, "y")], policy=policy("a"))
+    ledger.charge(dataset="clinic", analyst="ana", epsilon=0.1, policy=policy("b"))
+    assert ledger.accounts()[0].policy == policy("b").fingerprint
+
+
+def test_a_cap_without_a_policy_is_counted_under_that_of_the_total(ledger: Ledger) -> None:
+    ledger.grant(dataset="clinic", epsilon=1)
+    ledger.grant(dataset="clinic", epsilon="1/2", analyst="ana")
+    ledger.charge(dataset="clinic", analyst="ana", epsilon=0.1, policy=policy("a", "b"))
+    for analyst in ("ana", "bob"):
+        said = message(ledger.charge, dataset="clinic", analyst=analyst, epsilon=0.1, policy=policy("a"))
+        assert "protects less than the one the total of dataset 'clinic'" in said
+    assert ledger.verify().ok
+
+
+def test_a_policy_that_was_taken_out_or_put_in_again_is_noticed(ledger: Ledger) -> None:
+    ledger.grant(dataset="clinic", epsilon=1)
+    ledger.charge(dataset="clinic", analyst="ana", epsilon=0.1, policy=policy("a", "b"))
+    tamper("UPDATE tacit_accounts SET policy = NULL, first_grant = 1 WHERE analyst = ''")
+    assert "hold policy None, the entries add up to" in str(ledger.verify().problem)
+
+
+def test_a_reservation_is_charged_as_a_whole_or_not_at_all(ledger: Ledger) -> None:
+    ledger.grant(dataset="clinic", epsilon=1)
+    ledger.grant(dataset="clinic", epsilon=0.5, analyst="ana")
+    charges = [(0.1, "one"), ("1/5", "two"), (Fraction(1, 5), "three")]
+    receipts = ledger.reserve(dataset="clinic", charges=charges, analyst="ana", run="r1", job="yearly")
+    assert [(r.entry, r.remaining) for r in receipts] == [(3, Fraction(2, 5)), (4, Fraction(1, 5)), (5, 0)]
+    assert [e.hash for e in ledger.entries()[2:]] == [r.hash for r in receipts]
+    for options in ({"analyst": "ana"}, {"analyst": "bob", "charges": [(0.3, ""), (0.3, "")]}):
+        said = message(ledger.reserve, **{"dataset": "clinic", "charges": [(0.1, "")], **options})
+        assert "Nothing was charged" in said
+    for broken in ([(0.1, ""), (0, "")], [(0.1, ""), (0.1, "a\0")]):
+        message(ledger.reserve, dataset="clinic", charges=broken, analyst="bob")
+    assert ledger.reserve(dataset="clinic", charges=[], analyst="bob") == []
+    assert len(ledger.entries()) == 5
+    assert [(run.job, run.first, run.last, run.state) for run in ledger.runs()] == [("yearly", 3, 5, "reserved")]
+    ledger.ended("r1")
+    assert [run.state for run in ledger.runs()] == ["finished"]
+    assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("change", ["first = 'x'", "state = 'odd'", "last = 9", "first = 0", "job = x'00'"])
+def test_what_is_noted_of_a_run_is_verified_and_hides_no_budget(ledger: Ledger, change: str) -> None:
+    ledger.grant(dataset="clinic", epsilon=1)
+    ledger.reserve(dataset="clinic", charges=[(0.1, "one")], run="r1", job="yearly")
+    assert ledger.verify().ok
+    tamper(f"UPDATE tacit_runs SET {change}")
+    verdict = ledger.verify()
+    assert (verdict.ok, verdict.problem) == (False, "changed: what is noted of a run cannot be read")
+    assert [account.spent for account in ledger.accounts()] == [Fraction(1, 10)]
+
+
 def test_a_cap_may_ask_for_a_policy_of_its_own(ledger: Ledger) -> None:
     ledger.grant(dataset="clinic", epsilon=1, policy=policy("a"))
     ledger.grant(dataset="clinic", epsilon=1, policy=policy("b"), analyst="ana")
@@ -496,9 +584,9 @@ def test_an_empty_file_is_a_new_ledger() -> None:
 
 def test_a_newer_ledger_is_refused() -> None:
     ledger = filled()
-    tamper("UPDATE tacit_head SET version = 2")
+    tamper("UPDATE tacit_head SET version = 3")
     said = (
-        "ledger.db: was written by a newer Tacit: this one knows ledger version 1; got 2. Upgrade with "
+        "ledger.db: was written by a newer Tacit: this one knows ledger version 2; got 3. Upgrade with "
         "`pip install -U tacit`."
     )
     assert message(Ledger, "ledger.db") == said
@@ -514,8 +602,32 @@ def test_places_where_no_ledger_can_be() -> None:
         assert "cannot be kept in memory" in message(Ledger, memory)
     for nowhere in ("", None, 3, "a\0b"):
         assert "ledger must be a path or a database URL" in message(Ledger, nowhere)
-    assert "cannot be opened" in message(Ledger, "x" * 5000)
+    assert "must be a path or a database URL, not a text" in message(Ledger, "x" * 5000)
     assert os.listdir() == []
+
+
+def test_a_ledger_stays_where_it_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = filled()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ledger.charge(dataset="clinic", analyst="bob", epsilon=0.1)
+    os.link("../ledger.db", "ledger.db")
+    assert "must have one name" in message(ledger.charge, dataset="clinic", analyst="bob", epsilon=0.1)
+
+
+def test_a_ledger_that_was_deleted_is_not_begun_anew_by_a_charge() -> None:
+    ledger = filled()
+    Path("ledger.db").unlink()
+    assert "cannot be opened" in message(ledger.charge, dataset="clinic", analyst="bob", epsilon=0.1)
+    assert os.listdir() == []
+
+
+def test_a_working_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert "cannot be opened" in message(Ledger, "ledger.db") or "does not exist" in message(Ledger, "ledger.db")
+    monkeypatch.chdir(tmp_path)
 
 
 def test_only_looking_does_not_begin_a_ledger() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import tacit as tc
 from tacit.errors import DataRefused, PlanError
 from tacit.policy.domain import Categories, Flag, Items
 from tacit.release.monitor_clock import Clock, as_clock
-from tacit.release.monitor_events import EventColumns, Events, batch_name, read_events
+from tacit.release.monitor_events import EventColumns, Events, batch_name, identity, read_events
 
 PLACES = Items(["gym", "cafe", "park"])
 DAYS = as_clock("2024-03-01", "1 day")
@@ -301,3 +304,56 @@ def test_clocks_tell_steps() -> None:
     assert as_clock("2024-03-01T06:00+06:00", "week").shown(1) == "2024-03-08"
     assert as_clock(np.int64(3), None).shown(2) == 5
     assert as_clock("2024-03-01", "1 day").shown(10**9) == "step 1000000000"
+
+
+SAME = {
+    "a number": (1, 1.0, "1", "1.0", "1.00", Decimal("1.00"), np.int8(1)),
+    "a fraction": (1.5, "1.5", "1.50", Decimal("1.5")),
+    "a negative number": (-2, -2.0, "-2", "-2.0"),
+    "nothing": (0, 0.0, -0.0, "0", "0.0", "-0.0"),
+    "a large number": (2**53 + 1, str(2**53 + 1), Decimal(2**53 + 1)),
+    "true": (True, "True", "true", "TRUE"),
+    "a day": (datetime.date(2024, 3, 1), datetime.datetime(2024, 3, 1), "2024-03-01"),
+}
+OTHERS = ("007", "1e0", " 1", "1,0", "one", "1.0.0", "", float(2**53), "2024-03-01T00:00:00")
+
+
+def test_an_identity_is_one_whatever_its_type() -> None:
+    found = {
+        kind: {identity(value.item() if isinstance(value, np.generic) else value) for value in values}
+        for kind, values in SAME.items()
+    }
+    assert all(len(texts) == 1 for texts in found.values()), found
+    distinct = [text for texts in found.values() for text in texts] + [identity(other) for other in OTHERS]
+    assert len(set(distinct)) == len(distinct)
+
+
+@pytest.mark.parametrize("kind", ["place", "map"])
+@pytest.mark.parametrize("same", SAME)
+def test_a_person_is_one_across_batches_of_other_types_files_and_restarts(kind: str, same: str, tmp_path: Path) -> None:
+    policy = tc.Policy(tc.Domain({"visited": PLACES}), tc.secrets.values({"visited": [1]}))
+    batches: list[Any] = []
+    for number, value in enumerate(SAME[same]):
+        plain = value.item() if isinstance(value, np.generic) else value
+        table = pa.table({"visited": ["gym"], "who": pa.array([plain])})
+        pq.write_table(table, tmp_path / f"{number}.parquet")
+        written = as_csv({"visited": ["gym"], "who": [plain]}, tmp_path, f"{number}.csv")
+        kinds = [
+            table,
+            tmp_path / f"{number}.parquet",
+            [{"visited": "gym", "who": plain}],
+            pl.from_arrow(table),
+            written,
+        ]
+        first = number % 4 if isinstance(plain, datetime.datetime) else number % 5
+        batches += [kinds[first], kinds[first - 3]] if first != 2 else [kinds[2], kinds[0]]
+    options = {"threshold": 1, "epsilon": 50, "person": "who", "visits_per_person": 1, "time": None}
+    options |= {"state": tmp_path / "monitor.db"}
+    for number, batch in enumerate(batches):
+        make = tc.MapMonitor if kind == "map" else tc.PlaceMonitor
+        with make(policy, **options, **({} if kind == "map" else {"place": "gym", "window": 1})) as watched:
+            watched.feed(batch)
+            with watched._journal.transaction() as db:
+                people = db.execute("SELECT person, kept FROM private_people").fetchall()
+        assert len(people) == 1, (number, people)
+        assert people[0][1] == 1

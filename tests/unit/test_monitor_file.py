@@ -141,8 +141,11 @@ def test_time_may_be_switched_off(town: Callable[..., Path]) -> None:
     assert read_monitor_file(town(text=text)).options["gym"]["time"] is None
 
 
+MAPS = "".join(line for line in FILE.splitlines(keepends=True) if "name: gym" not in line)
+
+
 def test_nothing_is_begun_if_not_all_can_be_paid(town: Callable[..., Path]) -> None:
-    path = town("name: town\n", "ledger: ledger.db\ndataset: town\n")
+    path = town("name: town\n", "ledger: ledger.db\ndataset: town\n", text=MAPS)
     with Ledger(path.parent / "ledger.db") as ledger:
         ledger.grant(dataset="town", epsilon=1)
         with pytest.raises(BudgetExceeded, match="monitors must not cost more in all than what remains, 1"):
@@ -152,7 +155,18 @@ def test_nothing_is_begun_if_not_all_can_be_paid(town: Callable[..., Path]) -> N
         ledger.grant(dataset="town", epsilon=1)
         for _ in range(2):
             read_monitor_file(path).open().__exit__(None, None, None)
-            assert ledger.remaining(dataset="town") == Fraction(1, 6)
+            assert ledger.remaining(dataset="town") == Fraction(2, 3)
+
+
+def test_nothing_is_begun_if_one_account_cannot_take_all_their_promises(town: Callable[..., Path]) -> None:
+    # single visits in one, persons in the others: their costs do not add up to anything
+    path = town("name: town\n", "ledger: ledger.db\ndataset: town\n", FILE.replace(", visits_per_person: 2", ""))
+    with Ledger(path.parent / "ledger.db") as ledger:
+        ledger.grant(dataset="town", epsilon=2)
+        with pytest.raises(Refused, match=r"monitor 'noon'.*protects less than the one the total of dataset 'town'"):
+            read_monitor_file(path).open()
+        assert ledger.remaining(dataset="town") == 2
+        assert not (path.parent / "town-state").exists()
 
 
 def test_a_restart_with_another_epsilon_names_the_monitor(town: Callable[..., Path]) -> None:

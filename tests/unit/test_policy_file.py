@@ -154,6 +154,68 @@ def test_a_policy_says_about_whom_it_is():
     schema = jsonschema.Draft202012Validator(policy_schema())
     schema.validate(policy_document(policy))
     assert not schema.is_valid({**policy_document(alone), "per_person": 2})
+    assert not schema.is_valid({**policy_document(alone), "order": "day"})
+    for key in ("person", "order", "item"):
+        assert not schema.is_valid({**policy_document(one), key: ""})
+
+
+def test_a_policy_says_which_rows_count_and_where_items_are():
+    text = f"{DOMAIN}secrets: everything\nperson: patient_id\n"
+    said = [read_policy(text + more) for more in ("", "order: day\n", "order: week\n", "item: thing\n")]
+    assert [(policy.order, policy.item) for policy in said] == [
+        (None, None),
+        ("day", None),
+        ("week", None),
+        (None, "thing"),
+    ]
+    assert len({policy.fingerprint for policy in said}) == len(said)
+    assert not {"order", "item"} & set(policy_document(said[0]))
+    schema = jsonschema.Draft202012Validator(policy_schema())
+    for policy in said:
+        assert read_policy(write_policy(policy)) == policy
+        assert (policy.plain().order, policy.plain().item) == (policy.order, policy.item)
+        schema.validate(policy_document(policy))
+
+
+def test_the_fingerprint_of_a_policy_that_says_nothing_of_order_and_item_stays():
+    policy = read_policy("{domain: {age: {integers: [0, 9]}}, secrets: everything, person: id, per_person: 2}")
+    assert policy.fingerprint == "a7d2c2de166545df1ceef22879796b58"
+
+
+def test_the_column_of_a_set_that_is_called_like_it_is_no_other_policy():
+    policy = read_policy("{domain: {clicked: {items: 3}}, secrets: everything, person: id}")
+    assert policy.about(item="clicked") == policy
+    assert policy.about(item="link").about(item="clicked") == policy
+    assert policy.about(item="link") != policy
+
+
+def test_what_stands_beside_a_policy_comes_first():
+    policy = read_policy(f"{DOMAIN}secrets: everything\nperson: id\nper_person: 3\norder: day\nitem: thing\n")
+
+    def about(**given):
+        found = policy.about(**given)
+        return found.person, found.per_person, found.order, found.item
+
+    assert policy.about() is policy
+    assert about(order="week") == ("id", 3, "week", "thing")
+    assert about(item="place") == ("id", 3, "day", "place")
+    assert about(person="household") == ("household", 1, "day", "thing")
+    assert policy.owned_by(None, 1).order is None
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"order": "day"}, "order needs a person column; got 'day'. Say person='id'."),
+        ({"person": "id", "order": ""}, "order must be the name of a column; got ''."),
+        ({"person": "id", "order": 3}, "order must be the name of a column; got 3."),
+        ({"item": ["thing"]}, "item must be the name of a column; got a list."),
+        ({"item": ""}, "item must be the name of a column; got ''."),
+    ],
+)
+def test_a_column_that_is_none_is_refused(given, sentence):
+    with pytest.raises(PolicyError, match=f"^{sentence}"):
+        Policy(read_policy("{domain: {age: flag}, secrets: everything}").domain, secrets.everything(), **given)
 
 
 def test_pairs_may_be_records_values_or_parts():
@@ -343,7 +405,7 @@ REFUSED = [
     ),
     (
         DOMAIN + "secrets:\n  - within: {age: 5, clicked: 2}\n",
-        ":7: secrets[0].within must say one distance for all attributes together; got {'age': 5, 'clicked': 2}. "
+        ":7: secrets[0].within must say one distance for all attributes together; got a dict. "
         "Write {theta: 5, attributes: [age, clicked]}, or one entry for each.",
     ),
     (
@@ -397,7 +459,7 @@ REFUSED = [
     (
         DOMAIN
         + "secrets:\n  - pairs:\n    - [{disease: hiv}, {disease: flu}]\n    - [{disease: hiv}, {disease: hiv}]\n",
-        ":9: secrets[0].pairs[1] must differ; got [{'disease': 'hiv'}, {'disease': 'hiv'}]. Remove the pair.",
+        ":9: secrets[0].pairs[1] must differ; got a list. Remove the pair.",
     ),
     (
         DOMAIN + "secrets:\n  - pairs:\n    - [{disease: hiv}, {disease: cold}]\n",
@@ -420,6 +482,9 @@ REFUSED = [
         DOMAIN + "secrets: everything\nperson: id\nper_person: many\n",
         ":8: per_person must be a whole number; got 'many'.",
     ),
+    (DOMAIN + "secrets: everything\nperson: id\norder: ''\n", ":8: order must be the name of a column; got ''."),
+    (DOMAIN + "secrets: everything\nperson: id\nitem: [a]\n", ":8: item must be"),
+    (DOMAIN + "secrets: everything\norder: day\n", ":7: order needs the key person; got 'day'. Name the column"),
     (
         DOMAIN + "secrets: everything\nper_person: 3\n",
         ":7: per_person needs the key person; got 3. "
@@ -520,7 +585,7 @@ def test_files_that_cannot_be_read_are_refused(tmp_path):
     assert str(refused.value) == f"{missing} must exist. Check the path, or draft one: `tacit init DATA`."
     with pytest.raises(PolicyError, match=r"must be a readable file \(is a directory\)"):
         load_policy(tmp_path)
-    with pytest.raises(PolicyError, match=r"must be a readable file \(not a path\)"):
+    with pytest.raises(PolicyError, match=r"must be the path of a policy file, not a text"):
         load_policy("a\0b")
     path = tmp_path / "latin.yaml"
     path.write_bytes(b"domain: {a: flag}\nname: caf\xe9\n")

@@ -16,8 +16,12 @@ import pytest
 
 import tacit as tc
 from tacit.errors import BudgetExceeded, JobError
+from tacit.release.guard import charges
 from tacit.release.job import Job, read_job
+from tacit.release.ledger import Run
+from tacit.report import draft_folder
 from tacit.report import publish as publish_module
+from tacit.report.draft_folder import begin_draft, is_complete
 from tacit.report.publish import PublishError, publish
 
 JOB = """\
@@ -65,7 +69,7 @@ def spent(job: Job) -> Fraction:
 
 FILES = sorted(
     [f"{name}.{kind}" for name in ("ages", "both of them", "young") for kind in ("csv", "svg", "certificate.json")]
-    + ["policy.yaml", "report.html", "finished.json"]
+    + ["both of them.cross.csv", "policy.yaml", "report.html", "finished.json"]
 )
 
 
@@ -89,12 +93,13 @@ def test_what_is_in_the_folder_can_be_read_back(job: Job) -> None:
     # with the people whom the job names, as in the certificates
     assert tc.Policy.load(folder / "policy.yaml") == job.about() != job.policy
     table = pd.read_csv(folder / "both of them.csv")
-    assert set(table) == {"age", "disease", "value", "lower", "upper"}
+    assert set(table) == {"age", "disease", "value", "lower", "upper", "share"}
     assert len(table) == 300
     certificate = json.loads((folder / "young.certificate.json").read_text())
     assert certificate["epsilon"] == "1/10"
     assert certificate["ledger"]["entry"] == 4
-    assert 'href="both%20of%20them.csv"' in (folder / "report.html").read_text()
+    for file in ("both%20of%20them.csv", "both%20of%20them.cross.csv"):
+        assert f'href="{file}"' in (folder / "report.html").read_text()
 
 
 def test_nothing_of_a_row_is_in_any_file(job: Job) -> None:
@@ -156,7 +161,7 @@ def test_a_draft_of_an_earlier_run_is_recognised_and_refused(job: Job) -> None:
     (draft / "ages.csv").write_text("paid for")
     with pytest.raises(JobError) as caught:
         publish(job)
-    for said in ("out has results.part beside it", "broke off", "Budget was spent for what is in", "remove it"):
+    for said in ("out has results.part beside it", "broke off", "may have been paid for", "remove it"):
         assert said in str(caught.value)
     assert caught.value.line == JOB.splitlines().index("out: results") + 1
     assert (draft / "ages.csv").read_text() == "paid for"
@@ -213,24 +218,99 @@ def test_what_was_paid_for_is_kept_when_writing_fails(
     assert {file.name for file in draft.iterdir()} >= set(kept)
     assert not (draft / "finished.json").exists()
     assert not job.out.exists()
-    made = Fraction(1, 5) * min(len(caught.value.records), 2) + Fraction(1, 10) * (len(caught.value.records) > 2)
-    assert spent(job) == made
+    assert spent(job) == job.cost  # paid as a whole
+    assert "Budget was spent for the whole job (0.5 in all)" in str(caught.value)
+    assert [run.state for run in runs(job)] == ["lost"]
 
 
-def test_a_budget_that_is_gone_in_the_middle_keeps_what_was_released(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = publish_module._write
+def runs(job: Job) -> list[Run]:
+    assert job.ledger is not None
+    with tc.Ledger(job.ledger, create=False) as ledger:
+        return ledger.runs()
 
-    def greedy(path: Path, text: str) -> None:
-        write(path, text)
-        if path.name == "ages.svg" and job.ledger is not None:
-            with tc.Ledger(job.ledger) as ledger:
+
+def test_a_job_is_paid_before_its_first_release_and_as_a_whole(job: Job) -> None:
+    seen = []
+    publish(job, on_release=lambda name, _: seen.append((spent(job), [run.state for run in runs(job)])))
+    assert seen == [(job.cost, ["reserved"])] * 3
+    assert [(run.job, run.first, run.last, run.state) for run in runs(job)] == [("clinic", 2, 4, "finished")]
+
+
+def test_a_budget_that_others_take_before_the_charge_is_a_refusal_that_leaves_nothing(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = tc.Session._prepared
+
+    def others_are_faster(session: tc.Session, *args: Any, **options: Any) -> Any:
+        if spent(job) == 0:
+            with tc.Ledger(str(job.ledger)) as ledger:
                 ledger.charge(dataset="clinic", epsilon="0.7", policy=job.about())
+        return prepared(session, *args, **options)
 
-    monkeypatch.setattr(publish_module, "_write", greedy)
-    with pytest.raises(PublishError, match="remains") as caught:
+    monkeypatch.setattr(tc.Session, "_prepared", others_are_faster)
+    with pytest.raises(BudgetExceeded) as caught:
         publish(job)
-    assert set(caught.value.records) == {"ages"}
-    assert (job.out.with_name("results.part") / "ages.csv").exists()
+    assert "must fit in what remains of the total of dataset 'clinic': 0.3 of 1; got '0.5'" in str(caught.value)
+    assert "Nothing was charged" in str(caught.value)
+    assert "Budget was spent" not in str(caught.value)
+    assert spent(job) == Fraction(7, 10)
+    assert not job.out.exists()
+    assert not job.out.with_name("results.part").exists()
+    assert runs(job) == []
+
+
+def test_what_was_paid_for_and_never_made_is_said_to_be_lost(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tacit.release.session.blur", lambda truth, plan: 1 / 0)
+    with pytest.raises(PublishError, match=r"Budget was spent for the whole job \(0.5 in all\) and is lost"):
+        publish(job)
+    assert not job.out.with_name("results.part").exists()
+    assert [run.state for run in runs(job)] == ["lost"]
+
+
+def test_a_draft_of_a_run_that_was_never_paid_for_is_no_hindrance(job: Job) -> None:
+    draft = job.out.with_name("results.part")
+    for left in (None, "", '{"run": "0123"}', "[]"):
+        draft.mkdir()
+        if left is not None:
+            (draft / ".run").write_text(left)
+        begin_draft(job).give_up(keep=False)
+        assert not draft.exists()
+    assert spent(job) == 0
+
+
+def test_a_run_that_is_at_work_is_told_from_one_that_died(job: Job) -> None:
+    at_work = begin_draft(job)
+    with pytest.raises(JobError, match=r"another run of this job is at work; .* Nothing was charged") as caught:
+        publish(job)
+    assert "Budget was spent" not in str(caught.value)
+    at_work.give_up(keep=False)
+    publish(job)
+
+
+def test_everything_is_on_disk_before_the_folder_has_its_name(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[tuple[str, Path]] = []
+    fsync, rename = os.fsync, os.rename
+    names = {}
+
+    def synced(handle: int) -> None:
+        fsync(handle)
+        order.append(("sync", Path(os.readlink(f"/proc/self/fd/{handle}"))))
+
+    def renamed(source: Path, target: Path) -> None:
+        names.update({file.name: file.stat().st_size for file in Path(source).iterdir()})
+        rename(source, target)
+        order.append(("rename", Path(target)))
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "rename", renamed)
+    out = publish(job)
+    done = order.index(("rename", out))
+    draft = out.with_name("results.part")
+    before = {path for what, path in order[:done] if what == "sync"}
+    assert before >= {draft / name for name in FILES} | {draft}
+    assert order[done - 1] == ("sync", draft)
+    assert ("sync", out.parent) in order[done:]
+    assert sorted(names) == FILES  # and no mark
 
 
 def test_a_target_that_appears_in_the_meantime_is_not_replaced(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,10 +323,109 @@ def test_a_target_that_appears_in_the_meantime_is_not_replaced(job: Job, monkeyp
             (job.out / "precious").write_text("1")
 
     monkeypatch.setattr(publish_module, "_write", slow)
-    with pytest.raises(PublishError):
+    with pytest.raises(PublishError) as caught:
         publish(job)
     assert os.listdir(job.out) == ["precious"]
-    assert (job.out.with_name("results.part") / "finished.json").exists()
+    draft = job.out.with_name("results.part")
+    assert is_complete(draft)
+    assert f"All of it was released and is complete in {str(draft)!r}" in str(caught.value)
+    assert [run.state for run in runs(job)] == ["finished"]
+
+
+# ---- what is complete is never called lost --------------------------------------------------------------------------
+
+
+def interrupt_at(monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    """Press Ctrl-C right before or after one of the last steps."""
+    owner, name = {
+        "before the last file": (publish_module, "_write_finished"),
+        "after the last file": (publish_module, "_write_finished"),
+        "after the mark goes": (draft_folder.Draft, "unmark"),
+        "after the rename": (os, "rename"),
+    }[when]
+    step = getattr(owner, name)
+
+    def interrupted(*args: Any) -> None:
+        if when.startswith("after"):
+            step(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(owner, name, interrupted)
+
+
+@pytest.mark.parametrize(
+    ("when", "state"),
+    [
+        ("before the last file", "lost"),
+        ("after the last file", "finished"),
+        ("after the mark goes", "finished"),
+        ("after the rename", "finished"),
+    ],
+)
+def test_an_interrupt_near_the_end_says_what_there_is(
+    job: Job, monkeypatch: pytest.MonkeyPatch, when: str, state: str
+) -> None:
+    monkeypatch.setattr(charges, "kept", "")
+    with monkeypatch.context() as patched:
+        interrupt_at(patched, when)
+        with pytest.raises(KeyboardInterrupt):
+            publish(job)
+    assert [run.state for run in runs(job)] == [state]
+    draft = job.out.with_name("results.part")
+    kept = job.out if when == "after the rename" else draft
+    assert repr(str(kept)) in charges.kept
+    assert charges.kept in charges.in_words()
+    assert ("complete" in charges.kept) == is_complete(kept) == (state == "finished")
+    assert job.out.exists() == (when == "after the rename")
+    if kept == draft:
+        with pytest.raises(JobError) as caught:
+            publish(job)
+        said = str(caught.value)
+        assert "Nothing was charged now" in said
+        assert ("it is complete" in said) == ("lost" not in said) == (state == "finished")
+        if state == "finished":
+            assert f"Rename {str(draft)!r} to 'results'" in said
+            assert sorted(file.name for file in draft.iterdir()) == FILES  # no mark is left in it
+            draft.rename(job.out)
+            assert is_complete(job.out)
+    assert [run.state for run in runs(job)] == [state]
+    assert spent(job) == job.cost
+
+
+@pytest.mark.parametrize("harm", ["changed", "missing", "added", "list", "number", "no json", "folder"])
+def test_a_draft_that_is_not_what_its_last_file_says_is_not_complete(tmp_path: Path, harm: str) -> None:
+    folder = tmp_path / "results.part"
+    folder.mkdir()
+    for name in ("ages.csv", "report.html"):
+        (folder / name).write_text(name)
+    publish_module._write_finished(folder, "clinic")
+    assert is_complete(folder)
+    last = folder / "finished.json"
+    match harm:
+        case "changed":
+            (folder / "ages.csv").write_text("age,value\n")
+        case "missing":
+            (folder / "ages.csv").unlink()
+        case "added":
+            (folder / "more.csv").write_text("")
+        case "folder":
+            (folder / "more").mkdir()
+        case _:
+            last.write_text({"list": "[]", "number": '{"sha256": 7}', "no json": "{"}[harm])
+    assert not is_complete(folder)
+
+
+def test_a_disk_that_does_not_confirm_the_name_is_no_loss(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    sync = publish_module.synced
+
+    def refused(path: Path) -> None:
+        if path == job.out.parent:
+            raise OSError(5, "Input/output error")
+        sync(path)
+
+    monkeypatch.setattr(publish_module, "synced", refused)
+    assert is_complete(publish(job))
+    assert [run.state for run in runs(job)] == ["finished"]
 
 
 def test_releases_are_handed_over_once_they_are_written(job: Job) -> None:

@@ -167,8 +167,9 @@ def test_a_malformed_csv_is_refused_by_its_name(line: str, tmp_path: Path) -> No
 
 def malformed(path: Path) -> str:
     return (
-        f"file {str(path)!r} must be well-formed CSV: as many fields in every line as in the header, quotes closed, "
-        "one kind of line end. Write it again as UTF-8 with a CSV library."
+        f"file {str(path)!r} must be well-formed CSV in UTF-8: as many fields in every line as in the header, "
+        "quotes closed, one kind of line end. Write it again with a CSV library (in Excel: `CSV UTF-8`); `tacit init` "
+        "says what is wrong and where."
     )
 
 
@@ -287,7 +288,7 @@ def test_odd_lists_of_items_are_read_without_asking_them() -> None:
 
 def test_odd_ids_are_nobody() -> None:
     cells = np.empty(4, dtype=object)
-    for place, cell in enumerate([Odd(), OddText("2"), "2", OddList([2])]):
+    for place, cell in enumerate([Odd(), OddText("2"), "2", OddList([Odd()])]):
         cells[place] = cell
     frame = pd.DataFrame({"age": 1, "who": pd.Series(cells, dtype=object)})
     assert open_rows(frame, DOMAIN, person="who").counts(()) == 1

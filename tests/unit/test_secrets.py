@@ -134,6 +134,10 @@ REFUSED = [
         "secrets.partition.age.blocks must be a whole number from 0 to 20",
     ),
     (lambda: secrets.within(0, "age"), "secrets.within.theta must be positive; got '0'. Raise it."),
+    (
+        lambda: secrets.partition("age", blocks=[[], [5, 10]]),
+        "secrets.partition.age.blocks must not have an empty block; got []. Remove it.",
+    ),
     (lambda: secrets.within("far", "age"), "secrets.within.theta must be a number; got 'far'. Write 5."),
     (lambda: secrets.within(float("inf"), "age"), "secrets.within.theta must be a number; got inf. Write 5."),
     (lambda: secrets.within("1/0", "age"), "secrets.within.theta must be a number; got '1/0'. Write 5."),
@@ -155,7 +159,7 @@ REFUSED = [
     (lambda: secrets.values({}), "secrets.values must list an attribute; got {}. Write {name: [values]}."),
     (
         lambda: secrets.values("disease", ["hiv"]),
-        "secrets.values must be one mapping; got ['disease', ['hiv']]. Write values({'disease': ['hiv']}).",
+        "secrets.values must be one mapping; got a list. Write values({'disease': ['hiv']}).",
     ),
     (lambda: secrets.within("age", 5), "secrets.within.theta must be a number; got 'age'. Write within(5, 'age')."),
     (lambda: secrets.values(["age"]), "secrets.values must be a mapping; got ['age']."),
@@ -181,10 +185,10 @@ def test_what_protects_nothing_sensible_is_refused(make, sentence):
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Policy({}, secrets.everything()), "domain must be a Domain; got {}. Write tc.Domain({...})."),
+        (lambda: Policy({}, secrets.everything()), "domain must be a Domain, not a dict. Write tc.Domain({...})."),
         (
             lambda: Policy(DOMAIN, "everything"),
-            "secrets must be secrets; got 'everything'. Write tc.secrets.everything().",
+            "secrets must be secrets, not a text. Write tc.secrets.everything().",
         ),
         (
             lambda: Policy(DOMAIN, secrets.everything(), presence="hidden"),
@@ -193,7 +197,7 @@ def test_what_protects_nothing_sensible_is_refused(make, sentence):
         (lambda: Policy(DOMAIN, secrets.everything(), name=5), "name must be a text; got 5. Quote it."),
         (
             lambda: Policy(DOMAIN, secrets.everything(), ["size"]),
-            "known must be knowledge; got 'size'. Write tc.known.marginal(..).",
+            "known must be knowledge, not a text. Write tc.known.marginal(..).",
         ),
         (
             lambda: Policy(DOMAIN, secrets.everything(), [knowledge.marginal("clicked")]),

@@ -171,8 +171,10 @@ def test_a_stronger_policy_may_be_charged_to_a_weaker_one_and_not_the_reverse(tm
 def test_the_budget_is_charged_before_rows_are_read_and_stays_charged_if_reading_fails(tmp_path):
     broken = tmp_path / "people.parquet"
     PEOPLE.to_parquet(broken)
+    content = bytearray(broken.read_bytes())
+    content[4:64] = b"CANARY-7f3a " * 5  # the pages; the columns, at the end of the file, can still be listed
+    broken.write_bytes(content)
     s = session(rows=broken, ledger=tmp_path / "ledger.db", dataset="d")
-    broken.write_bytes(b"CANARY-7f3a no longer a parquet file")
     with pytest.raises(tc.TacitError) as refused:
         s.release(tc.count("age < 5"), epsilon=0.25)
     assert "CANARY" not in str(refused.value)
@@ -209,7 +211,8 @@ def test_save_writes_all_or_nothing(tmp_path):
     record = session().release(tc.histogram("disease"), epsilon=0.5)
     folder = record.save(tmp_path / "out")
     assert sorted(p.name for p in folder.iterdir()) == ["certificate.json", "values.csv"]
-    assert pd.read_csv(folder / "values.csv")["value"].to_numpy() == pytest.approx(record.values)
+    written = pd.read_csv(folder / "values.csv")["value"].to_numpy()
+    assert written == pytest.approx(record.values, abs=record.plan.rmse / 4)  # rounded to half of the error
     with pytest.raises(tc.Refused, match="must not exist yet"):
         record.save(tmp_path / "out")
     (folder / "certificate.json").unlink()
@@ -223,7 +226,7 @@ def test_a_person_with_several_rows_is_kept_to_the_bound():
     policy = tc.Policy(DOMAIN, tc.secrets.everything())
     two = session(policy, rows, budget=1000, person="who", per_person=2).release(tc.histogram("age"), epsilon=900)
     assert np.round(two.values)[:3].tolist() == [2, 1, 0]
-    assert two.certificate["protects"] == "one person: the first 2 rows with the same who"
+    assert two.certificate["protects"] == "one person: up to 2 rows with the same who (chosen by what is in them)"
     one = session(policy, rows, budget=1000, person="who").release(tc.histogram("age"), epsilon=900)
     assert np.round(one.values)[:3].tolist() == [2, 0, 0]
 
@@ -348,6 +351,70 @@ def test_the_unit_of_protection_is_part_of_the_account(tmp_path):
         session(strong, rows, ledger=tmp_path / "l.db", dataset="d").release(tc.count(), epsilon=0.1)
 
 
+@pytest.mark.parametrize("in_policy", [False, True])
+@pytest.mark.parametrize(
+    ("domain", "secrets", "key", "columns"),
+    [
+        ({"age": tc.Integers(0, 90)}, tc.secrets.within(1, "age"), "order", ("first", "last")),
+        ({"c": tc.Items(["x", "y"])}, tc.secrets.values({"c": [1]}), "item", ("bought", "seen")),
+        ({"c": tc.Items(["x", "y"], at_most=1)}, tc.secrets.values({"c": [1]}), "order", ("first", "last")),
+    ],
+)
+def test_an_account_takes_no_release_about_other_rows_of_the_same_people(
+    tmp_path, in_policy, domain, secrets, key, columns
+):
+    """Under the one policy the second row may be anything, and under the other it is the one that counts."""
+    policy = tc.Policy(tc.Domain(domain), secrets, person="id")
+    rows = pd.DataFrame({"id": ["ann", "ann", "bob"], "age": [30, 80, 50], "first": [1, 2, 0], "last": [2, 1, 0]})
+    rows = rows.assign(c=["x", "y", "x"], bought=["x", "x", "y"], seen=["y", "x", "x"])
+
+    def opened(column):
+        said = policy.about(**{key: column}) if in_policy else policy
+        given = {} if in_policy else {key: column}
+        return tc.Session(said, rows, budget=5, ledger=tmp_path / "l.db", dataset="d", **given)
+
+    record = opened(columns[0]).release(tc.count(), epsilon=1)
+    assert record.certificate["policy"][key] == columns[0]
+    assert record.certificate["policy_fingerprint"] == policy.about(**{key: columns[0]}).fingerprint
+    for other in (columns[1], None):
+        with pytest.raises(tc.LedgerError, match="protects less"):
+            opened(other).release(tc.count(), epsilon=1)
+    opened(columns[0]).release(tc.count(), epsilon=1)
+    with tc.Ledger(tmp_path / "l.db") as ledger:
+        assert ledger.remaining(dataset="d") == 3
+
+
+def test_differential_privacy_for_people_is_charged_whatever_rows_of_theirs_count(tmp_path):
+    rows = pd.DataFrame({"id": [1, 1, 2], "age": [3, 8, 5], "first": [1, 2, 0], "last": [2, 1, 0]})
+    weak = tc.Policy(tc.Domain({"age": tc.Integers(0, 9)}), tc.secrets.within(1, "age"), person="id", order="first")
+    strong = tc.Policy(weak.domain, tc.secrets.everything(), presence="secret", person="id", order="last")
+    for policy in (weak, strong):
+        session(policy, rows, ledger=tmp_path / "l.db", dataset="d").release(tc.count(), epsilon="0.1")
+    with tc.Ledger(tmp_path / "l.db") as ledger:
+        assert ledger.remaining(dataset="d") == Fraction(4, 5)
+
+
+@pytest.mark.parametrize("key", ["order", "item"])
+def test_rows_are_read_by_the_columns_of_the_policy_and_the_session_comes_first(key):
+    rows = pd.DataFrame({"id": [1, 1], "age": [3, 8], "first": [1, 2], "last": [2, 1]})
+    domain, asked = tc.Domain({"age": tc.Integers(0, 9)}), tc.histogram("age")
+    if key == "item":
+        rows = pd.DataFrame({"id": [1, 1], "first": [3, 3], "last": [8, 8]})
+        domain = tc.Domain({"age": tc.Items(10)})
+    policy = tc.Policy(domain, tc.secrets.attributes("age"), person="id").about(**{key: "first"})
+    for given, age in (({}, 3), ({key: "last"}, 8)):
+        opened = session(policy, rows, budget=1000, **given)
+        assert np.round(opened.release(asked, epsilon=900).values).tolist() == [float(n == age) for n in range(10)]
+        assert opened.policy == policy.about(**given)
+        assert tc.check_rows(policy, rows, **given).rows == 2
+
+
+def test_the_order_of_a_policy_must_be_public():
+    policy = tc.Policy(DOMAIN, tc.secrets.attributes("age"), person="who", order="age")
+    with pytest.raises(tc.PlanError, match="order must not be a column that the policy keeps secret"):
+        session(policy, PEOPLE.assign(who=1))
+
+
 def test_a_damaged_ledger_is_noticed_before_anything_is_spent(tmp_path):
     import sqlite3
 
@@ -417,3 +484,26 @@ def test_ranges_on_a_line_that_is_too_long_are_refused_before_the_charge():
     with pytest.raises(tc.PlanError, match="values, more than"):
         s.release(tc.ranges("x", [(0, 5)]), epsilon=0.1)
     assert s.remaining == 1
+
+
+def test_tables_of_people_with_several_rows_are_not_made_to_agree():
+    """One person in the cells (0, m) and (0, f) counts once at age 0: the true tables do not agree."""
+    rows = pd.DataFrame({"who": [1, 1], "age": [0, 0], "sex": ["m", "f"], "disease": "flu"})
+    policy = tc.Policy(DOMAIN, tc.secrets.everything(), person="who", per_person=2)
+    s = session(policy, rows, budget=1)
+    with pytest.raises(tc.PlanError, match="consistent must not be asked for where a person counts in several cells"):
+        s.release(tc.marginals(sets=[["age"], ["age", "sex"]]), epsilon=1, consistent=True)
+    assert s.remaining == 1
+
+
+@pytest.mark.parametrize("order", [None, "visit"])
+@pytest.mark.parametrize("per_person", [1, 2])
+def test_a_certificate_says_which_rows_of_a_person_count(order: str | None, per_person: int) -> None:
+    policy = tc.Policy(tc.Domain({"x": tc.Flag()}), tc.secrets.everything(), person="who", per_person=per_person)
+    rows = pd.DataFrame({"who": [1, 1], "visit": [2, 1], "x": [0, 1]})
+    said = tc.Session(policy, rows, budget=1, order=order).release(tc.count(), epsilon=1).certificate["protects"]
+    many = "one row" if per_person == 1 else "up to 2 rows"
+    how = (
+        "the first by visit" if order else "chosen by what is in it" if per_person == 1 else "chosen by what is in them"
+    )
+    assert said == f"one person: {many} with the same who ({how})"

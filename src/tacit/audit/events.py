@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.special import betaincinv
 
 from tacit.audit.trees import BoostedTrees
-from tacit.audit.views import Columns, columns_of
+from tacit.audit.views import MIXING, Columns, Views, columns_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -28,8 +28,12 @@ Scorer = Callable[[Columns], Floats]
 BINS: Final = 256
 MOST_ATOMS: Final = 20_000  # values that are counted one by one
 MOST_COLUMNS: Final = 32
-FIRST_SIGHT: Final = 50_000  # samples by which columns are compared
+MOST_DERIVED: Final = 12  # differences and digits, of which there may be hundreds
+FIRST_SIGHT: Final = 20_000  # samples by which columns are compared
+OFTEN: Final = 4  # times that a value must come to be looked at by itself among very many
 CUTS: Final = 400
+CLEARLY: Final = 3  # standard errors that a mean must move by to be used
+LARGEST_SHIFT: Final = 1e100  # what is larger stands for something that is missing
 PLAINER: Final = 0.99  # of the best bound is as good, if the event is easier to understand
 
 
@@ -62,6 +66,8 @@ class _Classes:
         if self.ends is not None:
             return np.searchsorted(self.ends, column, side="right")
         assert self.values is not None  # noqa: S101 - one of the two is there
+        if not len(self.values):
+            return np.zeros(len(column), dtype=np.int64)
         at = np.minimum(np.searchsorted(self.values, column), len(self.values) - 1)
         return np.where(self.values[at] == column, at, len(self.values))
 
@@ -102,15 +108,16 @@ def find_events(hidden: npt.NDArray[Any], cover: npt.NDArray[Any], alpha: float,
     half = len(hidden) // 2
     learn = columns_of(hidden[:half]), columns_of(cover[:half])
     choose = columns_of(hidden[half:]), columns_of(cover[half:])
+    names = _telling_names(hidden[: min(half, FIRST_SIGHT)], cover[: min(half, FIRST_SIGHT)])
     found: list[tuple[float, Event]] = []
 
     def look(words: Callable[[float], str], scorer: Scorer, weight: float) -> None:
         cut, bound = _best_cut(scorer(choose[0]), scorer(choose[1]), alpha)
         found.append((bound * weight if bound > 0 else bound, Event(words(cut), scorer, cut)))
 
-    single = _single(*learn)
+    single = _single(*learn, names)
     for one in single.values():
-        look(one.words, one.score, PLAINER)
+        look(one.words, one.score, PLAINER if one.ordered else 1)
     best = sorted(zip(found, single.values(), strict=True), key=lambda pair: -pair[0][0])[:most]
     for _, one in best:
         if one.ordered:
@@ -123,7 +130,8 @@ def find_events(hidden: npt.NDArray[Any], cover: npt.NDArray[Any], alpha: float,
 
 
 def _signed(name: str, sign: int, columns: Columns) -> Floats:
-    return sign * columns[name].astype(np.float64)
+    values = sign * columns[name].astype(np.float64)
+    return np.where(np.isnan(values), -np.inf, values)  # what is no number reaches no cut
 
 
 def _at_least(name: str, cut: float) -> str:
@@ -143,46 +151,93 @@ def lower_bound(hits_hidden: Any, hits_cover: Any, hidden: Any, cover: Any, alph
         return np.where(low > 0, np.log(low) - np.log(high), -np.inf)
 
 
-def _single(hidden: Columns, cover: Columns) -> dict[str, _Classes]:
-    """Return each view of the outputs, cut into classes."""
-    return {name: _classes(name, hidden[name], cover[name]) for name in _most_telling(hidden, cover)}
+def _single(hidden: Columns, cover: Columns, names: list[str]) -> dict[str, _Classes]:
+    """Return each view of the outputs, cut into classes; of very many numbers also those that come often."""
+    found: dict[str, _Classes] = {}
+    for name in names:
+        found[name] = one = _classes(name, hidden[name], cover[name])
+        if one.ends is not None:
+            often = _classes(name, hidden[name], cover[name], one_by_one=True)
+            if often.values is not None and len(often.values):
+                found[f"{name}, values that come often"] = often
+    return found
 
 
 def _several(
-    hidden: Columns, cover: Columns, single: dict[str, _Classes]
+    hidden: Views, cover: Views, single: dict[str, _Classes]
 ) -> Iterator[tuple[Callable[[float], str], Scorer]]:
     """Yield ways to score whole rows of numbers, each with the words for the event that a cut makes of it."""
-    outputs = [name for name in single if name.startswith("output[")]
+    outputs = [name for name in hidden if name in single and (name.startswith("output[") or hidden.texts)]
+    outputs = [name for name in outputs if hidden[name].dtype.kind in "biuf"]
     if len(outputs) < 2:
         return
     yield (
         lambda cut: f"likelihood ratios of all numbers, multiplied, >= exp({cut:.3g})",
         lambda columns: sum((single[n].score(columns) for n in outputs), np.zeros(1)),
     )
-    rows = {"row": _row(hidden, outputs)}, {"row": _row(cover, outputs)}
-    if len(np.unique(np.concatenate([rows[0]["row"], rows[1]["row"]])[: 4 * MOST_ATOMS])) <= MOST_ATOMS:
-        whole = _classes("row", rows[0]["row"], rows[1]["row"])
-        yield (
-            lambda cut: f"whole outputs with a likelihood ratio >= exp({cut:.3g})",
-            lambda columns: whole.score({"row": _row(columns, outputs)}),
-        )
-    trees = BoostedTrees.trained(*({name: columns[name] for name in single} for columns in (hidden, cover)))
+    shift = _shifts(hidden, cover, outputs)
+    if shift is not None:
+        yield lambda cut: f"shifts of all numbers, added up, >= {cut:.3g}", shift
+    if not hidden.texts:
+        rows = _row(hidden, outputs), _row(cover, outputs)
+        whole = _classes("row", *rows, one_by_one=True)
+        if whole.values is not None and len(whole.values):
+            yield (
+                lambda cut: f"whole outputs with a likelihood ratio >= exp({cut:.3g})",
+                lambda columns: whole.score({"row": _row(columns, outputs)}),
+            )
+    numeric = [one.column for one in single.values() if hidden[one.column].dtype.kind in "biuf"]
+    trees = BoostedTrees.trained(*({name: columns[name] for name in numeric} for columns in (hidden, cover)))
     yield lambda cut: f"a classifier's score of the whole output >= {cut:.3g}", trees.score
 
 
-def _most_telling(hidden: Columns, cover: Columns) -> list[str]:
-    """Return the columns that differ most at first sight, where there are too many to look at closely."""
-    if len(hidden) <= MOST_COLUMNS:
-        return list(hidden)
+def _shifts(hidden: Columns, cover: Columns, names: list[str]) -> Scorer | None:
+    """Return a score for many numbers each of which moves a little: for few samples, the most telling of all.
 
-    def distance(name: str) -> float:
-        a, b = np.sort(hidden[name][:FIRST_SIGHT]), np.sort(cover[name][:FIRST_SIGHT])
-        both = np.concatenate([a, b])
-        gap = np.searchsorted(a, both, side="right") / len(a) - np.searchsorted(b, both, side="right") / len(b)
-        return float(np.abs(gap).max())
+    A number counts by how far it lies from one mean towards the other, in units of its spread; beyond either mean it
+    says no more, which is the likelihood ratio of Laplace noise.
+    """
+    parts: list[tuple[str, float, float, float]] = []
+    for name in names:
+        a, b = (columns[name].astype(np.float64) for columns in (hidden, cover))
+        if not (np.abs(a) < LARGEST_SHIFT).all() or not (np.abs(b) < LARGEST_SHIFT).all():
+            continue
+        spread = float(a.var() + b.var()) / 2
+        move = float(a.mean() - b.mean())
+        if spread > 0 and abs(move) > CLEARLY * (2 * spread / len(a)) ** 0.5:
+            parts.append((name, float(a.mean() + b.mean()) / 2, move / 2, spread**0.5))
 
-    best = sorted(hidden, key=distance, reverse=True)[:MOST_COLUMNS]
-    return [name for name in hidden if name in best]
+    def score(columns: Columns) -> Floats:
+        total = np.zeros(1)
+        for name, middle, half, spread in parts:
+            toward = np.sign(half) * (columns[name].astype(np.float64) - middle)
+            total = total + np.clip(np.nan_to_num(toward), -abs(half), abs(half)) / spread
+        return total
+
+    return score if len(parts) > 1 else None
+
+
+def _telling_names(hidden: npt.NDArray[Any], cover: npt.NDArray[Any]) -> list[str]:
+    """Return the views that differ most at first sight, where there are too many to look at closely."""
+    views = columns_of(hidden), columns_of(cover)
+    chosen = []
+    for names, most in ((views[0].plain, MOST_COLUMNS), (views[0].derived, MOST_DERIVED)):
+        best = names
+        if len(names) > most:
+            best = sorted(names, key=lambda name: -_distance(views[0][name], views[1][name]))[:most]
+        chosen += [name for name in names if name in set(best)]
+    return chosen
+
+
+def _distance(hidden: npt.NDArray[Any], cover: npt.NDArray[Any]) -> float:
+    """Return how far apart two samples of a view are: by values where these repeat, else by their order."""
+    values, places = np.unique(np.concatenate([hidden, cover]), return_inverse=True)
+    counts = [np.bincount(part, minlength=len(values)) for part in np.split(places.reshape(-1), [len(hidden)])]
+    gap = counts[0] / len(hidden) - counts[1] / len(cover)
+    in_order = float(np.abs(np.cumsum(gap)).max())
+    # chance alone moves so much probability from value to value
+    by_value = float(np.abs(gap).sum() / 2) - 0.6 * (len(values) / len(hidden)) ** 0.5
+    return float(max(in_order, by_value))
 
 
 def _row(columns: Columns, names: list[str]) -> npt.NDArray[Any]:
@@ -190,16 +245,24 @@ def _row(columns: Columns, names: list[str]) -> npt.NDArray[Any]:
     mixed = np.zeros(len(columns[names[0]]), dtype=np.uint64)
     for name in names:
         bits = np.ascontiguousarray(columns[name].astype(np.float64)).view(np.uint64)
-        mixed = (mixed ^ bits) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ bits) * MIXING
         mixed ^= mixed >> np.uint64(29)
     return mixed
 
 
-def _classes(name: str, hidden: npt.NDArray[Any], cover: npt.NDArray[Any]) -> _Classes:
+def _classes(name: str, hidden: npt.NDArray[Any], cover: npt.NDArray[Any], *, one_by_one: bool = False) -> _Classes:
+    """Cut a view into classes: its values one by one, or quantiles where numbers are too many.
+
+    With `one_by_one`, and for texts, the values that come most often are kept then, and all others are one class.
+    """
     both = np.concatenate([hidden, cover])
-    values = np.unique(both)
+    values, times = np.unique(both, return_counts=True)
     ends = None
-    if len(values) > MOST_ATOMS and both.dtype.kind in "iuf":
+    if one_by_one or both.dtype.kind not in "biuf":
+        if len(values) > MOST_ATOMS:
+            often = np.sort(np.argsort(-times, kind="stable")[:MOST_ATOMS])
+            values = values[often[times[often] >= OFTEN]]
+    elif len(values) > MOST_ATOMS:
         ends = np.unique(np.quantile(both[np.isfinite(both)], np.linspace(0, 1, BINS + 1)[1:-1], method="nearest"))
     made = _Classes(name, ends, None if ends is not None else values, np.zeros(0))
     size = len(ends) + 1 if ends is not None else len(values) + 1

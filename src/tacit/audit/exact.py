@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit.audit.canonical import canonical
 from tacit.audit.loss import ExactAudit, Loss, Witness
 from tacit.audit.selections import selection_loss
 from tacit.audit.worlds import (
@@ -40,6 +41,7 @@ from tacit.plan.totals import exact_attributes
 from tacit.policy.policy import ABSENT, Policy
 
 Table = Mapping[Any, float]
+Distinct = Mapping[str, tuple[Any, Any]]  # by canonical form: what Python calls equal (1, 1.0, True) may be told apart
 MOST_WORLDS: Final = 20_000  # data sets that a table is asked for
 ROUNDING: Final = 1e-12  # relative error that a table's probabilities may carry
 
@@ -214,19 +216,19 @@ def _worlds(policy: Policy, people: Any) -> tuple[list[Neighbours], bool]:
 def _by_tables(
     table: Callable[[Any], Table], pairs: list[Neighbours], epsilon: float | None, *, complete: bool
 ) -> ExactAudit:
-    tables: dict[Any, Table] = {}
+    tables: dict[Any, Distinct] = {}
 
-    def of(world: tuple[Any, ...]) -> Table:
+    def of(world: tuple[Any, ...]) -> Distinct:
         if world not in tables:
-            tables[world] = _checked(table(world))
+            tables[world] = distinct(_checked(table(world)))
         return tables[world]
 
     forward, backward, witness = 0.0, 0.0, None
     for pair in pairs:
-        ahead, output = table_loss(of(pair.hidden), of(pair.cover))
+        ahead, output = distinct_loss(of(pair.hidden), of(pair.cover))
         if witness is None or ahead > forward:
             witness = Witness(pair.hidden, pair.cover, output)
-        forward, backward = max(forward, ahead), max(backward, table_loss(of(pair.cover), of(pair.hidden))[0])
+        forward, backward = max(forward, ahead), max(backward, distinct_loss(of(pair.cover), of(pair.hidden))[0])
     slack = 4 * ROUNDING
     # what was not tried may be as bad as anything
     return ExactAudit(
@@ -240,13 +242,27 @@ def _by_tables(
     )
 
 
+def distinct(table: Table) -> Distinct:
+    """Return the probability of each output that a reader can tell from the others."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for output, probability in table.items():
+        said = canonical(output)
+        found[said] = output, found.get(said, (output, 0))[1] + probability  # two keys may be NaN
+    return found
+
+
 def table_loss(hidden: Table, cover: Table) -> tuple[float, Any]:
     """Return the worst log likelihood ratio of two tables and the output where it is."""
+    return distinct_loss(distinct(hidden), distinct(cover))
+
+
+def distinct_loss(hidden: Distinct, cover: Distinct) -> tuple[float, Any]:
+    """Return the worst log likelihood ratio of two tables and the output where it is."""
     worst, at = -math.inf, None
-    for output, probability in hidden.items():
+    for said, (output, probability) in hidden.items():
         if probability <= 0:
             continue
-        other = cover.get(output, 0.0)
+        other = cover.get(said, (None, 0.0))[1]
         ratio = math.inf if other <= 0 else _log(probability) - _log(other)
         if ratio > worst:
             worst, at = ratio, output

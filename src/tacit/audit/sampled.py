@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.audit.draws import FEWEST, RAISES, FormChanged, Progress, Release, Source
+from tacit.audit.draws import FEWEST, RAISES, TEXT, FormChanged, Progress, Release, Source
 from tacit.audit.events import Event, find_events, lower_bound
 from tacit.audit.neighbour_check import check_neighbours
 from tacit.audit.views import Columns, columns_of
@@ -36,7 +36,7 @@ MOST_EVENTS: Final = 4
 
 
 def _raised(columns: Columns) -> npt.NDArray[np.float64]:
-    return np.char.startswith(columns["output"], RAISES).astype(np.float64)
+    return np.array([text.startswith(RAISES) for text in columns[TEXT]], dtype=np.float64)
 
 
 # looked at whenever a mechanism raises: with or without an exception
@@ -77,11 +77,35 @@ class SampledAudit:
     epsilon: float
     samples: int
     alpha: float
+    events: int = MOST_EVENTS  # that share alpha
 
     @property
     def tightness(self) -> float:
         """How much of the claimed epsilon can be seen: far below 1 means wasted budget (or a weak audit)."""
         return self.lower_bound / self.epsilon
+
+    @property
+    def rarest(self) -> float | None:
+        """How likely an event must be that only `hidden` can show, for this audit to find it every other time.
+
+        None if no event is likely enough for so few samples. What is rarer than this is beyond the audit.
+        """
+        fresh, alpha = self.samples - self.samples // 2, self.alpha / 2 / self.events
+        hits = np.unique(np.geomspace(1, fresh, 2_000).astype(np.int64))
+        enough = hits[lower_bound(hits, np.zeros_like(hits), fresh, fresh, alpha) > self.epsilon]
+        return float(enough[0]) / fresh if len(enough) else None
+
+    @property
+    def beyond(self) -> str:
+        """What stays beyond so many samples, in a sentence."""
+        if self.rarest is None:
+            return "So few samples find no leak at all at this epsilon and alpha, however plain it is."
+        if self.rarest > 0.5:
+            return "So few samples find only what almost every output shows."
+        return (
+            f"An event that only hidden can show is beyond so many samples if fewer than about 1 in "
+            f"{_two_digits(1 / self.rarest):,} outputs of hidden show it."
+        )
 
     def __str__(self) -> str:
         if self.verdict == Verdict.LEAK_FOUND:
@@ -91,8 +115,15 @@ class SampledAudit:
             )
         return (
             f"NONE_FOUND at alpha {self.alpha:g} with {self.samples:,} samples a side: every epsilon below "
-            f"{self.lower_bound:.3f} is ruled out, the claimed {self.epsilon:g} is not. {self.witness}"
+            f"{self.lower_bound:.3f} is ruled out, the claimed {self.epsilon:g} is not. {self.witness}. "
+            f"{self.beyond}"
         )
+
+
+def _two_digits(number: float) -> int:
+    """Return a number rounded down to two digits."""
+    unit = 10 ** max(math.floor(math.log10(number)) - 1, 0)
+    return int(number // unit * unit)
 
 
 def sampled(
@@ -121,7 +152,9 @@ def sampled(
     <Verdict.LEAK_FOUND: 'LEAK_FOUND'>
     """
     claimed = float(as_epsilon(epsilon))
-    _check(release, samples, alpha, workers)
+    if not callable(release):
+        raise PlanError("must be a function", key="release", given=release, fix="It is called as release(data, size).")
+    checked(samples, alpha, workers)
     if policy is not None:
         check_neighbours(policy, hidden, cover)
     source = Source(release, (hidden, cover), int(samples), workers, progress)
@@ -191,9 +224,8 @@ def assert_no_leak(
     return found
 
 
-def _check(release: Any, samples: Any, alpha: Any, workers: Any) -> None:
-    if not callable(release):
-        raise PlanError("must be a function", key="release", given=release, fix="It is called as release(data, size).")
+def checked(samples: Any, alpha: Any, workers: Any = 1) -> None:
+    """Refuse numbers with which nothing can be audited."""
     for key, number, least, usual in (("samples", samples, FEWEST, "10**6"), ("workers", workers, 1, "2")):
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
             raise PlanError(f"must be a whole number from {least:,}", key=key, given=number, fix=f"Use {usual}.")

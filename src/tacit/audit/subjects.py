@@ -114,12 +114,12 @@ def _farthest(plan: Plan | SelectionPlan) -> tuple[Ints, Ints]:
     nobody = Neighbours((records[0],), (records[0],))
     pair = max(neighbours(plan.policy, records), key=cost, default=nobody)
     change = change_along(pair, adds)
-    others = _others(plan, change != 0) if isinstance(plan, SelectionPlan) else 0
+    others = others_of(plan, change != 0) if isinstance(plan, SelectionPlan) else 0
     hidden = np.asarray(sum(adds[record] for record in pair.hidden) + others, dtype=np.int64)
     return hidden, np.asarray(hidden + change)
 
 
-def _others(plan: SelectionPlan, moves: npt.NDArray[np.bool_]) -> Ints:
+def others_of(plan: SelectionPlan, moves: npt.NDArray[np.bool_]) -> Ints:
     """Return how many others have each item: a selection shows most where counts that move are about to be chosen."""
     law = getattr(plan, "choosing", None) or getattr(plan, "testing", None)
     clear = 1 if law is None else math.ceil(8 * math.sqrt(law.variance()))  # no noise makes up for it

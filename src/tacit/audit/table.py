@@ -10,6 +10,7 @@ from typing import Any, Final
 from tacit.audit.loss import Loss
 from tacit.audit.planted import planted
 from tacit.audit.registry import MECHANISMS
+from tacit.audit.releases import WholeRelease, audited
 from tacit.audit.sampled import SampledAudit, Verdict, sampled
 from tacit.audit.subjects import Subject
 
@@ -47,6 +48,7 @@ class AuditRow:
             "tightness": self.found.tightness,
             "verdict": str(self.found.verdict),
             "witness": str(self.found.witness),
+            "beyond": self.found.beyond,
             "samples": self.found.samples,
             "alpha": self.found.alpha,
             "as_expected": self.as_expected,
@@ -93,6 +95,18 @@ def audit_subject(
     exact = None if subject.exact is None else subject.exact().forward
     found = subject.sampled(min(samples, subject.most_samples), alpha, progress)
     return AuditRow(subject.name, subject.mechanism, subject.epsilon, exact, found, Verdict.NONE_FOUND)
+
+
+def audit_whole(
+    name: str,
+    whole: WholeRelease,
+    samples: int = SAMPLES,
+    alpha: float = ALPHA,
+    progress: Callable[[float], None] | None = None,
+) -> AuditRow:
+    """Audit a whole release with what it claims, with as many samples as some time allows."""
+    found = audited(whole, samples, alpha, progress=progress)
+    return AuditRow(name, "rows in, record out", float(whole.epsilon), None, found, Verdict.NONE_FOUND)
 
 
 def audit_all(samples: int = SAMPLES, alpha: float = ALPHA) -> Iterator[AuditRow]:

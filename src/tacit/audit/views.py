@@ -1,10 +1,10 @@
-"""Views of outputs, in which a leak may show: coordinates, sums, differences, last digits, the form of a text."""
+"""Views of outputs, in which a leak may show: coordinates, sums, differences, orders, last digits, forms of texts."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import combinations, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -14,14 +14,23 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Columns = Mapping[str, npt.NDArray[Any]]
 
-MOST_PAIRS: Final = 6  # coordinates of which all differences are looked at
+MOST_PAIRS: Final = 24  # coordinates of which all differences are looked at
+MIXING: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
-class _Views(Columns):
-    """Views of outputs by name, each made when it is first looked at."""
+class Views(Columns):
+    """Views of outputs by name, each made when it is first looked at. The `plain` ones are the outputs themselves."""
 
-    def __init__(self, makers: Mapping[str, Callable[[], npt.NDArray[Any]]]) -> None:
-        self._makers, self._made = makers, dict[str, npt.NDArray[Any]]()
+    def __init__(
+        self,
+        plain: Mapping[str, Callable[[], npt.NDArray[Any]]],
+        derived: Mapping[str, Callable[[], npt.NDArray[Any]]],
+        *,
+        texts: bool = False,
+    ) -> None:
+        self.plain, self.derived, self.texts = list(plain), list(derived), texts
+        self._makers = {**plain, **derived}
+        self._made = dict[str, npt.NDArray[Any]]()
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         if name not in self._made:
@@ -36,47 +45,64 @@ class _Views(Columns):
         return len(self._makers)
 
 
-def columns_of(outputs: npt.NDArray[Any]) -> Columns:
+def columns_of(outputs: npt.NDArray[Any]) -> Views:
     """Return the views of an array of outputs: its coordinates, and what is telling about several together."""
-    if outputs.dtype.kind == "U":
-        return _Views({"output": lambda: outputs, "output without its digits": lambda: _without_digits(outputs)})
+    plain: dict[str, Any]
+    if outputs.dtype.names:
+        names = list(outputs.dtype.names)
+        # the text and the form are no numbers, so nothing is subtracted from them
+        plain = {name: partial(_field, outputs, name) for name in names}
+        return Views(plain, _differences(outputs, names[2:], _field), texts=True)
     flat = outputs.reshape(len(outputs), -1)
     names = ["output"] if flat.shape[1] == 1 else [f"output[{i}]" for i in range(flat.shape[1])]
-    makers = {name: partial(_column, flat, i) for i, name in enumerate(names)}
+    plain = {name: partial(_column, flat, i) for i, name in enumerate(names)}
+    derived: dict[str, Any] = {}
     if flat.dtype.kind == "f":
-        makers |= {f"lowest binary digit of {name}": partial(_lowest_digit, flat, i) for i, name in enumerate(names)}
-        makers["numbers that are not finite"] = partial(_not_finite, flat)
+        plain["numbers that are not finite"] = partial(_not_finite, flat)
+        derived |= {f"bits of {name}": partial(_bits, flat, i) for i, name in enumerate(names)}
+    derived |= {f"lowest binary digit of {name}": partial(_lowest_digit, flat, i) for i, name in enumerate(names)}
     if flat.shape[1] > 1:
-        makers |= _together(flat, names)
-    return _Views(makers)
+        plain |= {
+            "sum": partial(flat.sum, axis=1),
+            "largest": partial(flat.max, axis=1),
+            "smallest": partial(flat.min, axis=1),
+            "place of the largest": partial(flat.argmax, axis=1),
+        }
+        if 2 < flat.shape[1] <= MOST_PAIRS:
+            plain["reversed pairs"] = partial(_reversed_pairs, flat)
+        derived |= _differences(flat, names, lambda rows, name: rows[:, names.index(name)])
+    return Views(plain, derived)
+
+
+def _field(outputs: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+    return np.ascontiguousarray(outputs[name])
 
 
 def _column(flat: npt.NDArray[Any], at: int) -> npt.NDArray[Any]:
     return flat[:, at]
 
 
-def _together(flat: npt.NDArray[Any], names: list[str]) -> dict[str, Any]:
-    many = flat.shape[1]
-    pairs = (
-        [(i, j) for i in range(many) for j in range(i)] if many <= MOST_PAIRS else [(i, i - 1) for i in range(1, many)]
-    )
-    return {
-        "sum": partial(flat.sum, axis=1),
-        "largest": partial(flat.max, axis=1),
-        "smallest": partial(flat.min, axis=1),
-        "place of the largest": partial(flat.argmax, axis=1),
-        **{f"{names[i]} - {names[j]}": partial(_difference, flat, i, j) for i, j in pairs[: 4 * MOST_PAIRS]},
-    }
+def _differences(
+    outputs: npt.NDArray[Any], names: list[str], column: Callable[[npt.NDArray[Any], str], npt.NDArray[Any]]
+) -> dict[str, Any]:
+    """Return the difference of every pair, or of neighbours only where there are many."""
+    few = len(names) <= MOST_PAIRS
+    pairs = combinations(names, 2) if few else pairwise(names)
+    return {f"{b} - {a}": partial(_difference, outputs, a, b, column) for a, b in pairs}
 
 
-def _difference(flat: npt.NDArray[Any], i: int, j: int) -> npt.NDArray[Any]:
-    return np.asarray(flat[:, i] - flat[:, j])
+def _difference(
+    outputs: npt.NDArray[Any], a: str, b: str, column: Callable[[npt.NDArray[Any], str], npt.NDArray[Any]]
+) -> npt.NDArray[Any]:
+    return np.asarray(column(outputs, b) - column(outputs, a))
 
 
-def _without_digits(texts: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the texts with `#` for every number: their form, where no text comes twice."""
-    values, places = np.unique(texts, return_inverse=True)
-    return np.array([re.sub(r"\d+", "#", text) for text in values.tolist()])[places]
+def _reversed_pairs(flat: npt.NDArray[Any]) -> Ints:
+    """Return how many pairs of a row are in falling order."""
+    many = np.zeros(len(flat), np.int64)
+    for i, j in combinations(range(flat.shape[1]), 2):
+        many += flat[:, i] > flat[:, j]
+    return many
 
 
 def _not_finite(flat: Floats) -> Ints:
@@ -85,9 +111,18 @@ def _not_finite(flat: Floats) -> Ints:
     return sum((part.sum(axis=1) * 10 ** (6 * i) for i, part in enumerate(parts)), np.zeros(len(flat), np.int64))
 
 
-def _lowest_digit(flat: Floats, at: int) -> Ints:
+def _bits(flat: Floats, at: int) -> Ints:
+    """Return each double as a whole number that no other has: zeros have signs, and not every NaN is the same."""
+    return np.ascontiguousarray(flat[:, at].astype(np.float64)).view(np.int64)
+
+
+def _lowest_digit(flat: npt.NDArray[Any], at: int) -> Ints:
     """Return the largest j for which a value is a multiple of 2^j: where the noise was rounded."""
     values = flat[:, at]
+    if values.dtype.kind != "f":
+        whole = values.astype(np.int64)
+        digit = np.where(whole == 0, 1, whole & -whole).view(np.uint64)
+        return np.where(whole == 0, 64, np.log2(digit.astype(np.float64))).astype(np.int64)
     finite = np.where(np.isfinite(values), values, 0.0).astype(np.float64)
     mantissa, exponent = np.frexp(finite)
     whole = (np.abs(mantissa) * 2.0**53).astype(np.int64)

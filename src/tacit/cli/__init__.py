@@ -1,16 +1,21 @@
 """The command line: `tacit demo | init | check | plan | run | ledger | schema | bench`. Thin; one file per command.
 
-Exit codes: 0 done, 1 refused (policy, budget, data), 2 wrong usage, 130 interrupted. A refusal is one sentence on
-stderr, or with `--json` one document on stdout. There is never a traceback: it would quote local values, and these
-may be rows.
+Exit codes: 0 done, 1 refused (policy, budget, data), 2 wrong usage, 130 interrupted, 143 ended by SIGTERM. A refusal
+is one sentence on stderr, or with `--json` one document on stdout. There is never a traceback: it would quote local
+values, and these may be rows.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -31,9 +36,11 @@ from tacit.errors import TacitError, nearest
 
 __all__ = ["main"]
 
-# Only these never come near rows, so only these may show a traceback when TACIT_DEBUG is set.
+# Only these never come near rows (unless --rows names some), so only these may show a traceback with TACIT_DEBUG.
 NEVER_OPENS_ROWS = ("audit", "check", "schema", "ledger")
+MAY_CHARGE = ("demo", "run", "monitor")
 INTERRUPTED = 130
+TERMINATED = 143
 
 # click, or the copy of it that typer carries: in both, the base of BadParameter is what wrong usage raises.
 _UsageError: Any = typer.BadParameter.__bases__[0]
@@ -49,7 +56,7 @@ app = typer.Typer(
 )
 app.command("demo", short_help="See the whole way from a policy to a report, on bundled data.")(run_demo)
 app.command("init", short_help="Draft a policy for a data file.")(draft)
-app.command("check", short_help="Say in plain words what a policy protects and what not.")(check_policy)
+app.command("check", short_help="Say what a policy protects and what not, or which rows do not fit.")(check_policy)
 app.command("plan", short_help="Show cost and expected error of a job; spends nothing.")(show_plan)
 app.command("run", short_help="Make the releases of a job and write the report.")(run_releases)
 app.add_typer(audit_app, name="audit", short_help="Check what a mechanism promises.")
@@ -92,19 +99,88 @@ def main(args: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal without our letters is no reason to stop
+    said: dict[str, Any]
     try:
-        code = typer.main.get_command(app).main(args=given, prog_name="tacit", standalone_mode=False)
-        return code if isinstance(code, int) else 0
+        with _ended_in_order():
+            done = typer.main.get_command(app).main(args=given, prog_name="tacit", standalone_mode=False)
+        if done != INTERRUPTED:
+            return done if isinstance(done, int) else 0
+        said, code = _ended("interrupted", given[:1]), INTERRUPTED  # typer turns Ctrl-C into this exit code
     except TacitError as error:
         said, code = refusal(error), error.exit_code
     except _UsageError as fault:
         said, code = _wrong_usage(fault), 2
     except (KeyboardInterrupt, typer.Abort):
-        return INTERRUPTED
+        said, code = _ended("interrupted", given[:1]), INTERRUPTED
+    except _Terminated:
+        said, code = _ended("ended by SIGTERM", given[:1]), TERMINATED
+    except OSError as fault:
+        said, code = _system_fault(fault, given[:1]), 1
     except Exception:
-        said, code = _fault(given[:1]), 1
+        said, code = _fault(given), 1
     complain(said, as_json=as_json)
     return code
+
+
+class _Terminated(BaseException):
+    """Somebody asked this process to end; like Ctrl-C, it is no failure of what was going on."""
+
+
+@contextlib.contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Turn SIGTERM into an exception, so that folders with rows in them are removed on the way out."""
+
+    def end(number: int, frame: object) -> None:
+        raise _Terminated
+
+    is_ours = threading.current_thread() is threading.main_thread()
+    if not is_ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _ended(how: str, command: list[str]) -> dict[str, Any]:
+    """Say that somebody ended the command, and what it had charged by then."""
+    from tacit.release.guard import charges
+
+    spent = charges.in_words() if command and command[0] in MAY_CHARGE else ""
+    return {**misuse(f"{how}.", spent), "kind": "Interrupted"}
+
+
+def _system_fault(fault: OSError, command: list[str]) -> dict[str, Any]:
+    """Return what the system refused: its reason, which is one of a fixed list, and nothing of what it was about."""
+    if _here_is_gone():
+        return misuse("the folder that you are in no longer exists.", "Change to another one.")
+    reasons = {
+        errno.ENAMETOOLONG: ("a path or a name is longer than this system allows.", "Names have at most 255 bytes."),
+        errno.ENOSPC: ("the disk is full.", "Make room, or name another place."),
+        errno.EDQUOT: ("the disk quota is used up.", "Make room, or name another place."),
+        errno.EFBIG: ("a file would be larger than this system allows.", "Name another place."),
+        errno.EACCES: ("the system does not permit it.", "Check who may read and write there."),
+        errno.EROFS: ("the place to write to is read-only.", "Name another place."),
+        errno.EMFILE: ("too many files are open.", "Allow more: `ulimit -n`."),
+        errno.ENFILE: ("too many files are open.", "Allow more."),
+    }
+    if fault.errno not in reasons:
+        return _fault(command)
+    from tacit.release.guard import charges
+
+    rule, fix = reasons[fault.errno]
+    spent = f" {charges.in_words()}" if command and command[0] in MAY_CHARGE else ""
+    return {**misuse(rule, fix + spent), "kind": "SystemRefused"}
+
+
+def _here_is_gone() -> bool:
+    try:
+        os.getcwd()
+    except OSError:
+        return True
+    return False
 
 
 def _wrong_usage(fault: Any) -> dict[str, Any]:
@@ -118,9 +194,10 @@ def _wrong_usage(fault: Any) -> dict[str, Any]:
     return misuse(rule, f"See `{path} --help`.")
 
 
-def _fault(command: list[str]) -> dict[str, Any]:
+def _fault(given: list[str]) -> dict[str, Any]:
     """Return a fault of ours, without its text: that may quote a row."""
-    if command and command[0] in NEVER_OPENS_ROWS:
+    opens_rows = any(argument.split("=")[0] == "--rows" for argument in given)
+    if given and given[0] in NEVER_OPENS_ROWS and not opens_rows:
         if os.environ.get("TACIT_DEBUG"):
             traceback.print_exc()
         said = misuse("internal fault.", "Set TACIT_DEBUG=1 to see where, and please report it.")

@@ -1,23 +1,65 @@
-"""`tacit check POLICY`: what a policy protects and what not, in plain words."""
+"""`tacit check POLICY`: what a policy protects and what not; with `--rows`, which cells do not fit its domain."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tacit.cli.screen import AsJson, show_json, show_wrapped
+from tacit.errors import PolicyError
+
+if TYPE_CHECKING:
+    from tacit.policy.policy import Policy
+
+_Column = Annotated[str | None, typer.Option(metavar="COLUMN", help="With --rows: as in a job file.")]
 
 
 def check_policy(
-    policy: Annotated[Path, typer.Argument(metavar="POLICY.yaml", help="The policy file.")], *, as_json: AsJson = False
+    policy: Annotated[Path, typer.Argument(metavar="POLICY.yaml", help="The policy file.")],
+    *,
+    rows: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rows",
+            metavar="DATA",
+            help="Instead, count which cells of these files do not fit the domain, for you alone; may be repeated.",
+        ),
+    ] = None,
+    person: _Column = None,
+    per_person: Annotated[int | None, typer.Option(min=1, help="With --rows: as in a job file.")] = None,
+    order: _Column = None,
+    item: _Column = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Read a policy and say in plain words what it protects, what it does not, and what you may not expect."""
-    from tacit.policy.describe import describe, protected_examples, protections, public_facts, warnings
+    """Read a policy and say in plain words what it protects, what it does not, and what you may not expect.
+
+    With --rows, count instead how many cells of each column are unexpected, and of what kind, and how many rows and
+    people would remain. These are true counts, for whoever holds the data: they are written nowhere and are part of no
+    release.
+    """
     from tacit.policy.file import load_policy
 
     found = load_policy(policy)
+    if rows:
+        from tacit.release.row_check import check_rows
+
+        checked = check_rows(found, rows, person=person, per_person=per_person, order=order, item=item)
+        if as_json:
+            show_json(checked.document())
+        else:
+            show_wrapped(str(checked))
+        return
+    for name, given in (("person", person), ("per-person", per_person), ("order", order), ("item", item)):
+        if given is not None:
+            raise PolicyError("needs --rows", key=f"--{name}", given=given, fix="Name the files of rows.")
+    _describe(found, as_json=as_json)
+
+
+def _describe(found: Policy, *, as_json: bool) -> None:
+    from tacit.policy.describe import describe, protected_examples, protections, public_facts, warnings
+
     if not as_json:
         show_wrapped(describe(found))
         return
@@ -27,6 +69,8 @@ def check_policy(
             "fingerprint": found.fingerprint,
             "person": found.person,
             "per_person": found.per_person,
+            "order": found.order,
+            "item": found.item,
             "protects": protections(found),
             "examples": [example.document() for example in protected_examples(found)],
             "public": public_facts(found),

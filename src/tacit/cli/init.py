@@ -2,68 +2,77 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.screen import AsJson, command, show, show_json
+from tacit.cli.screen import AsJson, command, plain_text, show, show_json
 from tacit.errors import PolicyError
+
+if TYPE_CHECKING:
+    from tacit.release.draft import Draft, DraftedLine
+
+MOST_SHOWN = 40  # columns of each list; the draft itself has all of them
+WITHHELD = "(a column whose name may be a value)"
 
 
 def draft(
     data: Annotated[str, typer.Argument(metavar="DATA", help="A CSV or Parquet file.")],
     *,
     out: Annotated[Path, typer.Option("--out", metavar="POLICY.yaml", help="The file to write.")] = Path("policy.yaml"),
+    has_header: Annotated[
+        bool,
+        typer.Option("--has-header", help="The first line holds names, also where they look like values."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Draft a policy from column names, types and the first rows, and say what needs review.
+    """Draft a policy from column names, types and a random sample of the rows, and say what needs review.
 
     The draft holds values from the data, so it is not public before somebody has gone through it. What is printed
-    here names columns only.
+    here names columns only, and none whose name may itself be a value. Nothing is fetched from the network.
     """
-    from tacit.release.draft import draft_policy
+    from tacit.release.draft import draft as drafted
 
     if out.exists():
         raise _exists(out)
-    text = draft_policy(data)
-    _write(out, text)
-    review, undeclared = _to_review(text)
+    made = drafted(data, has_header=has_header)
+    _write(out, made.text)
     if as_json:
-        show_json({"policy_file": str(out), "review": review, "undeclared": undeclared})
+        show_json(_document(out, made))
         return
     show(
         f"Wrote {out}: a draft. It holds values read from the data, so keep it to yourself until you have reviewed it."
     )
-    if review:
+    if made.review:
         show("\nReview: write what is possible, not what happens to occur.")
-        show(*(f"  {out}:{found['line']}  {found['column']}" for found in review))
-    if undeclared:
+        _list(out, made.review)
+    if made.left_out:
         show("\nLeft out, because they cannot be declared as they are:")
-        show(*(f"  {out}:{found['line']}  {found['reason']}" for found in undeclared))
-    show(f"\nThen choose the secrets in it; at first everything is. `{command('check', out)}` says what they protect.")
+        _list(out, made.left_out)
+    if made.columns_left:
+        show(f"\nThe data have {made.columns_left:,} more columns, which the draft does not reach.")
+    says = f"`{command('check', out)}` says what they protect."
+    show(f"\nThen choose the secrets; in the draft everything is secret. {says}")
+    show(f"`{command('check', out, '--rows', data)}` shows you, and nobody else, which cells do not fit.")
 
 
-def _to_review(text: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the lines of a draft that hold values from the data, and the columns that it leaves out."""
-    review: list[dict[str, Any]] = []
-    undeclared: list[dict[str, Any]] = []
-    column, in_domain = "", False
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.startswith(" "):
-            in_domain = line.startswith("domain:") or (in_domain and not line)
-            continue
-        if not in_domain:
-            continue
-        if line.startswith("  # "):
-            undeclared.append({"line": number, "reason": line.removeprefix("  # ")})
-            continue
-        if key := re.match(r"  (\"(?:[^\"\\]|\\.)*\"|[^\s:]+):", line):
-            column = key[1]
-        if "# REVIEW" in line:
-            review.append({"line": number, "column": column})
-    return review, undeclared
+def _document(out: Path, made: Draft) -> dict[str, Any]:
+    return {
+        "policy_file": str(out),
+        "review": [{"line": line.number, "column": line.column} for line in made.review],
+        "undeclared": [{"line": one.number, "column": one.column, "reason": one.reason} for one in made.left_out],
+        "columns_not_reached": made.columns_left,
+    }
+
+
+def _list(out: Path, lines: Sequence[DraftedLine]) -> None:
+    for line in lines[:MOST_SHOWN]:
+        name = WITHHELD if line.column is None else plain_text(line.column)
+        show(f"  {out}:{line.number}  {name}{': ' if line.reason else ''}{plain_text(line.reason, longest=200)}")
+    if len(lines) > MOST_SHOWN:
+        show(f"  and {len(lines) - MOST_SHOWN:,} more in {out}")
 
 
 def _write(out: Path, text: str) -> None:

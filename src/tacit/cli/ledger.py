@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.cli.screen import AsJson, show, show_json
+from tacit.errors import LedgerError
+from tacit.plan.explain import shown
 
 if TYPE_CHECKING:
-    from tacit.release.ledger import Account, Entry
+    from tacit.release.ledger import Account, Entry, Run
 
 ledger_app = typer.Typer(
     help="Look at a budget ledger, check that nobody edited it, or grant budget.",
@@ -24,20 +28,42 @@ def show_ledger(
     ledger: Where,
     *,
     dataset: Annotated[str | None, typer.Option(help="Show only this data set.")] = None,
+    last: Annotated[int, typer.Option(min=0, help="How many of the newest entries to show.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Show what was granted, spent and remains, for each data set and each analyst with a cap."""
+    """Show what was granted, spent and remains, for each data set and each analyst with a cap; who, when and for what.
+
+    Runs of jobs that were paid for and did not come to their end are named. With --json, all entries are there.
+    """
     from tacit.release.ledger import Ledger
 
     with Ledger(ledger, create=False) as opened:
         accounts = [account for account in opened.accounts() if dataset in (None, account.dataset)]
         entries = opened.entries(dataset)
+        numbers = {entry.number for entry in entries}
+        unreadable = ""
+        try:
+            runs = opened.runs()
+        except LedgerError as damage:  # budgets are shown all the same: they do not hang on what is noted of runs
+            runs, unreadable = [], str(damage)
+        open_runs = [run for run in runs if run.state != "finished" and run.first in numbers]
     if as_json:
-        show_json({"accounts": [_account(a) for a in accounts], "entries": [_entry(e) for e in entries]})
+        show_json(
+            {
+                "accounts": [_account(a) for a in accounts],
+                "entries": [_entry(e) for e in entries],
+                "unfinished_runs": None if unreadable else [asdict(run) for run in open_runs],
+            }
+        )
     elif accounts:
-        from tacit.report.text import ledger_table
+        from tacit.report.text import entries_table, ledger_table
 
         show(ledger_table(accounts))
+        if last and entries:
+            show(entries_table(entries[-last:]))
+        if len(entries) > last > 0:
+            show(f"{len(entries) - last:,} earlier: --last {len(entries)}, or --json.")
+        show(*(_unfinished(run, entries) for run in open_runs), *([unreadable] if unreadable else []))
     else:
         show("No budget was granted yet." if dataset is None else f"No budget was granted to {dataset} yet.")
 
@@ -76,7 +102,6 @@ def grant_budget(
     as_json: AsJson = False,
 ) -> None:
     """Add budget to a data set; a ledger that does not exist yet is begun."""
-    from tacit.plan.explain import shown
     from tacit.policy.file import load_policy
     from tacit.release.ledger import Ledger
 
@@ -91,6 +116,15 @@ def grant_budget(
     to = f"the total of {entry.dataset}" if analyst is None else f"the cap of {entry.analyst} in {entry.dataset}"
     left = "" if remaining is None else f" {remaining} may be spent now."
     show(f"Granted {shown(entry.epsilon)} to {to} (entry {entry.number}).{left}")
+
+
+def _unfinished(run: Run, entries: list[Entry]) -> str:
+    """Return what became of a run that was paid for and whose results were not published as a whole."""
+    cost = shown(sum((e.epsilon for e in entries if run.first <= e.number <= run.last), Fraction(0)))
+    what = f"Run {run.run} of job {run.job!r} paid {cost} (entries {run.first} to {run.last})"
+    if run.state == "lost":
+        return f"{what} and broke off: what it had not written is lost."
+    return f"{what} and has not ended: it is still at work, or it was killed and that is lost."
 
 
 def _account(account: Account) -> dict[str, Any]:

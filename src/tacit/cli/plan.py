@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.cli.screen import AsJson, command, note, show, show_json, width
-from tacit.errors import JobError
+from tacit.errors import JobError, LedgerError
 
 if TYPE_CHECKING:
     from tacit.plan.explain import Explanation
@@ -33,18 +34,16 @@ def show_plan(
 ) -> int:
     """Show cost, expected error and mechanism of every release of a job. Opens no row, spends nothing.
 
-    Exit code 1 if the job would be refused because it costs more than what remains, or has no rows.
+    Exit code 1 if the job would be refused: it costs more than what remains, has no rows, or has a policy that the
+    ledger does not take.
     """
     from tacit.plan.explain import shown
-    from tacit.release.job import check_rows, read_job, remaining
+    from tacit.release.job import check_policy, check_rows, read_job, remaining
 
     found = read_job(job)
     explanations, left = by_name(found), remaining(found)
-    fits, refused = found.cost <= left, ""
-    try:
-        check_rows(found)
-    except JobError as refusal:
-        refused = str(refusal)
+    fits = found.cost <= left
+    refused, uncovered = _refusal(check_rows, found), _refusal(check_policy, found)
     if as_json:
         show_json(
             {
@@ -56,6 +55,7 @@ def show_plan(
                 "remaining": str(left),
                 "fits": fits,
                 "rows_missing": refused or None,
+                "policy_refused": uncovered or None,
                 "releases": [{"name": name, **said.document()} for name, said in explanations.items()],
             }
         )
@@ -66,12 +66,24 @@ def show_plan(
         run = f"`{command('run', job)}`"
         if not fits:
             show(f"Costs {shown(found.cost)}, but only {shown(left)} remains: {run} would be refused.")
-        elif refused:
-            show(f"Costs {shown(found.cost)} of {shown(left)}. Nothing was spent; {run} would be refused for its rows.")
+        elif refused or uncovered:
+            why = " and ".join([*(["rows"] if refused else []), *(["policy"] if uncovered else [])])
+            show(
+                f"Costs {shown(found.cost)} of {shown(left)}. Nothing was spent; {run} would be refused for its {why}."
+            )
         else:
             show(f"Costs {shown(found.cost)} of {shown(left)}. Nothing was spent; {run} makes the releases.")
-        note(*notes(found), *([refused] if refused else []))
-    return 0 if fits and not refused else 1
+        note(*notes(found), *filter(None, [refused, uncovered]))
+    return 0 if fits and not refused and not uncovered else 1
+
+
+def _refusal(check: Callable[[Job], None], job: Job) -> str:
+    """Return the sentence with which a check refuses a job, or nothing."""
+    try:
+        check(job)
+    except (JobError, LedgerError) as refusal:
+        return str(refusal)
+    return ""
 
 
 def people_and_budget(job: Job) -> dict[str, Any]:
@@ -99,7 +111,8 @@ def show_table(explanations: dict[str, Explanation], records: dict[str, ReleaseR
     """Print cost and expected error of each release, beside plain differential privacy, and answers once there are."""
     from tacit.report.text import plan_table, release_table
 
-    table = plan_table(explanations) if records is None else release_table(records, explanations)
+    is_narrow = width() < MIDDLE
+    table = plan_table(explanations) if records is None else release_table(records, explanations, narrow=is_narrow)
     # its name says which release it is; a question would be broken into pieces of a few letters
     left_out: tuple[str, ...] = () if width() >= WIDE else ("question",)
     if width() < NARROW:

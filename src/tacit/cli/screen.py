@@ -17,12 +17,15 @@ from typing import Annotated, Any, TypeAlias
 import typer
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table
 
 from tacit.errors import DataRefused, Refused, TacitError
 
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 OnProgress: TypeAlias = Callable[[str, int, int], None]
 
+LEFT_OUT = ("policy", "question", "answers", "times better", "remains", "plain DP")  # first what is said elsewhere, too
+LEAST_TEXT = 12  # columns in which a text can still be read
 WIDTH_OF_A_PIPE = 120  # a file or a pipe has no width of its own, and 80 columns would cut our tables
 
 
@@ -32,7 +35,18 @@ def show(*parts: RenderableType) -> None:
         if isinstance(part, str):
             sys.stdout.write(f"{part}\n")  # never broken into lines: it may hold a path to be copied
         else:
+            if isinstance(part, Table):
+                leave_out(part, width())
             Console(width=width(), highlight=False).print(part)
+
+
+def leave_out(table: Table, columns: int) -> None:
+    """Take columns out of a table, the least important first, until no number in it would have to be cut."""
+    for name in LEFT_OUT:
+        needed = 1 + sum(3 + (LEAST_TEXT if column.width is None else column.width) for column in table.columns)
+        if needed <= columns:
+            return
+        table.columns = [column for column in table.columns if column.header != name]
 
 
 def note(*sentences: str) -> None:
@@ -138,6 +152,12 @@ def progress(first: str, *, as_json: bool) -> Iterator[OnProgress]:
             bar.update(task, description=text, completed=done, total=total)
 
         yield report
+
+
+def plain_text(text: str, *, longest: int = 60) -> str:
+    """Return what somebody else wrote, on one line, without control characters, and cut where it gets too long."""
+    said = _one_line(text)
+    return said if len(said) <= longest else f"{said[: longest - 2]}.."
 
 
 def _one_line(text: str) -> str:

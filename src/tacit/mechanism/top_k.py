@@ -60,5 +60,5 @@ def choose_and_measure(counts: IntArray, plan: BarPlan) -> BarOutput:
     """Return the candidates with their noisy counts, the bar, and the noisy sum of their counts."""
     places, bar = choose_over_bar(counts, plan)
     noisy = measure(counts[places], plan.law.at(bar + 1))
-    centre = None if plan.centring is None else int(counts[places].sum()) + noise.sample(plan.centring)
+    centre = None if plan.centring is None else sum(counts[places].tolist()) + noise.sample(plan.centring)
     return BarOutput(tuple(places.tolist()), bar, tuple(noisy.tolist()), centre)

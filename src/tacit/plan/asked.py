@@ -39,14 +39,15 @@ def from_document(said: Any) -> Any:
         raise PlanError("must be one query", key="query", given=said, fix="For instance histogram: [age].")
     keyword, given = next(iter(said.items()))
     if keyword not in _READERS:
-        raise PlanError("must be a known query", key="query", given=keyword, fix=nearest(str(keyword), list(_READERS)))
+        word = str(keyword)
+        fix = _NO_QUESTIONS.get(word.lower().replace(" ", "_")) or nearest(word, list(_READERS))
+        raise PlanError("must be a known query", key="query", given=keyword, fix=fix)
     main, optional, read = _READERS[keyword]
     options = dict(given) if isinstance(given, Mapping) else {main: given} if given is not None else {}
     for key in options:
         if key not in (main, *optional):
-            raise PlanError(
-                "must be a known key", key=f"query.{keyword}", given=key, fix=nearest(str(key), [main, *optional])
-            )
+            fix = _BY_GROUP if str(key) in _GROUPS else nearest(str(key), [main, *optional])
+            raise PlanError("must be a known key", key=f"query.{keyword}", given=key, fix=fix)
     try:
         return read(options)
     except KeyError as missing:
@@ -56,6 +57,40 @@ def from_document(said: Any) -> Any:
         ) from None
     except PolicyError as refusal:
         raise as_plan_error(refusal, key=f"query.{keyword}.{refusal.key}") from None
+
+
+_MEAN: Final = (
+    "There is no query for the mean: release a `total` and a `count` of the same people, and divide the first by the "
+    "second."
+)
+_MEDIAN: Final = (
+    "There is no query for quantiles: release `cumulative`, with consistent: true, and read off the value at which "
+    "it passes the wanted share of its last count; half of it for the median."
+)
+_SPREAD: Final = "There is none: release a `histogram`, and compute it from that."
+_ENDS: Final = (
+    "There is none, since one person alone decides it: release `cumulative`, and read off a high or low share."
+)
+_BY_GROUP: Final = "Groups are asked one by one: one release for each, with `where` saying which people."
+_GROUPS: Final = ("by", "group", "groups", "group_by", "groupby")
+# what people look for under another name, and how they get it
+_NO_QUESTIONS: Final = {
+    **dict.fromkeys(("mean", "average", "avg", "means"), _MEAN),
+    **dict.fromkeys(("median", "quantile", "quantiles", "percentile", "percentiles", "quartiles"), _MEDIAN),
+    **dict.fromkeys(("variance", "var", "std", "stddev", "mode"), _SPREAD),
+    **dict.fromkeys(("min", "max", "minimum", "maximum"), _ENDS),
+    **dict.fromkeys(("sum", "sums"), "Write `total`."),
+    **dict.fromkeys(
+        ("share", "shares", "percent", "percentage", "proportion"), "Release a `histogram`: its file has shares."
+    ),
+    **dict.fromkeys(("crosstab", "cross_table", "pivot", "contingency"), "Release a `histogram` of two attributes."),
+    **dict.fromkeys(("group_by", "groupby"), "Release a `histogram` of the attributes to group by."),
+}
+
+
+def no_such_question(word: str) -> str:
+    """Return how to get what people look for under a name that no question has, or nothing."""
+    return _NO_QUESTIONS.get(word, "")
 
 
 def _names(given: Any) -> list[str]:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
+from tacit.errors import sealed
 from tacit.plan.amounts import shown as shown
 from tacit.plan.choose import AnyPlan, choose
+from tacit.policy.policy import as_policy
+
+# what every exact number, and every interval, is about: a row with a value that the domain does not have is dropped,
+# or counts with the value that `clip` or `otherwise` puts in its place
+OF_THE_ROWS_KEPT: Final = "of the rows that the domain keeps, with the values it gives them"
 
 
 @dataclass(frozen=True)
@@ -58,7 +64,8 @@ class Explanation:
             f"  mechanism: {plan.mechanism}{strategy}",
             f"    because {plan.why_noise}",
             *(f"  {line}" for line in plan.predictions()),
-            f"  expected error of one answer (root mean square): {plan.rmse:.4g}",
+            f"  expected error of one answer (root mean square): {plan.rmse:.4g}"
+            + (f" (exact, {OF_THE_ROWS_KEPT})" if plan.rmse == 0 and self.gain != float("inf") else ""),
             f"  plain differential privacy at the same epsilon: {self.plain.rmse:.4g}" + self._times(),
         ]
         if self.remaining is not None and self.remaining >= 0:
@@ -69,11 +76,13 @@ class Explanation:
 
     def _times(self) -> str:
         if self.gain == float("inf"):
-            return " (here: exact)"
+            return f" (here: exact, {OF_THE_ROWS_KEPT})"
         return f" ({self.gain:.3g} times larger)" if self.gain > 1.005 else ""
 
 
+@sealed
 def explain(query: Any, policy: Any, epsilon: Any, *, remaining: Any = None) -> Explanation:
     """Return what a release would cost and how wrong it would be; nothing is charged and no row is opened."""
+    policy = as_policy(policy, fix="Write explain(query, policy, epsilon): the question first.")
     plan = choose(query, policy, epsilon)
     return Explanation(plan, choose(plan.query, policy.plain(), epsilon), remaining)

@@ -1,7 +1,8 @@
 """The expected error of a plan, from public parameters alone: the variance of an answer, averaged over the answers.
 
-What is predicted is what `release/estimate.py` does by default: subtract the mean of the noise, then use the totals
-that no secret edge changes, by least squares. Options that only help (consistency, non-negativity) are not predicted.
+What is predicted is what `release/infer.py` does by default: subtract the mean of the noise, then use the totals that
+no secret edge changes, by least squares. Consistency and non-negativity are projections on sets that hold the truth:
+for them the number is an upper bound.
 """
 
 from __future__ import annotations

@@ -17,10 +17,11 @@ from typing import Any, ClassVar, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import PlanError, PolicyError
+from tacit.errors import PlanError, PolicyError, kind_of
 from tacit.policy.domain import Categories, Domain, Integers, Items, Value
 from tacit.policy.where import Where, where
 
+MOST_SETS: Final = 20_000  # histograms of one release
 LARGEST_RELEASE: Final = 50_000_000  # answers; more would not fit beside the counts in a machine's memory
 
 
@@ -323,7 +324,7 @@ def marginals(
     if isinstance(ways, bool) or not isinstance(ways, int) or ways < 1:
         raise PlanError("must be a whole number from 1", key="marginals.ways", given=ways, fix="Use 2.")
     _check_names(names, "marginals")
-    return MarginalsOf(tuple(names), ways, read_where(where))
+    return MarginalsOf(tuple(names), int(ways), read_where(where))
 
 
 @dataclass(frozen=True)
@@ -372,11 +373,37 @@ def resolved(query: Any, domain: Domain) -> LinearQuery:
                 given=query.ways,
                 fix="Lower it or name more attributes.",
             )
+        _check_ways(names, query.ways, domain)
         query = Marginals(tuple(itertools.combinations(names, query.ways)), query.where, query.ways)
     if not isinstance(query, Count | Marginals | Cumulative | Ranges | Total):
-        raise PlanError("must be a query", key="query", given=query, fix="For instance tc.histogram('age').")
+        fix = "For instance tc.histogram('age')."
+        raise PlanError(f"must be a query, not {kind_of(query)}", key="query", fix=fix)
     query.check(domain)
     return query
+
+
+def _check_ways(names: tuple[str, ...], ways: int, domain: Domain) -> None:
+    """Refuse more histograms, or more cells in all of them, than can be released, before any is listed."""
+    many = math.comb(len(names), ways)
+    if many > MOST_SETS:
+        raise PlanError(
+            f"must make at most {MOST_SETS:,} histograms",
+            key="marginals.ways",
+            given=ways,
+            fix=f"{len(names)} attributes have {many:,} sets of {ways}: lower it, or name fewer attributes.",
+        )
+    # the sum over all sets of the product of their sizes, one attribute after the other
+    cells = [1, *[0] * ways]
+    for name in names:
+        for taken in range(ways, 0, -1):
+            cells[taken] += cells[taken - 1] * _cells(domain[name])
+    if cells[ways] > LARGEST_RELEASE:
+        raise PlanError(
+            f"must have at most {LARGEST_RELEASE:,} answers in all",
+            key="marginals.ways",
+            given=ways,
+            fix=f"All sets of {ways} have {cells[ways]:,} cells: lower it, or name fewer attributes.",
+        )
 
 
 def _check_names(names: tuple[Any, ...], keyword: str) -> None:

@@ -7,9 +7,10 @@ into (histograms), through its place on one line (total, cumulative, ranges), or
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,21 +21,27 @@ from tacit.policy.domain import Axis, Domain, Integers
 from tacit.policy.edges import Blocks, FromTo, Near, Relation, Same
 from tacit.policy.intervals import Intervals
 
+_MOST_PIECES: Final = 1_000_000  # pairs of pieces of a line that are looked at one by one
+
 
 @dataclass(frozen=True)
 class Jump:
-    """What one move does to all answers: sum of rises and of falls, largest of each, sum of squares."""
+    """What one move does to all answers: sum of rises and of falls, largest of each, sum of squares.
+
+    A jump that no move need make, but that every move of its kind stays below, is a `bound`.
+    """
 
     rise: int
     fall: int
     up: int
     down: int
     square: int
+    bound: bool = False
 
     @classmethod
-    def by_ones(cls, *, rise: int, fall: int) -> Jump:
+    def by_ones(cls, *, rise: int, fall: int, bound: bool = False) -> Jump:
         """Return a jump in which each answer that changes does so by one."""
-        return cls(rise, fall, int(rise > 0), int(fall > 0), rise + fall)
+        return cls(rise, fall, int(rise > 0), int(fall > 0), rise + fall, bound)
 
     @classmethod
     def of_one(cls, change: int) -> Jump:
@@ -225,7 +232,7 @@ class ListedRangesResponse:
         cuts = sorted({cut for low, high in self.ranges for cut in (low, high + 1)})
         found = []
         for start, end in positions:
-            inside = [cut for cut in cuts if start < cut <= end]
+            inside = cuts[bisect_right(cuts, start) : bisect_right(cuts, end)]
             found += list(zip([start, *inside], [*(cut - 1 for cut in inside), end], strict=True))
         return found
 
@@ -240,13 +247,41 @@ class ListedRangesResponse:
         hidden, cover = self._pieces(move.hidden), self._pieces(move.cover)
         if not hidden or not cover:
             return []
+        if len(hidden) * len(cover) > _MOST_PIECES:
+            return self._moved_by_windows(move)
         a, b = self._membership(hidden), self._membership(cover)
         shared = a @ b.T
         possible = _meet(move.relation, hidden, cover)
         falls, rises = (a.sum(1)[:, None] - shared)[possible], (b.sum(1)[None, :] - shared)[possible]
+        seen = np.unique(np.stack([falls, rises], axis=1).astype(np.int64), axis=0)
+        return [Jump.by_ones(rise=int(rise), fall=int(fall)) for fall, rise in seen]
+
+    def _moved_by_windows(self, move: Move) -> Iterable[Jump]:
+        """Bound what a move does, for more ranges than can be looked at in pairs.
+
+        Whoever moves up from u by at most d leaves only ranges that end in u .. u+d-1 and joins only ranges that begin
+        in u+1 .. u+d; downwards, it is the other way round. Within blocks u+d is the end of the block at most. Nobody
+        is in more ranges than lie around one position. Every move's window lies in one that starts where a range ends
+        or just before one begins.
+        """
+        far = max((abs(end) for end in _ends(move.relation.differences(move.hidden, move.cover))), default=0)
+        if not far:
+            return []
+        lows, highs = (np.sort(np.array(ends, dtype=np.int64)) for ends in zip(*self.ranges, strict=True))
+        from_here = np.unique(np.concatenate([highs, lows - 1]))
+        upto = from_here + far
+        if isinstance(move.relation, Blocks):
+            width = move.relation.width
+            upto = np.minimum(upto, (from_here // width + 1) * width - 1)
+        starts = np.searchsorted(lows, upto, "right") - np.searchsorted(lows, from_here, "right")
+        ends = np.searchsorted(highs, upto) - np.searchsorted(highs, from_here)
+        around = int((np.searchsorted(lows, lows, "right") - np.searchsorted(highs, lows)).max())
+        seen = np.unique(np.minimum(np.stack([starts, ends], axis=1), around), axis=0)
         return [
-            Jump.by_ones(rise=int(rise), fall=int(fall))
-            for fall, rise in {(f, r) for f, r in zip(falls, rises, strict=True)}
+            Jump.by_ones(rise=int(x), fall=int(y), bound=True)
+            for a, b in seen
+            for x, y in ((a, b), (b, a))
+            if a or b  # a bound of nothing is exact
         ]
 
     def left(self, move: Move) -> Iterable[Jump]:
@@ -259,7 +294,11 @@ class ListedRangesResponse:
 
     def _most(self, positions: Intervals) -> list[int]:
         pieces = self._pieces(positions)
-        return [int(self._membership(pieces).sum(1).max())] if pieces else []
+        if not pieces:
+            return []
+        starts = np.array([start for start, _ in pieces])
+        lows, highs = (np.sort(np.array(ends, dtype=np.int64)) for ends in zip(*self.ranges, strict=True))
+        return [int((np.searchsorted(lows, starts, "right") - np.searchsorted(highs, starts)).max())]
 
 
 @dataclass(frozen=True)

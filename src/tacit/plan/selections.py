@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, ClassVar, Final
 
-from tacit.errors import PlanError
+from tacit.errors import PlanError, is_word, kind_of
 from tacit.plan.queries import LARGEST_RELEASE, Count, LinearQuery, Marginals, read_where, suffix, with_where
 from tacit.policy.domain import Domain, Items, Value
 from tacit.policy.where import Compare, Where, where
@@ -222,11 +222,13 @@ def whole_threshold(given: Any, keyword: str) -> int:
 def whole_from_one(given: Any, key: str, fix: str) -> int:
     """Return a whole number from 1 on, or refuse."""
     try:
-        whole = 0 if isinstance(given, bool) else index(given)
+        whole = 0 if isinstance(given, bool) else int(index(given))  # a plain one, whatever subclass it was
     except TypeError:
         whole = 0
     if whole < 1:
-        raise PlanError("must be a whole number from 1", key=key, given=given, fix=fix)
+        if is_word(given):
+            raise PlanError("must be a whole number from 1", key=key, given=given, fix=fix)
+        raise PlanError(f"must be a whole number from 1, not {kind_of(given)}", key=key, fix=fix)
     return whole
 
 

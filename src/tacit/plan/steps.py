@@ -3,7 +3,8 @@
 Guarantee   For every edge hidden -> cover of the policy and every data set, the answers rise by at most `up` each and
             fall by at most `down` each; all changes together are at most `l1` (sum), `l2` (root of the sum of
             squares), and (sum of falls, sum of rises) lies below the hull of `profiles`. Without knowledge these
-            are the exact maxima; with knowledge they are a proven bound (`plan/coupling.py`).
+            are the exact maxima, except for very many listed ranges; with knowledge they are a proven bound
+            (`plan/coupling.py`). `exact` says which.
 Assumes     Each person owns one record of the declared domain, or at most `per_person` of them; the policy's edges are
             as written.
 Why         Along an edge a query sees only its predicate's atoms, whether cells differ, and distances on one line. So
@@ -22,7 +23,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Final
 
-from tacit.errors import PlanError
+from tacit.errors import PlanError, sealed
 from tacit.plan.queries import Cumulative, LinearQuery, Ranges, Total, resolved
 from tacit.plan.responses import ItemRoom, Jump, Move, Response, response
 from tacit.plan.selections import Selection
@@ -30,7 +31,7 @@ from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.domain import Axis, Domain, Items
 from tacit.policy.edges import EdgeShape, Metric, Near, Relation
 from tacit.policy.intervals import Intervals
-from tacit.policy.policy import Policy
+from tacit.policy.policy import Policy, as_policy
 from tacit.policy.where import Test
 
 MOST_COMBINATIONS: Final = 500_000
@@ -79,6 +80,7 @@ class LargestStep:
         )
 
 
+@sealed
 def largest_step(query: Any, policy: Policy) -> LargestStep:
     """Return how far one person can move the answers of a query along a secret edge of a policy.
 
@@ -90,6 +92,7 @@ def largest_step(query: Any, policy: Policy) -> LargestStep:
     """
     from tacit.plan.coupling import coupled_step
 
+    policy = as_policy(policy, fix="Write largest_step(query, policy): the question first.")
     if isinstance(query, Selection):
         query.check(policy.domain)
         query = query.counted
@@ -127,7 +130,7 @@ def _several_rows(one: LargestStep, query: LinearQuery, policy: Policy) -> Large
 
 
 def free_step(query: LinearQuery, policy: Policy) -> LargestStep:
-    """Return the exact largest step where nothing is known about the data set."""
+    """Return the largest step where nothing is known about the data set: exact but for very many listed ranges."""
     why = []
     found: list[Jump] = []
     for family in policy.secrets.families():
@@ -156,7 +159,7 @@ def gathered(jumps: Iterable[Jump], why: tuple[str, ...] = (), *, exact: bool = 
         square=max(jump.square for jump in unique),
         profiles=_outermost({(jump.fall, jump.rise) for jump in unique}),
         why=why,
-        exact=exact,
+        exact=exact and not any(jump.bound for jump in unique),
     )
 
 
@@ -175,6 +178,7 @@ def presence_jumps(query: LinearQuery, domain: Domain, *, only: Any = None) -> I
     test = query.where.compile(domain) if query.where is not None else None
     extra = list(only.tests) if only is not None else []
     split = _split(seen, domain, [test, *extra])
+    _check_combinations((len(parts) for _, parts in split.values()), query)
     for cell in cells(split):
         if not holds(test, cell) or (only is not None and not only.here(cell)):
             continue
@@ -204,10 +208,7 @@ def shape_jumps(query: LinearQuery, domain: Domain, shape: EdgeShape, *, only: A
     extra = list(only.tests) if only is not None else []
     split = _split(seen, domain, [test, shape.only_from, *extra])
     choices = [_options(axis, parts, shape, seen, domain) for axis, parts in split.values()]
-    if math.prod(len(options) for options in choices) > MOST_COMBINATIONS:
-        raise PlanError(
-            "must tell fewer classes of records apart", key="where", given=str(query), fix="Split it into two queries."
-        )
+    _check_combinations((len(options) for options in choices), query)
     for combination in product(*choices):
         hidden = {name: option.hidden for name, option in zip(split, combination, strict=True)}
         cover = {name: option.cover for name, option in zip(split, combination, strict=True)}
@@ -225,6 +226,13 @@ def shape_jumps(query: LinearQuery, domain: Domain, shape: EdgeShape, *, only: A
             yield from seen.left(move)
         else:
             yield from seen.entered(move)
+
+
+def _check_combinations(choices: Iterable[int], query: LinearQuery) -> None:
+    if math.prod(choices) > MOST_COMBINATIONS:
+        raise PlanError(
+            "must tell fewer classes of records apart", key="where", given=str(query), fix="Split it into two queries."
+        )
 
 
 def _split(seen: Response, domain: Domain, tests: list[Test | None]) -> dict[str, tuple[Axis, list[Intervals]]]:

@@ -46,29 +46,3 @@ def cells_in_sum(low: Ints, high: Ints, blocks: Blocks | None) -> Floats:
 
 def _left(part: Ints, whole: Ints) -> Floats:
     return part * (1 - part / whole)
-
-
-def centred(low: Ints, high: Ints, blocks: Blocks, noisy: Floats, truth: Ints) -> tuple[Floats, Ints, Ints]:
-    """Return raw sums and how many noisy cells each adds and subtracts, from whichever side needs fewer cells.
-
-    `truth` enters only through the totals of whole blocks, which are exact.
-    """
-    below = np.concatenate([[0.0], np.cumsum(noisy)])
-    exact = np.concatenate([[0], np.cumsum(truth)])
-
-    def summed(start: Ints, end: Ints) -> tuple[Floats, Ints, Ints]:
-        """Sum start..end, all in one block."""
-        first, last = blocks.first[start], blocks.last[start]
-        inside, whole = end - start + 1, last - first + 1
-        direct = inside <= whole - inside
-        others = below[last + 1] - below[end + 1] + below[start] - below[first]
-        value = np.where(direct, below[end + 1] - below[start], exact[last + 1] - exact[first] - others)
-        return value, np.where(direct, inside, 0), np.where(direct, 0, whole - inside)
-
-    same = blocks.first[low] == blocks.first[high]
-    one = summed(low, np.where(same, high, low))
-    head = summed(low, blocks.last[low])
-    tail = summed(blocks.first[high], high)
-    middle = np.maximum(exact[blocks.first[high]] - exact[blocks.last[low] + 1], 0)
-    value = np.where(same, one[0], head[0] + tail[0] + middle)
-    return value, np.where(same, one[1], head[1] + tail[1]), np.where(same, one[2], head[2] + tail[2])

@@ -145,8 +145,10 @@ def _leads(
 ) -> bool:
     """Say whether edges may lead from one position of an axis to another; yes wherever it is not known."""
     movers = [family for family in families if _may_move(family, name)]
+    if not movers:
+        return start == end
     ways = [_ways(family, domain, name, axis, number) for family in movers]
-    if axis.size > _LARGEST_AXIS and movers:
+    if axis.size > _LARGEST_AXIS:
         # too far to search; but blocks do not overlap, so one partition by itself leads nowhere else
         return len(movers) > 1 or not isinstance(movers[0], Partition) or ways[0](start, end)
     found, new = {start}, [start]

@@ -150,11 +150,17 @@ _WEAKER: Final = {
 def person_in_words(policy: Policy) -> str:
     """Say about whom the policy is."""
     if policy.person is None:
-        return "Each row is one person"
-    if policy.per_person == 1 and any(isinstance(attribute, Items) for attribute in policy.domain.values()):
-        return f"A person is all rows with the same {policy.person}: all their items count, of the rest the first row"
-    counted = "the first counts" if policy.per_person == 1 else f"the first {policy.per_person:,} count"
-    return f"A person is all rows with the same {policy.person}, of which {counted}"
+        return "Each row is one person" + (f", with the items in {policy.item}" if policy.item is not None else "")
+    people, many = f"A person is all rows with the same {policy.person}", policy.per_person
+    if many == 1 and any(isinstance(attribute, Items) for attribute in policy.domain.values()):
+        first = "one row, chosen by what is in it" if policy.order is None else f"the first row by {policy.order}"
+        items = "their items" if policy.item is None else f"their items in {policy.item}"
+        return f"{people}: all {items} count, of the rest {first}"
+    if policy.order is None:
+        counted = "one counts, chosen by what is in it" if many == 1 else f"{many:,} count, chosen by what is in them"
+    else:
+        counted = f"the first by {policy.order} counts" if many == 1 else f"the first {many:,} by {policy.order} count"
+    return f"{people}, of which {counted}"
 
 
 def public_facts(policy: Policy) -> list[str]:
@@ -218,7 +224,7 @@ def warnings(policy: Policy) -> list[str]:
     ]
     if dropping:
         said.append(
-            f"Rows with an unexpected value in {_listed(dropping)} are dropped, and dropped rows are outside the "
+            f"Rows with an unexpected value in {_listed(dropping, 'or')} are dropped, and dropped rows are outside the "
             "promise. Declare `otherwise` to keep them."
         )
     clipped = [name for name, a in domain.attributes if getattr(a, "otherwise", None) == CLIP and not _lists(a)]

@@ -12,10 +12,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
+from typing import Final, Protocol
 
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
+
+_FEW_PAIRS: Final = 10_000  # of intervals, whose blocks are looked at one by one
 
 
 class Relation(Protocol):
@@ -76,10 +78,10 @@ class FromTo:
     may_stay: bool = False
 
     def differences(self, hidden: Intervals, cover: Intervals) -> Intervals:
-        """Return the differences over all pairs of intervals."""
-        found = Intervals.of(
-            (low - end, high - start) for start, end in hidden & self.hidden for low, high in cover & self.cover
-        )
+        """Return the differences over all pairs of positions."""
+        start, end = hidden & self.hidden, cover & self.cover
+        far = max(end.highest - start.lowest, start.highest - end.lowest) if start and end else 0
+        found = end.minus(start, -abs(far), abs(far))
         return found | Intervals.points([0]) if self.may_stay and hidden & cover else found
 
     def sources(self, cover: Intervals) -> Intervals:
@@ -133,6 +135,10 @@ class Blocks:
 
         Blocks between the ends of two intervals all look alike, so only those at the ends and next to them are tried.
         """
+        if len(hidden.parts) * len(cover.parts) > _FEW_PAIRS:
+            # those within the width of a block, of the positions that share one: never fewer than there are
+            sharing = cover & self.sources(hidden)
+            return sharing.minus(hidden & self.sources(cover), 1 - self.width, self.width - 1)
         found: list[tuple[int, int]] = []
         for start, end in hidden:
             for low, high in cover:
@@ -179,9 +185,7 @@ class Near:
 
     def differences(self, hidden: Intervals, cover: Intervals) -> Intervals:
         """Return the differences that are within reach."""
-        return Intervals.of(
-            (max(low - end, -self.reach), min(high - start, self.reach)) for start, end in hidden for low, high in cover
-        )
+        return cover.minus(hidden, -self.reach, self.reach)
 
     def sources(self, cover: Intervals) -> Intervals:
         """Return what is within reach."""

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
-from tacit.errors import PolicyError, nearest
+from tacit.errors import PolicyError, kind_of, leads_to_a_file, nearest, path_words
 from tacit.policy import knowledge, secrets
 from tacit.policy.domain import CLIP, Attribute, Categories, Domain, Flag, Grid, Integers, Items, Value
 from tacit.policy.knowledge import Known
@@ -20,7 +20,7 @@ from tacit.policy.policy import PRESENCE, Policy
 from tacit.policy.secrets import Everything, Secrets
 from tacit.policy.yaml_entries import LARGEST_FILE, YAML_TAG, Entry, Source, write_yaml
 
-_KEYS: Final = ("name", "domain", "secrets", "known", "presence", "person", "per_person")
+POLICY_KEYS: Final = ("name", "domain", "secrets", "known", "presence", "person", "per_person", "order", "item")
 _OPTIONS: Final[dict[str, tuple[str, ...]]] = {
     "integers": ("low", "high", "step", "otherwise"),
     "categories": ("ordered", "otherwise"),
@@ -35,20 +35,24 @@ _TABLES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".xls
 
 def load_policy(path: str | Path) -> Policy:
     """Read a policy file. A policy that does not say its name is called like the file."""
+    if not leads_to_a_file(path):
+        rule = f"must be the path of a policy file, not {kind_of(path)}"
+        raise PolicyError(rule, key="path", fix="Check the path; a policy as a text is for tc.Policy.from_yaml.")
+    named = path_words(path)
     file = Path(path).name
     if file.lower().endswith(_TABLES):
         # by its name, before anything is read: what a YAML reader would complain about may be somebody's row
         raise PolicyError(
-            "looks like a table, not a policy", key=str(path), fix=f"`tacit init {path}` drafts a policy for it."
+            "looks like a table, not a policy", key=named, fix=f"`tacit init {named}` drafts a policy for it."
         )
     try:
         with Path(path).open("rb") as stream:
             content = stream.read(LARGEST_FILE + 1)  # never more, whatever the path leads to
     except FileNotFoundError:
-        refusal = PolicyError("must exist", key=str(path), fix="Check the path, or draft one: `tacit init DATA`.")
+        refusal = PolicyError("must exist", key=named, fix="Check the path, or draft one: `tacit init DATA`.")
     except (OSError, ValueError) as fault:
         reason = getattr(fault, "strerror", None) or "not a path"
-        refusal = PolicyError(f"must be a readable file ({reason.lower()})", key=str(path), fix="Check the path.")
+        refusal = PolicyError(f"must be a readable file ({reason.lower()})", key=named, fix="Check the path.")
     else:
         try:
             text = content.decode("utf-8-sig")
@@ -77,7 +81,7 @@ def _read(source: Source, *, name: str) -> Policy:
         raise top.refuse(
             "must be a mapping", given=top.plain(), fix="Start with `domain:` and `secrets:`, without a dash."
         )
-    said = top.fields(_KEYS, required=("domain", "secrets"))
+    said = top.fields(POLICY_KEYS, required=("domain", "secrets"))
     domain = read_domain(said["domain"])
     secret = read_secrets(said["secrets"], domain)
     known = read_known(said["known"], domain) if "known" in said else []
@@ -88,27 +92,45 @@ def _read(source: Source, *, name: str) -> Policy:
             raise said["presence"].refuse(
                 "must be public or secret", given=presence, fix=nearest(str(presence), PRESENCE)
             )
-    person, per_person = read_person(said)
+    owners = read_owners(said)
     called = said["name"].text() if "name" in said else name
     with top.blamed(said):
-        return Policy(domain, secret, known, presence, called, person=person, per_person=per_person)
+        return Policy(domain, secret, known, presence, called, **owners)
 
 
-def read_person(said: Mapping[str, Entry]) -> tuple[str | None, int]:
-    """Read about whom the policy is: the column that says whose row it is, and how many rows of a person count."""
-    person = said["person"].text() if "person" in said else None
-    if person == "":
-        raise said["person"].refuse("must be the name of a column", given=person, fix="Name it, or leave it out.")
+def attribute_line(text: str, name: str, *, below: str = "") -> int | None:
+    """Return the line in which a policy file declares an attribute; `below` is the key that the policy is under.
+
+    >>> attribute_line("{domain: {age: flag, sex: flag}, secrets: everything}", "sex")
+    1
+    """
+    top = Source(text, "").read()
+    for key in (*([below] if below else []), "domain", name):
+        parts = top.mapping() if top.is_mapping else {}
+        if key not in parts:
+            return None
+        line = next((at.start_mark.line + 1 for at, _ in top.node.value if at.value == key), parts[key].line)
+        top = parts[key]
+    return int(line)
+
+
+def read_owners(said: Mapping[str, Entry]) -> dict[str, Any]:
+    """Read about whom the policy is: whose row it is, and how many rows of a person count, and which of them."""
+    columns = {key: said[key].text() for key in ("person", "order", "item") if key in said}
+    for key, column in columns.items():
+        if not column:
+            raise said[key].refuse("must be the name of a column", given=column, fix="Name it, or leave it out.")
     per_person = said["per_person"].whole() if "per_person" in said else 1
     if per_person < 1:
         raise said["per_person"].refuse("must be at least 1", given=per_person, fix="Leave it out for 1.")
-    if per_person > 1 and person is None:
-        raise said["per_person"].refuse(
-            "needs the key person",
-            given=per_person,
-            fix="Name the column that says whose row it is, for instance person: patient_id.",
-        )
-    return person, per_person
+    for key, needs_person in (("per_person", per_person > 1), ("order", "order" in columns)):
+        if needs_person and "person" not in columns:
+            raise said[key].refuse(
+                "needs the key person",
+                given=said[key].plain(),
+                fix="Name the column that says whose row it is, for instance person: patient_id.",
+            )
+    return {**columns, "per_person": per_person}
 
 
 def read_domain(entry: Entry) -> Domain:
@@ -509,6 +531,11 @@ def policy_document(policy: Policy) -> dict[str, Any]:
         said["person"] = policy.person
     if policy.per_person != 1:
         said["per_person"] = policy.per_person
+    # left out where nothing is said, so that a policy keeps its fingerprint
+    if policy.order is not None:
+        said["order"] = policy.order
+    if policy.item is not None:
+        said["item"] = policy.item
     return said
 
 

@@ -1,8 +1,38 @@
-"""Whether one policy protects all that another one protects.
+"""Whether one policy protects all that another one protects, as relations between whole data sets.
 
-A release under the stronger policy may be charged to the weaker one's budget, never the other way round. The answer is
-yes only where it is proved: each shape of the weaker policy lies within one shape of the stronger, or the domain is
-so small that every edge can be looked at.
+Guarantee   If `includes(stronger, weaker)`, every two data sets that are neighbours under the weaker policy are
+            neighbours under the stronger one, or look the same to it. So a release under the stronger policy may be
+            charged to a budget of the weaker one. Where that is not proved the answer is no.
+Assumes     A data set is a multiset of rows, each with an owner: the value of the column `person`, which no secret edge
+            changes. Which rows of an owner count follows from that owner's rows alone. Rows have further columns, among
+            which a policy names the one by which rows are ordered (`order`) and the one that holds items (`item`).
+Why         What counts of a data set under a policy, and which of these are neighbours:
+            * Without `person`: of each row one record (a set of items cut down to `at_most`), or none where the domain
+              drops it. Neighbours: one record moves along an edge, its owner and all other rows stay as they are;
+              with presence secret, one row may also come or go.
+            * With `person`: of each owner at most `per_person` records; with a set of items one record, the items of
+              all rows, cut down to `at_most`. Neighbours: the rows of one owner differ, and what counts of them is the
+              same but for one or more records that move along edges (with presence secret: or come or go). Rows that
+              do not count may differ in any way.
+            * With knowledge: both data sets agree on it, and further owners (without `person`: further rows) may move
+              in any way, as long as no smaller set of these moves, with an edge among them, agrees as well.
+            Hence three proofs:
+            (1) Same owners, same rows that count, read from the same columns, same knowledge, every edge an edge: the
+            neighbours are the same pairs of what counts. With knowledge, a set of moves that cannot be split stays one
+            when more moves are edges.
+            (2) Without knowledge, a policy about owners under which whatever counts of one owner may become anything
+            else protects whatever one owner's rows do, and so every row-level policy and every other one about the same
+            owners, whatever the columns by which either chooses among these rows and from which it reads items. Where
+            presence is public the number of records that count must not change either: it is the smaller one of
+            `per_person` and the number of rows, whichever of them come first.
+            (3) Otherwise no. A row's edge is not its owner's: a row that moves lets another one of the owner count, an
+            item that goes lets the next one in, and what is known of rows is not known of people. More rows that count
+            (`per_person`, `at_most`) are rows about which the weaker policy promises nothing, and so are those that
+            count by another `order` or are read from another `item`.
+            Which rows of an owner count is chosen by `order`, then attribute by attribute, those that no secret edge
+            moves first (`release/first_rows.py`). So only policies for which that is the same column and the same
+            sequence of attributes surely let the same rows count.
+Checked by  tests/property/test_inclusion.py, tests/property/test_steps.py.
 """
 
 from __future__ import annotations
@@ -12,7 +42,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Final
 
 from tacit.policy.classes import axes_of, cells, holds
-from tacit.policy.domain import Domain, Items
+from tacit.policy.domain import CLIP, Domain, Grid, Items, Record
 from tacit.policy.edges import EdgeShape, ItemMoves
 from tacit.policy.intervals import Intervals
 
@@ -23,32 +53,79 @@ SMALL: Final = 64  # records; pairs of these are looked at one by one
 
 
 def includes(stronger: Policy, weaker: Policy) -> bool:
-    """Say whether every edge of `weaker` is surely an edge of `stronger`, with the same knowledge."""
-    if stronger.domain != weaker.domain or set(stronger.known) != set(weaker.known):
+    """Say whether all neighbours under `weaker` are surely neighbours under `stronger`, or look the same to it."""
+    if dict(stronger.domain) != dict(weaker.domain):  # the order in which attributes are declared changes no record
         return False
-    if weaker.presence == "secret" and stronger.presence == "public":
+    return _protects_whole_owners(stronger, weaker) or (
+        _same_records_count(stronger, weaker)
+        and set(stronger.known) == set(weaker.known)
+        and (stronger.presence == "secret" or weaker.presence == "public")
+        and _edges_within(stronger, weaker)
+    )
+
+
+def _protects_whole_owners(stronger: Policy, weaker: Policy) -> bool:
+    """Say whether whatever the rows of one owner of the stronger policy do, it is protected there."""
+    if stronger.person is None or weaker.person not in (None, stronger.person) or stronger.known or weaker.known:
         return False
-    if not _owners_within(stronger, weaker):
+    domain = stronger.domain
+    if any(stronger.person in _columns(policy) for policy in (stronger, weaker)):  # a row might change its owner
         return False
+    anything = EdgeShape(any_elsewhere=True)
+    if not any(_shape_within(anything, shape, domain) for shape in stronger.shapes):
+        return False
+    if stronger.presence == "secret":
+        return True
+    # as many records count afterwards: no row is dropped by its content, and none comes or goes among those that count
+    as_many = weaker.person is None or stronger.per_person <= weaker.per_person
+    return weaker.presence == "public" and as_many and _drops_no_row(domain)
+
+
+def _same_records_count(stronger: Policy, weaker: Policy) -> bool:
+    """Say whether the same records surely count under both policies."""
+    if (stronger.person, stronger.per_person) != (weaker.person, weaker.per_person):
+        return False
+    if (stronger.order, stronger.item) != (weaker.order, weaker.item):
+        return False
+    return stronger.person is None or _chosen_by(stronger) == _chosen_by(weaker)
+
+
+def _chosen_by(policy: Policy) -> list[str]:
+    """Return the attributes that decide which rows of an owner count, in this order; items come from all rows."""
+    names = [name for name, attribute in policy.domain.items() if not isinstance(attribute, Items)]
+    return sorted(names, key=lambda name: name in policy.moved_attributes)  # stable: in the order of the domain
+
+
+def _drops_no_row(domain: Domain) -> bool:
+    """Say whether every row has a record, whatever its cells are."""
+    return all(isinstance(one, Items) or one.otherwise not in (None, CLIP) for one in domain.values())
+
+
+def _columns(policy: Policy) -> set[str]:
+    """Return the columns that hold what an edge may change."""
+    named = ((one.of if isinstance(one, Grid) else (name,)) for name, one in policy.domain.items())
+    found = {column for columns in named for column in columns}
+    return found if policy.item is None else found | {policy.item}
+
+
+def _edges_within(stronger: Policy, weaker: Policy) -> bool:
+    """Say whether every edge between two records is surely one of the stronger policy."""
     domain = stronger.domain
     if all(any(_shape_within(small, large, domain) for large in stronger.shapes) for small in weaker.shapes):
         return True
     if domain.size > SMALL:
         return False
     records = list(product(*(_every_value(attribute) for _, attribute in domain.attributes)))
+    places = [list(domain).index(name) for name in weaker.domain]
+
+    def there(record: Record) -> Record:
+        return tuple(record[place] for place in places)
+
     return all(
         stronger.secrets.has_edge(domain, a, b)
         for a, b in product(records, repeat=2)
-        if a != b and weaker.secrets.has_edge(domain, a, b)
+        if a != b and weaker.secrets.has_edge(weaker.domain, there(a), there(b))
     )
-
-
-def _owners_within(stronger: Policy, weaker: Policy) -> bool:
-    """Say whether protecting all rows of the stronger policy's people protects those of the weaker one's."""
-    if weaker.person is None:
-        # One row's move is one of its owner's. But a row that leaves lets the owner's next row in, which is two moves.
-        return stronger.person is None or weaker.presence == "public" or stronger.per_person >= 2
-    return stronger.person == weaker.person and stronger.per_person >= weaker.per_person
 
 
 def _shape_within(small: EdgeShape, large: EdgeShape, domain: Domain) -> bool:

@@ -6,11 +6,16 @@ positions. Intervals keep them exact and small even when the axis has 10^12 posi
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+
+_FEW_PAIRS: Final = 10_000  # of intervals, whose differences are taken one by one
+_SHORT: Final = 2**17  # positions of an axis on which all differences are found by one convolution
 
 
 @dataclass(frozen=True)
@@ -53,12 +58,19 @@ class Intervals:
         return iter(self.parts)
 
     def __contains__(self, position: int) -> bool:
-        return any(low <= position <= high for low, high in self.parts)
+        place = bisect_right(self.parts, position, key=lambda part: part[0]) - 1
+        return place >= 0 and position <= self.parts[place][1]
 
     def __and__(self, other: Intervals) -> Intervals:
-        return Intervals.of(
-            (max(a, c), min(b, d)) for a, b in self.parts for c, d in other.parts if max(a, c) <= min(b, d)
-        )
+        # both are sorted: one walk along the two, whichever part ends first is done with
+        found: list[tuple[int, int]] = []
+        left, right = 0, 0
+        while left < len(self.parts) and right < len(other.parts):
+            (a, b), (c, d) = self.parts[left], other.parts[right]
+            if max(a, c) <= min(b, d):
+                found.append((max(a, c), min(b, d)))
+            left, right = (left + 1, right) if b < d else (left, right + 1)
+        return Intervals.of(found)
 
     def __or__(self, other: Intervals) -> Intervals:
         return Intervals.of(self.parts + other.parts)
@@ -69,13 +81,16 @@ class Intervals:
     def without(self, other: Intervals) -> Intervals:
         """Return the positions that are in this set and not in the other."""
         left: list[tuple[int, int]] = []
+        first = 0
         for low, high in self.parts:
             start = low
-            for c, d in other.parts:
-                if d < start or c > high:
-                    continue
-                left.append((start, c - 1))
-                start = d + 1
+            while first < len(other.parts) and other.parts[first][1] < low:
+                first += 1
+            place = first
+            while place < len(other.parts) and other.parts[place][0] <= high:
+                left.append((start, other.parts[place][0] - 1))
+                start = other.parts[place][1] + 1
+                place += 1
             left.append((start, high))
         return Intervals.of(left)
 
@@ -105,6 +120,43 @@ class Intervals:
             key=lambda position: abs(position - target),
         )
 
+    def minus(self, other: Intervals, low: int, high: int) -> Intervals:
+        """Return the differences `a - b` of a position here and one there, as far as they lie from low to high.
+
+        All of them exactly where the sets have few parts or lie close together. Otherwise a set that holds them all:
+        its ends, zero and what is nearest to zero are exact, gaps further out are filled.
+
+        >>> Intervals.of([(4, 5)]).minus(Intervals.of([(0, 1), (9, 9)]), -9, 9).parts
+        ((-5, -4), (3, 5))
+        """
+        if not self or not other or low > high:
+            return Intervals()
+        window = Intervals.of([(low, high)])
+        if len(self.parts) * len(other.parts) <= _FEW_PAIRS:
+            return window & Intervals.of((c - b, d - a) for a, b in other.parts for c, d in self.parts)
+        if max(self.highest, other.highest) - min(self.lowest, other.lowest) < _SHORT:
+            return window & self._all_minus(other)
+        found = []
+        for start, end in ((low, min(-1, high)), (max(low, 0), min(0, high)), (max(1, low), high)):
+            if start <= end:
+                ends = _smallest(self, other, start), _largest(self, other, end)
+                if ends[0] is not None and ends[1] is not None and ends[0] <= end and ends[1] >= start:
+                    found.append((ends[0], ends[1]))
+        return Intervals.of(found)
+
+    def _all_minus(self, other: Intervals) -> Intervals:
+        """Return all differences; the parts of both become a row of zeros and ones that is convolved."""
+        start = min(self.lowest, other.lowest)
+        size = max(self.highest, other.highest) - start + 1
+        here, there = (each.marks(np.arange(start, start + size)).astype(np.float64) for each in (self, other))
+        length = 2 * size
+        pairs = np.fft.irfft(np.fft.rfft(here, length) * np.conj(np.fft.rfft(there, length)), length)
+        # pairs are whole numbers; place p is the difference p, and from the end backwards -1, -2, ..
+        differ = np.flatnonzero(np.concatenate([pairs[size + 1 :], pairs[:size]]) > 0.5) - (size - 1)
+        breaks = np.flatnonzero(np.diff(differ) > 1)
+        firsts, lasts = differ[np.concatenate([[0], breaks + 1])], differ[np.concatenate([breaks, [len(differ) - 1]])]
+        return Intervals(tuple((int(a), int(b)) for a, b in zip(firsts, lasts, strict=True)))
+
     def marks(self, positions: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Return for an array of positions which of them are in the set."""
         if not self.parts:
@@ -113,3 +165,21 @@ class Intervals:
         ends = np.array([high for _, high in self.parts], dtype=np.int64)
         place = np.searchsorted(starts, positions, side="right") - 1
         return (place >= 0) & (positions <= ends[np.maximum(place, 0)])
+
+
+def _smallest(here: Intervals, there: Intervals, least: int) -> int | None:
+    """Return the smallest difference `a - b` that is at least so much, or None."""
+    ends = np.array([high for _, high in here.parts])
+    starts = np.array([low for low, _ in here.parts])
+    a, b = (np.array([part[side] for part in there.parts]) for side in (0, 1))
+    # of the parts here that reach far enough, the first begins lowest
+    place = np.searchsorted(ends, a + least)
+    fits = place < len(ends)
+    return int(np.maximum(starts[place[fits]] - b[fits], least).min()) if fits.any() else None
+
+
+def _largest(here: Intervals, there: Intervals, most: int) -> int | None:
+    """Return the largest difference `a - b` that is at most so much, or None."""
+    mirrored = [Intervals(tuple((-high, -low) for low, high in reversed(each.parts))) for each in (here, there)]
+    found = _smallest(mirrored[0], mirrored[1], -most)
+    return None if found is None else -found

@@ -111,7 +111,8 @@ class KnownCount(Known):
 
 def size(people: int | None = None) -> Known:
     """Declare that the number of people is public."""
-    return KnownSize(people)
+    # a plain number, whatever subclass it was
+    return KnownSize(int(people) if isinstance(people, int) and not isinstance(people, bool) else people)
 
 
 def marginal(*names: str) -> Known:

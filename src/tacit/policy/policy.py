@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from tacit.errors import PolicyError, nearest
+from tacit.errors import PolicyError, kind_of, nearest, sealed, word_or_kind
 from tacit.policy.domain import Domain, Items, Value
 from tacit.policy.edges import STAY_ITEMS, EdgeShape, Same
 from tacit.policy.knowledge import Known, KnownSize
@@ -39,7 +39,9 @@ class Policy:
 
     `presence="public"`: who takes part is no secret (and so the number of people is public). `presence="secret"`: the
     value "not in the data" is added, with edges both ways. `person` names the column that says whose row it is, where
-    people own several rows (of which `per_person` count); without it, every row is a person of its own.
+    people own several rows (of which `per_person` count); without it, every row is a person of its own. Which of
+    them count is part of about whom the policy is: the first ones by the column `order`, or without it by what is in
+    them. `item` names the column that holds the items of the domain's set, where it is not called like the attribute.
     """
 
     domain: Domain
@@ -49,7 +51,10 @@ class Policy:
     name: str = "policy"
     person: str | None = None
     per_person: int = 1
+    order: str | None = None
+    item: str | None = None
 
+    @sealed
     def __init__(
         self,
         domain: Domain,
@@ -60,29 +65,46 @@ class Policy:
         *,
         person: str | None = None,
         per_person: int = 1,
+        order: str | None = None,
+        item: str | None = None,
     ) -> None:
         if not isinstance(domain, Domain):
-            raise PolicyError("must be a Domain", key="domain", given=domain, fix="Write tc.Domain({...}).")
+            raise PolicyError(f"must be a Domain, not {kind_of(domain)}", key="domain", fix="Write tc.Domain({...}).")
         if not isinstance(secrets, Secrets):
-            raise PolicyError("must be secrets", key="secrets", given=secrets, fix="Write tc.secrets.everything().")
-        if presence not in PRESENCE:
+            fix = "Write tc.secrets.everything()."
+            raise PolicyError(f"must be secrets, not {kind_of(secrets)}", key="secrets", fix=fix)
+        if not isinstance(presence, str) or presence not in PRESENCE:
             raise PolicyError(
-                "must be public or secret", key="presence", given=presence, fix=nearest(str(presence), PRESENCE)
+                "must be public or secret",
+                key="presence",
+                given=word_or_kind(presence),
+                fix=_nearest_presence(presence),
             )
-        listed = (known,) if isinstance(known, Known) else tuple(known)
-        if person is not None and (not isinstance(person, str) or not person):
-            raise PolicyError("must be the name of a column", key="person", given=person, fix="Leave it out.")
+        listed = (known,) if isinstance(known, Known) else tuple(known) if isinstance(known, Iterable) else (known,)
+        for key, column in (("person", person), ("order", order), ("item", item)):
+            if column is not None and (not isinstance(column, str) or not column):
+                rule, given = "must be the name of a column", word_or_kind(column)
+                raise PolicyError(rule, key=key, given=given, fix="Leave it out.")
         if isinstance(per_person, bool) or not isinstance(per_person, int) or per_person < 1:
-            raise PolicyError("must be a whole number from 1", key="per_person", given=per_person, fix="Use 1.")
+            raise PolicyError(
+                "must be a whole number from 1", key="per_person", given=word_or_kind(per_person), fix="Use 1."
+            )
+        per_person = int(per_person)  # a plain one, whatever subclass it was
         if per_person > 1 and person is None:
             raise PolicyError("needs a person column", key="per_person", given=per_person, fix="Say person='id'.")
+        if order is not None and person is None:
+            raise PolicyError("needs a person column", key="order", given=order, fix="Say person='id'.")
+        sets = [attribute for attribute, kind in domain.items() if isinstance(kind, Items)]
+        if sets == [item]:
+            item = None  # the column that is read anyway
         if not isinstance(name, str):
-            raise PolicyError("must be a text", key="name", given=name, fix="Quote it.")
+            raise PolicyError("must be a text", key="name", given=word_or_kind(name), fix="Quote it.")
         secrets.check(domain)
         secrets = secrets.settled(domain)
         for fact in listed:
             if not isinstance(fact, Known):
-                raise PolicyError("must be knowledge", key="known", given=fact, fix="Write tc.known.marginal(..).")
+                fix = "Write tc.known.marginal(..)."
+                raise PolicyError(f"must be knowledge, not {kind_of(fact)}", key="known", fix=fix)
             fact.check(domain)
         sizes = {fact.people for fact in listed if isinstance(fact, KnownSize) and fact.people is not None}
         if len(sizes) > 1:
@@ -95,6 +117,8 @@ class Policy:
             ("name", name),
             ("person", person),
             ("per_person", per_person),
+            ("order", order),
+            ("item", item),
         ):
             object.__setattr__(self, field, value)
         self.shapes  # noqa: B018 - computed now, so that a policy that exists can be used
@@ -111,13 +135,44 @@ class Policy:
         a, b = self.domain.record(hidden), self.domain.record(cover)
         return a != b and self.secrets.has_edge(self.domain, a, b)
 
-    def owned_by(self, person: str | None, per_person: int) -> Policy:
-        """Return the same policy about people who own rows in this way."""
-        if (person, per_person) == (self.person, self.per_person):
+    def owned_by(
+        self, person: str | None, per_person: int, *, order: str | None = None, item: str | None = None
+    ) -> Policy:
+        """Return the same policy about people who own rows in this way.
+
+        `order` and `item` stay as they are where they are not given; where nobody owns several rows there is no order.
+        """
+        if order is None and person is not None:
+            order = self.order
+        item = self.item if item is None else item
+        if (person, per_person, order, item) == (self.person, self.per_person, self.order, self.item):
             return self
         return Policy(
-            self.domain, self.secrets, self.known, self.presence, self.name, person=person, per_person=per_person
+            self.domain,
+            self.secrets,
+            self.known,
+            self.presence,
+            self.name,
+            person=person,
+            per_person=per_person,
+            order=order,
+            item=item,
         )
+
+    def about(
+        self,
+        person: str | None = None,
+        per_person: int | None = None,
+        order: str | None = None,
+        item: str | None = None,
+    ) -> Policy:
+        """Return the policy that holds where this much is said beside it: what is said there comes first.
+
+        Rows of people who are named there are counted anew: one of each, if no other number is said.
+        """
+        owner = self.person if person is None else person
+        several = per_person or (self.per_person if person is None else 1)
+        return self.owned_by(owner, several, order=order, item=item)
 
     @property
     def moved_attributes(self) -> frozenset[str]:
@@ -131,7 +186,7 @@ class Policy:
         )
 
     def covers(self, weaker: Policy) -> bool:
-        """Say whether every edge of the other policy is surely one of this one, so that its promise is included."""
+        """Say whether this policy's promise surely includes the other one's, for whole data sets with their owners."""
         from tacit.policy.inclusion import includes
 
         return includes(self, weaker)
@@ -146,6 +201,8 @@ class Policy:
             f"{self.name} (differential privacy)",
             person=self.person,
             per_person=self.per_person,
+            order=self.order,
+            item=self.item,
         )
 
     def document(self) -> dict[str, Any]:
@@ -161,6 +218,7 @@ class Policy:
         return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
     @classmethod
+    @sealed
     def load(cls, path: str | Path) -> Policy:
         """Read a policy file."""
         from tacit.policy.file import load_policy
@@ -168,6 +226,7 @@ class Policy:
         return load_policy(path)
 
     @classmethod
+    @sealed
     def from_yaml(cls, text: str, *, file: str = "policy") -> Policy:
         """Read a policy from a text."""
         from tacit.policy.file import read_policy
@@ -189,3 +248,14 @@ class Policy:
         from tacit.policy.describe import describe
 
         return describe(self)
+
+
+def _nearest_presence(given: Any) -> str:
+    return nearest(given, PRESENCE) if isinstance(given, str) else nearest("", PRESENCE)
+
+
+def as_policy(given: Any, *, fix: str = "Use tc.Policy.load('policy.yaml').") -> Policy:
+    """Return what was given if it is a policy; anything else may be rows, and is not repeated."""
+    if not isinstance(given, Policy):
+        raise PolicyError(f"must be a Policy, not {kind_of(given)}", key="policy", fix=fix)
+    return given

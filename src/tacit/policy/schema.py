@@ -59,11 +59,23 @@ def policy_schema() -> dict[str, Any]:
                     "default": 1,
                     "description": "How many rows of one person count. Needs `person`.",
                 },
+                "order": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "The column by which the first rows of a person count. Needs `person`. "
+                    "Left out: what is in the rows says it.",
+                },
+                "item": {
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "The column that holds the items of the set. Left out: the one called like it.",
+                },
             },
             required=["domain", "secrets"],
         ),
         "if": {"properties": {"per_person": {"minimum": 2}}, "required": ["per_person"]},
         "then": {"required": ["person"]},
+        "dependentRequired": {"order": ["person"]},
         "$defs": {
             "attribute": {"anyOf": _attribute_schemas(), "description": "The values of one column."},
             "family": {"anyOf": _family_schemas(), "description": "A family of secrets."},

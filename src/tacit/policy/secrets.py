@@ -15,7 +15,7 @@ from fractions import Fraction
 from numbers import Rational
 from typing import Any, ClassVar, Final
 
-from tacit.errors import PolicyError, nearest
+from tacit.errors import PolicyError, kind_of, nearest
 from tacit.policy.domain import Categories, Domain, Grid, Integers, Items, Record, Value, canonical
 from tacit.policy.edges import Blocks, EdgeShape, FromTo, ItemMoves, Metric, Near, Relation
 from tacit.policy.intervals import Intervals
@@ -172,11 +172,15 @@ class Partition(Secrets):
             )
         if not self.blocks:
             raise PolicyError("must list at least one block", key=f"{key}.blocks", given=[], fix="Write [[a, b], ..].")
-        seen: list[Intervals] = []
-        for block in self._block_positions(domain):
-            if any(block & other for other in seen):
-                raise PolicyError("must not overlap", key=f"{key}.blocks", given=list(self.blocks or ()), fix="Fix it.")
-            seen.append(block)
+        blocks = self._block_positions(domain)
+        for block, found in zip(self.blocks, blocks, strict=True):
+            if not found:
+                given = block if isinstance(block, str) else list(block)
+                raise PolicyError("must not have an empty block", key=f"{key}.blocks", given=given, fix="Remove it.")
+        # what overlaps is counted once in the union
+        together = Intervals.of(part for block in blocks for part in block)
+        if together.count < sum(block.count for block in blocks):
+            raise PolicyError("must not overlap", key=f"{key}.blocks", given=list(self.blocks or ()), fix="Fix it.")
 
     def _block_positions(self, domain: Domain) -> list[Intervals]:
         attribute = domain[self.name]
@@ -623,9 +627,17 @@ def partition(
 def within(theta: int | float | str | Fraction, *names: str, metric: str = "l1") -> Secrets:
     """Protect values against others at a distance of at most theta (Blowfish's distance graph)."""
     try:
-        if isinstance(theta, bool) or (isinstance(theta, float | str) and not _DISTANCE.fullmatch(str(theta).strip())):
+        if isinstance(theta, bool):
             raise ValueError
-        exact = Fraction(str(theta)) if isinstance(theta, float | str) else Fraction(theta)
+        # a plain number, looked at once: a subclass may be something else the next time
+        if isinstance(theta, float | str):
+            text = float.__repr__(theta) if isinstance(theta, float) else str.__str__(theta)
+            if not _DISTANCE.fullmatch(text.strip()):
+                raise ValueError
+            exact = Fraction(text)
+        else:
+            read = Fraction(theta)
+            exact = Fraction(int(read.numerator), int(read.denominator))
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
         swapped = isinstance(theta, str) and names and not isinstance(names[0], str)
         fix = f"Write within({names[0]!r}, {theta!r})." if swapped else "Write 5."
@@ -635,6 +647,12 @@ def within(theta: int | float | str | Fraction, *names: str, metric: str = "l1")
 
 def pairs(pairs: Iterable[tuple[Value, Value]]) -> Secrets:
     """Protect exactly these (hidden, cover) pairs. A side is a value, a tuple, or a mapping of some attributes."""
+    if isinstance(pairs, str | Mapping) or not isinstance(pairs, Iterable):
+        raise PolicyError(
+            f"must be a list of (hidden, cover), not {kind_of(pairs)}",
+            key="secrets.pairs",
+            fix='Write pairs([("hiv", "flu")]), or for a rule one of within, partition, values, records.',
+        )
     listed = []
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2:

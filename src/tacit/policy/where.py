@@ -424,9 +424,18 @@ def _needs_quotes(word: str) -> str:
     return f"An attribute is compared with constants: put quotes around {word} if it is a text: {word!r}."
 
 
+def _unquoted_name(text: str) -> str:
+    """Point to a name in quotes, or with a hyphen, which belongs in backticks; nothing where there is none."""
+    quoted = re.match(r"""\s*(?:not\s+)?(['"])([^'"`\n]+)\1\s*(?:[=!<>]|(?:not\s+)?in\b)""", text)
+    hyphened = re.search(r"(?<![\w.])[^\W\d]\w*(?:-[^\W\d]\w*)+(?!\w)", _QUOTED.sub("", text))
+    name = quoted[2] if quoted else hyphened[0] if hyphened else ""
+    return f"Put a name with spaces or signs in backticks: `{name}`." if name else ""
+
+
 def _unreadable(text: str, fix: str = "") -> PolicyError:
     if not fix and re.search(r"[&|~]", _QUOTED.sub("", text)):
         fix = _spelling(text)
+    fix = fix or _unquoted_name(text)
     return PolicyError(
         "must compare attributes with constants, joined by and, or, not",
         key="where",

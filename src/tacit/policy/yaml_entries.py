@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import yaml
 
-from tacit.errors import PolicyError, Refused, nearest
+from tacit.errors import PolicyError, Refused, decimal_comma, nearest
 
 LARGEST_FILE: Final = 10_000_000  # bytes; a policy is read by people
 _LARGEST_TREE: Final = 2_000_000  # values after aliases are followed: a few nested anchors could stand for billions
@@ -241,7 +241,13 @@ class Entry:
             raise self.refuse("must be a mapping", given=self.plain(), fix="Write key: value.")
         found: dict[str, Entry] = {}
         merged: dict[str, Entry] = {}
-        for key, value in self.node.value:
+        for place, (key, value) in enumerate(self.node.value):
+            if place and (comma := _decimal_comma(self.node.value[place - 1][1], key, value)):
+                before = self.node.value[place - 1]
+                name = str(before[0].value)
+                raise Entry(before[1], _joined(self.path, name), self.source).refuse(
+                    "must be a number", given=comma, fix=decimal_comma(comma)
+                )
             if key.tag == f"{YAML_TAG}merge":
                 brought = Entry(value, self.path, self.source)
                 for part in brought.listed() if brought.is_list else [brought]:
@@ -296,6 +302,8 @@ class Entry:
                 fix="Write it out.",
             )
         fix = "Write it without a fraction, a quote or an exponent."
+        if isinstance(written, str) and (comma := decimal_comma(written)):
+            fix = comma
         if self.node.tag in (f"{YAML_TAG}str", f"{YAML_TAG}float") and _LIKE_A_NUMBER.fullmatch(written):
             exact = _exact(written)
             fix = f"Write {exact}." if isinstance(exact, int) else "Round it."
@@ -312,7 +320,8 @@ class Entry:
         if math.isfinite(found):
             return found
         exact = _exact(self.node.value) if isinstance(self.node, yaml.ScalarNode) else None
-        fix = "Write a number." if exact is None else f"Write {exact}."
+        comma = decimal_comma(self.node.value) if isinstance(self.node, yaml.ScalarNode) else ""
+        fix = comma or ("Write a number." if exact is None else f"Write {exact}.")
         raise self.refuse("must be a finite number", given=self.plain(), fix=fix)
 
     def yes_or_no(self) -> bool:
@@ -371,6 +380,16 @@ def quoted(text: str) -> str:
     """Return a text in YAML's double quotes, on one line."""
     written: str = yaml.dump(text, Dumper=yaml.SafeDumper, default_style='"', width=2**31, allow_unicode=True)
     return written.rstrip("\n")
+
+
+def _decimal_comma(before: yaml.Node, key: yaml.Node, value: yaml.Node) -> str:
+    """Return what was written as 0,5 in braces, where YAML reads a 0 and then a key 5 without a value; or nothing."""
+    whole = f"{YAML_TAG}int"
+    if before.tag != whole or key.tag != whole or value.tag != f"{YAML_TAG}null" or value.value:
+        return ""
+    end, start = before.end_mark, key.start_mark
+    touches = end.line == start.line and start.column == end.column + 1
+    return f"{before.value},{key.value}" if touches else ""
 
 
 def _is_bare(node: yaml.Node) -> bool:

@@ -17,12 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import duckdb
-import narwhals as nw
-
-from tacit.errors import DataRefused, PolicyError
+from tacit.errors import PolicyError, sealed
 from tacit.policy.domain import CLIP, Domain, Flag
 from tacit.policy.yaml_entries import quoted, write_yaml
+from tacit.release.headers import is_called_a_person, is_called_an_id, looks_like_a_value
+from tacit.release.sample import Sample, sample_of
 
 REVIEW: Final = "# REVIEW: read from the data; publishing it is a release"
 _MOST_CATEGORIES: Final = 50
@@ -31,16 +30,13 @@ _FEW_ROWS: Final = 20  # below that, different texts are no sign of an identifie
 _NEARLY_ALL: Final = 0.9
 _SEVERAL: Final = 20  # different values; fewer are groups, whatever the column is called
 _WORDS_OF_A_SENTENCE: Final = 4
-_IDENTIFIER: Final = re.compile(r"(?:^|.*[_\W])(?:id|key|uuid|guid|ssn|index|number|nr|no)|.*[a-z](?:Id|ID)", re.DOTALL)
-# what names a person says so by itself, also where the values repeat
-_PERSON: Final = re.compile(
-    r"(?i)(?:id|uuid|guid|ssn|e?mail|name|(?:(?:user|person|people|patient|customer|client|member|subject|employee|"
-    r"student|household|respondent)s?[_\W]?(?:id|uuid|key|number|nr|no|name)?))"
-)
+_LONGEST_NAME: Final = 200
+_LONGEST_STEM: Final = 100
+_PUNCTUATION: Final = re.compile(r"[\s_'\"`’]+|(?<![0-9])[.,;:]|[.,;:](?![0-9])|(?<=[^\W\d_])[-/](?=[^\W\d_])")
 _CLIP_NOTE: Final = "# rows with a missing or unreadable value are still dropped"
 
 _TITLE: Final = """\
-# A draft of a Tacit policy, made from column names and types{looked}.
+# A draft of a Tacit policy, made from column names, types and a random sample of {rows} rows at most.
 # It is not a policy yet, and not public yet. Before you use it:
 #   1. Go through the lines marked REVIEW and write what you know to be possible, not what happens to occur.
 #   2. Delete the columns that nobody will ask about.
@@ -60,6 +56,10 @@ known: []
 presence: secret
 """
 
+_DOMAIN_NOTE: Final = (
+    "# The values that a person's record may have. Unexpected ones go to `otherwise`, or the row is dropped."
+)
+_UNREACHED: Final = "The data have {unreached} more columns. Declare those that somebody will ask about yourself."
 _PERSON_NOTE: Final = """
 # Each row counts as one person. If a person may own several rows, name the column that says whose row it is, and how
 # many rows of one person count:
@@ -68,84 +68,113 @@ _PERSON_NOTE: Final = """
 
 @dataclass
 class _Column:
-    """What the draft says about one column: lines of the domain, or comments."""
+    """What the draft says about one column: lines of the domain, or the reason why it is left out."""
 
     name: Any
     lines: list[str] = field(default_factory=list)
-    is_attribute: bool = False
+    reason: str = ""
     kind: str = ""
 
+    @property
+    def is_attribute(self) -> bool:
+        """Whether it is declared."""
+        return not self.reason
 
-def draft_policy(path_or_frame: Any, *, rows_to_look_at: int = 10_000) -> str:
-    """Return the text of a draft policy file for a CSV or parquet file or a frame; it reads back as a policy."""
+
+@dataclass(frozen=True)
+class DraftedLine:
+    """A line of a draft that somebody should look at, and the column that it is about.
+
+    `column` is None where the name of the column may itself be a value, and so is not for the screen. `reason` says
+    why a column is left out; it is empty for a line that holds values from the data.
+    """
+
+    number: int
+    column: str | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The text of a draft policy, and where in it to look. `columns_left` is how many columns it does not reach."""
+
+    text: str
+    review: tuple[DraftedLine, ...]
+    left_out: tuple[DraftedLine, ...]
+    columns_left: int
+
+
+@sealed
+def draft_policy(path_or_frame: Any, *, rows_to_look_at: int = 10_000, has_header: bool = False) -> str:
+    """Return the text of a draft policy file for a CSV or parquet file or a frame; it reads back as a policy.
+
+    It looks at a random sample of all rows. The first line of a CSV file must look like names, or `has_header` must
+    affirm that it is.
+    """
+    return draft(path_or_frame, rows_to_look_at=rows_to_look_at, has_header=has_header).text
+
+
+@sealed
+def draft(path_or_frame: Any, *, rows_to_look_at: int = 10_000, has_header: bool = False) -> Draft:
+    """Return the same with the lines that need a look."""
     is_path = isinstance(path_or_frame, str | Path)
-    columns = _columns(_opened(path_or_frame) if is_path else path_or_frame, rows_to_look_at)
-    if is_path:
-        columns = [(name, _typed(values)) for name, values in columns]
-    drafted = [_drafted(name, values) for name, values in columns]
-    name = re.sub(r"[^\w-]+", "_", Path(path_or_frame).stem) if is_path else "draft"
-    looked = f" and the first {rows_to_look_at:,} rows at most" if rows_to_look_at else ""
-    parts = [_TITLE.format(looked=looked), write_yaml({"name": name or "draft"})]
-    parts.append(
-        "\n# The values that a person's record may have. Unexpected ones go to `otherwise`, or the row is dropped.\n"
-    )
-    parts.append("domain:\n")
-    for column in drafted:
-        parts.extend(f"  {line}\n" for line in column.lines)
-    parts.extend(f"  # {line}\n" for line in _map_of(drafted))
+    sample = sample_of(path_or_frame, rows_to_look_at, has_header=has_header)
+    columns = [(name, _typed(cells) if is_path else _plain(cells)) for name, cells in sample.columns]
+    drafted = [_drafted(name, cells, sample) for name, cells in columns]
+    stem = re.sub(r"[^\w-]+", "_", Path(path_or_frame).stem) if is_path else "draft"
+    lines = _TITLE.format(rows=f"{rows_to_look_at:,}").splitlines()
+    lines += write_yaml({"name": stem[:_LONGEST_STEM] or "draft"}).splitlines()
+    lines += ["", _DOMAIN_NOTE, "domain:"]
+    review: list[DraftedLine] = []
+    left_out: list[DraftedLine] = []
+    for place, column in enumerate(drafted):
+        shown = None if place in sample.unsure else _for_the_screen(column.name)
+        if column.reason:
+            left_out.append(DraftedLine(len(lines) + 1, shown, column.reason))
+            how = f", person: {quoted(column.name)}" if column.kind == "person" else ""
+            lines += (f"  {line}" for line in _comment(f"{_named(column.name)}: {column.reason}{how}"))
+            continue
+        for line in column.lines:
+            lines.append(f"  {line}")
+            if line.endswith(REVIEW):
+                review.append(DraftedLine(len(lines), shown))
+    unreached = sample.columns_in_all - len(drafted)
+    if unreached:
+        lines += (f"  {line}" for line in _comment(_UNREACHED.format(unreached=f"{unreached:,}")))
+    lines += (f"  # {line}" for line in _map_of(drafted))
     if not any(column.is_attribute for column in drafted):
-        parts.append("  # No column can be declared as it is. Replace this line:\n")
-        parts.append("  replace_me: flag\n")
-    parts.append(_AFTER.format(alternatives=_alternatives(drafted)))
-    parts.append(_PERSON_NOTE)
+        lines += ["  # No column can be declared as it is. Replace this line:", "  replace_me: flag"]
     people = next((column.name for column in drafted if column.kind == "person"), "patient_id")
-    parts.append(f"# {_line({'person': people})}\n# per_person: 1\n")
-    return "".join(parts)
+    text = "\n".join(lines) + "\n" + _AFTER.format(alternatives=_alternatives(drafted)) + _PERSON_NOTE
+    text += f"# {_line({'person': people})}\n# per_person: 1\n"
+    return Draft(text, tuple(review), tuple(left_out), unreached)
 
 
-def _opened(path: str | Path) -> Any:
-    """Return a file as a relation that reads nothing yet."""
-    text = str(path)
-    kind = "".join(Path(text).suffixes).lower()
-    relation = None
-    try:
-        reader = duckdb.connect()
-        relation = (
-            reader.read_parquet(text)
-            if ".parquet" in kind or ".pq" in kind
-            else reader.read_csv(text, all_varchar=True)
-        )
-    except (duckdb.Error, OSError, ValueError):
-        relation = None
-    if relation is None:
-        # outside the handler: the reader's own text may quote a row
-        raise DataRefused(
-            f"the file {Path(text).name!r} must exist and be a CSV or parquet file",
-            fix="Check the path and the format.",
-        )
-    return relation
+def _for_the_screen(name: Any) -> str | None:
+    """Return the name of a column, or None where it may be a value itself."""
+    return None if not isinstance(name, str) or looks_like_a_value(name) else name
 
 
-def _columns(frame: Any, rows: int) -> list[tuple[Any, list[Any]]]:
-    """Return the names and the first values of every column."""
-    found: list[tuple[Any, list[Any]]] | None = None
-    try:
-        if isinstance(frame, duckdb.DuckDBPyRelation):
-            frame = frame.limit(rows).to_arrow_table()
-        table = nw.from_native(frame).head(rows)
-        if isinstance(table, nw.LazyFrame):
-            table = table.collect()
-        found = [(name, column.to_list()) for name, column in zip(table.columns, table.iter_columns(), strict=True)]
-    except Exception:  # whatever an engine raises may quote a row
-        found = None
-    if found is None:
-        raise DataRefused(
-            "the data must be a CSV or parquet file or a frame with one name for each column",
-            fix="Give a path, or a pandas, polars, pyarrow or DuckDB frame.",
-        )
-    if not found:
-        raise DataRefused("the data must have at least one column", fix="Check the file.")
-    return found
+def _named(name: Any) -> str:
+    """Return the name of a column in a comment: in quotes, and cut if nobody would read to its end."""
+    text = str(name)
+    return quoted(text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}..")
+
+
+def _plain(values: list[Any]) -> list[Any]:
+    """Return texts of any sort, such as NumPy's, as texts; so also in lists."""
+    return [
+        str.__str__(value)
+        if isinstance(value, str)
+        else type(value)(map(_text, value))
+        if type(value) in (list, tuple, set, frozenset)
+        else value
+        for value in values
+    ]
+
+
+def _text(value: Any) -> Any:
+    return str.__str__(value) if isinstance(value, str) else value
 
 
 def _typed(values: list[Any]) -> list[Any]:
@@ -167,24 +196,22 @@ _LOOKS: Final[list[tuple[re.Pattern[str], Callable[[str], Any]]]] = [
 ]
 
 
-def _drafted(name: Any, values: list[Any]) -> _Column:
+def _drafted(name: Any, values: list[Any], sample: Sample) -> _Column:
     column = _Column(name)
-    shown = quoted(str(name))
     try:
         Domain({name: Flag()})
     except PolicyError as refusal:
-        column.lines = _comment(f"{shown} {refusal.rule}. {refusal.fix}")
+        column.reason = f"its name {refusal.rule}. {refusal.fix}"
+        return column
+    if len(name) > _LONGEST_NAME:
+        column.reason = f"its name has more than {_LONGEST_NAME} letters. Rename the column first."
         return column
     present = [value for value in values if not _is_missing(value)]
-    reason = _declared(column, present, len(values))
-    if reason:
-        column.lines = _comment(f"{shown}: {reason}")
-    else:
-        column.is_attribute = True
+    column.reason = _declared(column, present, sample.rows, len(values))
     return column
 
 
-def _declared(column: _Column, values: list[Any], rows: int) -> str:
+def _declared(column: _Column, values: list[Any], rows_in_all: int, rows: int) -> str:
     """Fill in the lines of a column, or return the reason why it cannot be declared."""
     name = column.name
     if not values:
@@ -193,7 +220,7 @@ def _declared(column: _Column, values: list[Any], rows: int) -> str:
         column.lines, column.kind = [_line({name: "flag"})], "flag"
         return ""
     if all(_is_whole(value) for value in values):
-        return _whole_numbers(column, [int(value) for value in values], rows)
+        return _whole_numbers(column, [int(value) for value in values], rows_in_all, rows)
     if all(isinstance(value, int | float | decimal.Decimal) for value in values):
         column.kind = "fraction"
         return (
@@ -206,16 +233,16 @@ def _declared(column: _Column, values: list[Any], rows: int) -> str:
             "write {integers: [low, high], otherwise: clip}."
         )
     if all(isinstance(value, str) for value in values):
-        return _texts(column, values, rows)
+        return _texts(column, values, rows_in_all, rows)
     if all(isinstance(value, list | tuple | set | frozenset) for value in values):
         return _lists(column, values)
     return "values of different or unusual types. Turn them into texts, whole numbers or true/false first."
 
 
-def _whole_numbers(column: _Column, values: list[int], rows: int) -> str:
+def _whole_numbers(column: _Column, values: list[int], rows_in_all: int, rows: int) -> str:
     different = set(values)
     unique = rows >= _FEW_ROWS and len(different) > _NEARLY_ALL * rows
-    numbered = unique and max(different) - min(different) < len(different) / _NEARLY_ALL  # 1, 2, 3, ..
+    numbered = unique and max(different) - min(different) < rows_in_all / _NEARLY_ALL  # 1, 2, 3, .., some of them seen
     if numbered or _is_called_an_identifier(column.name, len(different), unique=unique):
         return _names_people(column)
     if different <= {0, 1}:
@@ -233,8 +260,20 @@ def _whole_numbers(column: _Column, values: list[int], rows: int) -> str:
     return ""
 
 
-def _texts(column: _Column, values: list[str], rows: int) -> str:
+def _texts(column: _Column, values: list[str], rows_in_all: int, rows: int) -> str:
     different = sorted(set(values))
+    if _mostly(_ANY_DATE, values):
+        return (
+            "dates or times, not all in one form. Make whole numbers of them first, for instance the year, or days "
+            "since a fixed day, and write {integers: [low, high], otherwise: clip}."
+        )
+    if _mostly(_COMMA, values):
+        return (
+            "numbers with a decimal comma, or with commas between thousands; neither is read as a number. Write whole "
+            "numbers without commas first, for instance hundredths, and {integers: [low, high], otherwise: clip}."
+        )
+    if _mostly(_WHOLE, values):
+        return _some_numbers(column, values, rows_in_all, rows)
     unique = rows >= _FEW_ROWS and len(different) > _NEARLY_ALL * rows
     words = sum(len(value.split()) for value in different) / len(different)
     if words >= _WORDS_OF_A_SENTENCE and len(different) > len(values) / 2:
@@ -260,6 +299,29 @@ def _texts(column: _Column, values: list[str], rows: int) -> str:
     return ""
 
 
+def _some_numbers(column: _Column, values: list[str], rows_in_all: int, rows: int) -> str:
+    """Draft a column of texts most of which spell whole numbers, and say what becomes of the others."""
+    reason = _whole_numbers(
+        column, [int(value.strip()) for value in values if _WHOLE.fullmatch(value)], rows_in_all, rows
+    )
+    if column.lines and not all(_WHOLE.fullmatch(value) for value in values):
+        column.lines.append(f"{'  ' * (column.kind == 'integers')}{_NO_NUMBERS}")
+    return reason
+
+
+def _mostly(pattern: re.Pattern[str], values: list[str]) -> bool:
+    """Say whether most texts, and most different ones, are spelled like this; a few words among codes are codes."""
+    alike = [value for value in values if pattern.fullmatch(value)]
+    return len(alike) > len(values) / 2 and len(set(alike)) > len(set(values)) / 2
+
+
+_WHOLE: Final = re.compile(r"\s*[-+]?(0|[1-9][0-9]{0,40})\s*")  # 01234 is a code
+_COMMA: Final = re.compile(r"\s*[-+]?[0-9]+,[0-9]+\s*")
+_ANY_DATE: Final = re.compile(
+    r"\s*([0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4})([ T].*)?"
+)
+_NO_NUMBERS: Final = "# some cells are no numbers: their rows are dropped unless `otherwise` is a value of the range"
+
 _FREE_TEXT: Final = (
     "nearly free text: most values occur once, so a list of them would name people. Leave it out, or group the texts "
     "first and write {categories: [a, b, other], otherwise: other}."
@@ -267,10 +329,13 @@ _FREE_TEXT: Final = (
 
 
 def _nearly_the_same(values: list[str]) -> list[list[str]]:
-    """Return the values that differ by case, spaces or punctuation alone, together."""
+    """Return the values that differ by case, spaces or punctuation alone, together.
+
+    Signs that mean something stay: <=50K is not >50K, A+ is not A-, and 1.5 is not 15.
+    """
     alike: dict[str, list[str]] = {}
     for value in values:
-        alike.setdefault(re.sub(r"[\W_]+", "", value.casefold()), []).append(value)
+        alike.setdefault(_PUNCTUATION.sub("", value.casefold()), []).append(value)
     return [same for bare, same in alike.items() if bare and len(same) > 1]
 
 
@@ -278,9 +343,9 @@ def _is_called_an_identifier(name: Any, different: int, *, unique: bool) -> bool
     """Say whether a column is named like an identifier and does not look like a few groups."""
     if not isinstance(name, str):
         return False
-    if _PERSON.fullmatch(name):
+    if is_called_a_person(name):
         return unique or different > 2  # two values are a yes and a no
-    return bool(_IDENTIFIER.fullmatch(name) or _IDENTIFIER.fullmatch(name.lower())) and (unique or different > _SEVERAL)
+    return is_called_an_id(name) and (unique or different > _SEVERAL)
 
 
 def _lists(column: _Column, values: Iterable[Iterable[Any]]) -> str:
@@ -305,7 +370,7 @@ def _names_people(column: _Column) -> str:
     column.kind = "person"
     return (
         "looks like an identifier: leave it out of the domain and name it as `person:` if one person may own several "
-        f"rows, person: {quoted(column.name)}"
+        "rows"
     )
 
 
@@ -327,14 +392,21 @@ def _map_of(columns: list[_Column]) -> list[str]:
 def _alternatives(columns: list[_Column]) -> str:
     """Return commented examples of weaker secrets, with the columns at hand."""
     by_kind = {column.kind: column.name for column in reversed(columns) if column.is_attribute}
-    numbers, texts = by_kind.get("integers", "age"), by_kind.get("categories", "disease")
+    numbers, texts = by_kind.get("integers"), by_kind.get("categories")
+    some = texts if texts is not None else next(iter(by_kind.values()), "replace_me")
     examples: list[tuple[dict[str, Any], str]] = [
-        ({"attributes": [texts]}, "one attribute at a time, the others may be released exactly"),
-        ({"within": {"theta": 5, "attributes": [numbers]}}, "the rough value stays public"),
-        ({"partition": {"attribute": numbers, "width": 10}}, "the block stays public"),
-        ({"values": {texts: ["a category"]}}, "this value looks like any other; the others are not secret"),
-        ({"records": ".. < .."}, "everything about these people, nothing about the others"),
+        ({"attributes": [some]}, "one attribute at a time, the others may be released exactly")
     ]
+    if numbers is not None:
+        examples += [
+            ({"within": {"theta": 5, "attributes": [numbers]}}, "the rough value stays public"),
+            ({"partition": {"attribute": numbers, "width": 10}}, "the block stays public"),
+        ]
+    if texts is not None:
+        examples.append(
+            ({"values": {texts: ["a category"]}}, "this value looks like any other; the others are not secret")
+        )
+    examples.append(({"records": ".. < .."}, "everything about these people, nothing about the others"))
     return "\n".join(f"#   - {_line(said)}  # {meaning}" for said, meaning in examples)
 
 

@@ -2,12 +2,23 @@
 
 Every cell has two readings, whatever the type of its column and whatever file or engine holds it:
 
-* a **number**: of a number, itself; of true and false, 1 and 0; of a text, the decimal number that it spells
-  (`NUMBER`) or, for `true` and `false` in any case, 1 and 0; of anything else, none.
-* a **text**: of a text, itself; of true and false, `true` and `false`; of a number, its shortest decimal spelling.
+* a **number**: of a number, itself (of a decimal, the nearest 64-bit float); of true and false, 1 and 0; of a text, the
+  nearest 64-bit float to the decimal number that it spells (`NUMBER`; also `inf` and `infinity`) or, for `true` and
+  `false` in any case, 1 and 0; of anything else, and of NaN, none.
+* a **text**: of a text, itself; of true and false, `true` and `false`; of a number, its shortest decimal spelling; of a
+  date, `2024-05-01`.
 
-Text categories are compared with the text reading, everything else with the number reading. A cell that has no
-position (unknown, missing, out of range, off step) goes where the attribute's `otherwise` says, or drops its row.
+Integers, flags, coordinates and number categories are compared with the number reading. A text category is the cell's
+if it is its text reading. Where no text category is, one that *plainly* spells a number (no space, no leading zero)
+takes the cells that plainly spell the same number, and one that says true or false those that say the same in other
+letters: `1`, `1.0` and `1e0` are one category, as are `True` and `TRUE`, but `007` is not `7`. So a number or a truth
+counts alike in a typed column and spelled in a CSV. A typed column has no spelling of its own: two categories that one
+of its values could be (`1` and `1.0`) are refused there, as are categories that no value of its type can be.
+
+A cell that has no position (unknown, missing, out of range, off step) goes where the attribute's `otherwise` says, or
+drops its row. What no value of a type can be (dates as integers, decimals as integers without `clip`) is refused by the
+type. A dictionary is a way to store values, not a type. Python objects have no type before they are looked at, and one
+person's cell must not decide what is refused, so a column of them is one of texts (`object_cells.py`).
 
 The work is split so that only small results leave the engine: a `Code` holds the narwhals expressions that the engine
 groups by (already bounded by the domain, so that a column of garbage cannot make more groups than the domain has
@@ -16,9 +27,11 @@ cells) and the vectorised numpy step that turns the distinct groups into positio
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
@@ -33,34 +46,42 @@ from tacit.policy.intervals import Intervals
 
 Expr: TypeAlias = Any  # a narwhals expression; narwhals is outside the type checker's reach
 Positions: TypeAlias = npt.NDArray[np.int64]
-Reading: TypeAlias = Literal["whole", "wide", "real", "truth", "text", "list", "other"]
+Reading: TypeAlias = Literal["whole", "wide", "real", "truth", "text", "date", "list", "other"]
 
-# What a text must look like to be a number. No plus sign, no grouping, at most two digits of exponent: every engine
-# parses exactly these texts, each to the nearest 64-bit float and none to infinity.
-NUMBER: Final = r"^ *-?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,2})? *$"
+# What a text must look like to be a number. No plus sign, no grouping, at most three digits of exponent: every engine
+# parses exactly these texts, each to the nearest 64-bit float, infinite beyond the largest.
+NUMBER: Final = r"^ *-?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?|[iI][nN][fF]([iI][nN][iI][tT][yY])?) *$"
 _NUMBER: Final = re.compile(NUMBER.removesuffix("$") + r"\Z")
-# What looks like a number and is the text reading of none, because of a leading zero, a plus sign or a space.
-_PADDED: Final = re.compile(r"(?=[ +]|-?0[0-9]|.* \Z) *[+-]?[0-9]+(\.[0-9]*)? *\Z")
+# Where a text that has a number reading does not plainly spell it: a space, a leading zero, or it is true or false.
+NOT_PLAIN: Final = r"^[ tTfF]|^-?0[0-9]| $"
+# What looks like a number and is the text reading of none, because of a leading zero, a plus sign or a space; and NaN.
+_PADDED: Final = re.compile(r"(?=[ +]|-?0[0-9]|.* \Z) *[+-]?[0-9]+(\.[0-9]*)? *\Z|[nN][aA][nN]\Z")
 EXACT: Final = 2**53  # below this, whole numbers survive a 64-bit float
 _WIDEST: Final = 2**62  # the domain's own bound on whole numbers
+_MOST_DIGITS: Final = 15  # of a decimal that every engine turns into the nearest float
+_HOLDS: Final[dict[str, str]] = {"truth": "true and false", "date": "dates"}
 
 
 @dataclass(frozen=True)
 class Column:
     """A data column: how it can be read, its own name, and the plain name it has inside our queries.
 
-    The `element` of a list column says how what is in the lists can be read.
+    The `element` of a list column says how what is in the lists can be read. A `parsed` number is read from its
+    spelling: engines turn long decimals into floats in different ways. `decimals` is how many digits come after the
+    point of each cell, by its type.
     """
 
     reading: Reading
     signed: bool = True
+    parsed: bool = False
+    decimals: int = 0
     element: Column | None = None
     raw: str = ""
     name: str = ""
 
     @property
     def number(self) -> str:
-        """The name of the helper column with the number reading of a text column."""
+        """The name of the helper column with the number that the cell's text spells."""
         return f"n_{self.name}"
 
     @property
@@ -100,15 +121,24 @@ def column_of(dtype: Any) -> Column:
         return Column("wide", signed=False)
     if dtype == nw.Int128:
         return Column("wide")
-    if dtype in (nw.Float32, nw.Float64) or dtype == nw.Decimal:
+    if dtype in (nw.Float16, nw.Float32, nw.Float64):
         return Column("real")
+    if dtype == nw.Decimal:
+        return decimal_column(dtype.precision, dtype.scale)
     if dtype == nw.Boolean:
         return Column("truth")
     if dtype == nw.String or dtype == nw.Categorical or dtype == nw.Enum:
         return Column("text")
+    if dtype == nw.Date:
+        return Column("date")
     if dtype == nw.List:
         return Column("list", element=column_of(dtype.inner))
     return Column("other")
+
+
+def decimal_column(precision: int, scale: int) -> Column:
+    """Say how a column of decimals of so many digits, so many of them after the point, is read."""
+    return Column("real", parsed=precision > _MOST_DIGITS or scale < 0, decimals=max(scale, 0))
 
 
 def code_of(attribute: Attribute, columns: tuple[Column, ...]) -> Code:
@@ -145,6 +175,8 @@ def number_in(text: str) -> float | None:
 
 def spelling(number: float) -> str:
     """Return the text reading of a number: its shortest decimal spelling, without an exponent."""
+    if math.isinf(number):
+        return "inf" if number > 0 else "-inf"
     return str(int(number)) if number == int(number) else format(Decimal(repr(number)), "f")
 
 
@@ -154,24 +186,46 @@ def never(column: Column) -> Expr:
 
 
 def _check_type(attribute: Attribute, column: Column) -> None:
+    """Refuse what no value of a column of this type can be, and what its values cannot tell apart."""
     if column.reading in ("list", "other"):
+        words = isinstance(attribute, Categories | Items)
         raise DataRefused(
-            "must hold texts, numbers or true/false", column=column.raw, fix="Convert the column to text first."
+            "must hold texts, numbers or true/false",
+            column=column.raw,
+            fix="Convert the column to text first." if words else "Make whole numbers of it first: days, years, cents.",
+        )
+    if column.reading == "date" and not isinstance(attribute, Categories | Items):
+        raise DataRefused(
+            "holds dates, which are no numbers",
+            column=column.raw,
+            fix="Make whole numbers of them first: years, or days since a public date.",
         )
     match attribute:
         case Integers():
+            _check_whole(column, clip=attribute.otherwise == CLIP)
             largest = max(abs(attribute.low), abs(attribute.high))
             if attribute.high - attribute.low >= 2**63:
                 raise DataRefused("must have a domain narrower than 2^63", column=column.raw, fix="Narrow the range.")
+            truths = [value for value in (0, 1) if attribute.low <= value <= attribute.high]
+            if column.reading == "truth" and not truths and attribute.otherwise != CLIP:
+                raise _unreachable("holds true and false, which count as 1 and 0, and the range has neither", column)
+        case Grid():
+            _check_whole(column, clip=attribute.otherwise == CLIP or attribute.low is not None)
+            largest = 0
         case Categories():
+            typed = column.reading in ("whole", "wide", "real")
             largest = max((abs(value) for value in attribute.values if not isinstance(value, str)), default=0)
-            padded = [value for value in attribute.values if isinstance(value, str) and _PADDED.match(value)]
-            if padded and column.reading in ("whole", "wide", "real"):
+            texts = [value for value in attribute.values if isinstance(value, str)]
+            padded = [text for text in texts if _PADDED.match(text)]
+            if padded and typed:
                 raise DataRefused(
                     f"holds numbers, but the category {padded[0]!r} is a text that no number spells",
                     column=column.raw,
                     fix=f"Read the column as text: dtype={{{column.raw!r}: str}} in pandas.",
                 )
+            if typed:
+                meant = [number for text in texts if (number := _meant(text)) is not None and math.isfinite(number)]
+                largest = max([largest, *(abs(int(number)) for number in meant)])
         case _:
             largest = 0
     if largest >= EXACT and column.reading in ("text", "real"):
@@ -180,6 +234,21 @@ def _check_type(attribute: Attribute, column: Column) -> None:
             column=column.raw,
             fix="Cast it to a 64-bit integer first.",
         )
+    if largest > _WIDEST:
+        raise DataRefused("must have a domain within 62 bits", column=column.raw, fix="Convert the column to text.")
+
+
+def _check_whole(column: Column, *, clip: bool) -> None:
+    if column.decimals and not clip:
+        raise DataRefused(
+            f"holds decimals with {column.decimals} digits after the point, which are no whole numbers",
+            column=column.raw,
+            fix="Declare otherwise: clip to round them down, or make whole numbers of them first (hundredths).",
+        )
+
+
+def _unreachable(rule: str, column: Column) -> DataRefused:
+    return DataRefused(rule, column=column.raw, fix="Declare what the column holds, or convert it first.")
 
 
 def _number(column: Column) -> tuple[Expr, bool]:
@@ -191,10 +260,15 @@ def _number(column: Column) -> tuple[Expr, bool]:
         case "truth":
             return cell.cast(nw.Int64), False
         case "wide":
-            # beyond the widest domain every value is alike, and a cast to 64 bits could fail
+            # beyond the widest domain every value of a sign is alike, and a cast to 64 bits could fail
             fits = (cell <= _WIDEST) & (cell >= -_WIDEST) if column.signed else cell <= _WIDEST
-            return nw.when(fits).then(cell).cast(nw.Int64), False
+            number = nw.when(cell > _WIDEST).then(_int(_WIDEST + 1)).otherwise(nw.when(fits).then(cell).cast(nw.Int64))
+            if column.signed:
+                number = nw.when(cell < -_WIDEST).then(_int(-_WIDEST - 1)).otherwise(number)
+            return number, False
         case "text":
+            return nw.col(column.number), True
+        case _ if column.parsed:
             return nw.col(column.number), True
         case _:
             # engines disagree on how NaN compares; as a missing value it does not compare at all
@@ -203,7 +277,7 @@ def _number(column: Column) -> tuple[Expr, bool]:
 
 
 def _numbers(columns: Iterable[Column]) -> tuple[Column, ...]:
-    return tuple(column for column in columns if column.reading == "text")
+    return tuple(column for column in columns if column.reading == "text" or column.parsed)
 
 
 def _integers(attribute: Integers, column: Column) -> Code:
@@ -225,7 +299,8 @@ def _lattice(attribute: Integers, column: Column) -> tuple[Expr, Expr | None]:
     number, real = _number(column)
     low, high, step, otherwise = attribute.low, attribute.high, attribute.step, attribute.otherwise
     if otherwise == CLIP:
-        inner = number.floor() if real else number.cast(nw.Int64)
+        # only numbers within the range are rounded: Ibis makes 64-bit integers of them, and others could fail there
+        inner = nw.when((number > low) & (number < high)).then(number).floor() if real else number.cast(nw.Int64)
         key = (
             nw.when(number <= low).then(_int(low)).otherwise(nw.when(number >= high).then(_int(high)).otherwise(inner))
         )
@@ -233,7 +308,7 @@ def _lattice(attribute: Integers, column: Column) -> tuple[Expr, Expr | None]:
         return (key - (key - low) % step if step > 1 else key), ~number.is_null()
     inside = (number >= low) & (number <= high)
     if real:
-        inside = inside & (number.floor() == number)
+        inside = inside & (nw.when(inside).then(number).floor() == number)
     if step > 1:
         # only numbers within the range reach the subtraction, so that it cannot overflow
         bounded = nw.when(inside).then(number).cast(nw.Int64)
@@ -274,11 +349,11 @@ def _grid(attribute: Grid, columns: tuple[Column, ...]) -> Code:
 
 
 def _coordinate(column: Column, low: float, high: float, cells: int, *, clip: bool) -> tuple[Expr, Expr]:
-    number, _ = _number(column)
+    number = nw.col(column.name) if column.reading == "wide" else _number(column)[0]
     number = number.cast(nw.Float64)
     low, high = float(low), float(high)
     inside = (number >= low) & (number <= high)
-    share = ((number - low) / (high - low) * float(cells)).floor()
+    share = ((nw.when(inside).then(number) - low) / (high - low) * float(cells)).floor()
     # the upper end belongs to the last cell, and so does what rounding pushes onto it
     cell = nw.when(number >= high).then(_int(cells - 1)).otherwise(share)
     if clip:
@@ -290,13 +365,31 @@ def _coordinate(column: Column, low: float, high: float, cells: int, *, clip: bo
     return bounded, ~number.is_null() if clip else inside
 
 
+@dataclass
+class Meanings:
+    """What stands for a category in a column of one type: each text and each number for one place.
+
+    A number of `plain` is meant only by cells that plainly spell it, any other number by every cell that has it. Texts
+    that differ from a category in case alone are `folded` into it.
+    """
+
+    texts: dict[str, int] = field(default_factory=dict)
+    numbers: dict[float, int] = field(default_factory=dict)
+    plain: set[float] = field(default_factory=set)
+    folded: dict[str, list[str]] = field(default_factory=dict)
+
+
 def _categories(attribute: Categories, column: Column) -> Code:
-    texts, numbers = _spellings(attribute, column)
-    cell = column.text
+    meanings = meanings_of(attribute, column)
+    texts, numbers = meanings.texts, meanings.numbers
     number = _number(column)[0] if numbers else None
     if number is not None and column.reading in ("whole", "truth"):
         number = number.cast(nw.Int64)
+    cell = column.text
+    for said, others in meanings.folded.items():
+        cell = nw.when(column.text.is_in(others)).then(nw.lit(said, nw.String)).otherwise(cell)
     other = None if attribute.otherwise is None else attribute.position(attribute.otherwise)
+    by_number = None if number is None or column.reading != "text" else _by_number(meanings, column, number)
 
     everywhere = Intervals.full(attribute.size)
 
@@ -306,12 +399,12 @@ def _categories(attribute: Categories, column: Column) -> Code:
         return cell.is_in(wanted).fill_null(False) if wanted else never(column)
 
     def numbered(positions: Intervals) -> Expr:
-        """Say on each row whether its number is one of these categories; a text that is a category goes first."""
+        """Say on each row whether its number is one of these categories."""
         wanted = [value for value, place in numbers.items() if place in positions]
         if number is None or not wanted:
             return never(column)
         listed = number.is_in(wanted).fill_null(False)
-        return listed & ~spelled(everywhere) if texts else listed
+        return listed if by_number is None else listed & by_number
 
     def hits(positions: Intervals) -> Expr:
         if not texts or number is None:
@@ -322,9 +415,12 @@ def _categories(attribute: Categories, column: Column) -> Code:
     keyed = everywhere if other is None else everywhere.without(Intervals.points([other]))
     keys: list[Expr] = []
     if texts:
-        keys.append(cell if other is None and number is None else nw.when(spelled(keyed)).then(cell))
+        known = None if by_number is None else ~by_number  # no long list of names where none is needed
+        chosen = spelled(keyed) if other is not None else known
+        keys.append(cell if chosen is None else nw.when(chosen).then(cell))
     if number is not None:
-        keys.append(number if other is None and not texts else nw.when(numbered(keyed)).then(number))
+        chosen = numbered(keyed) if other is not None else by_number
+        keys.append(number if chosen is None else nw.when(chosen).then(number))
 
     def decode(found: Sequence[pa.ChunkedArray]) -> Positions:
         tables: list[dict[Any, int]] = [table for table in (texts, numbers) if table]
@@ -343,34 +439,89 @@ def _categories(attribute: Categories, column: Column) -> Code:
     return Code((column,), needed, tuple(keys), hits(everywhere) if other is None else None, True, decode, atom)
 
 
-def _spellings(attribute: Categories, column: Column) -> tuple[dict[str, int], dict[float, int]]:
-    """Return the texts and the numbers that stand for a category in a column of this type; the first one wins."""
-    texts: dict[str, int] = {}
-    numbers: dict[float, int] = {}
+def _by_number(meanings: Meanings, column: Column, number: Expr) -> Expr:
+    """Say on each row of a text column whether the cell is compared as a number: its own text goes first."""
+    compared = ~column.text.str.contains(NOT_PLAIN)
+    if anyhow := [value for value in meanings.numbers if value not in meanings.plain]:
+        compared = compared | number.is_in(anyhow)
+    compared = compared & ~number.is_null()
+    if listed := [text for text in meanings.texts if number_in(text) is not None]:
+        said = [text for others in (meanings.folded.get(one, []) for one in listed) for text in others]
+        compared = compared & ~column.text.is_in([*listed, *said])
+    return compared.fill_null(False)
+
+
+def meanings_of(attribute: Categories, column: Column) -> Meanings:
+    """Return what stands for each category in a column of this type, or refuse what its values cannot tell apart."""
+    found = Meanings()
+    if column.reading == "text":
+        _add_texts(found, attribute)
+    for place, value in enumerate(attribute.values) if column.reading != "text" else ():
+        if column.reading == "date":
+            if isinstance(value, str):
+                found.texts[value] = place
+        elif (number := _typed(value, column.reading)) is not None:
+            if number in found.numbers:
+                first = attribute.values[found.numbers[number]]
+                raise DataRefused(
+                    f"holds {_HOLDS.get(column.reading, 'numbers')}, "
+                    f"of which the categories {first!r} and {value!r} are the same one",
+                    column=column.raw,
+                    fix="Keep one of them, or convert the column to text.",
+                )
+            found.numbers[number] = place
+    if not found.texts and not found.numbers:
+        raise _unreachable(f"holds {_HOLDS.get(column.reading, 'numbers')}, and no category is one of them", column)
+    return found
+
+
+def _add_texts(found: Meanings, attribute: Categories) -> None:
+    """Say what texts mean: each category itself, and the first that spells a number or a truth its other spellings."""
+    numbers = {float(int(value)): place for place, value in enumerate(attribute.values) if not isinstance(value, str)}
+    found.numbers.update(numbers)
     for place, value in enumerate(attribute.values):
         if not isinstance(value, str):
-            numbers.setdefault(int(value), place)
-        elif column.reading == "text":
-            # a text that spells an earlier number category already has its place
-            if (number := number_in(value)) is None or number not in numbers:
-                texts.setdefault(value, place)
-        elif (spelled := _spelled(value, column.reading)) is not None:
-            numbers.setdefault(spelled, place)
-    if column.reading in ("text", "real"):
-        numbers = {float(number): place for number, place in numbers.items()}
-    return texts, numbers
+            continue
+        number = _meant(value)
+        if number is not None and number not in found.numbers and (abs(number) < EXACT or math.isinf(number)):
+            found.numbers[float(number)] = place
+            found.plain.add(float(number))
+            continue
+        found.texts[value] = place
+        said = value.lower()
+        if (
+            said in ("true", "false")
+            and float(said == "true") not in numbers
+            and not any(text.lower() == said for text in found.folded)
+        ):
+            listed = {text for text in attribute.values if isinstance(text, str)}
+            found.folded[value] = [text for text in _in_all_cases(said) if text not in listed]
 
 
-def _spelled(text: str, reading: Reading) -> float | None:
-    """Return the number whose text reading, in a column of this type, is the given text."""
-    if reading == "truth":
-        return {"true": 1, "false": 0}.get(text)
-    if re.match(r"(0|-?[1-9][0-9]{0,18})\Z", text):
-        number = int(text)
-        return number if abs(number) < (EXACT if reading == "real" else _WIDEST) else None
-    if reading == "real" and _NUMBER.match(text) and spelling(float(text)) == text:
-        return float(text)
-    return None
+def _in_all_cases(word: str) -> list[str]:
+    return ["".join(letters) for letters in itertools.product(*((letter, letter.upper()) for letter in word))]
+
+
+def _meant(text: str) -> float | int | None:
+    """Return the number that a text plainly spells, whole where it is whole, or None."""
+    if re.match(r"(0|-?[1-9][0-9]{0,300})\Z", text):
+        return int(text)
+    if not _NUMBER.match(text) or re.search(NOT_PLAIN, text):
+        return None
+    number = float(text)
+    return int(number) if math.isfinite(number) and number == int(number) else number
+
+
+def _typed(value: Any, reading: Reading) -> float | int | None:
+    """Return the number that a category is in a column of numbers or truths, or None where no such number is one."""
+    if reading == "truth" and isinstance(value, str):
+        return {"true": 1, "false": 0}.get(value.lower())
+    number = _meant(value) if isinstance(value, str) else int(value)
+    if number is None or (reading == "truth" and number not in (0, 1)):
+        return None
+    if reading == "real":
+        return float(number)
+    return number if isinstance(number, int) else None
 
 
 def _int(value: int) -> Expr:

@@ -1,8 +1,9 @@
 """The borders to the engines: the few things that narwhals does not say for all of them.
 
 An engine selects columns under plain names (so that dots, quotes and spaces in the data's own names never matter
-again), reads texts as numbers without ever failing on one, unrolls lists, numbers the rows in the order in which the
-source delivers them, and makes a frame of the user's own kind. Everything else is narwhals.
+again), reads texts as numbers without ever failing on one, reads and unrolls lists, says whether its columns are still
+those that were found, and makes a frame of the user's own kind. Everything else is narwhals. No engine numbers rows:
+rows have no place, so that nothing can be put together by it.
 
 pandas frames and Arrow tables are buffers, not engines: DuckDB counts them in place, without a copy of what is typed.
 """
@@ -16,20 +17,15 @@ import functools
 import glob
 import gzip
 import itertools
-import logging
-import math
 import os
-import shutil
-import tempfile
+import re
 import threading
-import uuid
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal
-from multiprocessing.util import Finalize
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
+from urllib.parse import unquote, urlsplit
 
 import duckdb
 import narwhals as nw
@@ -37,16 +33,25 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.errors import DataRefused, TacitError
-from tacit.release.encode import EXACT, NUMBER, Column, column_of, spelling
+from tacit.errors import DataRefused
+from tacit.release.encode import NUMBER, Column, column_of, decimal_column
+from tacit.release.file_identity import Identities, each_once, identities, identity
+from tacit.release.file_kinds import not_utf8, not_well_formed, other_file, refuse_other_files
+from tacit.release.guard import closed as closed
+from tacit.release.item_lists import DuckDBLists, Key, ListReading, PolarsLists, SparkLists
+from tacit.release.object_cells import decoded, id_of, lists_of, text_of, texts_of
+from tacit.release.planned_files import files_of_plan, files_of_relation
+from tacit.release.spark_log import log_off
+from tacit.release.spill import private_folder
 
-Found = TypeVar("Found")
 PERSON: Final = "u"  # the name under which the column that says whose row it is gets selected
 _DELIMITERS: Final = ",;\t|"
 _LONGEST_LINE: Final = 16 * 2**20
 _LONGEST_PATH: Final = 4096
-_MOST_DIGITS: Final = 4000  # Python itself refuses to spell whole numbers of more than 4300
-_SPARK_LOGGERS: Final = ("py4j", "pyspark", "SQLQueryContextLogger", "DataFrameQueryContextLogger")
+_OLDEST_POLARS: Final = (1, 18)  # not a dependency, so that no installer sees to it
+_CSV: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+_PARQUET: Final = (".parquet", ".pq")
+_SUFFIXES: Final = (*_CSV, *_PARQUET)
 _KINDS: Final = "a path, a pandas, polars, Arrow, DuckDB, Spark or Ibis table, or ItemCounts"
 
 
@@ -58,11 +63,23 @@ class Engine(Protocol):
     def schema(self) -> dict[str, Column]:
         """Return how each column is read; looks at no row."""
 
-    def select(self, columns: Mapping[str, str], *, row: str | None) -> Any:
-        """Return the raw columns (new name -> raw name), with the row number under `row` if it is wanted."""
+    def names(self) -> list[str]:
+        """Return the names of all columns, as often as they are there; looks at no row."""
+
+    def unchanged(self) -> bool:
+        """Say whether the source still has the columns that were found when it was opened; looks at no row."""
+
+    def select(self, columns: Mapping[str, str]) -> Any:
+        """Return the raw columns (new name -> raw name)."""
 
     def numbers(self, native: Any, columns: Mapping[str, str]) -> Any:
         """Add the number reading of text columns (new name -> column)."""
+
+    def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
+        """Replace list columns by the keys of their items, each once; see `release/item_lists.py`."""
+
+    def having(self, native: Any, marks: Mapping[str, tuple[str, Key]]) -> Any:
+        """Add true/false columns (new name -> list column and key) that say whether a list holds a key."""
 
     def unrolled(self, native: Any, column: str, place: str) -> Any:
         """Return one row per element of a list column, with the element's place in its list."""
@@ -74,31 +91,16 @@ class Engine(Protocol):
         """Keep the engine from showing or logging anything while rows are read."""
 
 
-def closed(work: Callable[[], Found], refusal: TacitError) -> Found:
-    """Do work on open rows; whatever goes wrong becomes `refusal`, raised where no handler is active.
-
-    Inside a handler, even `raise .. from None` would keep the engine's exception, cell included, as `__context__`. The
-    traceback goes too: its frames hold true answers, which debuggers and error trackers print.
-    """
-    failure: BaseException
-    try:
-        return work()
-    except TacitError as known:
-        failure = known.with_traceback(None)
-    except (KeyboardInterrupt, SystemExit) as ended:
-        failure = type(ended)()
-    except BaseException as unknown:  # not Exception: a panic inside polars is none
-        # DuckDB turns Ctrl-C into an exception of its own
-        failure = KeyboardInterrupt() if type(unknown).__name__ == "InterruptException" else refusal
-    failure.__context__ = failure.__cause__ = None
-    raise failure
-
-
 def engine_for(source: Any, *, lists: frozenset[str], declared: frozenset[str]) -> Engine:
     """Return the engine that a source lives in.
 
     `lists` names the columns that may hold sets of items, `declared` all columns that the domain speaks of.
     """
+    # whatever an object does when it is asked what it is, it may quote what it holds
+    return closed(lambda: _engine_for(source, lists, declared), DataRefused(f"rows must be {_KINDS}"))
+
+
+def _engine_for(source: Any, lists: frozenset[str], declared: frozenset[str]) -> Engine:
     if isinstance(source, str | Path) or (isinstance(source, list | tuple) and source):
         return files(source if isinstance(source, list | tuple) else [source], declared)
     source = nw.to_native(source, pass_through=True)  # a narwhals frame stands for what it wraps
@@ -114,7 +116,7 @@ def engine_for(source: Any, *, lists: frozenset[str], declared: frozenset[str]) 
     if module == "pyspark" and name == "DataFrame" and hasattr(source, "sparkSession"):
         return _Spark(source)
     if module == "ibis" and hasattr(source, "to_pyarrow") and hasattr(source, "schema"):
-        return _Ibis(source)
+        return _ibis(source)
     raise DataRefused(f"rows must be {_KINDS}", fix=f"A {module} {name} is none of them.")
 
 
@@ -151,32 +153,59 @@ class _DuckDB:
     def __init__(self, kind: str, relation: Any) -> None:
         self.kind = kind
         self._relation = relation
+        self._found: Any = None
 
     def schema(self) -> dict[str, Column]:
         """Return how each column is read."""
-        return _schema(self._relation)
+        self._found = self._columns()
+        found = _schema(self._relation)
+        nothing = (
+            name for name, kind in zip(self._relation.columns, self._relation.types, strict=True) if kind.id == "null"
+        )
+        return found | dict.fromkeys(nothing, Column("text"))
+
+    def names(self) -> list[str]:
+        """Return the names of all columns."""
+        return list(self._relation.columns)
+
+    def unchanged(self) -> bool:
+        """Bind the relation again, and look at the files that its plan reads: those may be read by position."""
+        return bool(self._found == self._columns())
+
+    def _columns(self) -> Any:
+        fresh = self._relation.project("*")
+        return list(fresh.columns), [str(kind) for kind in fresh.types], identities(files_of_relation(self._relation))
 
     def relation(self, columns: Mapping[str, str]) -> Any:
         """Return a relation that has these raw columns."""
-        return self._relation.project(", ".join(f"{_name(raw)} AS {new}" for new, raw in columns.items()) or "1 AS one")
+        types = dict(zip(self._relation.columns, self._relation.types, strict=True))
+        chosen = (f"{_exact(_name(raw), types[raw])} AS {new}" for new, raw in columns.items())
+        return self._relation.project(", ".join(chosen) or "1 AS one")
 
-    def select(self, columns: Mapping[str, str], *, row: str | None) -> Any:
+    def select(self, columns: Mapping[str, str]) -> Any:
         """Select columns under new names."""
-        chosen = self.relation(columns)
-        return chosen if row is None else chosen.project(f"*, row_number() OVER () AS {row}")
+        return self.relation(columns)
 
     def numbers(self, native: Any, columns: Mapping[str, str]) -> Any:
         """Read texts as numbers: whatever is not one becomes missing."""
-        read = "".join(
-            f", CASE WHEN lower({text}) = 'true' THEN 1::DOUBLE WHEN lower({text}) = 'false' THEN 0::DOUBLE "
-            f"WHEN regexp_matches({text}, {_quoted(NUMBER)}) THEN TRY_CAST(trim({text}) AS DOUBLE) END AS {new}"
-            for new, text in ((new, f"CAST({column} AS VARCHAR)") for new, column in columns.items())
-        )
+        read = "".join(f", {_sql_number(f'CAST({column} AS VARCHAR)')} AS {new}" for new, column in columns.items())
         return native.project("*" + read)
+
+    def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
+        """Read lists."""
+        read = (f"{DuckDBLists(_sql_number).keyed(column, reading)} AS {column}" for column, reading in columns.items())
+        return native.project(f"* REPLACE ({', '.join(read)})") if columns else native
+
+    def having(self, native: Any, marks: Mapping[str, tuple[str, Key]]) -> Any:
+        """Look into lists."""
+        has = DuckDBLists(_sql_number).has
+        return native.project("*" + "".join(f", {has(column, key)} AS {new}" for new, (column, key) in marks.items()))
 
     def unrolled(self, native: Any, column: str, place: str) -> Any:
         """Unroll a list column."""
-        return native.project(f"* REPLACE (unnest({column}) AS {column}), unnest(range(len({column}))) AS {place}")
+        kind = dict(zip(native.columns, native.types, strict=True))[column]
+        element = _exact(f"unnest({column})", dict(kind.children)["child"])
+        return native.project(f"* REPLACE ({element} AS {column}), unnest(range(len({column}))) AS {place}")
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a relation, or a pandas frame when the rows came from files."""
@@ -185,6 +214,23 @@ class _DuckDB:
     def quiet(self) -> contextlib.AbstractContextManager[None]:
         """Keep quiet."""
         return _no_warnings()
+
+
+def _exact(expression: str, kind: Any) -> str:
+    """Return an expression of this type whose texts are compared sign by sign.
+
+    A collation, of a column or of the whole connection, would make one of texts that differ in case or accents, and
+    which of them stands for all would be one person's doing. It clings to every expression that is made of this one.
+    """
+    return f"(CAST({expression} AS VARCHAR) COLLATE C)" if kind.id in ("varchar", "enum") else expression
+
+
+def _sql_number(text: str) -> str:
+    text = f"({text} COLLATE C)"
+    return (
+        f"CASE WHEN lower({text}) = 'true' THEN 1::DOUBLE WHEN lower({text}) = 'false' THEN 0::DOUBLE "
+        f"WHEN regexp_matches({text}, {_quoted(NUMBER)}) THEN TRY_CAST(trim({text}) AS DOUBLE) END"
+    )
 
 
 class _Buffers(_DuckDB):
@@ -199,10 +245,15 @@ class _Buffers(_DuckDB):
 
     def schema(self) -> dict[str, Column]:
         """Return how each column is read."""
-        for name in self._names:
-            if self._names.count(name) > 1:
-                raise DataRefused("must be there only once", column=name, fix="Rename the second one.")
-        return {name: self.column(name) for name in self._names}
+        return {name: self.column(name) for name in self._names if self._names.count(name) == 1}
+
+    def names(self) -> list[str]:
+        """Return the names of all columns."""
+        return self._names
+
+    def unchanged(self) -> bool:
+        """Say yes: the columns are our own."""
+        return True
 
     def column(self, name: str) -> Column:
         """Return how a column is read."""
@@ -232,14 +283,7 @@ class _Arrow(_Buffers):
 
     def column(self, name: str) -> Column:
         """Return how a column is read."""
-        kind = self._table.schema.field(name).type
-        if pa.types.is_null(kind):
-            return Column("text")
-        if pa.types.is_float16(kind):
-            return Column("real")
-        if pa.types.is_dictionary(kind):
-            return Column("text" if _has_spelling(kind.value_type) else "other")
-        return column_of(nw.from_native(self._table.select([name]).slice(0, 0), eager_only=True).schema[name])
+        return _arrow_column(self._table.schema.field(name).type)
 
     def cells(self, name: str, *, whose: bool) -> Any:
         """Return a column."""
@@ -254,7 +298,8 @@ class _Pandas(_Buffers):
     """A pandas frame. Columns of Python objects are read as texts, or as lists of items where items are expected."""
 
     def __init__(self, table: Any, lists: frozenset[str]) -> None:
-        super().__init__("pandas", table, list(table.columns))
+        # what is done to the frame from now on, its names included, is done to another one
+        super().__init__("pandas", table.copy(deep=False), list(table.columns))
         self._lists = lists
 
     def column(self, name: str) -> Column:
@@ -262,24 +307,29 @@ class _Pandas(_Buffers):
         dtype = self._table.dtypes[name]
         if dtype == np.dtype(object):
             return Column("list", element=Column("text")) if name in self._lists else Column("text")
-        if dtype == np.dtype(np.float16):
-            return Column("real")
         if isinstance(dtype, pd.CategoricalDtype):
-            return Column("text" if _are_plain(dtype.categories.dtype) else "other")
-        return column_of(nw.from_native(self._table[[name]].iloc[:0], eager_only=True).schema[name])
+            dtype = dtype.categories.dtype
+            if dtype == np.dtype(object):
+                return Column("text")
+        if isinstance(dtype, pd.ArrowDtype):
+            return _arrow_column(dtype.pyarrow_dtype)
+        empty = pd.DataFrame({"c": pd.Series([], dtype=dtype)})
+        return column_of(nw.from_native(empty, eager_only=True).schema["c"])
 
     def cells(self, name: str, *, whose: bool) -> Any:
         """Return a column."""
-        column, read = self._table[name], _id if whose else _text
+        column, read = self._table[name], id_of if whose else text_of
+        if getattr(column.dtype, "kind", "") == "c":  # Arrow has no such numbers; as anything but ids they are refused
+            return texts_of(column, read)
         if column.dtype == np.dtype(object):
-            return _lists(column) if name in self._lists and not whose else _texts(column, read)
+            return lists_of(column) if name in self._lists and not whose else texts_of(column, read)
         if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.categories.dtype == np.dtype(object):
             codes = column.cat.codes.to_numpy()
-            return _texts(column.cat.categories, read).take(pa.array(codes, mask=codes < 0))
+            return texts_of(column.cat.categories, read).take(pa.array(codes, mask=codes < 0))
         if isinstance(column.dtype, pd.StringDtype):
             with contextlib.suppress(UnicodeEncodeError, pa.ArrowInvalid):
                 return pa.Array.from_pandas(column)
-            return _texts(column, read)  # a text that no encoding can hold
+            return texts_of(column, read)  # a text that no encoding can hold
         return pa.Array.from_pandas(column)
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
@@ -287,11 +337,20 @@ class _Pandas(_Buffers):
         return pd.DataFrame(dict(columns))
 
 
-def _are_plain(dtype: Any) -> bool:
-    """Say whether the categories of a pandas column are texts, numbers, truths or Python objects."""
-    if isinstance(dtype, pd.ArrowDtype):
-        return _has_spelling(dtype.pyarrow_dtype)
-    return isinstance(dtype, pd.StringDtype) or dtype == np.dtype(object) or dtype.kind in "biuf"
+def _arrow_column(kind: pa.DataType) -> Column:
+    """Return how an Arrow column of this type is read; a dictionary is read as what is in it."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _arrow_column(kind.value_type)
+    if types.is_null(kind):
+        return Column("text")
+    if types.is_date(kind):
+        return Column("date")
+    if types.is_decimal(kind) and kind.bit_width <= 128:
+        return decimal_column(kind.precision, kind.scale)
+    if types.is_list(kind) or types.is_large_list(kind):
+        return Column("list", element=_arrow_column(kind.value_type))
+    return column_of(nw.from_native(pa.table({"c": pa.array([], type=kind)}), eager_only=True).schema["c"])
 
 
 def _plain(cells: Any) -> pa.ChunkedArray:
@@ -300,8 +359,7 @@ def _plain(cells: Any) -> pa.ChunkedArray:
         cells = pa.chunked_array([cells])
     kind = cells.type
     if pa.types.is_dictionary(kind) and not _is_text(kind.value_type):
-        values = cells.cast(kind.value_type)
-        return values.cast(pa.string()) if _has_spelling(kind.value_type) else values
+        return _plain(cells.cast(kind.value_type))
     if pa.types.is_null(kind):
         return cells.cast(pa.string())
     if pa.types.is_float16(kind):
@@ -326,130 +384,11 @@ def _decodable(cells: pa.Array) -> pa.Array:
     if not _is_text(kind):
         return cells
     raw = cells.cast(pa.large_binary()).to_pylist()
-    return pa.array([None if cell is None else _decoded(cell) for cell in raw], type=pa.large_string())
-
-
-def _decoded(cell: bytes) -> str | None:
-    try:
-        return cell.decode()
-    except UnicodeDecodeError:
-        return None
+    return pa.array([None if cell is None else decoded(cell) for cell in raw], type=pa.large_string())
 
 
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def _has_spelling(kind: pa.DataType) -> bool:
-    types = pa.types
-    numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    return bool(_is_text(kind) or numeric or types.is_boolean(kind) or types.is_null(kind))
-
-
-def _texts(cells: Any, read: Callable[[Any], str | None]) -> pa.Array:
-    """Return the reading of a column of Python objects; what is no plain value becomes missing."""
-    return pa.array([read(cell) for cell in cells.to_numpy(dtype=object)], type=pa.large_string())
-
-
-def _lists(cells: Any) -> pa.Array:
-    """Return a column of lists of texts; a single value is a list of one."""
-    listed: list[list[str | None]] = []
-    for cell in cells.to_numpy(dtype=object):
-        kind = type(cell)  # not isinstance, which asks the object itself; nor its own way to be walked
-        if issubclass(kind, list | tuple):
-            walked: Iterable[Any] = list.__iter__(cell) if issubclass(kind, list) else tuple.__iter__(cell)
-            listed.append([_text(item) for item in walked])
-        elif issubclass(kind, np.ndarray):
-            found = np.ndarray.tolist(cell) if cell.dtype.kind in "biufUO" else None  # a dimension of none is one value
-            listed.append([_text(item) for item in found] if type(found) is list else [_text(found)])
-        elif issubclass(kind, set | frozenset):
-            walked = set.__iter__(cell) if issubclass(kind, set) else frozenset.__iter__(cell)
-            # a set has no order, and Python's own order of texts changes from run to run
-            listed.append([*sorted(text for text in map(_text, walked) if text is not None)])
-        else:
-            listed.append([_text(cell)])
-    return pa.array(listed, type=pa.list_(pa.string()))
-
-
-def _value(cell: Any) -> Any:
-    """Return a cell as a plain str, int, float, bool or Decimal where it is one; only its type is asked."""
-    kind = type(cell)
-    if issubclass(kind, str):
-        return str.__str__(cell)
-    if issubclass(kind, np.bool_ | np.integer | np.floating) and not issubclass(kind, np.timedelta64):
-        return np.generic.item(cell)
-    return cell
-
-
-def _text(cell: Any) -> str | None:
-    # only plain types are read: an object's own __str__ or __eq__ is never called
-    cell = _value(cell)
-    kind = type(cell)
-    if kind is str:
-        return cell if cell.isascii() or _encodable(cell) else None
-    if kind is bool:
-        return "true" if cell else "false"
-    if kind is int:
-        return str(cell) if abs(cell) < 10**30 else ("1e99" if cell > 0 else "-1e99")
-    if kind is Decimal and not cell.is_nan():  # a signalling NaN would raise
-        cell = float(cell)
-    if type(cell) is float and not math.isnan(cell):
-        if abs(cell) < EXACT:
-            return spelling(cell)
-        return "1e99" if cell > 0 else "-1e99"  # beyond every domain that texts can have
-    return None
-
-
-def _id(cell: Any) -> str | None:
-    """Return the text that stands for a person: the same for equal ids, different for different ones.
-
-    As in a CSV, an id 7 is the id "7". Ids are compared and never shown.
-    """
-    cell = _value(cell)
-    kind = type(cell)
-    if kind is str:
-        return str(cell) if _encodable(cell) else "\0text:" + cell.encode("utf-8", "surrogatepass").hex()
-    if kind is bool:
-        return "true" if cell else "false"
-    if kind is int:
-        return str(cell) if abs(cell) < 10**_MOST_DIGITS else hex(cell)
-    if issubclass(kind, uuid.UUID):
-        return str(uuid.UUID(int=cell.int))
-    if issubclass(kind, bytes):
-        return "\0bytes:" + bytes.hex(cell)
-    if kind is float:
-        if not math.isfinite(cell):
-            return None if math.isnan(cell) else repr(cell)
-        return str(int(cell)) if cell == int(cell) else _digits(Decimal(repr(cell)))
-    if kind is Decimal:
-        return None if cell.is_nan() else _digits(cell) if cell.is_finite() else repr(float(cell))
-    return None
-
-
-def _digits(number: Decimal) -> str:
-    """Return every digit of a number, spelled in one way whatever its trailing zeros."""
-    sign, digits, exponent = number.as_tuple()
-    assert isinstance(exponent, int)  # noqa: S101 - the number is finite
-    spelled = "".join(map(str, digits)).lstrip("0")
-    kept = spelled.rstrip("0")
-    exponent += len(spelled) - len(kept)
-    if not kept:
-        return "0"
-    minus = "-" if sign else ""
-    if abs(exponent) > _MOST_DIGITS:
-        return f"{minus}{kept}e{exponent}"
-    if exponent >= 0:
-        return minus + kept + "0" * exponent
-    kept = kept.rjust(1 - exponent, "0")
-    return f"{minus}{kept[:exponent]}.{kept[exponent:]}"
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def files(paths: Sequence[str | Path], declared: frozenset[str]) -> Engine:
@@ -459,72 +398,116 @@ def files(paths: Sequence[str | Path], declared: frozenset[str]) -> Engine:
         if not isinstance(path, str | Path):
             raise DataRefused(f"rows must be {_KINDS}", fix="A list may hold paths only.")
         text = str(path)
-        if len(text.splitlines()) != 1 or "\0" in text or len(text) > _LONGEST_PATH:  # the rows themselves: show none
-            raise DataRefused("rows given as a text must be a path", fix="Write them to a file, or open a frame.")
-        if _is_file(path):
+        if is_file(path):
             found.append(Path(path))
             continue
-        matches = sorted(Path(match) for match in glob.glob(text, recursive=True) if _is_file(match))
+        matches = [] if _is_no_path(text) else sorted(Path(match) for match in _matching(text) if is_file(match))
         if not matches:
-            is_pattern = glob.has_magic(text)
-            raise DataRefused(
-                f"file {text!r} must exist" if not is_pattern else f"pattern {text!r} must match a file",
-                fix="Check the path; it is relative to the folder you started in."
-                if not Path(path).is_absolute()
-                else "",
-            )
+            raise not_there(text)
         found.extend(matches)
+    found = each_once(found)  # a person whose file is read twice would count twice
     formats = {_format(path) for path in found}
     if len(formats) > 1:
         raise DataRefused("files must all be CSV or all be Parquet", fix="Open them one kind at a time.")
     return _csv(found, declared) if formats == {"csv"} else _parquet(found)
 
 
-def _is_file(path: str | Path) -> bool:
+def is_file(path: str | Path) -> bool:
+    """Say whether this is a file; no if it is no path at all."""
     try:
         return Path(path).is_file()
     except (OSError, ValueError):  # a name that no file can have
         return False
 
 
-def _format(path: Path) -> str:
-    name = path.name.lower()
-    if name.endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz")):
-        return "csv"
-    if name.endswith((".parquet", ".pq")):
-        return "parquet"
-    raise DataRefused(
-        f"file {str(path)!r} must end in .csv, .tsv, .csv.gz, .tsv.gz or .parquet",
-        fix="Rename it, or open it with pandas or polars first.",
+def _is_no_path(text: str) -> bool:
+    # PATH_MAX is in bytes, and a text of several lines is the rows themselves
+    return not text or not text.isprintable() or len(os.fsencode(text)) > _LONGEST_PATH
+
+
+def _matching(pattern: str) -> list[str]:
+    try:
+        return glob.glob(pattern, recursive=True)
+    except (OSError, ValueError, re.error, RecursionError):
+        return []
+
+
+def not_there(text: str) -> DataRefused:
+    """Return the refusal of a text that leads to no file; it is repeated only if it can be nothing but a path."""
+    name = re.split(r"[/\\]", text)[-1].lower()
+    if _is_no_path(text) or not name.endswith(_SUFFIXES) or re.search(r"[,;=|'\"<>]", text):
+        return DataRefused(
+            "rows given as a text must be the path of a file that exists, or a pattern such as data/*.parquet",
+            fix="Write them to a file that ends in .csv or .parquet, or open a frame.",
+        )
+    is_pattern = glob.has_magic(text)
+    return DataRefused(
+        f"file {text!r} must exist" if not is_pattern else f"pattern {text!r} must match a file",
+        fix="" if Path(text).is_absolute() else "Check the path; it is relative to the folder you started in.",
     )
 
 
+def _format(path: Path) -> str:
+    name = path.name.lower()
+    if name.endswith(_CSV):
+        return "csv"
+    if name.endswith(_PARQUET):
+        return "parquet"
+    raise other_file(path)
+
+
 def _parquet(paths: Sequence[Path]) -> Engine:
+    before = identities(paths)
+    first, *others = [_parquet_columns(path) for path in paths]
+    for path, columns in zip(paths[1:], others, strict=True):
+        if dict(columns) != dict(first) or len(columns) != len(first):
+            raise DataRefused(
+                f"file {str(path)!r} must have the same columns, of the same types, as {str(paths[0])!r}",
+                fix="Write it again.",
+            )
     connection = _embedded()
     listed = ", ".join(map(_literal, paths))
-    options = ", union_by_name=true" if len(paths) > 1 else ""
+    # a folder called like a column does not speak for the column that the file has
+    options = ", hive_partitioning=false" + (", union_by_name=true" if len(paths) > 1 else "")
     relation = None
     with contextlib.suppress(Exception):
         relation = connection.sql(f"SELECT * FROM read_parquet([{listed}]{options})")  # noqa: S608 - quoted above
     if relation is None:
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         raise DataRefused(f"file {str(paths[0])!r}{more} must be readable as Parquet", fix="Write it again.")
-    return _OwnConnection(relation, connection)
+    return _Files(relation, connection, before, [name for name, _ in first])
+
+
+def _parquet_columns(path: Path) -> list[tuple[str, Any]]:
+    """Return the columns of a Parquet file: names, and types whatever may be missing in them."""
+    import pyarrow.parquet as pq
+
+    def read() -> list[tuple[str, Any]]:
+        with pq.ParquetFile(path) as file:
+            leaves: dict[str, list[tuple[str, str, int]]] = {}
+            for place in range(len(file.schema)):
+                leaf = file.schema.column(place)
+                kind = (leaf.physical_type, str(leaf.logical_type), leaf.max_repetition_level)
+                leaves.setdefault(leaf.path, []).append(kind)
+            return [
+                (name, [kind for path, kind in leaves.items() if path == name or path.startswith(f"{name}.")])
+                for name in file.schema_arrow.names
+            ]
+
+    return closed(read, DataRefused(f"file {str(path)!r} must be readable as Parquet", fix="Write it again."))
 
 
 def _csv(paths: Sequence[Path], declared: frozenset[str]) -> Engine:
     # Dialect, names and types come from the header and from us, never from what the rows look like: every column is
     # text, a missing field is empty and unquoted.
+    before = identities(paths)
     headers = [_header(path) for path in paths]
     delimiter, names = headers[0]
     for path, header in zip(paths, headers, strict=True):
         if header != headers[0]:
             raise DataRefused(f"file {str(path)!r} must have the same header as {str(paths[0])!r}", fix="Rewrite it.")
-    twice = [name for name in names if name and names.count(name) > 1]
-    if twice and declared <= set(names):
-        raise DataRefused("must be there only once", column=twice[0], fix="Rename the second one.")
-    if twice:  # without a header line these would be the first person's values
-        raise DataRefused("a column name is there twice", fix="Is there a header? Rename the second one.")
+    if not declared <= set(names):  # without a header line these would be the first person's values
+        refuse_one_name_twice(names)
     connection = _embedded()
 
     def read(some: Sequence[Path]) -> Any:
@@ -534,7 +517,7 @@ def _csv(paths: Sequence[Path], declared: frozenset[str]) -> Engine:
             f"SELECT * FROM read_csv([{listed}], auto_detect=false, delim={_quoted(delimiter)}, "  # noqa: S608
             f"quote='\"', escape='\"', header=true, columns={{{columns}}}, ignore_errors=false, strict_mode=true, "
             f"max_line_size={_LONGEST_LINE}, buffer_size={2 * _LONGEST_LINE}, parallel=true, nullstr='', "
-            f"allow_quoted_nulls=false, compression='auto')"
+            f"allow_quoted_nulls=false, compression='auto', hive_partitioning=false)"
         )
 
     # Before anything is charged, every field of every line is looked at once, so that no later question fails or loses
@@ -542,15 +525,18 @@ def _csv(paths: Sequence[Path], declared: frozenset[str]) -> Engine:
     # where a quote is never closed.
     every = ", ".join(f"count(k{place})" for place in range(len(names)))
     for path in paths:
-        refusal = DataRefused(
-            f"file {str(path)!r} must be well-formed CSV: as many fields in every line as in the header, quotes "
-            "closed, one kind of line end",
-            fix="Write it again as UTF-8 with a CSV library.",
-        )
+        refusal = not_well_formed(path)
         if not closed(functools.partial(_ends_in_time, path), refusal):
             raise refusal
         closed(functools.partial(lambda path: read([path]).aggregate(every).fetchall(), path), refusal)
-    return _Csv(read(paths), connection, names)
+    return _Csv(read(paths), connection, before, (delimiter, names))
+
+
+def refuse_one_name_twice(names: Sequence[str]) -> None:
+    """Refuse a first line that calls two columns the same; it is not said how."""
+    named = [name for name in names if name]
+    if len(set(named)) < len(named):
+        raise DataRefused("a column name is there twice", fix="Is there a header? Rename the second one.")
 
 
 def _ends_in_time(path: Path) -> bool:
@@ -564,16 +550,16 @@ def _ends_in_time(path: Path) -> bool:
 
 
 def _header(path: Path) -> tuple[str, list[str]]:
+    """Return the delimiter of a CSV file and the cells of its first line, or refuse what is no CSV."""
+    refuse_other_files(path)
     packed = path.name.lower().endswith(".gz")
     opened = gzip.open if packed else open
     raw = b""
     with contextlib.suppress(OSError, EOFError, zlib.error), opened(path, "rb") as lines:
         raw = lines.readline(1 << 20).partition(b"\r")[0].rstrip(b"\n")
-    first = _decoded(raw.removeprefix(codecs.BOM_UTF8))
+    first = decoded(raw.removeprefix(codecs.BOM_UTF8))
     if first is None:
-        raise DataRefused(
-            f"file {str(path)!r} must be UTF-8", fix="Save it as UTF-8, or open it with pandas and its encoding."
-        )
+        raise not_utf8(path)
     names: list[str] | None = None
     delimiter = max(_DELIMITERS, key=_outside_quotes(first).count)
     with contextlib.suppress(StopIteration, csv.Error):
@@ -583,28 +569,57 @@ def _header(path: Path) -> tuple[str, list[str]]:
     return delimiter, names
 
 
+csv_header: Final = _header  # drafts and plans read names with it, and no row
+
+
 def _outside_quotes(line: str) -> str:
     return "".join(line.split('"')[::2])
 
 
-class _OwnConnection(_DuckDB):
-    """Files, read by an embedded DuckDB that lives as long as the rows."""
+class _Files(_DuckDB):
+    """Files, read by an embedded DuckDB that lives as long as the rows. `before` is what they were when opened."""
 
-    def __init__(self, relation: Any, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(
+        self, relation: Any, connection: duckdb.DuckDBPyConnection, before: Identities, names: Sequence[str]
+    ) -> None:
         super().__init__("file", relation)
         self._connection = connection
+        self._before = before
+        self._names = list(names)
+
+    def names(self) -> list[str]:
+        """Return the names of all columns: those in the file, since DuckDB renames the second of two alike."""
+        return self._names
+
+    def unchanged(self) -> bool:
+        """Say whether the files are those that were opened."""
+        return identities(self._before) == self._before
 
 
-class _Csv(_OwnConnection):
-    """CSV files: every column is text, under the names of the header, which need not be names that SQL can tell."""
+class _Csv(_Files):
+    """CSV files: every column is text, under the names of the header, which need not be names that SQL can tell.
 
-    def __init__(self, relation: Any, connection: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
-        super().__init__(relation, connection)
-        self._places = {name: f"k{place}" for place, name in enumerate(names) if name}
+    DuckDB is told how many columns there are and reads them by place; so the header is looked at again, too.
+    """
+
+    def __init__(
+        self,
+        relation: Any,
+        connection: duckdb.DuckDBPyConnection,
+        before: Identities,
+        header: tuple[str, list[str]],
+    ) -> None:
+        super().__init__(relation, connection, before, [name for name in header[1] if name])
+        self._header = header
+        self._places = {name: f"k{place}" for place, name in enumerate(header[1]) if name}
 
     def schema(self) -> dict[str, Column]:
         """Return how each column is read."""
         return {name: Column("text") for name in self._places}
+
+    def unchanged(self) -> bool:
+        """Say whether the files are those that were opened, headers included."""
+        return super().unchanged() and all(_header(Path(path)) == self._header for path in self._before)
 
     def relation(self, columns: Mapping[str, str]) -> Any:
         """Return a relation that has these raw columns."""
@@ -619,18 +634,9 @@ def _embedded() -> duckdb.DuckDBPyConnection:
     settings: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     connection = duckdb.connect(":memory:", config=settings)
     connection.execute("SET enable_progress_bar = false")
-    spill = _private_folder(os.getpid()) / str(next(_numbers))
+    spill = private_folder(os.getpid()) / str(next(_numbers))
     connection.execute(f"SET temp_directory = {_quoted(str(spill))}")  # made when needed, removed with the connection
     return connection
-
-
-@functools.cache
-def _private_folder(_process: int) -> Path:
-    """Make the folder, open to this user alone, for what does not fit into memory; a fork makes one of its own."""
-    path = tempfile.mkdtemp(prefix="tacit-")
-    # not atexit, which the processes of multiprocessing skip; of a fork, only the maker removes it
-    Finalize(None, shutil.rmtree, args=(path, True), exitpriority=0)
-    return Path(path)
 
 
 def _literal(path: Path) -> str:
@@ -652,37 +658,72 @@ class _Polars:
     kind = "polars"
 
     def __init__(self, source: Any) -> None:
+        import polars as pl
+
+        # what older ones lack would be missed only after the charge
+        if tuple(map(int, pl.__version__.split(".")[:2])) < _OLDEST_POLARS:
+            oldest = ".".join(map(str, _OLDEST_POLARS))
+            raise DataRefused(f"polars must be at least version {oldest}", fix=f"pip install 'polars>={oldest}'.")
         self._lazy = source.lazy()
+        self._scans = isinstance(source, pl.LazyFrame)
+        self._found: Any = None
+        self._files: Identities = {}
+
+    def names(self) -> list[str]:
+        """Return the names of all columns."""
+        return list(self._lazy.collect_schema().names())
+
+    def unchanged(self) -> bool:
+        """Look at the columns again, and at the files that a plan may read by position."""
+        import polars as pl
+
+        same = self._identities() == self._files
+        return same and bool(self._lazy.select(pl.all()).collect_schema() == self._found)
+
+    def _identities(self) -> Identities:
+        return identities(files_of_plan(self._lazy)) if self._scans else {}
 
     def schema(self) -> dict[str, Column]:
         """Return how each column is read."""
         import polars as pl
 
-        nothing = {name for name, dtype in self._lazy.collect_schema().items() if dtype == pl.Null}
+        self._files = self._identities()
+        self._found = self._lazy.collect_schema()
+        nothing = {name for name, dtype in self._found.items() if dtype == pl.Null}
         return {name: Column("text") if name in nothing else found for name, found in _schema(self._lazy).items()}
 
-    def select(self, columns: Mapping[str, str], *, row: str | None) -> Any:
+    def select(self, columns: Mapping[str, str]) -> Any:
         """Select columns under new names."""
         import polars as pl
         from polars import selectors
 
         # a selector, because pl.col reads a name like ^a.*$ as a pattern
         chosen = [selectors.by_name(raw).as_expr().alias(new) for new, raw in columns.items()]
-        native = self._lazy.select(chosen) if chosen else self._lazy.select(pl.int_range(pl.len()).alias("one"))
-        return native if row is None else native.with_row_index(row)
+        return self._lazy.select(chosen) if chosen else self._lazy.select(pl.int_range(pl.len()).alias("one"))
 
     def numbers(self, native: Any, columns: Mapping[str, str]) -> Any:
         """Read texts as numbers."""
         import polars as pl
 
-        read = []
-        for new, column in columns.items():
-            text = pl.col(column).cast(pl.String)
-            lower = text.str.to_lowercase()
-            spelled = pl.when(text.str.contains(NUMBER)).then(text.str.strip_chars(" ")).cast(pl.Float64, strict=False)
-            truth = pl.when(lower == "true").then(1.0).when(lower == "false").then(0.0)
-            read.append(truth.otherwise(spelled).alias(new))
-        return native.with_columns(read)
+        return native.with_columns(
+            _polars_number(pl.col(column).cast(pl.String)).alias(new) for new, column in columns.items()
+        )
+
+    def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
+        """Read lists."""
+        import polars as pl
+
+        functions = PolarsLists(_polars_number)
+        return native.with_columns(
+            functions.keyed(pl.col(column), reading).alias(column) for column, reading in columns.items()
+        )
+
+    def having(self, native: Any, marks: Mapping[str, tuple[str, Key]]) -> Any:
+        """Look into lists."""
+        import polars as pl
+
+        has = PolarsLists(_polars_number).has
+        return native.with_columns(has(pl.col(column), key).alias(new) for new, (column, key) in marks.items())
 
     def unrolled(self, native: Any, column: str, place: str) -> Any:
         """Unroll a list column."""
@@ -702,6 +743,14 @@ class _Polars:
         return _no_warnings()
 
 
+def _polars_number(text: Any) -> Any:
+    import polars as pl
+
+    lower = text.str.to_lowercase()
+    spelled = pl.when(text.str.contains(NUMBER)).then(text.str.strip_chars(" ")).cast(pl.Float64, strict=False)
+    return pl.when(lower == "true").then(1.0).when(lower == "false").then(0.0).otherwise(spelled)
+
+
 class _Spark:
     """A Spark DataFrame."""
 
@@ -709,38 +758,72 @@ class _Spark:
 
     def __init__(self, source: Any) -> None:
         self._source = source
+        self._files: dict[str, Any] = {}
+
+    def names(self) -> list[str]:
+        """Return the names of all columns."""
+        return list(self._source.columns)
+
+    def unchanged(self) -> bool:
+        """Look at the files again: Spark made its plan when the frame was made, and reads texts by position."""
+        return all(self._file(address) == found for address, found in self._files.items())
+
+    def _file(self, address: str) -> Any:
+        if address.startswith("file:"):
+            return identity(unquote(urlsplit(address).path))
+        context = self._source.sparkSession.sparkContext
+        path = context._jvm.org.apache.hadoop.fs.Path(address)
+        status = path.getFileSystem(context._jsc.hadoopConfiguration()).getFileStatus(path)
+        return status.getLen(), status.getModificationTime()
 
     def schema(self) -> dict[str, Column]:
         """Return how each column is read."""
+        # columnar files are read by name
+        with self.quiet():  # listing files plans the question, and a plan may fail on a cell and log it
+            listed: list[str] = []
+            with contextlib.suppress(Exception):
+                listed = list(self._source.inputFiles())
+        by_place = [name for name in listed if not name.endswith((".parquet", ".orc"))]
+        self._files = {address: self._file(address) for address in by_place}
         found = {}
+        names = self._source.columns
         for field in self._source.schema.fields:
+            if sum(name.casefold() == field.name.casefold() for name in names) > 1:
+                continue  # Spark cannot tell which one is meant, and nobody may ask for it
             empty = field.dataType.typeName() == "void"
             plain = self._source.select(_spark_column(field.name).alias("c"))
             found[field.name] = Column("text") if empty else _schema(plain)["c"]
         return found
 
-    def select(self, columns: Mapping[str, str], *, row: str | None) -> Any:
+    def select(self, columns: Mapping[str, str]) -> Any:
         """Select columns under new names."""
         from pyspark.sql import functions
 
         chosen = [_spark_column(raw).alias(new) for new, raw in columns.items()] or [functions.lit(1).alias("one")]
-        if row is not None:
-            chosen.append(functions.monotonically_increasing_id().alias(row))
         return self._source.select(*chosen)
 
     def numbers(self, native: Any, columns: Mapping[str, str]) -> Any:
         """Read texts as numbers."""
         from pyspark.sql import functions
 
-        read = []
-        for new, column in columns.items():
-            text = functions.col(column).cast("string")
-            lower = functions.lower(text)
-            # in Java, $ would also match before a line break at the end
-            spelled = text.rlike(NUMBER.removesuffix("$") + r"\z")
-            number = functions.when(lower == "true", 1.0).when(lower == "false", 0.0)
-            read.append(number.when(spelled, functions.trim(text).try_cast("double")).alias(new))
-        return native.select("*", *read)
+        texts = ((new, functions.col(column).cast("string")) for new, column in columns.items())
+        return native.select("*", *(_spark_number(text).alias(new) for new, text in texts))
+
+    def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
+        """Read lists."""
+        from pyspark.sql import functions
+
+        keyed = SparkLists(_spark_number).keyed
+        return native.withColumns(
+            {column: keyed(functions.col(column), reading) for column, reading in columns.items()}
+        )
+
+    def having(self, native: Any, marks: Mapping[str, tuple[str, Key]]) -> Any:
+        """Look into lists."""
+        from pyspark.sql import functions
+
+        has = SparkLists(_spark_number).has
+        return native.withColumns({new: has(functions.col(column), key) for new, (column, key) in marks.items()})
 
     def unrolled(self, native: Any, column: str, place: str) -> Any:
         """Unroll a list column."""
@@ -756,32 +839,18 @@ class _Spark:
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
         """Keep quiet: Spark writes the text of a failure, cell included, to its own log."""
-        with _no_warnings(), _spark_log_off(self._source):
+        with _no_warnings(), log_off(self._source):
             yield
 
 
-@contextlib.contextmanager
-def _spark_log_off(source: Any) -> Iterator[None]:
-    level = None
-    # a logger does not ask its parent whether it is disabled, and some are made only when something fails
-    known = [name for name in list(logging.root.manager.loggerDict) if name.split(".")[0] in _SPARK_LOGGERS]
-    loggers = [logging.getLogger(name) for name in {*_SPARK_LOGGERS, *known}]
-    before = [logger.disabled for logger in loggers]
-    with contextlib.suppress(Exception):  # over Spark Connect the log is the server's
-        context = source.sparkSession.sparkContext
-        root = context._jvm.org.apache.logging.log4j.LogManager.getRootLogger()
-        level = root.getLevel().toString()
-        context.setLogLevel("OFF")
-    for logger in loggers:
-        logger.disabled = True
-    try:
-        yield
-    finally:
-        for logger, was in zip(loggers, before, strict=True):
-            logger.disabled = was
-        if level is not None:
-            with contextlib.suppress(Exception):
-                source.sparkSession.sparkContext.setLogLevel(level)
+def _spark_number(text: Any) -> Any:
+    from pyspark.sql import functions
+
+    lower = functions.lower(text)
+    # in Java, $ would also match before a line break at the end
+    spelled = text.rlike(NUMBER.removesuffix("$") + r"\z")
+    number = functions.when(lower == "true", 1.0).when(lower == "false", 0.0)
+    return number.when(spelled, functions.trim(text).try_cast("double"))
 
 
 def _spark_column(raw: str) -> Any:
@@ -790,49 +859,35 @@ def _spark_column(raw: str) -> Any:
     return functions.col("`" + raw.replace("`", "``") + "`")
 
 
-class _Ibis:
-    """An Ibis table, on whatever backend it lives."""
+def _ibis(source: Any) -> Engine:
+    """Return the engine of an Ibis table: the DuckDB that it lives in.
 
-    kind = "ibis"
+    How other backends compare texts is up to their collations, which Ibis cannot ask for.
+    """
+    backend = source.get_backend()
+    if backend.name != "duckdb":
+        raise DataRefused(
+            f"an Ibis table must live in DuckDB, and this one lives in {backend.name}, "
+            "which may take texts that differ for the same",
+            fix="Give table.to_pyarrow(), or open it in its own engine: a polars or Spark frame.",
+        )
+    return _IbisOnDuckDB(source, backend)
 
-    def __init__(self, source: Any) -> None:
-        self._source = source
 
-    def schema(self) -> dict[str, Column]:
-        """Return how each column is read."""
-        nothing = {name for name, dtype in self._source.schema().items() if dtype.is_null()}
-        return {name: Column("text") if name in nothing else found for name, found in _schema(self._source).items()}
+class _IbisOnDuckDB(_DuckDB):
+    """An Ibis table, as the relation that it stands for."""
 
-    def select(self, columns: Mapping[str, str], *, row: str | None) -> Any:
-        """Select columns under new names."""
-        import ibis
+    def __init__(self, source: Any, backend: Any) -> None:
+        backend._run_pre_execute_hooks(source)  # names the tables in memory
+        super().__init__("ibis", backend.con.sql(backend.compile(source)))
+        self._source = source  # tables in memory live as long as it does
 
-        chosen = {new: self._source[raw] for new, raw in columns.items()} or {"one": ibis.literal(1)}
-        native = self._source.select(**chosen)
-        return native if row is None else native.mutate(**{row: ibis.row_number()})
-
-    def numbers(self, native: Any, columns: Mapping[str, str]) -> Any:
-        """Read texts as numbers."""
-        import ibis
-
-        read = {}
-        for new, column in columns.items():
-            text = native[column].cast("string")
-            lower = text.lower()
-            spelled = text.re_search(NUMBER).ifelse(text.strip(), ibis.null("string")).try_cast("float64")
-            read[new] = (lower == "true").ifelse(1.0, (lower == "false").ifelse(0.0, spelled))
-        return native.mutate(**read)
-
-    def unrolled(self, native: Any, column: str, place: str) -> Any:
-        """Unroll a list column."""
-        return native.unnest(column, offset=place)
+    def names(self) -> list[str]:
+        """Return the names of all columns: DuckDB renames the second of two that differ in case only."""
+        return list(self._source.columns)
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return an Ibis table in memory."""
         import ibis
 
         return ibis.memtable(_arrow(columns))
-
-    def quiet(self) -> contextlib.AbstractContextManager[None]:
-        """Keep quiet."""
-        return _no_warnings()

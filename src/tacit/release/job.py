@@ -2,10 +2,11 @@
 
 Guarantee   Everything that can be refused is refused before anything is charged: the whole file is read and every
             query is checked against the policy's domain, all plans are made, the sum of all costs is compared with
-            what remains, and the folder for the results must be free.
+            what remains, and the folder for the results must be free. Then all releases are charged in one
+            transaction: a job is paid as a whole or not at all, whoever else wants what is left.
 Assumes     The job file is trusted as much as the command that runs it: it names files to read and a folder to write.
 Why         A job that stops in the middle has spent budget for results that nobody asked for by themselves.
-Checked by  tests/unit/test_job.py, tests/unit/test_publish.py.
+Checked by  tests/unit/test_job.py, tests/unit/test_publish.py, tests/contract/test_job_races.py.
 """
 
 from __future__ import annotations
@@ -21,21 +22,31 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import make_url
-from sqlalchemy.exc import ArgumentError
-
-from tacit.errors import BudgetExceeded, JobError, PolicyError, Refused, nearest
+from tacit.errors import BudgetExceeded, DataRefused, JobError, PolicyError, Refused, nearest
 from tacit.plan.asked import KEYWORDS, AnyQuery, asked, from_document
 from tacit.plan.choose import LARGEST_EPSILON, as_epsilon, choose
 from tacit.plan.explain import Explanation, explain, shown
-from tacit.policy.file import load_policy, read_domain, read_known, read_person, read_secrets
+from tacit.policy.file import (
+    POLICY_KEYS,
+    attribute_line,
+    load_policy,
+    read_domain,
+    read_known,
+    read_owners,
+    read_secrets,
+)
 from tacit.policy.policy import PRESENCE, Policy
 from tacit.policy.schema import policy_schema
 from tacit.policy.yaml_entries import LARGEST_FILE, Entry, Source
+from tacit.release.headers import known_columns
+from tacit.release.infer import check_options
 from tacit.release.ledger import Ledger
+from tacit.release.ledger_address import address_of
 from tacit.release.ledger_input import checked_name
 from tacit.release.record import ReleaseRecord
-from tacit.release.session import Session, check_options
+from tacit.release.rows import columns_of
+from tacit.release.sample import column_names
+from tacit.release.session import Session
 
 FINISHED: Final = "finished.json"  # written last into the folder of a job: a folder without it is half written
 DEMO: Final = "demo:"
@@ -56,7 +67,6 @@ _KEYS: Final = (
     "out",
     "releases",
 )
-_POLICY_KEYS: Final = ("name", "domain", "secrets", "known", "presence", "person", "per_person")
 _RELEASE_KEYS: Final = ("name", "query", "epsilon", "consistent", "nonnegative")
 _TABLES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".xlsx", ".jsonl")
 _NAME_A_JOB: Final = "Name the job file; the table belongs into it, below `rows:`."
@@ -83,8 +93,8 @@ class JobRelease:
 class Job:
     """What a job file says, with all paths spelled out. `ledger` is a path or a URL, `file` the job file itself.
 
-    `person` and `per_person` are None where the job leaves them out: then the policy's hold. `places` has the line of
-    a key, or of one path of the rows, and what was written there.
+    `person`, `per_person`, `order` and `item` are None where the job leaves them out: then the policy's hold. `places`
+    has the line of a key, or of one path of the rows, and what was written there.
     """
 
     name: str
@@ -110,11 +120,7 @@ class Job:
 
     def about(self) -> Policy:
         """Return the policy about the people whom the job names, or else about those whom the policy names."""
-        if self.person is None and self.per_person is None:
-            return self.policy
-        # as a session reads it: rows of other people than the policy's are counted anew
-        per_person = self.per_person or (self.policy.per_person if self.person is None else 1)
-        return self.policy.owned_by(self.policy.person if self.person is None else self.person, per_person)
+        return self.policy.about(self.person, self.per_person, self.order, self.item)
 
     def refuse(self, key: str, rule: str, *, given: str, fix: str, place: str = "") -> JobError:
         """Return the refusal of what stands below a key, with the line where it was written."""
@@ -140,6 +146,8 @@ def read_job(path: str | Path) -> Job:
     if "budget" not in said and "ledger" not in said:
         raise top.refuse("must have the key budget or the key ledger", given=sorted(said), fix="Add `budget: 1.0`.")
     texts = {key: said[key].text() for key in ("person", "order", "item") if key in said}
+    with top.blamed(said):
+        policy.about(per_person=per_person, **texts)
     return Job(
         name=said["name"].text() if "name" in said else file.stem,
         policy=policy,
@@ -155,6 +163,8 @@ def read_job(path: str | Path) -> Job:
         places={
             **{found: (entry.line, entry.text()) for found, entry in listed.items()},
             **({"out": (said["out"].line, said["out"].text())} if "out" in said else {}),
+            "policy": (said["policy"].line, "" if said["policy"].is_mapping else said["policy"].text()),
+            **{key: (said[key].line, said[key].text()) for key in ("person", "order", "item") if key in said},
         },
         **texts,
     )
@@ -210,15 +220,15 @@ def _policy(entry: Entry, folder: Path) -> Policy:
 
 
 def _inline_policy(entry: Entry) -> Policy:
-    said = entry.fields(_POLICY_KEYS, required=("domain", "secrets"))
+    said = entry.fields(POLICY_KEYS, required=("domain", "secrets"))
     domain = read_domain(said["domain"])
     secrets = read_secrets(said["secrets"], domain)
     known = read_known(said["known"], domain) if "known" in said else []
     presence = said["presence"].text() if "presence" in said else PRESENCE[0]
-    person, per_person = read_person(said)
+    owners = read_owners(said)
     name = said["name"].text() if "name" in said else "policy"
     with entry.blamed(said):
-        return Policy(domain, secrets, known, presence, name, person=person, per_person=per_person)
+        return Policy(domain, secrets, known, presence, name, **owners)
 
 
 def _rows(entry: Entry, folder: Path) -> dict[str, Entry]:
@@ -399,18 +409,24 @@ def remaining(job: Job) -> Fraction:
     return job.budget
 
 
+def check_policy(job: Job) -> None:
+    """Refuse a policy under which the job could not be charged to its account. Nothing is charged.
+
+    Raises:
+        LedgerError: With the sentence that the charge would give.
+    """
+    if job.ledger is not None and _ledger_begun(job.ledger):
+        with Ledger(job.ledger, create=False) as ledger:
+            if any(account.dataset == job.dataset for account in ledger.accounts()):
+                ledger.check_policies(dataset=job.dataset, policies=[job.about()], analyst=job.analyst)
+
+
 def _ledger_begun(where: str) -> bool:
     """Say whether there is a ledger to look at; a file that does not exist yet will be begun by the first release."""
-    if "://" in where:
-        try:
-            url = make_url(where)
-        except (ArgumentError, ValueError):
-            return True  # the ledger itself says what is wrong with it
-        if url.get_backend_name() != "sqlite" or (url.database or "").startswith("file:"):
-            return True
-        where = url.database or ""
-    file = Path(where).expanduser()
-    return not (file.parent.is_dir() and (not file.exists() or (file.is_file() and file.stat().st_size == 0)))
+    file = address_of(where).file
+    return file is None or not (
+        file.parent.is_dir() and (not file.exists() or (file.is_file() and file.stat().st_size == 0))
+    )
 
 
 @contextmanager
@@ -432,40 +448,55 @@ def run_job(
     job: Job,
     *,
     on_progress: Progress | None = None,
+    on_paid: Callable[[], None] | None = None,
     on_release: Callable[[str, ReleaseRecord], None] | None = None,
+    run: str | None = None,
 ) -> dict[str, ReleaseRecord]:
-    """Make all releases of a job, in order, and return them by name.
+    """Pay for all releases of a job at once, make them in order, and return them by name.
 
     `on_progress` is told the name of the release that comes next, how many are done, and how many there are.
-    `on_release` gets each release as soon as it is made, so that what was paid for can be kept if a later one fails.
+    `on_paid` is called once everything is charged and before any row is opened. `on_release` gets each release as soon
+    as it is made, so that what was paid for can be kept if a later one fails. `run` is the name under which the ledger
+    keeps that this run is under way; whoever gives it says when it has ended.
     """
     check_out(job)
     _check_plans(job)
     check_rows(job)
-    session = Session(
-        job.policy,
-        list(job.rows),
-        job.budget,
-        ledger=job.ledger,
-        analyst=job.analyst,
-        dataset=job.dataset,
-        person=job.person,
-        per_person=job.per_person,
-        order=job.order,
-        item=job.item,
-    )
+    session = _session(job)
+    reserved = session.reserve(job.releases, run=run, job=job.name)
+    if on_paid is not None:
+        on_paid()
     made: dict[str, ReleaseRecord] = {}
-    for done, release in enumerate(job.releases):
+    for done, (release, paid) in enumerate(zip(job.releases, reserved, strict=True)):
         if on_progress is not None:
             on_progress(release.name, done, len(job.releases))
-        made[release.name] = session.release(
-            release.query, release.epsilon, consistent=release.consistent, nonnegative=release.nonnegative
-        )
+        made[release.name] = paid.make()
         if on_release is not None:
             on_release(release.name, made[release.name])
     if on_progress is not None:
         on_progress("done", len(job.releases), len(job.releases))
     return made
+
+
+def _session(job: Job) -> Session:
+    """Open the rows and the ledger. Nothing is charged yet, and a refusal of the rows says so."""
+    try:
+        return Session(
+            job.policy,
+            list(job.rows),
+            job.budget,
+            ledger=job.ledger,
+            analyst=job.analyst,
+            dataset=job.dataset,
+            person=job.person,
+            per_person=job.per_person,
+            order=job.order,
+            item=job.item,
+        )
+    except DataRefused as refused:
+        fix = f"{refused.fix} Nothing was charged.".lstrip()
+        refusal = DataRefused(refused.rule, column=refused.column, fix=fix)
+    raise refusal
 
 
 def check_out(job: Job) -> None:
@@ -488,7 +519,7 @@ def check_out(job: Job) -> None:
 
 
 def check_rows(job: Job) -> None:
-    """Refuse files of rows that do not exist; none is opened."""
+    """Refuse files of rows that do not exist, are no tables, or lack a column; no row is opened."""
     for path in job.rows:
         if Path(path).is_file() or any(Path(match).is_file() for match in glob.iglob(path, recursive=True)):
             continue
@@ -500,6 +531,39 @@ def check_rows(job: Job) -> None:
             fix="Check the path; it is relative to the job file.",
             place=path,
         )
+    _check_columns(job)
+
+
+def _check_columns(job: Job) -> None:
+    """Refuse rows that lack a column which the job needs, with the line that names it."""
+    try:
+        names, refusal = column_names(job.rows), None
+    except DataRefused as refused:
+        names, refusal = [], refused
+    if refusal is not None:
+        raise job.refuse("rows", refusal.rule, given=job.rows[0], fix=refusal.fix, place=job.rows[0])
+    policy = job.about()
+    declared = {column: name for name, columns in columns_of(policy.domain, policy.item).items() for column in columns}
+    fix = known_columns(names, declared) or "Check the name in the header of the file."
+    for column, name in declared.items():
+        if column not in names:
+            file, line = _declared_at(job, name)
+            key = f"domain.{name}" if column == name else f"domain.{name}: {column}"
+            raise JobError("must be a column of the rows", key=key, file=file, line=line, fix=fix)
+    for key, said in (("person", policy.person), ("order", policy.order)):
+        if said is not None and said not in names:
+            raise job.refuse(key, "must be a column of the rows", given=said, fix=fix)
+
+
+def _declared_at(job: Job, name: str) -> tuple[str, int | None]:
+    """Return the file and the line that declare an attribute."""
+    policy = job.places.get("policy", (0, ""))[1]
+    file = Path(job.file).parent / policy if policy else Path(job.file)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        return policy or job.file, attribute_line(text, name, below="" if policy else "policy")
+    except (OSError, UnicodeDecodeError, Refused):  # it was read before, and may have changed
+        return policy or job.file, None
 
 
 def _check_plans(job: Job) -> None:
@@ -515,7 +579,7 @@ def _check_plans(job: Job) -> None:
     for release in job.releases:
         with _named(job, release):
             plan = choose(release.query, job.about(), release.epsilon)
-            check_options(plan, wants_joint=release.consistent and release.nonnegative)
+            check_options(plan, consistent=release.consistent)
 
 
 # ---- the JSON schema ------------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 Guarantee   What all charges against a data set add up to never exceeds what was granted to it, nor an analyst's
             charges that analyst's cap, whatever number of processes charge at once and whenever they are killed.
-            A charge that was acknowledged is never lost. Sums are exact fractions.
+            A charge that was acknowledged is never lost. Sums are exact fractions. What is reserved together is
+            charged together or not at all. All charges under a policy, from the first on, cover one policy.
 Assumes     Everyone who releases from a data set charges the same ledger. Charges trust the running sums; `verify`
             adds them up again from the entries and walks the hash chain (see `ledger_chain` for what that finds).
 Why         Composition adds epsilons, over analysts too, since analysts may pool what they learn: hence one total
@@ -10,32 +11,49 @@ Why         Composition adds epsilons, over analysts too, since analysts may poo
             edges, so a charge whose policy covers the account's counts in full there, and no other charge does.
             One locked transaction reads the sums, compares, appends the entry and moves the sums and the head.
 Reference   design.md, "Guarantee" and "What bad input gets": charged before rows are read.
-Checked by  tests/unit/test_ledger.py, tests/contract/test_ledger_backends.py, tests/contract/test_ledger_processes.py.
+Checked by  tests/unit/test_ledger.py, tests/contract/test_ledger_backends.py, tests/contract/test_ledger_processes.py,
+            tests/contract/test_job_races.py.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from shlex import quote
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, insert, inspect, select, update
 
-from tacit.errors import BudgetExceeded, LedgerError, nearest
+from tacit.errors import LedgerError, sealed
 from tacit.plan.explain import shown
+from tacit.release.ledger_accounts import (
+    Account,
+    NotComparedYet,
+    Receipt,
+    Run,
+    RunningSum,
+    holder_name,
+    policy_name,
+)
 from tacit.release.ledger_chain import (
+    ACCOUNT_TYPES,
+    ENTRY_TYPES,
     NOTHING_BEFORE,
     TOTAL,
     Entry,
     Seal,
     Stored,
     Verdict,
+    amount_of,
     examined,
+    odd_field,
+    odd_run,
     unfit_head,
+    with_runs,
     wrong_key,
 )
 from tacit.release.ledger_input import (
@@ -47,39 +65,14 @@ from tacit.release.ledger_input import (
     checked_policy,
     exact_epsilon,
 )
-from tacit.release.ledger_store import ACCOUNTS, ENTRIES, HEAD, Store, rows, streamed
+from tacit.release.ledger_rules import Rules
+from tacit.release.ledger_store import Store, rows, streamed, tolerant
+from tacit.release.ledger_tables import ACCOUNTS, ENTRIES, HEAD, RUNS, strange
 
-__all__ = ["Account", "Entry", "Ledger", "Receipt", "Verdict", "exact_epsilon"]
+__all__ = ["Account", "Entry", "Ledger", "Receipt", "Run", "Verdict", "exact_epsilon"]
 
 # Charges of 1/3, 1/7, 1/11 .. make a sum that never stops growing, and a charge must stay cheap.
 SUM_DIGITS = 1000
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """Proof of one charge: the number and hash of its entry, and what the analyst may still spend."""
-
-    entry: int
-    hash: str
-    remaining: Fraction
-
-
-@dataclass(frozen=True)
-class Account:
-    """A budget that was granted: a data set's total (`analyst` is None) or one analyst's cap within it.
-
-    `policy` is the fingerprint of the policy that the budget is counted under, `policy_text` the policy itself;
-    both None if the account takes charges under any policy. `remaining` of a cap is never more than what remains
-    of the total.
-    """
-
-    dataset: str
-    analyst: str | None
-    policy: str | None
-    granted: Fraction
-    spent: Fraction
-    remaining: Fraction
-    policy_text: str | None = None
 
 
 class Ledger:
@@ -106,6 +99,7 @@ class Ledger:
     >>> folder.cleanup()
     """
 
+    @sealed
     def __init__(
         self,
         where: str | Path,
@@ -116,8 +110,7 @@ class Ledger:
     ) -> None:
         self._seal = Seal(checked_key(key))
         self._store = Store(where, seal=self._seal, wait_seconds=wait_seconds, create=create)
-        # (policy of an account, policy of a charge) -> does the second cover the first? Comparing may take long.
-        self._compared: dict[tuple[str, str], bool] = {}
+        self._rules = Rules(self._store.name)
 
     def __repr__(self) -> str:
         return f"Ledger({self._store.name!r})"
@@ -146,8 +139,8 @@ class Ledger:
 
         Grants add up. A cap limits everything that the analyst has charged to the data set, also before the cap was
         granted; an analyst without a cap may spend the whole total. All grants to one account carry the same policy
-        or none. An account without a policy takes charges under any policy, and its sum then only says something
-        about the secret edges that all those policies share.
+        or none. A total without a policy takes that of the first charge under one, for good; a cap without a policy
+        is counted under that of the total.
 
         Raises:
             LedgerError: If the input, the policy or the ledger is not in order; nothing is written.
@@ -176,11 +169,17 @@ class Ledger:
             account = self._accounts(db, dataset, holder).get(holder or TOTAL)
             if only_first and account is not None and account.granted:
                 return None
-            if account is not None and account.granted and account.policy != fingerprint:
+            if account is None:
+                self._rules.refuse_look_alikes(db, dataset, holder)
+            elif (
+                account.granted
+                and account.policy != fingerprint
+                and not self._may_stay_silent(db, account, fingerprint)
+            ):
                 raise LedgerError(
-                    f"policy of a grant must be the one of the earlier grants to {_who(dataset, holder)}, "
-                    f"which is {_policy_name(account.policy)}",
-                    given=_policy_name(fingerprint),
+                    f"policy of a grant must be the one of the earlier grants to {holder_name(dataset, holder)}, "
+                    f"which is {policy_name(account.policy)}",
+                    given=policy_name(fingerprint),
                     file=self._store.name,
                     fix="Grant under that policy, or give the data set another name in the ledger.",
                 )
@@ -195,7 +194,11 @@ class Ledger:
                 policy_text=text,
                 what="",
             )
-            self._add(db, dataset, holder, account, granted=amount, policy=fingerprint, first_grant=entry.number)
+            old = account or RunningSum()
+            new = replace(old, granted=old.granted + amount)
+            if old.policy_entry is None:
+                new = replace(new, policy=fingerprint, policy_entry=entry.number)
+            self._move(db, dataset, holder, new, is_new=account is None)
             return entry
 
         return self._store.write(work)
@@ -220,49 +223,152 @@ class Ledger:
             LedgerError: If the data set has no budget, or the input, the policy or the ledger is not in order;
                 nothing is written.
         """
-        amount = exact_epsilon(epsilon, file=self._store.name)
-        dataset, holder = self._dataset(dataset), self._analyst(analyst)
-        note = checked_note(what, file=self._store.name)
-        fingerprint = checked_policy(policy, file=self._store.name)
+        return self._pay(dataset, [(epsilon, what)], analyst, policy)[0]
 
-        def work(db: Connection) -> Receipt:
+    def reserve(
+        self,
+        *,
+        dataset: str,
+        charges: Sequence[tuple[Amount, str]],
+        analyst: str | None = None,
+        policy: LedgerPolicy | None = None,
+        run: str | None = None,
+        job: str = "",
+    ) -> list[Receipt]:
+        """Charge several epsilons, each with its note, in one transaction: all of them or none.
+
+        With `run`, a text that no other run has, the ledger keeps until `ended` that the run is under way.
+
+        Raises:
+            BudgetExceeded: If less remains than they add up to; nothing is written.
+            LedgerError: As for `charge`; nothing is written.
+        """
+        return self._pay(dataset, charges, analyst, policy, run=run, job=job) if charges else []
+
+    def _pay(
+        self,
+        dataset: str,
+        charges: Sequence[tuple[Amount, str]],
+        analyst: str | None,
+        policy: LedgerPolicy | None,
+        *,
+        run: str | None = None,
+        job: str = "",
+    ) -> list[Receipt]:
+        file = self._store.name
+        listed = [(exact_epsilon(epsilon, file=file), checked_note(what, file=file)) for epsilon, what in charges]
+        dataset, holder = self._dataset(dataset), self._analyst(analyst)
+        fingerprint = checked_policy(policy, file=file)
+        text = None if policy is None else policy.to_yaml()
+        in_all = sum((amount for amount, _ in listed), Fraction(0))
+        given: Any = charges[0][0] if len(charges) == 1 else shown(in_all)
+
+        def work(db: Connection) -> list[Receipt]:
             head = self._sound_head(db)
             found = self._accounts(db, dataset, holder)
             total, own = self._total(db, dataset, found), found.get(holder) if holder else None
             if holder is None:
-                self._refuse_anonymous_charge(db, dataset)
-            budgets = [(_who(dataset, None), total)]
+                self._rules.refuse_anonymous_charge(db, dataset)
+            elif own is None:
+                self._rules.refuse_look_alikes(db, dataset, holder)
+            budgets = [(holder_name(dataset, None), total)]
             if own is not None and own.granted:
-                budgets.append((_who(dataset, holder), own))
+                budgets.append((holder_name(dataset, holder), own))
             for who, account in budgets:
-                self._check_policy(db, who, account, fingerprint)
+                self._rules.check_policy(who, account, fingerprint, partial(self._policy_text, db, account))
             for who, account in budgets:
-                self._check_budget(who, account, amount, given=epsilon, dataset=dataset)
-            entry = self._append(
-                db,
-                head,
-                kind="charge",
-                dataset=dataset,
-                analyst=holder,
-                epsilon=amount,
-                policy=fingerprint,
-                policy_text=None,
-                what=note,
-            )
-            self._add(db, dataset, None, total, spent=amount)
+                self._rules.check_budget(who, account, in_all, given=given, dataset=dataset)
+            left = min(account.remaining for _, account in budgets)
+            receipts: list[Receipt] = []
+            for amount, note in listed:
+                pins = total.policy is None and fingerprint is not None
+                entry = self._append(
+                    db,
+                    head,
+                    kind="charge",
+                    dataset=dataset,
+                    analyst=holder,
+                    epsilon=amount,
+                    policy=fingerprint,
+                    policy_text=text if pins else None,
+                    what=note,
+                )
+                head = {**head, "count": entry.number, "head": entry.hash}
+                if pins:
+                    total = replace(total, policy=fingerprint, policy_entry=entry.number)
+                left -= amount
+                receipts.append(Receipt(entry=entry.number, hash=entry.hash, remaining=left))
+            self._move(db, dataset, None, replace(total, spent=total.spent + in_all))
             if holder is not None:
-                self._add(db, dataset, holder, own, spent=amount)
-            left = min(account.remaining for _, account in budgets) - amount
-            return Receipt(entry=entry.number, hash=entry.hash, remaining=left)
+                before = own or RunningSum()
+                self._move(db, dataset, holder, replace(before, spent=before.spent + in_all), is_new=own is None)
+            if run is not None:
+                numbers = {"first": receipts[0].entry, "last": receipts[-1].entry}
+                about = checked_note(job, file=file)
+                db.execute(insert(RUNS).values(run=run, job=about, state="reserved", **numbers))
+            return receipts
 
         while True:
             try:
                 return self._store.write(work)
-            except _NotComparedYet as asked:
+            except NotComparedYet as asked:
                 question = asked
             # Outside the transaction: comparing two policies may take long, and the others should not wait.
             assert policy is not None  # noqa: S101 - only a policy raises the question
-            self._compare(question, policy)
+            self._rules.compare(question, policy)
+
+    def check_policies(self, *, dataset: str, policies: Sequence[LedgerPolicy], analyst: str | None = None) -> None:
+        """Refuse policies that could not be charged to one account, in this order. Nothing is charged.
+
+        Raises:
+            LedgerError: With the sentence that the charge would give.
+        """
+        dataset, holder = self._dataset(dataset), self._analyst(analyst)
+        for policy in policies:
+            fingerprint = checked_policy(policy, file=self._store.name)
+
+            def work(db: Connection, fingerprint: str | None = fingerprint) -> None:
+                found = self._accounts(db, dataset, holder)
+                total, own = self._total(db, dataset, found), found.get(holder) if holder else None
+                if total.policy is None:  # the first one will give it its policy
+                    text, first = policies[0].to_yaml(), replace(total, policy=policies[0].fingerprint)
+                    self._rules.check_policy(holder_name(dataset, None), first, fingerprint, lambda: text)
+                else:
+                    text_of = partial(self._policy_text, db, total)
+                    self._rules.check_policy(holder_name(dataset, None), total, fingerprint, text_of)
+                if own is not None and own.granted:
+                    text_of = partial(self._policy_text, db, own)
+                    self._rules.check_policy(holder_name(dataset, holder), own, fingerprint, text_of)
+
+            while True:
+                try:
+                    self._store.read(work)
+                    break
+                except NotComparedYet as asked:
+                    question = asked
+                self._rules.compare(question, policy)
+
+    def ended(self, run: str, *, lost: bool = False) -> None:
+        """Note that a run that has reserved budget has published everything, or that what it did not is lost."""
+
+        def work(db: Connection) -> None:
+            self._store.locked_head(db)
+            db.execute(update(RUNS).where(RUNS.c.run == run).values(state="lost" if lost else "finished"))
+
+        self._store.write(work)
+
+    def runs(self) -> list[Run]:
+        """Return the runs of jobs that have reserved budget, by their first entry."""
+
+        def work(db: Connection) -> list[Run]:
+            if not inspect(db).has_table(RUNS.name):  # a ledger of an older Tacit
+                return []
+            found = rows(db, select(RUNS).order_by(RUNS.c.first))
+            if any(odd_run(row) for row in found):
+                raise self._damaged("what it says of a run cannot be read")
+            return [Run(**row) for row in found]
+
+        return self._store.read(work)
 
     def remaining(self, *, dataset: str, analyst: str | None = None) -> Fraction:
         """Return what may still be charged to the data set, by `analyst` if given.
@@ -289,7 +395,7 @@ class Ledger:
         def work(db: Connection) -> list[Account]:
             stored = rows(db, select(ACCOUNTS).order_by(ACCOUNTS.c.dataset, ACCOUNTS.c.analyst))
             sums = {(row["dataset"], row["analyst"]): self._sum(row) for row in stored}
-            nothing = _Sum(Fraction(0), Fraction(0), None, None)
+            nothing = RunningSum()
             return [
                 Account(
                     dataset=dataset,
@@ -320,11 +426,17 @@ class Ledger:
         """
 
         def work(db: Connection) -> Verdict:
+            tolerant(db)
+            if found := strange(db):
+                problem = f"changed: holds the {found}, which Tacit did not make"
+                return Verdict(ok=False, entries=0, head="", problem=problem)
             head = next(iter(rows(db, select(HEAD))), None)
             in_order = select(ENTRIES).order_by(ENTRIES.c.number)
-            return examined(head, lambda: streamed(db, in_order), rows(db, select(ACCOUNTS)), self._seal)
+            verdict = examined(head, lambda: streamed(db, in_order), rows(db, select(ACCOUNTS)), self._seal)
+            runs = rows(db, select(RUNS)) if inspect(db).has_table(RUNS.name) else []
+            return verdict if not verdict.ok else with_runs(verdict, runs)
 
-        return self._store.read(work)
+        return self._store.read(work, anyhow=True)
 
     def _sound_head(self, db: Connection) -> Stored:
         """Return the head row, locked; refuse to write behind an entry that it does not fit."""
@@ -377,133 +489,64 @@ class Ledger:
         db.execute(moved.values(count=row["number"], head=row["hash"], seal=seal))
         return self._entry(row)
 
-    def _add(
-        self,
-        db: Connection,
-        dataset: str,
-        analyst: str | None,
-        before: _Sum | None,
-        *,
-        granted: Fraction = Fraction(0),
-        spent: Fraction = Fraction(0),
-        policy: str | None = None,
-        first_grant: int | None = None,
+    def _move(
+        self, db: Connection, dataset: str, analyst: str | None, new: RunningSum, *, is_new: bool = False
     ) -> None:
-        """Move the running sums of one account, in the transaction that wrote the entry."""
-        old = before or _Sum(Fraction(0), Fraction(0), None, None)
+        """Move the running sums of one account, in the transaction that wrote the entries."""
         fields: dict[str, Any] = {
-            "granted": self._sum_text(old.granted + granted),
-            "spent": self._sum_text(old.spent + spent),
-            "policy": old.policy or policy,
-            "first_grant": old.first_grant or first_grant,
+            "granted": self._sum_text(new.granted),
+            "spent": self._sum_text(new.spent),
+            "policy": new.policy,
+            "first_grant": new.policy_entry,
         }
-        if before is None:
+        if is_new:
             db.execute(insert(ACCOUNTS).values(dataset=dataset, analyst=analyst or TOTAL, **fields))
         else:
             mine = (ACCOUNTS.c.dataset == dataset) & (ACCOUNTS.c.analyst == (analyst or TOTAL))
             db.execute(update(ACCOUNTS).where(mine).values(**fields))
 
-    def _accounts(self, db: Connection, dataset: str, analyst: str | None) -> dict[str, _Sum]:
+    def _may_stay_silent(self, db: Connection, account: RunningSum, fingerprint: str | None) -> bool:
+        """Say whether a grant may leave out the policy, because the account has got it from a charge."""
+        kind = select(ENTRIES.c.kind).where(ENTRIES.c.number == account.policy_entry)
+        return fingerprint is None and db.execute(kind).scalar_one_or_none() == "charge"
+
+    def _accounts(self, db: Connection, dataset: str, analyst: str | None) -> dict[str, RunningSum]:
         mine = (ACCOUNTS.c.dataset == dataset) & ACCOUNTS.c.analyst.in_([TOTAL, analyst or TOTAL])
         return {row["analyst"]: self._sum(row) for row in rows(db, select(ACCOUNTS).where(mine))}
 
-    def _total(self, db: Connection, dataset: str, found: dict[str, _Sum]) -> _Sum:
+    def _total(self, db: Connection, dataset: str, found: dict[str, RunningSum]) -> RunningSum:
         total = found.get(TOTAL)
         if total is not None:
             return total
-        has_total = ACCOUNTS.c.analyst == TOTAL
-        known = list(db.execute(select(ACCOUNTS.c.dataset).where(has_total).order_by(ACCOUNTS.c.dataset)).scalars())
-        command = self._grant_command(dataset)
-        raise LedgerError(
-            "dataset has no budget in this ledger",
-            given=dataset,
-            file=self._store.name,
-            fix=f"{nearest(dataset, known)} Or grant one: {command}." if known else f"Grant one: {command}.",
-        )
+        raise self._rules.no_budget(db, dataset)
 
-    def _refuse_anonymous_charge(self, db: Connection, dataset: str) -> None:
-        capped = (ACCOUNTS.c.dataset == dataset) & (ACCOUNTS.c.analyst != TOTAL) & (ACCOUNTS.c.granted != "0")
-        if db.execute(select(ACCOUNTS.c.analyst).where(capped).limit(1)).first() is not None:
-            raise LedgerError(
-                f"analyst must be given: dataset {dataset!r} has caps for single analysts",
-                file=self._store.name,
-                fix='Say who asks, as in charge(.., analyst="ana").',
-            )
-
-    def _check_budget(self, who: str, account: _Sum, amount: Fraction, *, given: Amount, dataset: str) -> None:
-        if amount <= account.remaining:
-            return
-        raise BudgetExceeded(
-            f"must fit in what remains of {who}: {shown(account.remaining)} of {shown(account.granted)}",
-            key="epsilon",
-            given=given,
-            file=self._store.name,
-            fix=f"Nothing was charged. Ask for less, or grant more: {self._grant_command(dataset)}.",
-        )
-
-    def _check_policy(self, db: Connection, who: str, account: _Sum, fingerprint: str | None) -> None:
-        if account.policy is None:
-            return
-        if fingerprint is None:
-            raise LedgerError(
-                f"policy must be given: {who} is counted under {_policy_name(account.policy)}",
-                file=self._store.name,
-                fix="Nothing was charged. Pass the policy that the release keeps, as in charge(.., policy=policy).",
-            )
-        if fingerprint == account.policy:
-            return
-        pair = (account.policy, fingerprint)
-        if pair not in self._compared:
-            raise _NotComparedYet(pair, self._policy_text(db, account) or "")
-        if not self._compared[pair]:
-            raise LedgerError(
-                f"the release's policy protects less than the one {who} is counted under, "
-                f"{_policy_name(account.policy)}: not every secret edge of that is one of the release's",
-                given=_policy_name(fingerprint),
-                file=self._store.name,
-                fix="Nothing was charged. Release under the account's policy or one that covers it: "
-                "a release that protects more than the account asks is allowed, never less.",
-            )
-
-    def _compare(self, question: _NotComparedYet, policy: LedgerPolicy) -> None:
-        asked = question.pair[0]
-        try:
-            granted = type(policy).from_yaml(question.text)
-            unchanged = granted.fingerprint == asked
-        except Exception:  # whatever a reader of files may raise, the sentence is the same
-            unchanged = False
-        if not unchanged:
-            raise LedgerError(
-                f"the stored text of {_policy_name(asked)} can no longer be read as that policy",
-                file=self._store.name,
-                fix="Run `tacit ledger verify`; if the ledger is sound, charge with the Tacit that wrote it.",
-            )
-        self._compared[question.pair] = bool(policy.covers(granted))
-
-    def _policy_text(self, db: Connection, account: _Sum) -> str | None:
+    def _policy_text(self, db: Connection, account: RunningSum) -> str | None:
         if account.policy is None:
             return None
-        grant = select(ENTRIES.c.policy_text).where(ENTRIES.c.number == account.first_grant)
+        grant = select(ENTRIES.c.policy_text).where(ENTRIES.c.number == account.policy_entry)
         text: str | None = db.execute(grant).scalar_one_or_none()
         return text
 
     def _entry(self, row: Stored) -> Entry:
+        if odd_field(row, ENTRY_TYPES):
+            raise self._damaged("an entry in it cannot be read")
         return Entry(**{**row, "epsilon": self._fraction(row["epsilon"])})
 
-    def _sum(self, row: Stored) -> _Sum:
+    def _sum(self, row: Stored) -> RunningSum:
+        if odd_field(row, ACCOUNT_TYPES):
+            raise self._damaged("a running sum in it cannot be read")
         granted, spent = self._fraction(row["granted"]), self._fraction(row["spent"])
-        return _Sum(granted, spent, row["policy"], row["first_grant"])
+        return RunningSum(granted, spent, row["policy"], row["first_grant"])
 
     def _fraction(self, text: str) -> Fraction:
-        try:
-            return Fraction(text)
-        except (TypeError, ValueError, ZeroDivisionError):
-            raise LedgerError(
-                "is damaged: an amount in it cannot be read",
-                given=text,
-                file=self._store.name,
-                fix="Run `tacit ledger verify` and put the last good copy back.",
-            ) from None
+        amount = amount_of(text)
+        if amount is None:
+            raise self._damaged("an amount in it cannot be read", given=text)
+        return amount
+
+    def _damaged(self, why: str, **given: Any) -> LedgerError:
+        fix = "Run `tacit ledger verify` and put the last good copy back."
+        return LedgerError(f"is damaged: {why}", file=self._store.name, fix=fix, **given)
 
     def _sum_text(self, amount: Fraction) -> str:
         if amount.denominator >= 10**SUM_DIGITS:
@@ -519,38 +562,3 @@ class Ledger:
 
     def _analyst(self, analyst: str | None) -> str | None:
         return None if analyst is None else checked_name(analyst, key="analyst", file=self._store.name)
-
-    def _grant_command(self, dataset: str) -> str:
-        return f"`tacit ledger grant {quote(self._store.name)} --dataset {quote(dataset)} --epsilon 1`"
-
-
-@dataclass(frozen=True)
-class _Sum:
-    """The running sums of one account."""
-
-    granted: Fraction
-    spent: Fraction
-    policy: str | None
-    first_grant: int | None
-
-    @property
-    def remaining(self) -> Fraction:
-        # A cap may be granted to someone who has already spent more; nothing remains then, and not less.
-        return max(self.granted - self.spent, Fraction(0))
-
-
-class _NotComparedYet(Exception):
-    """Two policies whose strength is not known yet; leaves the transaction so that nobody waits for the answer."""
-
-    def __init__(self, pair: tuple[str, str], text: str) -> None:
-        super().__init__()
-        self.pair = pair  # fingerprints: of the account, of the charge
-        self.text = text  # of the account's policy
-
-
-def _who(dataset: str, analyst: str | None) -> str:
-    return f"the total of dataset {dataset!r}" if analyst is None else f"the cap of {analyst!r} in dataset {dataset!r}"
-
-
-def _policy_name(fingerprint: str | None) -> str:
-    return "no policy" if fingerprint is None else f"policy {fingerprint[:12]}"

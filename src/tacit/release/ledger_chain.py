@@ -4,7 +4,8 @@ Pure functions over stored fields; the database is the business of `ledger_store
 
 Guarantee   `examined` finds every entry that was changed, taken out, put in or moved after it was written, unless
             whoever did it also recomputed every later hash and the head row. With a key nobody can do that without
-            knowing the key; without one, the chain guards against accidents and hasty edits only.
+            knowing the key; without one, the chain guards against accidents and hasty edits only. Whatever stands in
+            a field, of whatever type and length, it ends with a verdict, in time that is linear in the ledger.
 Assumes     SHA-256 has no known collisions; the key (`TACIT_LEDGER_KEY`) is kept away from those who can write to
             the database, and is long enough not to be guessed.
 Why         Each hash covers all fields of its entry and the hash before it; the head row holds the last hash and
@@ -12,7 +13,7 @@ Why         Each hash covers all fields of its entry and the hash before it; the
 Limits      An old copy of the whole ledger is a good ledger. Keep a receipt's hash elsewhere (a release's
             certificate does) and look for it in `Ledger.entries()`.
 Reference   Haber and Stornetta, How to time-stamp a digital document, Journal of Cryptology 3 (1991).
-Checked by  tests/unit/test_ledger.py, tests/contract/test_ledger_backends.py.
+Checked by  tests/unit/test_ledger.py, tests/unit/test_ledger_shape.py, tests/contract/test_ledger_backends.py.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -48,13 +50,59 @@ HASHED = (
 )
 """The fields of an entry that its hash covers: all but the hash itself."""
 
+ENTRY_TYPES: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys((*HASHED, "hash"), (str,)),
+    "number": (int,),
+    **dict.fromkeys(("analyst", "policy", "policy_text"), (str, type(None))),
+}
+HEAD_TYPES: Mapping[str, tuple[type, ...]] = {
+    "count": (int,),
+    "head": (str,),
+    "seal": (str,),
+    "key_mark": (str,),
+}
+ACCOUNT_TYPES: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("dataset", "analyst", "granted", "spent"), (str,)),
+    "policy": (str, type(None)),
+    "first_grant": (int, type(None)),
+}
+RUN_STATES = ("reserved", "finished", "lost")
+RUN_TYPES: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("run", "job", "state"), (str,)),
+    **dict.fromkeys(("first", "last"), (int,)),
+}
+
+LONGEST_AMOUNT = 2200
+"""Characters of a sum as it is written: its denominator has at most a thousand digits."""
+
+_AMOUNT = re.compile(r"[0-9]+(/[1-9][0-9]*)?")
+
+
+def amount_of(text: object) -> Fraction | None:
+    """Return the amount that a field holds, or None if Tacit cannot have written it.
+
+    >>> amount_of("1/3"), amount_of("1e999999999"), amount_of(b"1")
+    (Fraction(1, 3), None, None)
+    """
+    # Only what `str` of a fraction gives: Fraction("1e999999999") would write that number out.
+    if not isinstance(text, str) or len(text) > LONGEST_AMOUNT or not _AMOUNT.fullmatch(text):
+        return None
+    amount = Fraction(text)
+    return amount if str(amount) == text else None
+
+
+def odd_field(row: Stored, types: Mapping[str, tuple[type, ...]]) -> str | None:
+    """Return the first field that holds another type of value than Tacit writes there, or None."""
+    return next((name for name, allowed in types.items() if type(row[name]) not in allowed), None)
+
 
 @dataclass(frozen=True)
 class Entry:
     """One line of the ledger: a grant of budget or a charge against it.
 
     `analyst` is None for a grant to the data set as a whole. `policy` is a fingerprint; `policy_text` is the whole
-    policy and only grants carry it. Nothing in an entry ever comes from a row of data.
+    policy, carried by grants and by the charge that gave its account a policy. Nothing in an entry ever comes from a
+    row of data.
     """
 
     number: int
@@ -116,6 +164,8 @@ class Seal:
 
 def wrong_key(head: Stored, seal: Seal) -> str | None:
     """Return why this key is not the one that the ledger was started with, or None if it is."""
+    if not isinstance(head["key_mark"], str):
+        return None  # no key was ever marked like this: damage, for `unfit_head` to say
     if head["key_mark"] == seal.of_key():
         return None
     if seal.key is None:
@@ -127,6 +177,8 @@ def wrong_key(head: Stored, seal: Seal) -> str | None:
 
 def unfit_head(head: Stored, last: Stored | None, seal: Seal) -> str | None:
     """Return why the head row does not fit the last entry, or None if it does. Looks at nothing else."""
+    if name := odd_field(head, HEAD_TYPES):
+        return f"changed: {name} of the head row is not what Tacit writes"
     number, found = (last["number"], last["hash"]) if last is not None else (0, NOTHING_BEFORE)
     if number < head["count"]:
         return f"cut off: the head row counts {head['count']} entries, the last one found is entry {number}"
@@ -159,26 +211,41 @@ def examined(
     for row in entries():
         seen += 1
         if problem is None:
+            odd = odd_field(row, ENTRY_TYPES)
             problem = _damage(row, last, seal) or sums.add(row)
             if problem is not None and last is None and (why := wrong_key(head, seal)):
                 problem = f"wrong key: {why}"
-            elif problem is not None and row["number"] == (last["number"] + 1 if last else 1):
+            elif problem is not None and not odd and row["number"] == (last["number"] + 1 if last else 1):
                 problem = _moved(row, entries, seal) or problem
             last = row
     if problem is None and (why := wrong_key(head, seal)):
         # With no entry to try the key on, the mark decides; with entries that fit, the mark itself was changed.
         problem = f"wrong key: {why}" if last is None else "changed: the mark of the key in the head row"
     problem = problem or unfit_head(head, last, seal) or sums.differ_from(accounts)
-    return Verdict(ok=problem is None, entries=seen, head=str(head["head"]), problem=problem)
+    return Verdict(ok=problem is None, entries=seen, head=str(head["head"])[:64], problem=problem)
+
+
+def with_runs(verdict: Verdict, runs: Iterable[Stored]) -> Verdict:
+    """Return a verdict on sound entries after a look at what is noted of runs: each of entries that are there."""
+    if any(odd_run(row) or not 1 <= row["first"] <= row["last"] <= verdict.entries for row in runs):
+        return replace(verdict, ok=False, problem="changed: what is noted of a run cannot be read")
+    return verdict
+
+
+def odd_run(row: Stored) -> bool:
+    """Say whether what is noted of a run is not what Tacit writes there."""
+    return odd_field(row, RUN_TYPES) is not None or row["state"] not in RUN_STATES
 
 
 def _damage(row: Stored, before: Stored | None, seal: Seal) -> str | None:
     expected = before["number"] + 1 if before is not None else 1
+    if odd_field(row, {"number": (int,)}):
+        return f"changed: entry {expected} has a number that is none"
     if row["number"] > expected:
         return f"missing: entry {expected} is gone"
     if row["number"] < expected:
         return f"changed: entry {row['number']} was put in"
-    if seal.of_entry(row) != row["hash"]:
+    if odd_field(row, ENTRY_TYPES) or seal.of_entry(row) != row["hash"]:
         return f"changed: entry {row['number']} does not fit its hash"
     if before is None:
         return None if row["previous"] == NOTHING_BEFORE else "changed: entry 1 does not begin the chain"
@@ -197,8 +264,9 @@ def _moved(row: Stored, entries: Callable[[], Iterable[Stored]], seal: Seal) -> 
     place = row["number"]
     if fits(row, place):
         return None
-    # A renumbered chain is at most as long as it was, plus what was taken out: look a little further than the end.
-    longest = 2 * max(other["number"] for other in entries()) + 1
+    # A renumbered chain is as long as it was, less what was taken out: look as far again as there are entries. The
+    # numbers themselves may be anything by now.
+    longest = 2 * sum(1 for _ in entries()) + 1
     origin = next((number for number in range(1, longest) if fits(row, number)), None)
     if origin is None:
         return None
@@ -217,16 +285,19 @@ class Sums:
 
     def add(self, row: Stored) -> str | None:
         """Add one entry; return what is wrong with it, or None."""
-        try:
-            epsilon = Fraction(row["epsilon"])
-        except (TypeError, ValueError, ZeroDivisionError):
-            return f"changed: entry {row['number']} holds {row['epsilon']!r}, which is no epsilon"
+        epsilon = amount_of(row["epsilon"])
+        if epsilon is None:
+            return f"changed: entry {row['number']} holds {_short(row['epsilon'])}, which is no epsilon"
         dataset, analyst = row["dataset"], row["analyst"] or TOTAL
         if row["kind"] == "grant":
             account = (dataset, analyst)
             self._granted[account] = self._granted.get(account, Fraction(0)) + epsilon
             self._policy.setdefault(account, (row["policy"], row["number"]))
             return None
+        if row["policy_text"] is not None:  # the first charge under a policy to a total that had none
+            if self._policy.get((dataset, TOTAL), (None, 0))[0] is not None:
+                return f"changed: entry {row['number']} gives dataset {dataset!r} a second policy"
+            self._policy[dataset, TOTAL] = (row["policy"], row["number"])
         for account in {(dataset, TOTAL), (dataset, analyst)}:
             self._spent[account] = self._spent.get(account, Fraction(0)) + epsilon
         total = (dataset, TOTAL)
@@ -236,10 +307,14 @@ class Sums:
 
     def differ_from(self, accounts: Iterable[Stored]) -> str | None:
         """Return the first account whose running sums are not what the entries add up to, or None."""
-        stored = {(row["dataset"], row["analyst"]): row for row in accounts}
+        stored = {}
+        for row in accounts:
+            if name := odd_field(row, ACCOUNT_TYPES):
+                return f"changed: the running sums hold {_short(row[name])} as {name}, which Tacit does not write"
+            stored[row["dataset"], row["analyst"]] = row
         for account in sorted(self._granted.keys() | self._spent.keys() | stored.keys()):
             dataset, analyst = account
-            who = f"dataset {dataset!r}" + (f", analyst {analyst!r}" if analyst else "")
+            who = f"dataset {dataset[:200]!r}" + (f", analyst {analyst[:200]!r}" if analyst else "")
             policy, first = self._policy.get(account, (None, None))
             expected = {
                 "granted": str(self._granted.get(account, Fraction(0))),
@@ -252,7 +327,13 @@ class Sums:
             for name, value in expected.items():
                 if stored[account][name] != value:
                     return (
-                        f"changed: the running sums of {who} hold {name} {stored[account][name]}, "
+                        f"changed: the running sums of {who} hold {name} {str(stored[account][name])[:60]}, "
                         f"the entries add up to {value}"
                     )
         return None
+
+
+def _short(value: object) -> str:
+    """Return what somebody has written into a field, as a verdict may repeat it."""
+    text = repr(value[:60] if isinstance(value, str | bytes) else value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -12,7 +12,8 @@ from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any, Protocol
 
-from tacit.errors import LedgerError
+from tacit.errors import LedgerError, decimal_comma
+from tacit.release.ledger_names import is_unseen
 
 LONGEST_NAME = 200
 LONGEST_NOTE = 1000
@@ -63,7 +64,7 @@ def exact_epsilon(value: Amount, *, file: str = "") -> Fraction:
             key="epsilon",
             given=given,
             file=file,
-            fix='For example 0.1 or "1/10".',
+            fix=(decimal_comma(value) if type(value) is str else "") or 'For example 0.1 or "1/10".',
         )
     if not _is_short(amount):
         raise LedgerError(
@@ -85,11 +86,14 @@ def _fraction_of(value: object) -> Fraction | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, Rational):
-        return Fraction(int(value.numerator), int(value.denominator))
+        # plain whole numbers, read once: a subclass may be something else the next time
+        top, bottom = int(value.numerator), int(value.denominator)
+        return Fraction(top, bottom) if bottom else None
     if isinstance(value, float):
         value = float.__repr__(value)  # numpy's float is a float with a repr of its own
     elif isinstance(value, Real | Decimal):
         value = str(value)
+    value = str.__str__(value) if isinstance(value, str) else value
     if not isinstance(value, str) or len(value) > 4 * EPSILON_DIGITS:
         return None
     try:
@@ -106,9 +110,10 @@ def _fraction_of(value: object) -> Fraction | None:
 
 def checked_name(name: str, *, key: str, file: str) -> str:
     """Return the name in one spelling; two spellings of one name would be two budgets."""
-    if not isinstance(name, str) or not name or name != name.strip() or not name.isprintable():
+    name = str.__str__(name) if isinstance(name, str) else name  # whatever a subclass may make of it later
+    if not isinstance(name, str) or not name or name != name.strip() or not name.isprintable() or is_unseen(name):
         raise LedgerError(
-            "must be a name without blanks around it or unprintable characters",
+            "must be a name without blanks around it or characters that cannot be printed or seen",
             key=key,
             given=name,
             file=file,

@@ -1,13 +1,15 @@
-"""Where a ledger is kept: an SQLite file or a PostgreSQL database, opened, checked and locked.
+"""A ledger's database, SQLite or PostgreSQL: opened, checked and locked.
 
 Guarantee   `Store.write` runs its work in one transaction that no other process can interleave with; what it
             returned from is on disk. Killed at any point, the work is there as a whole or not at all.
 Assumes     The file system keeps its word about fsync and locks (network file systems often do not: use
             PostgreSQL there). PostgreSQL runs with fsync on.
-Why         SQLite: BEGIN IMMEDIATE takes the only write lock before the first read; synchronous=FULL. PostgreSQL:
+Why         SQLite: BEGIN IMMEDIATE takes the only write lock before the first read; synchronous=FULL; a rollback
+            journal, whose locks belong to the file itself and not to files beside one of its names. PostgreSQL:
             READ COMMITTED, and the head row is read FOR UPDATE first, so every later read sees what the one
             before has committed. No connection outlives an operation, so a forked child never shares one.
-Checked by  tests/contract/test_ledger_backends.py, tests/contract/test_ledger_processes.py.
+Checked by  tests/contract/test_ledger_backends.py, tests/contract/test_ledger_processes.py,
+            tests/contract/test_ledger_two_names.py.
 """
 
 from __future__ import annotations
@@ -18,82 +20,28 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Engine,
-    Index,
-    Integer,
-    MetaData,
-    Select,
-    Table,
-    Text,
-    create_engine,
-    event,
-    func,
-    insert,
-    inspect,
-    select,
-)
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy import Connection, Engine, Select, create_engine, event, func, insert, inspect, select, update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from tacit.errors import LedgerError
+from tacit.release.ledger_address import Address, address_of, check_only_name, check_place, no_ledger
 from tacit.release.ledger_chain import NOTHING_BEFORE, Seal, Stored
-
-SCHEMA_VERSION = 1
+from tacit.release.ledger_faults import is_busy, refusal
+from tacit.release.ledger_tables import (
+    FROM_THE_START,
+    HEAD,
+    METADATA,
+    OLDER_VERSIONS,
+    OURS,
+    SCHEMA_VERSION,
+    strange,
+)
 
 Result = TypeVar("Result")
 
-_metadata = MetaData()
-
-HEAD = Table(
-    "tacit_head",
-    _metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),  # always 1
-    Column("version", Integer, nullable=False),
-    Column("count", Integer, nullable=False),
-    Column("head", Text, nullable=False),
-    Column("seal", Text, nullable=False),
-    Column("key_mark", Text, nullable=False),
-)
-
-ENTRIES = Table(
-    "tacit_entries",
-    _metadata,
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("time", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("dataset", Text, nullable=False),
-    Column("analyst", Text),
-    Column("epsilon", Text, nullable=False),  # a fraction as text: "1/10"
-    Column("policy", Text),
-    Column("policy_text", Text),
-    Column("what", Text, nullable=False),
-    Column("previous", Text, nullable=False),
-    Column("hash", Text, nullable=False),
-    Index("tacit_entries_by_dataset", "dataset", "number"),
-)
-
-ACCOUNTS = Table(
-    "tacit_accounts",
-    _metadata,
-    Column("dataset", Text, primary_key=True),
-    Column("analyst", Text, primary_key=True),  # "" is the data set's total
-    Column("granted", Text, nullable=False),  # "0": an analyst who has charged and has no cap
-    Column("spent", Text, nullable=False),
-    Column("policy", Text),
-    Column("first_grant", Integer),  # the entry that carries the policy's text
-)
-
-_OURS = frozenset(_metadata.tables)
-
 # Any number will do, as long as every process takes the same one: "tacit" in ASCII.
 _CREATION_LOCK = 0x7461636974
-
-_SQLITE_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
-_POSTGRES_BUSY = ("40001", "40P01")  # serialization failure, deadlock: nothing was written, try again
 
 _PAUSE_SECONDS = 0.005
 
@@ -102,23 +50,27 @@ class Store:
     """One opened ledger database. Holds no connection between operations."""
 
     def __init__(self, where: str | Path, *, seal: Seal, wait_seconds: float, create: bool) -> None:
-        self._url = _url(where)
-        self._is_sqlite = self._url.get_backend_name() == "sqlite"
-        self.name = str(where) if self._is_sqlite else self._url.render_as_string(hide_password=True)
+        self._address = address_of(where)
+        self._is_sqlite = self._address.file is not None
+        self.name = self._address.name
         self._wait_seconds = wait_seconds
         self._engine: Engine | None = None
         if self._is_sqlite:
-            try:
-                _check_place(self._url, name=self.name, create=create)
-            except OSError as error:
-                why = error.strerror or type(error).__name__
-                raise LedgerError(f"cannot be opened ({why})", file=self.name, fix="Name another file.") from None
-        self._engine = _engine(self._url, name=self.name, wait_seconds=wait_seconds)
+            self._address = check_place(self._address, create=create)
+        if create:
+            check_only_name(self._address)
+        self._engine = _engine(self._address, wait_seconds=wait_seconds, create=create)
         try:
-            if self.read(self._is_new):
+            self._leave_write_ahead_log()
+            if self.read(self._is_new, anyhow=True):
                 if not create:
-                    raise _no_ledger(self.name)
+                    raise no_ledger(self.name)
                 self._create(seal)
+            elif create:
+                self.read(lambda db: None)
+            if create:
+                # from now on a file that is gone stays gone: a new one would be a new budget
+                self._engine = _engine(self._address, wait_seconds=wait_seconds, create=False)
         except BaseException:
             self.close()
             raise
@@ -129,11 +81,20 @@ class Store:
             self._engine.dispose()
         self._engine = None
 
-    def read(self, work: Callable[[Connection], Result]) -> Result:
-        """Return what `work` reads; all its reads see the ledger at one moment, and nobody is kept waiting."""
+    def read(self, work: Callable[[Connection], Result], *, anyhow: bool = False) -> Result:
+        """Return what `work` reads; all its reads see the ledger at one moment, and nobody is kept waiting.
+
+        A ledger that holds something that Tacit did not make is refused, unless `anyhow`.
+        """
+
+        def looked(db: Connection) -> Result:
+            if not anyhow:
+                self._refuse_strange(db)
+            return work(db)
+
         if self._is_sqlite:
-            return self._attempt(work, {"tacit_begin": "BEGIN"})
-        return self._attempt(work, {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True})
+            return self._attempt(looked, {"tacit_begin": "BEGIN"})
+        return self._attempt(looked, {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True})
 
     def write(self, work: Callable[[Connection], Result]) -> Result:
         """Run `work` alone in one transaction. It may be run again if the database asks for it.
@@ -141,7 +102,15 @@ class Store:
         On PostgreSQL `work` must begin with `locked_head`, which is what keeps the others out.
         """
         if self._is_sqlite:
-            return self._attempt(work, {"tacit_begin": "BEGIN IMMEDIATE"})
+
+            def alone(db: Connection) -> Result:
+                # after the lock was taken: whoever has given the file a second name before it is seen
+                check_only_name(self._address)
+                if db.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal":
+                    raise self._held_by_older()
+                return work(db)
+
+            return self._attempt(alone, {"tacit_begin": "BEGIN IMMEDIATE"})
 
         def durably(db: Connection) -> Result:
             # The name has to be text in the statement: SET takes no parameters; the number is ours.
@@ -165,7 +134,26 @@ class Store:
                 fix="Put the last good copy back; `tacit ledger verify` tells which one is good.",
             )
         self._check_version(row["version"])
+        self._refuse_strange(db)
+        if row["version"] in OLDER_VERSIONS:
+            METADATA.create_all(db)
+            db.execute(update(HEAD).where(HEAD.c.id == 1).values(version=SCHEMA_VERSION))
         return dict(row)
+
+    def _refuse_strange(self, db: Connection) -> None:
+        if found := strange(db):
+            raise LedgerError(
+                f"holds the {found}, which Tacit did not make and which could change sums, so nothing may be charged",
+                file=self.name,
+                fix="Put the last good copy back, or look at it, drop it and run `tacit ledger verify`.",
+            )
+
+    def _held_by_older(self) -> LedgerError:
+        return LedgerError(
+            "is still open in a process of an older Tacit, which writes beside the file; nothing was written",
+            file=self.name,
+            fix="End that process and try again.",
+        )
 
     def _attempt(self, work: Callable[[Connection], Result], options: dict[str, Any]) -> Result:
         if self._engine is None:
@@ -176,15 +164,15 @@ class Store:
                 with self._engine.connect() as db, db.execution_options(**options).begin():
                     return work(db)
             except (SQLAlchemyError, sqlite3.Error) as error:
-                if not _is_busy(error) or time.monotonic() > deadline:
-                    raise _refusal(error, name=self.name, waited=self._wait_seconds) from None
+                if not is_busy(error) or time.monotonic() > deadline:
+                    raise refusal(error, self._address, waited=self._wait_seconds) from None
             # SQLite waits by itself in most cases, but not while a journal is being switched or recovered.
             time.sleep(_PAUSE_SECONDS)
 
     def _is_new(self, db: Connection) -> bool:
         """Return whether there is nothing here yet; refuse what is there and is no ledger that we know."""
         present = set(inspect(db).get_table_names())
-        if not present & _OURS:
+        if not present & OURS:
             # A PostgreSQL database is usually shared with other tables; a file was meant for the ledger alone.
             if present and self._is_sqlite:
                 raise LedgerError(
@@ -193,19 +181,22 @@ class Store:
                     fix="Name another file: Tacit will not write into this one.",
                 )
             return True
-        if missing := sorted(_OURS - present):
+        version = None
+        if HEAD.name in present:
+            version = db.execute(select(HEAD.c.version).where(HEAD.c.id == 1)).scalar_one_or_none()
+        # an older ledger lacks what came later; a lost head row is for `verify` to report
+        if missing := sorted((OURS if version == SCHEMA_VERSION else FROM_THE_START) - present):
             raise LedgerError(
                 f"is a half-written or damaged ledger: {', '.join(missing)} missing",
                 file=self.name,
                 fix="Put the last good copy back, or name a new file and grant the budget that is left.",
             )
-        version = db.execute(select(HEAD.c.version).where(HEAD.c.id == 1)).scalar_one_or_none()
-        if version is not None:  # a lost head row is for `verify` to report
+        if version is not None:
             self._check_version(version)
         return False
 
-    def _check_version(self, version: int) -> None:
-        if version != SCHEMA_VERSION:
+    def _check_version(self, version: object) -> None:
+        if version != SCHEMA_VERSION and version not in OLDER_VERSIONS:
             raise LedgerError(
                 f"was written by a newer Tacit: this one knows ledger version {SCHEMA_VERSION}",
                 given=version,
@@ -214,46 +205,66 @@ class Store:
             )
 
     def _create(self, seal: Seal) -> None:
-        if self._is_sqlite:
-            self._use_write_ahead_log()
-
         def build(db: Connection) -> None:
             if not self._is_sqlite:
                 db.execute(select(func.pg_advisory_xact_lock(_CREATION_LOCK)))
             if not self._is_new(db):  # another process was faster
                 return
-            _metadata.create_all(db)
+            METADATA.create_all(db)
             start = {"count": 0, "head": NOTHING_BEFORE, "seal": seal.of_head(count=0, head=NOTHING_BEFORE)}
             db.execute(insert(HEAD).values(id=1, version=SCHEMA_VERSION, key_mark=seal.of_key(), **start))
 
         self.write(build)
 
-    def _use_write_ahead_log(self) -> None:
-        """Let readers and the writer not wait for each other. The mode stays with the file.
+    def _leave_write_ahead_log(self) -> None:
+        """Give a ledger of an older Tacit the rollback journal that all are kept with now. The mode stays in the file.
 
-        Outside `_attempt`, since the mode cannot be changed inside a transaction. Where it cannot be had at all,
-        SQLite keeps its rollback journal, which is slower and just as safe.
+        A write-ahead log lies beside one name of the file, and so do its locks; nor can it be read where nothing may
+        be written. Outside `_attempt`, since the mode cannot be changed inside a transaction. Who only may read goes
+        on as well as the file lets them.
         """
+        file = self._address.file
+        if file is None or self._address.mode == "ro" or not _has_write_ahead_log(file):
+            return
         assert self._engine is not None  # noqa: S101 - for the type checker
+        check_only_name(self._address)
         deadline = time.monotonic() + self._wait_seconds
         while True:
             try:
                 raw = self._engine.raw_connection()
                 try:
-                    raw.cursor().execute("PRAGMA journal_mode=WAL").close()
+                    raw.cursor().execute("PRAGMA journal_mode=DELETE").close()
                 finally:
                     raw.close()
             except (SQLAlchemyError, sqlite3.Error) as error:
-                if not _is_busy(error) or time.monotonic() > deadline:
-                    raise _refusal(error, name=self.name, waited=self._wait_seconds) from None
+                if not is_busy(error):
+                    return
+                if time.monotonic() > deadline:
+                    raise self._held_by_older() from None
                 time.sleep(_PAUSE_SECONDS)
             else:
                 return
 
 
+def _has_write_ahead_log(file: Path) -> bool:
+    """Say whether an SQLite file is in that mode: bytes 18 and 19 of its header are 2."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(20)[18:] == b"\2\2"
+    except OSError:
+        return False
+
+
 def rows(db: Connection, statement: Select[Any]) -> list[Stored]:
     """Return the rows of a select as dictionaries."""
     return [dict(row) for row in db.execute(statement).mappings()]
+
+
+def tolerant(db: Connection) -> None:
+    """Let this connection read texts that are not UTF-8, so that what somebody wrote into a ledger can be reported."""
+    driver = db.connection.driver_connection
+    if isinstance(driver, sqlite3.Connection):
+        driver.text_factory = lambda text: text.decode("utf-8", "backslashreplace")
 
 
 def streamed(db: Connection, statement: Select[Any]) -> Iterable[Stored]:
@@ -263,137 +274,32 @@ def streamed(db: Connection, statement: Select[Any]) -> Iterable[Stored]:
             yield dict(row)
 
 
-def _url(where: str | Path) -> URL:
-    text = str(where)
-    if not text or "\0" in text or not isinstance(where, str | Path):
-        raise LedgerError("ledger must be a path or a database URL", given=where, fix='For example "ledger.db".')
-    if "://" not in text:
-        return URL.create("sqlite+pysqlite", database=str(Path(text).expanduser()))
-    try:
-        url = make_url(text)
-    except (ArgumentError, ValueError):
-        # The text is not repeated: what cannot be parsed may still hold a password.
-        raise LedgerError(
-            "ledger must be a path or a database URL that can be read",
-            fix='For example "postgresql+psycopg://user@host/database".',
-        ) from None
-    known = {
-        "sqlite": "sqlite+pysqlite",
-        "postgres": "postgresql+psycopg",
-        "postgresql": "postgresql+psycopg",
-    }
-    driver = known.get(url.drivername, url.drivername)
-    if driver not in known.values():
-        raise LedgerError(
-            "ledger must be kept in SQLite (sqlite:///) or PostgreSQL (postgresql+psycopg://)",
-            given=url.drivername,
-            fix='Name a file, as in "ledger.db", or such a URL.',
-        )
-    return url.set(drivername=driver)
-
-
-def _check_place(url: URL, *, name: str, create: bool) -> None:
-    database = url.database or ":memory:"
-    if ":memory:" in database or url.query.get("mode") == "memory":
-        raise LedgerError(
-            "a ledger must outlive the process, so it cannot be kept in memory", file=name, fix="Name a file."
-        )
-    if database.startswith("file:"):  # an SQLite URI: SQLite itself says what is wrong with it
-        return
-    path = Path(database)
-    if path.is_dir():
-        raise LedgerError("is a folder", file=name, fix=f"Name a file in it: {Path(name) / 'ledger.db'}.")
-    if not path.parent.is_dir():
-        raise LedgerError(
-            "the ledger's folder does not exist", file=name, given=str(path.parent), fix="Create it first."
-        )
-    if not create and (not path.exists() or path.stat().st_size == 0):
-        raise _no_ledger(name)
-
-
-def _no_ledger(name: str) -> LedgerError:
-    return LedgerError("there is no ledger here", file=name, fix="Check the name, or begin one with a grant.")
-
-
-def _engine(url: URL, *, name: str, wait_seconds: float) -> Engine:
+def _engine(address: Address, *, wait_seconds: float, create: bool) -> Engine:
     # NullPool: every operation opens and closes its own connection, so nothing is shared across a fork or between
     # threads and nothing is left open when a Ledger is dropped without close(). The price
     # is about 2 ms per operation on PostgreSQL over a socket; releases are rare.
-    if url.get_backend_name() == "postgresql":
+    url = address.url
+    if address.file is None:
         try:
             # Ten seconds to answer the phone, unless the URL says otherwise; the default is to wait for ever.
             patience = {} if "connect_timeout" in url.query else {"connect_timeout": 10}
             return create_engine(url, poolclass=NullPool, isolation_level="READ COMMITTED", connect_args=patience)
         except ImportError:
             raise LedgerError(
-                "PostgreSQL needs the package psycopg", file=name, fix="Run `pip install 'tacit[postgres]'`."
+                "PostgreSQL needs the package psycopg", file=address.name, fix="Run `pip install 'tacit[postgres]'`."
             ) from None
-    engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": wait_seconds})
+    uri = address.sqlite_uri(create=create)
 
-    def prepare(connection: sqlite3.Connection, _record: object) -> None:
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(uri, uri=True, timeout=wait_seconds, check_same_thread=False)
         connection.isolation_level = None  # Python must not begin transactions by itself: `begin` below does
         connection.execute("PRAGMA synchronous=FULL").close()
         connection.execute("PRAGMA fullfsync=ON").close()  # macOS: fsync alone does not reach the disk there
+        return connection
 
     def begin(db: Connection) -> None:
         db.exec_driver_sql(db.get_execution_options().get("tacit_begin", "BEGIN"))
 
-    event.listen(engine, "connect", prepare)
+    engine = create_engine("sqlite+pysqlite://", poolclass=NullPool, creator=connect)
     event.listen(engine, "begin", begin)
     return engine
-
-
-def _cause(error: Exception) -> BaseException:
-    return error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-
-
-def _code(error: Exception) -> str:
-    """Return SQLite's name or PostgreSQL's number of the error, or nothing."""
-    cause = _cause(error)
-    return str(getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or "")
-
-
-def _is_busy(error: Exception) -> bool:
-    return _code(error).startswith(_SQLITE_BUSY) or _code(error) in _POSTGRES_BUSY
-
-
-def _refusal(error: Exception, *, name: str, waited: float) -> LedgerError:
-    code = _code(error)
-    if _is_busy(error) or code == "55P03":
-        return LedgerError(
-            f"was locked by another process for {waited:g} seconds; nothing was written",
-            file=name,
-            fix="Try again, or find the process that keeps a transaction open.",
-        )
-    if code == "SQLITE_NOTADB":
-        return LedgerError(
-            "is not an SQLite database, so it is no ledger",
-            file=name,
-            fix="Name another file: Tacit will not write into this one.",
-        )
-    if code.startswith("SQLITE_CORRUPT"):
-        return LedgerError("is a damaged SQLite database", file=name, fix="Put the last good copy back.")
-    if code.startswith("SQLITE_READONLY") or code in ("25006", "42501"):
-        return LedgerError("may not be written to; nothing was changed", file=name, fix="Ask for write permission.")
-    if code.startswith("SQLITE_CANTOPEN"):
-        return LedgerError(
-            "cannot be opened: the file and its folder must both be readable and writable",
-            file=name,
-            fix="Check the permissions; a file on read-only media opens as "
-            '"sqlite:///file:ledger.db?mode=ro&immutable=1&uri=true".',
-        )
-    if code == "SQLITE_FULL":
-        return LedgerError("cannot be written to: the disk is full; nothing was changed", file=name, fix="Make room.")
-    lost = isinstance(error, DBAPIError) and error.connection_invalidated
-    said = next(iter(str(_cause(error)).splitlines()), "").strip().rstrip(".")
-    if lost:
-        return LedgerError(
-            f"the database went away ({said}); what was under way was either written as a whole or not at all",
-            file=name,
-            fix="Look at the last entries before trying again.",
-        )
-    return LedgerError(
-        f"the database refused ({said})",
-        file=name,
-        fix="Check the address, that the server is running and that this user may read and write there.",
-    )

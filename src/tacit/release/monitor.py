@@ -1,10 +1,12 @@
 """Monitors: whether places are below a threshold, step after step, with one guarantee for the life of the monitor.
 
-Guarantee   For every unit (one visit, or one person with at most v counted visits), every secret edge hidden -> cover
-            that takes away visits of the unit that are counted (of a person: and all that are not counted, since
-            otherwise a later one would count instead), every stream of other visits, every set O of verdict sequences:
+Guarantee   For every secret edge hidden -> cover of the monitor's `policy`, which is the one that the ledger is charged
+            under and the certificate names, every stream of other visits and every set O of verdict sequences:
             Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O], over the whole life and across restarts. Nothing is
-            promised from cover to hidden. "Certainly below" is never wrong about the visits that are counted.
+            promised from cover to hidden. "Certainly below" is never wrong about the visits that are counted. That
+            policy is the given one about single visits, where visits of a person are not bounded. Where they are, it
+            is about persons, whose rows may become any others with the new set of places: it has only edges to sets
+            without a monitored place, with `at_most: 1` where the given policy has others (`kept_policy`).
 Assumes     The clock is public: batches come, and steps pass, whatever they hold. Nobody but the publisher reads the
             state, and there is one of it: a copy that goes on by itself draws noise of its own about the same visits.
             Along secret edges visits are taken away and never added: derived from the policy, refused otherwise.
@@ -12,11 +14,15 @@ Why         "Certainly below" only becomes more likely when a visit is taken awa
             epsilon / v for each counted visit of the unit (`mechanism/alarm.py`). PlaceMonitor: a visit counts in steps
             that span at most `window`, and after an alarm a public timer lets `window` steps pass, so each visit is in
             at most one alarm; a person's first v visits over the life of the monitor are kept, so a person pays at most
-            v times epsilon / v. MapMonitor: a visit counts at one place, and a place alarms at most once. When a
-            monitor is silent follows from its published verdicts alone.
+            v times epsilon / v. MapMonitor: a visit counts at one place, and a place alarms at most once. Duplicates
+            count where any of them would, so that none counts in the place of another. Of the visits of a person that
+            are bounded, one would, and a set of places does not say how often or when somebody was there; so there the
+            policy has only edges that take all monitored visits away. When a monitor is silent follows from its
+            published verdicts alone.
 Reference   Takagi, Cao, Yoshikawa, Asymmetric Differential Privacy, 2020, Algorithms 3 and 4, repaired: the pause there
             depends on the data, and several visits of a person are not accounted for.
-Checked by  tests/unit/test_monitor.py, tests/property/test_monitor_loss.py, tests/contract/test_monitor_crash.py.
+Checked by  tests/unit/test_monitor.py, tests/property/test_monitor_loss.py, tests/property/test_monitor_policy.py,
+            tests/contract/test_monitor_crash.py.
 """
 
 from __future__ import annotations
@@ -34,7 +40,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InternalError, PlanError, Refused
+from tacit.errors import InternalError, PlanError, Refused, kind_of, sealed
 from tacit.mechanism.alarm import (
     ABOVE,
     CERTAINLY_BELOW,
@@ -51,7 +57,7 @@ from tacit.plan.steps import LargestStep
 from tacit.policy.policy import Policy
 from tacit.release import monitor_checks as checks
 from tacit.release import monitor_journal as journal
-from tacit.release.engines import closed
+from tacit.release.guard import closed
 from tacit.release.ledger import Ledger
 from tacit.release.monitor_clock import Clock, as_clock
 from tacit.release.monitor_events import OPTIONAL_TIME, EventColumns, Events, Span, batch_name, read_events
@@ -95,7 +101,7 @@ class _Monitor(ABC):
         checks.check_columns(columns, policy)
         checks.check_ledger(ledger, dataset, analyst)
         unit = settings["unit"]
-        self.policy = policy.owned_by(unit["person"], unit["visits"] or 1)
+        self.policy = checks.kept_policy(policy, settings["attribute"], unit, self._monitored())
         self.threshold, self.epsilon = int(settings["threshold"]), Fraction(settings["epsilon"])
         self._step, self._visits = settings["step"] * (unit["visits"] or 1), unit["visits"]
         checks.check_scale(self._step, self.epsilon)
@@ -104,8 +110,8 @@ class _Monitor(ABC):
             **settings,
             "clock": columns.clock.document(),
             "columns": {"place": columns.place, "person": columns.person, "event": columns.event, "time": columns.time},
-            "policy_fingerprint": policy.fingerprint,
-            "policy": policy.document(),
+            "policy_fingerprint": self.policy.fingerprint,
+            "policy": self.policy.document(),
             "tacit": __version__,
         }
         self._guard = threading.Lock()
@@ -158,12 +164,21 @@ class _Monitor(ABC):
         with self._journal.transaction() as db:
             return journal.step_of_batch(db, batch_id) is not None
 
+    @abstractmethod
+    def _monitored(self) -> Sequence[int]:
+        """Return the positions of the monitored places."""
+
     # ---- one step ---------------------------------------------------------------------------------------------------
+
+    def _step_of(self, given: list[tuple[Any, Any, Any]]) -> int:
+        """Take what was given out of its list, as one step; return the step. No frame keeps it when that fails."""
+        return closed(lambda: self._fed(*given.pop()), InternalError("a monitor took a step"))
 
     def _fed(self, batch: Any, step: int | None, batch_id: str | None) -> int:
         """Take one batch as one step, or find the step at which it was taken; return the step."""
         if batch_id is not None and (not isinstance(batch_id, str) or not batch_id):
-            raise PlanError("must be a text", key="batch_id", given=batch_id, fix="Name the batch, or leave it out.")
+            given = "an empty one" if isinstance(batch_id, str) else kind_of(batch_id)
+            raise PlanError(f"must be a text, not {given}", key="batch_id", fix="Name the batch, or leave it out.")
         name = batch_name(batch) if batch_id is None else batch_id
         with self._guard:
             with self._journal.transaction() as db:
@@ -258,8 +273,8 @@ class _Monitor(ABC):
         settings, history = self._settings, self.history
         replayed = history.replayed or is_replayed()
         promise = (
-            "for every secret edge hidden -> cover of the policy that takes away visits of one unit in the way that "
-            "`protects` says, every stream of other visits and "
+            f"for every secret edge hidden -> cover of `policy`, which takes away {self._taken_away()}, every "
+            "stream of other visits and "
             f"every set O of sequences of verdicts: Pr[M(hidden) in O] <= exp({shown(self.epsilon)}) * Pr[M(cover) in "
             "O], over the whole life of the monitor; nothing is promised from cover to hidden"
         )
@@ -293,6 +308,10 @@ class _Monitor(ABC):
         }
 
     @abstractmethod
+    def _taken_away(self) -> str:
+        """Say what is not there any more at the other end of a secret edge of the policy that is charged."""
+
+    @abstractmethod
     def _protects(self) -> str:
         """Say who or what is the unit, and what it pays."""
 
@@ -305,13 +324,19 @@ class _Monitor(ABC):
         """Say what each verdict means."""
 
     def _duplicates(self, same: str) -> str:
-        if self._columns.event is not None:
-            said = f"rows with the same {self._columns.event} are one visit; a row without one is a visit of its own"
-        elif self._columns.person is not None:
+        person, event = self._columns.person, self._columns.event
+        if event is not None:
+            key = event if person is None else f"{person} and {event}"
+            said = f"rows with the same {key} {self._one_id()}; a row without {event} is a visit of its own"
+        elif person is not None:
             said = f"rows with the same {same} are one visit"
         else:
             said = "every row is a visit of its own, for there is no person and no id to tell duplicates by"
-        return said if self._columns.person is None else f"{said}; rows without a person are left out"
+        return said if person is None else f"{said}; rows without {person} are left out"
+
+    @abstractmethod
+    def _one_id(self) -> str:
+        """Say how rows with one id count."""
 
 
 class PlaceMonitor(_Monitor):
@@ -342,6 +367,7 @@ class PlaceMonitor(_Monitor):
         ledger, dataset, analyst: where epsilon is charged, once.
     """
 
+    @sealed
     def __init__(
         self,
         policy: Policy,
@@ -381,7 +407,7 @@ class PlaceMonitor(_Monitor):
         }
         columns = EventColumns(
             policy.domain[name],  # type: ignore[arg-type]
-            checks.column_name(item, "item") or name,
+            checks.place_column(policy, name, item),
             who,
             checks.column_name(event, "event"),
             checks.column_name(time, "time"),
@@ -392,6 +418,7 @@ class PlaceMonitor(_Monitor):
     def __repr__(self) -> str:
         return f"PlaceMonitor({self.place!r}, threshold {self.threshold:,}, epsilon {shown(self.epsilon)})"
 
+    # not `sealed`: that would take what the handler of a signal raised for a fault of ours; `closed` gives it back
     def feed(self, batch: Any = None, *, step: int | None = None, batch_id: str | None = None) -> Verdict:
         """Take one batch of events as one step of the clock and return the verdict; all of it happens, or nothing.
 
@@ -399,7 +426,9 @@ class PlaceMonitor(_Monitor):
         is fed again, or a batch with a `batch_id` that was taken before, returns the verdict that was given then.
         `step` lets the clock jump ahead.
         """
-        at = self._fed(batch, step, batch_id)
+        given = [(batch, step, batch_id)]
+        del batch, step, batch_id  # what is raised keeps this frame, and a debugger would print it
+        at = self._step_of(given)
         with self._journal.transaction() as db:
             last = journal.last_alarm(db, at)
         said = (at, self._columns.clock.shown(at), self.place)
@@ -408,6 +437,9 @@ class PlaceMonitor(_Monitor):
         if last.step < at:
             return Verdict(*said, PAUSED)
         return Verdict(*said, ABOVE, last.value, last.value - alarm_noise(self.epsilon, step=self._step).mean())
+
+    def _monitored(self) -> Sequence[int]:
+        return (self._position,)
 
     def _looked_at(self, at: int) -> tuple[int | None, Span | None]:
         clock = self._columns.clock
@@ -423,6 +455,9 @@ class PlaceMonitor(_Monitor):
         if events.keys is None:
             journal.add_visits(db, _tallied(first, last, events.rows))
             return
+        if self._visits is None:
+            self._count_visits(db, at, events, first, last)
+            return
         lines = np.repeat(np.arange(len(steps)), _visits_in(events))
         keys, names = events.keys, events.names or [""]
         # by when they happened, or arrived; then by what tells them apart: whatever order an engine returns them in
@@ -437,6 +472,21 @@ class PlaceMonitor(_Monitor):
         kept = lines[journal.keep_new(db, asked, at_most=self._visits, remember=True)]
         journal.add_visits(db, _tallied(first[kept], last[kept], np.ones(len(kept), dtype=np.int64)))
 
+    def _count_visits(self, db: sqlite3.Connection, at: int, events: Events, first: IntArray, last: IntArray) -> None:
+        """Let rows with one key count once in each step in which any of them counts.
+
+        If the first of them counted instead of the others, taking it away would let another one in, and the count
+        would rise at the steps of that one.
+        """
+        keys, names = events.keys or [], events.names or [""]
+        single = np.array([key is None for key in keys], dtype=np.bool_)
+        journal.add_visits(db, _tallied(first[single], last[single], events.rows[single]))
+        people = [0] * len(keys) if events.people is None else events.people.tolist()
+        arrived, spans = f"arrived at step {at}", zip(people, keys, first.tolist(), last.tolist(), strict=True)
+        asked = [(names[who], key or arrived, low, high) for who, key, low, high in spans if key is not None]
+        pieces = np.array(journal.cover_new(db, asked), dtype=np.int64).reshape(-1, 2)
+        journal.add_visits(db, _tallied(pieces[:, 0], pieces[:, 1], np.ones(len(pieces), dtype=np.int64)))
+
     def _decide(self, db: sqlite3.Connection, at: int) -> list[Alarm]:
         if self._is_paused(db, at):
             return []
@@ -447,6 +497,9 @@ class PlaceMonitor(_Monitor):
         """Say whether the public timer of the last alarm still runs. Nothing private may be looked at here."""
         last = journal.last_alarm(db, at)
         return last is not None and at < last.step + self.window
+
+    def _taken_away(self) -> str:
+        return "one visit" if self._visits is None else "all visits of one person to the place"
 
     def _protects(self) -> str:
         each = shown(self.epsilon / (self._visits or 1))
@@ -462,6 +515,9 @@ class PlaceMonitor(_Monitor):
             f"happened, at a cost of {each} for each and {shown(self.epsilon)} in all, because each is counted in at "
             "most one alarm"
         )
+
+    def _one_id(self) -> str:
+        return "count once in each step in which one of them counts" if self._visits is None else "are one visit"
 
     def _counted(self) -> list[str]:
         window = f"{self.window} step{'s' * (self.window > 1)}"
@@ -509,6 +565,7 @@ class MapMonitor(_Monitor):
         state, attribute, item, event, time, ledger, dataset, analyst: as for `PlaceMonitor`.
     """
 
+    @sealed
     def __init__(
         self,
         policy: Policy,
@@ -551,7 +608,7 @@ class MapMonitor(_Monitor):
         }
         columns = EventColumns(
             watched,
-            checks.column_name(item, "item") or name,
+            checks.place_column(policy, name, item),
             who,
             checks.column_name(event, "event"),
             when,
@@ -563,9 +620,12 @@ class MapMonitor(_Monitor):
         many = len(self.places.positions)
         return f"MapMonitor({many:,} places, threshold {self.threshold:,}, epsilon {shown(self.epsilon)})"
 
+    # not `sealed`: that would take what the handler of a signal raised for a fault of ours; `closed` gives it back
     def feed(self, batch: Any = None, *, step: int | None = None, batch_id: str | None = None) -> MapVerdict:
         """Take one batch of events as one update and return the verdict on every place; see `PlaceMonitor.feed`."""
-        at = self._fed(batch, step, batch_id)
+        given = [(batch, step, batch_id)]
+        del batch, step, batch_id  # what is raised keeps this frame, and a debugger would print it
+        at = self._step_of(given)
         with self._journal.transaction() as db:
             alarms = journal.alarms_until(db, at)
         law = alarm_noise(self.epsilon, step=self._step)
@@ -574,6 +634,9 @@ class MapMonitor(_Monitor):
     def _is_asked(self, at: int) -> bool:
         """Say whether places are decided at a step: a public choice."""
         return self._settings["decide_at"] is None or at in self._settings["decide_at"]
+
+    def _monitored(self) -> Sequence[int]:
+        return self.places.positions
 
     def _looked_at(self, at: int) -> tuple[int | None, Span | None]:
         return None, self._slot()
@@ -599,13 +662,15 @@ class MapMonitor(_Monitor):
         journal.add_to_places(db, zip(found.tolist(), totals[found].tolist(), strict=True))
 
     def _in_order(self, events: Events) -> tuple[IntArray, IntArray, Iterable[str | None]]:
-        """Return person, place and key of the visits, of each person by time and then place; or of each event."""
+        """Return person, place and key of the visits: of each person by time and then place, or of each event."""
         if events.people is None:
-            keys = events.keys or []
-            lines = np.repeat(np.arange(len(keys)), _visits_in(events))
-            # of rows with one id the earliest counts, then the first place: whatever order an engine returns them in
-            lines = lines[np.lexsort((events.places[lines], events.ticks[lines], ~events.timed[lines]))]
-            return np.zeros(len(lines), dtype=np.int64), events.places[lines], [keys[n] for n in lines.tolist()]
+            lines = np.repeat(np.arange(len(events.rows)), _visits_in(events))
+            places = events.places[lines]
+            # Rows with one id count once at each of their places. If one place were chosen, taking that visit away
+            # would let another place count in its stead.
+            keys = [events.keys[n] if events.keys is not None else None for n in lines.tolist()]
+            ids = [None if key is None else f"{at}|{key}" for at, key in zip(places.tolist(), keys, strict=True)]
+            return np.zeros(len(lines), dtype=np.int64), places, ids
         if self._visits != 1:
             lines = np.lexsort((events.places, events.ticks, events.people))
             return events.people[lines], events.places[lines], map(str, events.places[lines].tolist())
@@ -630,6 +695,9 @@ class MapMonitor(_Monitor):
         rung = np.flatnonzero(values != NO_VALUE)
         return [Alarm(at, int(positions[line]), int(values[line])) for line in rung]
 
+    def _taken_away(self) -> str:
+        return "one visit" if self._visits is None else "all visits of one person to the monitored places"
+
     def _protects(self) -> str:
         each = shown(self.epsilon / (self._visits or 1))
         why = "because it is counted at one place, and a place alarms at most once"
@@ -644,6 +712,9 @@ class MapMonitor(_Monitor):
             f"designated time never. A person looks as if nowhere (not: elsewhere), at a cost of {each} for each "
             f"counted visit and {shown(self.epsilon)} in all, {why}"
         )
+
+    def _one_id(self) -> str:
+        return "count once at each place"
 
     def _counted(self) -> list[str]:
         which = "all events" if self._columns.time is None else "events in the designated time"

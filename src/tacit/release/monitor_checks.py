@@ -6,7 +6,7 @@ Whether counts can only fall along secret edges, so that one-sided noise hides a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from operator import index
 from pathlib import Path
@@ -14,14 +14,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from tacit.errors import PlanError, PolicyError
+from tacit.errors import PlanError, PolicyError, word_or_kind
 from tacit.plan.amounts import shown
+from tacit.plan.coupling import is_touched
 from tacit.plan.directions import directions
 from tacit.plan.distributions import LARGEST_SCALE, SMALLEST_SCALE
 from tacit.plan.queries import Marginals, count, histogram
 from tacit.plan.steps import LargestStep, largest_step
 from tacit.policy.domain import Categories, Domain, Flag, Items
-from tacit.policy.policy import Policy
+from tacit.policy.edges import STAY_ITEMS, EdgeShape, Same
+from tacit.policy.policy import Policy, as_policy
 from tacit.policy.where import col
 from tacit.release.ledger import Ledger
 from tacit.release.monitor_events import EventColumns
@@ -34,11 +36,11 @@ _ONE_WAY: Final = "tc.secrets.values({'visited': [1]})"
 def whole_number(value: Any, key: str, *, low: int = 1, fix: str) -> int:
     """Return a whole number in range, or refuse."""
     try:
-        found = index(value)
+        found = int(index(value))  # a plain one, whatever subclass it was
     except TypeError:
         found = low - 1
     if isinstance(value, bool) or not low <= found <= LARGEST:
-        raise PlanError(f"must be a whole number from {low} to 10^12", key=key, given=value, fix=fix)
+        raise PlanError(f"must be a whole number from {low} to 10^12", key=key, given=word_or_kind(value), fix=fix)
     return found
 
 
@@ -50,14 +52,23 @@ def checked_threshold(threshold: Any) -> int:
 def column_name(name: Any, key: str) -> str | None:
     """Return the name of a column, or None, or refuse."""
     if name is not None and (not isinstance(name, str) or not name):
-        raise PlanError("must be the name of a column", key=key, given=name, fix="Give its name as a text.")
+        given = word_or_kind(name)
+        raise PlanError("must be the name of a column", key=key, given=given, fix="Give its name as a text.")
     return name
 
 
 def check_policy(policy: Any) -> None:
-    """Refuse what is no policy."""
-    if not isinstance(policy, Policy):
-        raise PolicyError("must be a Policy", key="policy", given=policy, fix="Use tc.Policy.load('policy.yaml').")
+    """Refuse what is no policy, and edges that change what is known: whoever makes up for it moves in any way."""
+    policy = as_policy(policy)
+    alone = Policy(policy.domain, policy.secrets, (), policy.presence)
+    for fact in policy.known:
+        if is_touched(fact, alone):
+            raise PlanError(
+                "must not be what a secret edge changes: visits of others would come and go with it, at any step",
+                key="known",
+                given=fact.words(),
+                fix="Leave it out of the policy of a monitor.",
+            )
 
 
 def check_scale(step: int, epsilon: Fraction) -> None:
@@ -91,7 +102,8 @@ def check_columns(columns: EventColumns, policy: Policy) -> None:
 def check_ledger(ledger: Any, dataset: Any, analyst: Any) -> None:
     """Refuse a ledger without a data set, and the other way round."""
     if ledger is not None and not isinstance(ledger, str | Path | Ledger):
-        raise PlanError("must be a path, a URL or a Ledger", key="ledger", given=ledger, fix='Say ledger="ledger.db".')
+        rule, given = "must be a path, a URL or a Ledger", word_or_kind(ledger)
+        raise PlanError(rule, key="ledger", given=given, fix='Say ledger="ledger.db".')
     if ledger is not None and dataset is None:
         raise PlanError(
             "must be named, because the ledger keeps the budget under this name",
@@ -123,6 +135,93 @@ def unit_of(policy: Policy, person: Any, visits: Any, *, default: int | None) ->
     return who, default if who is not None else None
 
 
+def place_column(policy: Policy, name: str, item: Any) -> str:
+    """Return the column with the places; where the policy says in which column its items are, it is that one."""
+    given = column_name(item, "item")
+    said = policy.item if isinstance(policy.domain[name], Items) else None
+    if said is not None and given not in (None, said):
+        raise PlanError("must be the column that the policy names", key="item", given=given, fix="Leave it out.")
+    return given or said or name
+
+
+def kept_policy(policy: Policy, name: str, unit: Mapping[str, Any], positions: Sequence[int]) -> Policy:
+    """Return the policy of which a monitor keeps every edge, between whole streams; it is charged under this one.
+
+    What counts of a stream, and which streams are neighbours, is defined in `policy/inclusion.py`:
+
+    * Single visits: each row is a record. Along an edge one row moves; its time, person and id stay, and all other rows
+      do. So the given policy is kept, about rows.
+    * Persons with a bound on their visits: a person is one record, the set of places of all their rows, cut down to
+      `at_most`. How often and when they were there, and places that were cut off, are no part of it. So along an edge
+      the rows of one person may become any others with the new set. If a monitored place is in that set, or may have
+      been cut off, its visits may come at any step, also where there were none before: no noise hides that. If none is
+      and none may, the person has no counted visit afterwards, and at most the bound before: that is what is paid for.
+      So exactly the edges to sets that surely lack every monitored place are kept.
+
+    The given policy is kept about persons if all its edges are such. Otherwise it is kept with `at_most: 1`, if all its
+    edges are then: whoever may lose any place then loses all of them. Any other policy is refused.
+    """
+    if unit["visits"] is None:
+        return policy.owned_by(None, 1)
+    places = policy.domain[name]
+    if not isinstance(places, Items):
+        raise PlanError(
+            "must have the places as a set of items, where the visits of a person are bounded: if one visit were at "
+            "another value, the person's next one would count in its place",
+            key="policy",
+            given=name,
+            fix="Declare tc.Items([..]), or leave out the bound (a map: the person) to protect single visits.",
+        )
+    if _clears(policy, name, places, positions):
+        return policy.owned_by(unit["person"], 1)
+    single = Items(places.items, first=places.first, at_most=1)
+    domain = Domain({**policy.domain, name: single})
+    try:
+        kept = Policy(
+            domain,
+            policy.secrets,
+            policy.known,
+            policy.presence,
+            policy.name,
+            person=unit["person"],
+            order=policy.order,
+            item=policy.item,
+        )
+    except PolicyError:  # it lists sets of several places
+        kept = None
+    if kept is None or not _clears(kept, name, single, positions):
+        raise PlanError(
+            "must have only edges that surely take away all monitored visits of a person: where a place may stay, how "
+            "often and when the person was there may change with the edge",
+            key="policy",
+            given=policy.name,
+            fix=f"Use {_ONE_WAY} alone, or leave out the person to protect single visits.",
+        )
+    return kept
+
+
+def _clears(policy: Policy, name: str, places: Items, positions: Sequence[int]) -> bool:
+    """Say whether every edge surely leads to a set of places that has no monitored one, and hides none."""
+    for shape in policy.shapes:
+        moves = shape.item_moves(name)
+        if moves.exactly is not None:
+            cover = moves.exactly[1]
+            if any(place in positions for place in cover) or (len(cover) == places.most < places.count):
+                return False  # a full set may have lost a monitored place to `at_most`
+        elif _moves_elsewhere(shape, policy.domain, name) or moves.gain or (moves.lose and places.most > 1):
+            return False  # any set may stay, be reached, or be what is left of a larger one
+    return True
+
+
+def _moves_elsewhere(shape: EdgeShape, domain: Domain, name: str) -> bool:
+    """Say whether edges of a shape may change another attribute than this one."""
+    axes = [axis for other in domain if other != name for axis in domain.axes_of(other)]
+    sets = [other for other in domain if other != name and isinstance(domain[other], Items)]
+    return any(not shape.relation(axis.name, axis.size).within(Same(), axis.size) for axis in axes) or any(
+        shape.item_moves(other) != STAY_ITEMS for other in sets
+    )
+
+
 def place_in(domain: Domain, place: Any, attribute: str | None) -> tuple[str, int]:
     """Return the attribute that a place belongs to and its position there; the place of a flag is its name."""
     if attribute is not None:
@@ -152,7 +251,7 @@ def place_in(domain: Domain, place: Any, attribute: str | None) -> tuple[str, in
     raise PlanError(
         "must be an item, a category or the name of a flag of the domain",
         key="place",
-        given=place,
+        given=word_or_kind(place),
         fix=f"For instance {flags[0]!r}." if flags else "Declare the places as tc.Items([..]).",
     )
 
@@ -186,7 +285,9 @@ def monitored(attribute: Items | Categories, places: Any) -> Places:
     if places is None:
         return Places(attribute, range(size_of(attribute)))
     if isinstance(places, str) or not isinstance(places, Sequence | np.ndarray | set | frozenset) or not len(places):
-        raise PlanError("must be a list of places", key="places", given=places, fix="Leave it out for all of them.")
+        raise PlanError(
+            "must be a list of places", key="places", given=word_or_kind(places), fix="Leave it out for all of them."
+        )
     return Places(attribute, sorted({position_of(attribute, place) for place in places}))
 
 
@@ -195,7 +296,9 @@ def decision_steps(steps: Any) -> list[int] | None:
     if steps is None:
         return None
     if isinstance(steps, str) or not isinstance(steps, Iterable):
-        raise PlanError("must be a list of steps", key="decide_at", given=steps, fix="For instance [5, 6, 7].")
+        raise PlanError(
+            "must be a list of steps", key="decide_at", given=word_or_kind(steps), fix="For instance [5, 6, 7]."
+        )
     found = sorted({whole_number(step, "decide_at", low=0, fix="Steps count from 0.") for step in steps})
     if not found:
         raise PlanError("must list a step", key="decide_at", given=[], fix="Leave it out for every step.")

@@ -5,17 +5,25 @@ of records (mappings, or bare places), or nothing at all. A row has a place, and
 the event. Places are read as `release/encode.py` reads them; rows with an unknown place, or without a person where one
 is asked for, are left out. Times are whole numbers, or dates (without a zone: UTC). Nothing here fails on a cell.
 
-Everything returned is private.
+Persons and ids are the same across batches, files, engines and restarts iff their texts are (`identity`): texts as they
+are, numbers and texts of plain decimals by their value (1, 1.0 and "1.0" are one, "007" is not 7), true and "True" are
+one (and not 1), dates by their moment.
+
+Everything returned is private. Whatever a batch does while it is read, also code of the caller that makes it, becomes
+one fixed sentence; an interrupt stays one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import glob
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,11 +33,12 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.errors import DataRefused, InternalError, nearest
+from tacit.errors import DataRefused, InternalError, TacitError
 from tacit.policy.domain import Categories, Flag, Items
 from tacit.policy.intervals import Intervals
 from tacit.release.encode import Code, Column, code_of, number_in, one_item, spelling
-from tacit.release.engines import PERSON, Engine, closed, engine_for
+from tacit.release.engines import PERSON, Engine, engine_for
+from tacit.release.guard import closed
 from tacit.release.monitor_clock import LONGEST, UNITS, Clock, iso_date, moment_of, ticks_of
 
 IntArray = npt.NDArray[np.int64]
@@ -38,6 +47,10 @@ Places = Items | Categories | Flag
 Span = tuple[int, int]
 
 OPTIONAL_TIME: Final = "time"  # the default column: a batch without it is taken as of its arrival
+_RECORDS: Final = object()  # stands for a batch that is gone through record by record
+_ENDINGS: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")
+_NUMBER_STARTS: Final = frozenset("-0123456789")
+_PLAIN_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _TRUNCATED: Final = {UNITS["day"]: "1d", UNITS["hour"]: "1h", UNITS["minute"]: "1m", UNITS["second"]: "1s"}
 
 
@@ -112,10 +125,16 @@ def read_events(batch: Any, columns: EventColumns, *, only: int | None = None, s
     """
     if batch is None:
         return _nothing(columns)
-    batch = _as_frame(batch, columns)
-    if batch is None:
-        return _nothing(columns)
-    return _Reader(batch, columns, only, span).read()
+    _refuse_text(batch)
+    frame = closed(lambda: _as_frame(batch, columns), _unreadable())
+    if frame is _RECORDS:
+        found = closed(lambda: _gathered(batch, columns), _unreadable())
+        if found is None:
+            raise _unreadable()
+        frame = closed(lambda: _of_objects(found), _unreadable())
+        if frame is None:
+            return _nothing(columns)
+    return closed(lambda: _Reader(frame, columns, only, span), _unreadable()).read()
 
 
 class _Reader:
@@ -134,14 +153,14 @@ class _Reader:
             self._raw["t"] = str(columns.time)
         for raw in self._raw.values():
             if raw not in schema:
-                known = [] if self._engine.kind == "file" else sorted(schema)  # of a file without header: values
-                fix = nearest(raw, known) if known else "Check the name in the header of the file."
+                # the columns that are there are not named: of a batch without a header they are somebody's values
+                fix = f"Check the name in the header{' of the file' * (self._engine.kind == 'file')}."
                 raise DataRefused("must be a column of the batch", column=raw, fix=fix)
         for name in (PERSON, "e"):
             if name in self._raw and schema[self._raw[name]].reading == "list":
                 raise DataRefused("must hold one value per row", column=self._raw[name], fix="Name another column.")
         place = replace(schema[columns.place], raw=columns.place, name="c0")
-        self._code: Code = code_of(columns.places, (place,))
+        self._code: Code = _places_in(columns.places, place)
         # names are looked up when they are decoded; a million of them in an expression would be slow
         one = one_item(columns.places) if isinstance(columns.places, Items) else columns.places
         self._valid = None if isinstance(one, Categories) else self._code.valid
@@ -149,7 +168,7 @@ class _Reader:
 
     def _time_column(self, schema: Mapping[str, Column]) -> _Time:
         raw = self._raw["t"]
-        native = self._engine.select({"t": raw}, row=None)
+        native = self._engine.select({"t": raw})
         dtype = closed(lambda: nw.from_native(native).lazy().collect_schema()["t"], _unreadable())
         column, clock = schema[raw], self._columns.clock
         if dtype == nw.Datetime or dtype == nw.Date:
@@ -183,7 +202,7 @@ class _Reader:
         return closed(lambda: self._decoded(table), InternalError("reading events"))
 
     def _grouped(self) -> Any:
-        frame = nw.from_native(self._engine.select(self._raw, row=None)).lazy()
+        frame = nw.from_native(self._engine.select(self._raw)).lazy()
         if PERSON in self._raw:
             frame = frame.filter(~nw.col(PERSON).is_null())
         if self._time is not None:
@@ -276,12 +295,12 @@ class _Time:
         return np.asarray(moments.to_numpy(), dtype=np.int64), there
 
     def keys(self, column: pa.ChunkedArray, ticks: IntArray, timed: BoolArray) -> list[str | None]:
-        """Return a text for each time: the same for equal times, whatever the type of their column."""
+        """Return a text for each time: the same for equal times, whatever the type of their column; "" for no time."""
         if self.clock.dates:
             return [str(tick) if there else "" for tick, there in zip(ticks.tolist(), timed.tolist(), strict=True)]
         codes, texts = _coded(column)
         numbers = [number_in(text) for text in texts]
-        spelled = [text if found is None else spelling(found) for text, found in zip(texts, numbers, strict=True)]
+        spelled = ["" if found is None else spelling(found) for found in numbers]
         return [spelled[code] if code >= 0 else "" for code in codes.tolist()]
 
     def _of_texts(self, column: pa.ChunkedArray) -> tuple[IntArray, BoolArray]:
@@ -293,12 +312,36 @@ class _Time:
         return ticks[codes], there[codes]
 
 
+def _places_in(places: Places, column: Column) -> Code:
+    """Return how places are read. A batch without a visit may have a column of any type, and is no reason to refuse."""
+    if column.reading in ("list", "other"):
+        return code_of(places, (column,))
+    with contextlib.suppress(DataRefused):
+        return code_of(places, (column,))
+    return code_of(places, (replace(column, reading="text", parsed=False),))
+
+
 def _unreadable() -> DataRefused:
     return DataRefused(
         "the engine could not read the events",
         fix="No detail is shown because rows were open: check that the file or table is complete by reading it "
         "outside Tacit. Nothing was counted and the clock did not move.",
     )
+
+
+def _refuse_text(batch: Any) -> None:
+    """Refuse a text that is no path, without repeating it: it may be the rows themselves."""
+    if not isinstance(batch, str) or batch.lower().endswith(_ENDINGS):
+        return
+    try:
+        found = os.path.isfile(batch) or bool(glob.glob(batch, recursive=True))
+    except (OSError, ValueError, re.error):
+        found = False
+    if not found:
+        raise DataRefused(
+            "a text must be the path of a CSV or Parquet file of events",
+            fix="Check the path; rows are given as a frame, or as a list of records.",
+        )
 
 
 def _counted(frame: Any, keys: list[str]) -> Any:
@@ -322,7 +365,7 @@ def _is_files(batch: Any) -> bool:
 
 
 def _as_frame(batch: Any, columns: EventColumns) -> Any:
-    """Return a batch that an engine can read; None for no record at all. Objects that are dates become texts."""
+    """Return a batch that an engine can read, or `_RECORDS`. Objects that are dates become texts."""
     if isinstance(batch, pd.DataFrame):
         name = columns.time
         if name in batch.columns and isinstance(batch[name], pd.Series) and batch[name].dtype == np.dtype(object):
@@ -335,18 +378,30 @@ def _as_frame(batch: Any, columns: EventColumns) -> Any:
     is_records = isinstance(batch, Iterable) and not isinstance(batch, Mapping | bytes)
     if not is_records or hasattr(batch, "columns") or hasattr(batch, "schema"):
         return batch  # a frame, or what the engines refuse
+    return _RECORDS
+
+
+def _of_objects(found: Mapping[str, list[Any]]) -> Any:
+    """Return a frame of records, or None if there is none."""
+    frame = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in found.items()})
+    return frame if len(frame) else None
+
+
+def _gathered(batch: Iterable[Any], columns: EventColumns) -> dict[str, list[Any]] | None:
+    """Go through records. None if the caller's code raised a refusal of ours, which may quote a row there."""
     wanted = [name for name in (columns.place, columns.person, columns.event, columns.time) if name is not None]
     # Records have a time where a column is named, whatever keys they have: if one record that has the key could decide
     # it for all, a single visit would decide how all others are read.
     found: dict[str, list[Any]] = {name: [] for name in wanted}
-    for record in batch:
-        said = record if isinstance(record, Mapping) else {columns.place: record}
-        for name in wanted:
-            cell = said.get(name)
-            found[name].append(_time_text(cell) if name == columns.time else cell)
-    if not found[columns.place]:
+    try:
+        for record in batch:
+            said = record if isinstance(record, Mapping) else {columns.place: record}
+            for name, cells in found.items():
+                cell = said.get(name)
+                cells.append(_time_text(cell) if name == columns.time else cell)
+    except TacitError:
         return None
-    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in found.items()})
+    return found
 
 
 def _time_text(cell: Any) -> Any:
@@ -376,39 +431,62 @@ def _coded(column: pa.ChunkedArray) -> tuple[IntArray, list[str]]:
         coded = coded.dictionary_encode()
     values, kind = coded.dictionary, coded.dictionary.type
     indices = coded.indices.cast(pa.int64())
-    if (pa.types.is_integer(kind) or _is_text(kind)) and not values.null_count:
+    if pa.types.is_integer(kind) and not values.null_count:
         # different values, different texts: nothing to compare
         codes = np.asarray(indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
-        return codes, values.to_pylist() if _is_text(kind) else list(map(str, values.to_pylist()))
+        return codes, list(map(str, values.to_pylist()))
     texts: dict[str, int] = {}
     places = []
     for value in values.to_pylist():
-        text = _text(value)
+        text = identity(value)
         places.append(-1 if text is None else texts.setdefault(text, len(texts)))
     numbers = np.array([*places, -1], dtype=np.int64)
     codes = np.asarray(indices.fill_null(len(places)).to_numpy(zero_copy_only=False), dtype=np.int64)
     return numbers[codes], list(texts)
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+_MOMENTS: Final = ("\0moment:", "\0zoned:")  # how `object_cells.id_of` spells them, in nanoseconds since
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
-def _text(value: Any) -> str | None:
-    """Return the one text of a person or a time: an id 7 is the id "7", in any type of column."""
+def identity(value: Any) -> str | None:
+    """Return the one text of a person or of an event: whatever the type of the column, the same is the same.
+
+    >>> {identity(one) for one in (1, 1.0, "1", "1.0", Decimal("1.00"))}, identity("007"), identity(True)
+    ({'1'}, '007', 'true')
+    """
     match value:
+        case str() if value.startswith("\0date:"):
+            return value.removeprefix("\0date:")
+        case str() if value.startswith(_MOMENTS):  # a Python object; a typed column gives the moment itself
+            kind, _, since = value.partition(":")
+            moment = _EPOCH + datetime.timedelta(microseconds=int(since) // 1000)
+            return identity(moment if kind == "\0zoned" else moment.replace(tzinfo=None))
         case str():
-            return value
+            return _plain_text(value)
         case bool():
             return "true" if value else "false"
         case int():
             return str(value)
         case float():
             return None if not math.isfinite(value) else spelling(value)
+        case Decimal():
+            return None if not value.is_finite() else _plain_text(format(value, "f"))
         case bytes():
             return "\0bytes:" + value.hex()
         case datetime.datetime() | datetime.date():
-            return str(ticks_of(value))
+            ticks = ticks_of(value)
+            return None if ticks is None else moment_of(ticks, zoned=False).isoformat().removesuffix("T00:00:00")
         case None:
             return None
     return str(value)
+
+
+def _plain_text(text: str) -> str:
+    """Return a text as it is, but a plain decimal without what its value does not need."""
+    if text[:1] in "tTfF" and text.lower() in ("true", "false"):
+        return text.lower()
+    if text[:1] not in _NUMBER_STARTS or not _PLAIN_NUMBER.fullmatch(text):
+        return text
+    shortest = text.rstrip("0").removesuffix(".") if "." in text else text
+    return "0" if shortest == "-0" else shortest

@@ -108,6 +108,7 @@ class MonitorFile:
                     file=self.file,
                     fix="Ask for less, or grant more budget. Nothing was charged.",
                 )
+            self._check_policies(new)
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         opened: dict[str, Monitor] = {}
         try:
@@ -121,6 +122,19 @@ class MonitorFile:
                 raise fault.located(file=self.file, key=f"monitor {name!r}: {fault.key}") from None
             raise
         return OpenMonitors(opened, self.clock)
+
+    def _check_policies(self, new: Mapping[str, Mapping[str, Any]]) -> None:
+        """Refuse monitors that one account cannot take, since they keep different promises, before any is charged."""
+        assert self.ledger is not None  # noqa: S101 - the caller looked
+        kept: list[Policy] = []
+        with Ledger(self.ledger, create=False) as ledger:
+            for name, options in new.items():
+                try:
+                    with _made(self.policy, {**options, "state": None}) as sketch:  # in memory, and charges nothing
+                        kept.append(sketch.policy)
+                    ledger.check_policies(dataset=str(self.dataset), policies=kept, analyst=self.analyst)
+                except Refused as refusal:
+                    raise refusal.located(file=self.file, key=f"monitor {name!r}: {refusal.key}") from None
 
 
 class OpenMonitors:

@@ -17,12 +17,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from tacit.errors import PlanError, PolicyError
+from tacit.errors import PlanError, PolicyError, word_or_kind
 from tacit.mechanism.alarm import ABOVE, CERTAINLY_BELOW, alarm_noise
 from tacit.plan.distributions import TwoScale
 from tacit.policy.domain import Categories, Items
 from tacit.release.monitor_clock import Clock
 from tacit.release.monitor_journal import Alarm, Published, read_published
+from tacit.release.table_file import write_frame
 
 PAUSED: Final = "paused"
 ALREADY_ALARMED: Final = "already alarmed"
@@ -218,7 +219,7 @@ class History:
         handle, draft = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                self.frame.to_csv(file, index=False, float_format="%.6f", lineterminator="\n")
+                write_frame(self.frame, file)
             os.chmod(draft, 0o644)  # what was published may be read by everybody
             os.replace(draft, target)
         except BaseException:
@@ -247,5 +248,5 @@ def position_of(attribute: Items | Categories, place: Any) -> int:
     try:
         return int(attribute.item_position(place) if isinstance(attribute, Items) else attribute.position(place))
     except PolicyError as refusal:
-        found = PlanError(refusal.rule, key="place", given=place, fix=refusal.fix)
+        found = PlanError(refusal.rule, key="place", given=word_or_kind(place), fix=refusal.fix)
     raise found

@@ -31,9 +31,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tacit.errors import PlanError
+from tacit.errors import PlanError, kind_of, leads_to_a_file, path_words
 
-VERSION: Final = 1
+VERSION: Final = 2
 _APPLICATION: Final = 0x7461636D  # "tacm": how SQLite files say whose they are
 _HEADER: Final = 100  # bytes
 _WAIT_SECONDS: Final = 30.0  # for somebody who looks at the state just now
@@ -53,6 +53,10 @@ CREATE TABLE private_visits (
 CREATE TABLE private_places (place INTEGER PRIMARY KEY, visits INTEGER NOT NULL);
 CREATE TABLE private_seen (
     person TEXT NOT NULL, event TEXT NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (person, event)
+) WITHOUT ROWID;
+CREATE TABLE private_covered (
+    person TEXT NOT NULL, event TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+    PRIMARY KEY (person, event, first)
 ) WITHOUT ROWID;
 CREATE TABLE private_people (person TEXT PRIMARY KEY, kept INTEGER NOT NULL) WITHOUT ROWID;
 """
@@ -91,11 +95,11 @@ class Journal:
     """The state of one monitor. Every method may be called from any thread of the process that made it."""
 
     def __init__(self, state: str | Path | None, settings: Mapping[str, Any]) -> None:
-        self.name = "memory" if state is None else str(state)
+        self._file = None if state is None else _checked_place(state)
+        self.name = "memory" if state is None else path_words(state)
         self.is_new = True
         self._process = os.getpid()
         self._guard = threading.RLock()
-        self._file = None if state is None else _checked_place(state)
         self._let_go = _nothing_held if self._file is None else _locked(self._file, self.name)
         try:
             made = self._file is not None and _made(self._file)
@@ -132,7 +136,13 @@ class Journal:
             version, self.number, stored = db.execute("SELECT version, number, settings FROM public_monitor").fetchone()
             if version != VERSION:
                 rule = f"was written by a newer Tacit: this one knows version {VERSION}"
-                raise PlanError(rule, key="state", given=version, fix="Upgrade Tacit.")
+                fix = "Upgrade Tacit."
+                if version < VERSION:
+                    rule = (
+                        f"was begun by an older Tacit, which let other visits count: this one knows version {VERSION}"
+                    )
+                    fix = "Begin a new state; what the old one published stays readable."
+                raise PlanError(rule, key="state", given=version, fix=fix)
             is_unused = last_step(db) is None
             _same_monitor(json.loads(stored), json.loads(text), self.name, _HOW_IT_IS_READ if is_unused else ())
             if is_unused:
@@ -250,6 +260,7 @@ def expire(db: sqlite3.Connection, step: int) -> None:
     """Forget what counted before this step and never will again."""
     db.execute("DELETE FROM private_visits WHERE last < ?", (step,))
     db.execute("DELETE FROM private_seen WHERE last < ?", (step,))
+    db.execute("DELETE FROM private_covered WHERE last < ?", (step,))
 
 
 def keep_new(
@@ -285,7 +296,30 @@ def keep_new(
     return kept
 
 
-def _already(db: sqlite3.Connection, table: str, columns: str, asked: Sequence[tuple[str, Any, int]]) -> list[Any]:
+def cover_new(db: sqlite3.Connection, asked: Iterable[tuple[str, str, int, int]]) -> list[tuple[int, int]]:
+    """Return the steps, as (first, last), in which visits count that did not count already; note them.
+
+    A visit is (person, event, first step, last step). Visits with one key count once in each step that any of them
+    asks for: if one of them is taken away, others count where they did before and nowhere else.
+    """
+    listed = sorted(set(asked))
+    covered: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for person, event, first, last in _already(db, "private_covered", "person, event, first, last", listed):
+        covered.setdefault((person, event), []).append((first, last))
+    new: list[tuple[str, str, int, int]] = []
+    for person, event, first, last in listed:
+        before = covered.setdefault((person, event), [])
+        pieces = [(first, last)]
+        for start, end in before:
+            halves = ((half, piece) for piece in pieces for half in ((piece[0], start - 1), (end + 1, piece[1])))
+            pieces = [(max(a, low), min(b, high)) for (a, b), (low, high) in halves if max(a, low) <= min(b, high)]
+        before += pieces
+        new += [(person, event, low, high) for low, high in pieces]
+    db.executemany("INSERT INTO private_covered VALUES (?, ?, ?, ?)", sorted(new))
+    return [(low, high) for _, _, low, high in new]
+
+
+def _already(db: sqlite3.Connection, table: str, columns: str, asked: Sequence[tuple[Any, ...]]) -> list[Any]:
     """Return what is known about the people who ask."""
     if db.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() is None:  # noqa: S608 - both are ours
         return []
@@ -392,14 +426,16 @@ def _application(db: sqlite3.Connection) -> int:
 
 
 def _checked_place(state: str | Path) -> Path:
-    if not isinstance(state, str | Path) or not str(state) or "\0" in str(state) or "://" in str(state):
-        raise PlanError("must be a path", key="state", given=state, fix='For instance state="monitor.db".')
+    if not leads_to_a_file(state) or "://" in str(state):
+        rule = f"must be a path, not {kind_of(state)}"
+        raise PlanError(rule, key="state", fix='For instance state="monitor.db".')
+    named = path_words(state)
     path = Path(state).expanduser()
     if path.is_dir():
-        fix = f"Name a file in it: {Path(state) / 'monitor.db'}."
-        raise PlanError("must be a file, not a folder", key="state", given=str(state), fix=fix)
+        fix = f"Name a file in it: {Path(named) / 'monitor.db'}."
+        raise PlanError("must be a file, not a folder", key="state", given=named, fix=fix)
     if not path.parent.is_dir():
-        raise PlanError("must be in a folder that exists", key="state", given=str(state), fix="Create it first.")
+        raise PlanError("must be in a folder that exists", key="state", given=named, fix="Create it first.")
     return path
 
 
@@ -415,7 +451,7 @@ def _made(path: Path) -> bool:
     except OSError as fault:
         why = (fault.strerror or "refused").lower()
         refusal = PlanError(
-            f"must be a file that can be made ({why})", key="state", given=str(path), fix="Name another."
+            f"must be a file that can be made ({why})", key="state", given=path_words(path), fix="Name another."
         )
     else:
         return True

@@ -21,9 +21,10 @@ import numpy.typing as npt
 
 from tacit.errors import PlanError, Refused
 from tacit.plan.choose import AnyPlan, Plan
-from tacit.plan.coverage import noise_bounds
 from tacit.plan.explain import shown
-from tacit.plan.queries import Total
+from tacit.release.number_texts import with_interval
+from tacit.release.spread import Spread
+from tacit.release.table_file import side_by_side, write_table
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -72,8 +73,8 @@ class ReleaseRecord(ABC):
         return np.arange(len(self.values))
 
     def columns(self, level: float = 0.95) -> dict[str, Any]:
-        """Return the labels and numbers by column name."""
-        return {**self.labels(), **self.numbers(level)}
+        """Return the labels and numbers by column name; a number is renamed where an attribute has its name."""
+        return side_by_side(self.labels(), self.numbers(level))
 
     @property
     def frame(self) -> Any:
@@ -117,10 +118,8 @@ class ReleaseRecord(ABC):
         return target
 
     def write_csv(self, path: Path) -> None:
-        """Write the frame as CSV, whatever engine the rows came from."""
-        import pandas as pd
-
-        pd.DataFrame(self.columns()).to_csv(path, index=False, float_format="%.6f")
+        """Write the frame as CSV, whatever engine the rows came from: safe in spreadsheets, with digits that count."""
+        write_table(path, self.labels(), self.numbers(), error=self.plan.rmse)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -128,21 +127,23 @@ class LinearRecord(ReleaseRecord):
     """The result of a linear question: one value with its interval for each answer."""
 
     plan: Plan
-    _noisy: Floats = field(repr=False)
-    _exact: npt.NDArray[np.bool_] | None = field(repr=False, default=None)
-    _added: tuple[Ints, Ints] | None = field(repr=False, default=None)  # noisy entries that each answer adds, subtracts
+    _centre: Floats = field(repr=False)  # estimates whose law is known
+    _spread: Spread | None = field(repr=False, default=None)  # that law; None where all answers are exact
+    _floor: Floats | None = field(repr=False, default=None)  # no true answer is smaller,
+    _ceiling: Floats | None = field(repr=False, default=None)  # and none larger
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._noisy.flags.writeable = False
+        for array in (self._centre, self._floor, self._ceiling):
+            if array is not None:
+                array.flags.writeable = False
 
     def summary(self) -> str:
         """Return the answer where there is only one."""
         if len(self.values) != 1:
             return "in the report"
         lower, upper = self.interval()
-        ends = "" if lower[0] == upper[0] else f" ({lower[0]:,.0f} to {upper[0]:,.0f})"
-        return f"{self.values[0]:,.0f}{ends}"
+        return with_interval(self.values[0], lower[0], upper[0], self.plan.rmse)
 
     def labels(self) -> dict[str, Any]:
         """Return the columns that say what each value is about."""
@@ -156,15 +157,16 @@ class LinearRecord(ReleaseRecord):
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return lower and upper ends that hold the true answer with at least this probability, each by itself.
 
-        The ends come from the exact law of the noise. Counts are never negative, so neither are their ends.
+        They are made from the law of the estimate, cut to what a true answer can be (no count is negative, none above
+        an exact total that it is part of), and wide enough to hold the published value.
         """
         check_level(level)
-        lower, upper = _ends(self.plan, self._noisy, self._added, level)
-        if not isinstance(self.plan.query, Total):
-            lower, upper = np.maximum(lower, 0.0), np.maximum(upper, 0.0)
-        if self._exact is not None:
-            lower, upper = np.where(self._exact, self.values, lower), np.where(self._exact, self.values, upper)
-        return lower, upper
+        if self._spread is None:
+            return self.values.copy(), self.values.copy()
+        low, high = self._spread.bounds(level)
+        ends = self._centre - high, self._centre - low
+        lower, upper = (np.clip(end, self._floor, self._ceiling) for end in ends)
+        return np.minimum(lower, self.values), np.maximum(upper, self.values)
 
 
 def check_level(level: float) -> None:
@@ -184,16 +186,3 @@ def draw_with(chart: Callable[[ReleaseRecord], Any]) -> None:
     """Say how records are drawn; the report stage calls this, since releases must not know about reports."""
     global _draw
     _draw = chart
-
-
-def _ends(plan: Plan, noisy: Floats, added: tuple[Ints, Ints] | None, level: float) -> tuple[Floats, Floats]:
-    """Return the ends for each answer, from its noisy value and how many noisy entries it adds up."""
-    if plan.noise is None:
-        return noisy, noisy
-    if added is None:
-        low = plan.per_entry(lambda law: noise_bounds(law, 1, 0, level)[0])
-        high = plan.per_entry(lambda law: noise_bounds(law, 1, 0, level)[1])
-        return noisy - high, noisy - low
-    pairs, which = np.unique(np.stack(added, axis=1), axis=0, return_inverse=True)
-    bounds = np.array([noise_bounds(plan.noise, int(p), int(m), level) for p, m in pairs])[which.reshape(-1)]
-    return noisy - bounds[:, 1], noisy - bounds[:, 0]

@@ -1,16 +1,23 @@
 """The only door to people's rows: any frame or file goes in, counts per cell of the declared domain come out.
 
 Guarantee   Only counts and totals leave the engine, each row counted at the position that `release/encode.py` gives it
-            on every engine. Once reading has begun, every failure is one fixed sentence without cause or context.
-Assumes     The engine returns the rows in the same order each time when `person` is given without `order`.
+            on every engine. An answer is a sum over people of something that depends on that person's rows alone, as a
+            bag: shuffling rows changes nothing, and one person changes an answer by what one person can add. Once
+            reading has begun, every failure is one fixed sentence without cause or context.
+Assumes     A source has the same rows each time it is read. That columns and files are still those that were found is
+            looked at before anything is charged, and before and after each reading.
 Why         A row is in the data iff every attribute of the domain has a position for it, whatever is asked: all
-            queries see the same people. A person's first `per_person` rows are kept before anything is looked at,
-            so that no other person's rows matter; after that, a person counts once in each cell, and every kept row
-            in a total.
-Checked by  tests/contract/test_rows_engines.py, tests/unit/test_rows.py, tests/unit/test_rows_canary.py.
+            queries see the same people. Rows are put together by the person column and by nothing else; no row has a
+            number. Which rows of a person count, `release/first_rows.py` says; after that, a person counts once in each
+            cell, and every kept row in a total. A name means one column: one that is read must be there once, and no
+            other may differ from it in case only.
+Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines.py,
+            tests/contract/test_rows_changed.py, tests/unit/test_rows.py, tests/unit/test_rows_canary.py.
 
 With a set of items each person has one record: the other attributes come from the person's first row, the items from
-all rows (one item per row, or lists of them). Without `person`, each row with its list of items is a person.
+all rows (one item per row, or lists of them). Of more items than `at_most`, those count that occur first: by `order`,
+then by their place in a list, then by their place in the domain. Without `person`, each row with its list of items is a
+person, read within the row (`release/item_lists.py`).
 """
 
 from __future__ import annotations
@@ -27,16 +34,22 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.errors import DataRefused, InternalError, PlanError, nearest
+from tacit.errors import DataRefused, InternalError, PlanError, nearest, sealed
 from tacit.policy.domain import Attribute, Domain, Grid, Integers, Items
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
-from tacit.release.encode import Code, Column, Expr, code_of
+from tacit.release.encode import Code, Column, Expr, Positions, code_of, never, one_item
 from tacit.release.engines import PERSON, Engine, closed, engine_for
+from tacit.release.first_rows import Layout, Order, Slot, place_of
+from tacit.release.headers import known_columns
+from tacit.release.item_lists import ListReading, list_reading
 
 Counts = npt.NDArray[np.int64]
 _MOST_CELLS: Final = 2**31
 _HALF: Final = 2**31  # totals are summed in two halves so that no engine's 64-bit sum can overflow
+_CHANGED: Final = "the rows must stay as they were when they were opened"
+_CHANGED_FIX: Final = "Open a new session, and let nobody write the file or change the table while it lives."
+_DATES: Final = (nw.Date, nw.Datetime, nw.Time, nw.Duration)
 _UNREADABLE: Final = "the engine could not read the rows"
 _UNREADABLE_FIX: Final = (
     "No detail is shown because rows were open: check that the file or table is complete by reading it outside Tacit."
@@ -91,6 +104,7 @@ class ItemCounts:
         return f"ItemCounts({len(self.counts)} items)"
 
 
+@sealed
 def open_rows(
     source: Any,
     domain: Domain,
@@ -99,6 +113,7 @@ def open_rows(
     per_person: int = 1,
     order: str | None = None,
     item: str | None = None,
+    moved: frozenset[str] | None = None,
 ) -> Rows:
     """Check a source against a domain, by its schema alone, and return rows that are ready to be counted.
 
@@ -107,9 +122,10 @@ def open_rows(
             Spark or Ibis table, or `ItemCounts`.
         domain: the declared attributes; each must be a column of the source.
         person: the column that says whose row it is. Without it every row is a person.
-        per_person: how many rows of one person are kept: the first ones by `order`.
-        order: the column that says which rows of a person come first; without it, the order of the source.
+        per_person: how many rows of one person are kept: the first ones by `order`, then by their content.
+        order: the column that says which rows of a person come first; without it their content says it.
         item: the column that holds the items of the domain's set, if it is not called like the attribute.
+        moved: the attributes that some secret edge of the policy changes; None: any of them may be secret.
     """
     for key, name in (("person", person), ("order", order), ("item", item)):
         if name is not None and not isinstance(name, str):
@@ -118,7 +134,12 @@ def open_rows(
         return _CountedItems(source, domain)
     if isinstance(per_person, bool) or not isinstance(per_person, int) or per_person < 1:
         raise DataRefused("per_person must be a whole number from 1", fix="Leave it out for one row per person.")
-    return _EngineRows(source, domain, person=person, per_person=per_person, order=order, item=item)
+    return _EngineRows(source, domain, person=person, per_person=per_person, order=order, item=item, moved=moved)
+
+
+def columns_of(domain: Domain, item: str | None) -> dict[str, tuple[str, ...]]:
+    """Return the data columns that each attribute is read from."""
+    return {name: _raw(name, attribute, item) for name, attribute in domain.items()}
 
 
 class _CountedItems:
@@ -179,7 +200,15 @@ class _EngineRows:
     """Rows in an engine, grouped there and decoded here."""
 
     def __init__(
-        self, source: Any, domain: Domain, *, person: str | None, per_person: int, order: str | None, item: str | None
+        self,
+        source: Any,
+        domain: Domain,
+        *,
+        person: str | None,
+        per_person: int,
+        order: str | None,
+        item: str | None,
+        moved: frozenset[str] | None,
     ) -> None:
         self._domain, self._per_person = domain, per_person
         sets = [name for name, attribute in domain.items() if isinstance(attribute, Items)]
@@ -189,23 +218,18 @@ class _EngineRows:
             raise DataRefused("per_person must be 1 in a domain with a set of items", fix="Leave it out.")
         if order is not None and person is None:
             raise DataRefused("order needs person", fix="Name the column that says whose row it is.")
-        raw_of = {name: _raw(name, attribute, item) for name, attribute in domain.items()}
+        raw_of = columns_of(domain, item)
         declared = frozenset(raw for names in raw_of.values() for raw in names)
         lists = frozenset(raw_of[name][0] for name in sets)
         self._engine: Engine = engine_for(source, lists=lists, declared=declared)
         self.kind = self._engine.kind
-        schema = closed(self._engine.schema, DataRefused("the columns of the source could not be listed"))
-        found: dict[str, Column] = {}
-
-        def column(raw: str) -> Column:
-            if raw not in schema:
-                fix = _pointer(raw, declared, list(schema), is_file=self.kind == "file")
-                raise DataRefused("must be a column of the data", column=raw, fix=fix)
-            return found.setdefault(raw, replace(schema[raw], raw=raw, name=f"c{len(found)}"))
+        self._columns = _Columns(self._engine, declared)
+        column = self._columns.read
 
         self._codes: dict[str, Code] = {}
         self._item_codes: dict[str, Code] = {}
         self._item_columns: dict[str, Column] = {}
+        self._lists: dict[str, tuple[ListReading, Code]] = {}
         for name, attribute in domain.items():
             columns = tuple(column(raw) for raw in raw_of[name])
             if not isinstance(attribute, Items):
@@ -215,6 +239,11 @@ class _EngineRows:
             element = columns[0].element or columns[0]
             element = replace(element, raw=columns[0].raw, name=columns[0].name)
             self._item_codes[name] = code_of(attribute, (element,))
+            if columns[0].reading == "list":
+                reading = list_reading(attribute, element)
+                keys = replace(reading.element or element, raw=element.raw, name=element.name)
+                self._lists[name] = reading, code_of(attribute, (keys,))
+        _check_shared(raw_of, moved)
         single = [one for one in self._item_columns.values() if one.reading != "list"]
         if len(single) > 1:
             raise DataRefused("only one set of items can have one row per item", fix="Use columns of lists.")
@@ -225,15 +254,30 @@ class _EngineRows:
                 fix="Name the column that says whose row it is, or give a column of lists.",
             )
         self._person = None if person is None else column(person)
-        self._order = None if order is None else column(order)
-        for given in (self._person, self._order):
+        ordered = None if order is None else column(order)
+        for given in (self._person, ordered):
             if given is not None and given.reading == "list":
                 raise DataRefused("must hold one value per row", column=given.raw, fix="Name another column.")
+        self._order = None if ordered is None else self._ordered(ordered)
+        self._layout = Layout(domain, self._codes, moved)
         self._axes = {
             axis.name: (name, axis.name.removeprefix(name).lstrip("."))
             for name in domain
             for axis in domain.axes_of(name)
         }
+
+    def _ordered(self, column: Column) -> Order:
+        if column.reading == "other":
+            native = self._engine.select({"o": column.raw})
+            unlisted = DataRefused("the columns of the source could not be listed")
+            dtype = closed(lambda: nw.from_native(native).lazy().collect_schema()["o"], unlisted)
+            if dtype not in _DATES:
+                raise DataRefused(
+                    "must hold numbers, dates or texts, because rows are ordered by it",
+                    column=column.raw,
+                    fix="Name another column, or convert it first.",
+                )
+        return Order(column, column.raw)
 
     def __repr__(self) -> str:
         return f"Rows({self.kind})"
@@ -241,7 +285,13 @@ class _EngineRows:
     # ------------------------------------------------------------------ what can be asked
 
     def check(self, names: tuple[str, ...], where: Test | None) -> None:
-        """Refuse nothing: rows can answer whatever the policy's domain can ask."""
+        """Refuse rows whose columns are no longer those that were found; they can answer whatever can be asked."""
+        closed(self._check_unchanged, DataRefused(_CHANGED, fix=_CHANGED_FIX))
+
+    def _check_unchanged(self) -> None:
+        with self._engine.quiet():
+            if not self._engine.unchanged():
+                raise DataRefused(_CHANGED, fix=_CHANGED_FIX)
 
     def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
         """Count the people in each cell of these attributes; with no name, all of them (a 0-d array)."""
@@ -252,34 +302,39 @@ class _EngineRows:
         shape = tuple(self._domain[name].size for name in names)
         if math.prod(shape) > _MOST_CELLS:
             raise PlanError("must have at most 2^31 cells", key="histogram", given=list(names), fix="Ask for fewer.")
-        codes = [self._codes[name] for name in names]
-        keys = [key for code in codes for key in code.keys]
+        people = self._person is not None
 
         def grouped() -> Any:
-            if self._per_person > 1:
-                return _grouped(self._picked(frozenset(names), where), keys, distinct=("u",))
-            return self._grouped_twice(names, where)
+            if not people:
+                return self._grouped_twice(names, where)
+            keys = [nw.col(slot.name) for name in names for slot in self._layout.slots[name]]
+            return _grouped(
+                self._people(frozenset(names), where), keys, distinct=("u",) if self._per_person > 1 else ()
+            )
 
         table = self._read(grouped)
-        return closed(lambda: self._decoded(table, names, shape), InternalError("counting rows"))
+        positions = self._slot_positions if people else self._key_positions
+        return closed(lambda: _cells(table, positions(table, names), shape), InternalError("counting rows"))
 
     def item_counts(self, name: str, where: Test | None = None) -> Counts:
         """Count for each item of a set the people who have it."""
         attribute = _items(self._domain, name)
-        code = self._item_codes[name]
 
         def grouped() -> Any:
-            return _grouped(self._had(name, where), list(code.keys), distinct=("u",))
+            held = self._held_in_rows(name, where) if self._person is None else self._held(name, where)
+            return _grouped(held.frame, held.keys, distinct=() if self._person is None else ("u",))
 
         table = self._read(grouped)
 
         def decoded() -> Counts:
             counts = np.zeros(attribute.count, dtype=np.int64)
-            places = code.decode([table.column(f"k{place}") for place in range(len(code.keys))])
+            keys = [table.column(name) for name in table.column_names if name != "n"]
+            places = self._item_positions(name, keys)
             people = _whole(table.column("n"))
             np.add.at(counts, places[places >= 0], people[places >= 0])
             return counts
 
+        code = self._item_codes[name]
         return closed(decoded, InternalError("counting items")) if code.keys else np.zeros(attribute.count, np.int64)
 
     def total(self, name: str, where: Test | None = None) -> int:
@@ -289,19 +344,30 @@ class _EngineRows:
             raise _no_total(name)
 
         def summed() -> Any:
-            frame = self._picked(frozenset({name}), where)
-            chosen = [self._codes[name].keys[0].cast(nw.Int64).alias("k0")]
+            if self._person is None:
+                frame = self._rows(frozenset({name}), where)
+                above = self._codes[name].keys[0].cast(nw.Int64) - attribute.low
+            else:
+                frame = self._people(frozenset({name}), where)
+                (slot,) = self._layout.slots[name]
+                above = nw.col(slot.name) - (slot.low - slot.base)
             # every kept row counts, also if two of a person are equal: a sum over distinct values could jump by a whole
             # value when one of them moves by one
-            frame = frame.select(*chosen)
-            above = nw.col("k0") - attribute.low
-            frame = frame.select(low=above % _HALF, rest=above - above % _HALF)
+            frame = frame.select(k0=above)
+            frame = frame.select(low=nw.col("k0") % _HALF, rest=nw.col("k0") - nw.col("k0") % _HALF)
             # rest is a multiple of 2^31 below 2^63, so the division is exact in any engine
             frame = frame.select("low", high=(nw.col("rest") / _HALF).cast(nw.Int64))
-            return frame.select(nw.col("low").sum(), nw.col("high").sum(), nw.len().alias("n"))
+            # a sum may be wider than what it adds up, and a connection may hand out wide numbers as bytes
+            sums = [nw.col(name).sum().cast(nw.Int64) for name in ("low", "high")]
+            return frame.select(*sums, nw.len().cast(nw.Int64).alias("n"))
 
-        (row,) = self._read(summed).to_pylist()
-        return int(row["high"] or 0) * _HALF + int(row["low"] or 0) + attribute.low * int(row["n"])
+        table = self._read(summed)
+
+        def decoded() -> int:
+            (row,) = table.to_pylist()
+            return int(row["high"] or 0) * _HALF + int(row["low"] or 0) + attribute.low * int(row["n"])
+
+        return closed(decoded, InternalError("adding up rows"))
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Make a frame of the user's own kind out of columns that may be shown."""
@@ -311,50 +377,68 @@ class _EngineRows:
 
     def _read(self, build: Callable[[], Any]) -> pa.Table:
         def collected() -> pa.Table:
+            self._check_unchanged()
             with self._engine.quiet():
-                return build().collect(backend="pyarrow").to_arrow()
+                table = build().collect(backend="pyarrow").to_arrow()
+            self._check_unchanged()  # else columns may have moved while they were read
+            return table
 
         return closed(collected, DataRefused(_UNREADABLE, fix=_UNREADABLE_FIX))
 
-    def _frame(self, columns: Sequence[Column], numbers: Iterable[Column], *, row: bool) -> Any:
-        """Select columns, with their number readings, whose row it is ("u") and which came first ("o", "r")."""
-        wanted = {column.name: column.raw for column in columns}
+    def _select(self, columns: Iterable[Column], more: Mapping[str, str] | None = None) -> Any:
+        """Select columns, and whose row it is ("u"); rows of nobody are left out."""
+        wanted = {column.name: column.raw for column in columns} | dict(more or {})
         if self._person is not None:
             wanted[PERSON] = self._person.raw
-        if row and self._order is not None:
-            wanted["o"] = self._order.raw
-        frame = nw.from_native(self._engine.select(wanted, row="r" if row else None)).lazy()
-        frame = self._with_numbers(frame, numbers)
+        frame = nw.from_native(self._engine.select(wanted)).lazy()
         if self._person is None:
-            return frame.with_columns(u=nw.col("r")) if row else frame
+            return frame
         frame = frame.filter(~nw.col("u").is_null())
         if self._person.reading == "real":
             frame = frame.filter(~nw.col("u").cast(nw.Float64).is_nan())
-        if row and self._order is not None:
-            if self._order.reading == "real":
-                # engines sort NaN differently; like a missing value it comes last
-                frame = frame.with_columns(o=nw.when(~nw.col("o").cast(nw.Float64).is_nan()).then(nw.col("o")))
-            frame = frame.with_columns(o_missing=nw.col("o").is_null())
         return frame
-
-    @property
-    def _sequence(self) -> list[str]:
-        return ["r"] if self._order is None else ["o_missing", "o", "r"]
 
     def _with_numbers(self, frame: Any, columns: Iterable[Column]) -> Any:
         """Add the number readings of text columns."""
         read = {column.number: column.name for column in columns}
         return nw.from_native(self._engine.numbers(nw.to_native(frame), read)).lazy() if read else frame
 
+    def _with_order(self, frame: Any) -> Any:
+        """Add what rows are sorted by."""
+        if self._order is None:
+            return frame
+        if self._order.numbers:
+            frame = nw.from_native(self._engine.numbers(nw.to_native(frame), self._order.numbers)).lazy()
+        return self._order.added(frame)
+
+    @property
+    def _order_column(self) -> dict[str, str]:
+        return {} if self._order is None else {"o": self._order.raw}
+
+    @property
+    def _sequence(self) -> list[str]:
+        return [] if self._order is None else self._order.names
+
+    def _asked(self, where: Test | None) -> tuple[set[str], dict[str, tuple[str, int, str]]]:
+        """Return the attributes that a test asks for, and its items: axis -> set, place, and the name of a mark."""
+        names = sorted({axis.name for axis, _ in where.atoms}) if where is not None else []
+        items = {}
+        for number, axis in enumerate(axis for axis in names if axis not in self._axes):
+            name, _, place = axis.rpartition("[")
+            items[axis] = (name, int(place.rstrip("]")), f"h{number}")
+        return {self._axes[axis][0] for axis in names if axis in self._axes}, items
+
+    # ------------------------------------------------------------------ where every row is a person
+
     def _grouped_twice(self, names: tuple[str, ...], where: Test | None) -> Any:
         """Group by raw cells where these repeat, then check and map only the distinct ones and group by position.
 
         Checking every cell of 50 million rows costs as much as grouping them; checking each distinct cell is free.
         """
-        asked = set() if where is None else {self._axes[a.name][0] for a, _ in where.atoms if a.name in self._axes}
+        asked, _ = self._asked(where)
         late = {name: self._codes[name] for name in names if self._codes[name].repeats and name not in asked}
         early = [key for name in names if name not in late for key in self._codes[name].keys]
-        frame = self._picked(frozenset(names), where, late=frozenset(late))
+        frame = self._rows(frozenset(names), where, late=frozenset(late))
         if not late:
             return _grouped(frame, early)
         raw = list(dict.fromkeys(column.name for code in late.values() for column in code.columns))
@@ -373,100 +457,225 @@ class _EngineRows:
                 else:
                     # not a filter: DuckDB would move it below the first grouping, back to every row
                     keys.append(key if valid is None else nw.when(valid).then(key))
-        return _grouped(frame, keys, lines=nw.col("n").sum())
+        return _grouped(frame, keys, lines=nw.col("n").sum().cast(nw.Int64))
 
-    def _picked(
+    def _rows(
         self,
         names: frozenset[str],
         where: Test | None,
         *,
         late: frozenset[str] = frozenset(),
-        carry: Column | None = None,
+        carry: str | None = None,
     ) -> Any:
-        """Return one line per kept row that is in the data and that `where` picks, ready to be grouped by `names`.
+        """Return one line per row that is in the data and that `where` picks, ready to be grouped by `names`.
 
-        Attributes in `late` are selected as they are; their caller checks and maps them. The list column `carry`
-        comes along.
+        Attributes in `late` are selected as they are; their caller checks and maps them. The keys of the set `carry`
+        come along, as a list.
         """
-        atoms = () if where is None else where.atoms
-        asked = {self._axes[axis.name][0] for axis, _ in atoms if axis.name in self._axes}
-        marks = {axis: f"h{place}" for place, axis in enumerate(sorted({a.name for a, _ in atoms} - set(self._axes)))}
-        codes = [code for name, code in self._codes.items() if name in names | asked or code.valid is not None]
-        columns = dict.fromkeys(column for code in codes for column in code.columns)
-        if carry is not None:
-            columns[carry] = None
-        row = bool(codes) if self._person is not None else bool(marks) or carry is not None
-        checked = [code for name, code in self._codes.items() if code in codes and name not in late]
-        frame = self._frame(tuple(columns), [column for code in checked for column in code.numbers], row=row)
-        if self._person is not None and codes:
-            rank = nw.col("r").cum_count().over("u", order_by=self._sequence)
-            frame = frame.with_columns(rank=rank).filter(nw.col("rank") <= self._per_person)
-        elif self._person is not None:
-            # nothing is read from a row, so which one is first does not matter
-            frame = frame.select("u").unique()
+        asked, items = self._asked(where)
+        codes = {name: code for name, code in self._codes.items() if name in names | asked or code.valid is not None}
+        lists = dict.fromkeys([name for name, _, _ in items.values()] + ([] if carry is None else [carry]))
+        columns = dict.fromkeys(column for code in codes.values() for column in code.columns)
+        frame = self._select([*columns, *(self._item_columns[name] for name in lists)])
+        checked = [code for name, code in codes.items() if name not in late]
+        frame = self._with_numbers(frame, dict.fromkeys(column for code in checked for column in code.numbers))
         for code in checked:
             if code.valid is not None:
                 frame = frame.filter(code.valid)
-        for axis, mark in marks.items():
-            name, _, place = axis.rpartition("[")
-            has_it = self._item_codes[name].atom("", Intervals.points([int(place.rstrip("]"))]))
-            owners = self._had(name).filter(has_it).select("u").unique().with_columns(nw.lit(1).alias(mark))
-            frame = frame.join(owners, on="u", how="left")
+        if lists:
+            read = {self._item_columns[name].name: self._lists[name][0] for name in lists}
+            frame = nw.from_native(self._engine.keyed(nw.to_native(frame), read)).lazy()
+        keys = {mark: (name, self._lists[name][0].key(place)) for name, place, mark in items.values()}
+        marks = {mark: (self._item_columns[name].name, key) for mark, (name, key) in keys.items() if key is not None}
+        if marks:
+            frame = nw.from_native(self._engine.having(nw.to_native(frame), marks)).lazy()
+
+        def atom(axis: str, positions: Intervals) -> Expr:
+            if axis in self._axes:
+                name, part = self._axes[axis]
+                return self._codes[name].atom(part, positions)
+            name, _, mark = items[axis]
+            return _either(nw.col(mark) if mark in marks else never(self._item_columns[name]), positions)
+
         if where is not None:
-            frame = frame.filter(where.holds(lambda axis, found: self._atom(axis.name, found, marks), lambda e: ~e))
+            frame = frame.filter(where.holds(lambda axis, found: atom(axis.name, found), lambda e: ~e))
         return frame
 
-    def _atom(self, axis: str, positions: Intervals, marks: Mapping[str, str]) -> Expr:
-        if axis in self._axes:
-            name, part = self._axes[axis]
-            return self._codes[name].atom(part, positions)
-        has = ~nw.col(marks[axis]).is_null()
-        yes, no = 1 in positions, 0 in positions
-        if yes and no:
-            return has | ~has
-        return has if yes else ~has if no else has & ~has
+    def _held_in_rows(self, name: str, where: Test | None) -> _Held:
+        """Return the items of the rows that `where` picks, one line for each item of a row."""
+        column, (_, code) = self._item_columns[name], self._lists[name]
+        frame = self._rows(frozenset(), where, carry=name)
+        frame = nw.from_native(self._engine.unrolled(nw.to_native(frame), column.name, "place")).lazy()
+        frame = self._with_numbers(frame, code.numbers)
+        return _Held(frame if code.valid is None else frame.filter(code.valid), code.keys)
 
-    def _had(self, name: str, where: Test | None = None) -> Any:
+    def _item_positions(self, name: str, keys: Sequence[pa.ChunkedArray]) -> Positions:
+        if self._person is not None and _items(self._domain, name).at_most is not None:
+            return _whole(keys[0])
+        code = self._lists[name][1] if self._person is None else self._item_codes[name]
+        return code.decode(keys)
+
+    # ------------------------------------------------------------------ where rows have owners
+
+    def _people(self, names: frozenset[str], where: Test | None) -> Any:
+        """Return one line per row that counts and that `where` picks: "u", and the slots of `names`."""
+        asked, items = self._asked(where)
+        dropping = {name for name, code in self._codes.items() if code.valid is not None}
+        slots = {slot for name in names | asked | dropping for slot in self._layout.slots[name]}
+        frame = self._kept(slots)
+        for name in sorted(dropping):
+            for slot in self._layout.slots[name]:
+                frame = frame.filter(slot.has_place)
+        for name in dict.fromkeys(name for name, _, _ in items.values()):
+            held = self._held(name)
+            marks = {mark: place for other, place, mark in items.values() if other == name}
+            has = [held.has(place).cast(nw.Int8).alias(mark) for mark, place in marks.items()]
+            owners = held.frame.select("u", *has).group_by("u").agg(*(nw.col(mark).max() for mark in marks))
+            frame = frame.join(owners, on="u", how="left")
+
+        def atom(axis: str, positions: Intervals) -> Expr:
+            if axis not in self._axes:
+                return _either((nw.col(items[axis][2]) == 1).fill_null(value=False), positions)
+            name, part = self._axes[axis]
+            return self._layout.slots[name][part == "column"].lies_in(positions)
+
+        if where is not None:
+            frame = frame.filter(where.holds(lambda axis, found: atom(axis.name, found), lambda e: ~e))
+        return frame
+
+    def _kept(self, slots: Iterable[Slot]) -> Any:
+        """Return the rows of each person that count: "u" and these slots."""
+        wanted = sorted(slots, key=lambda slot: slot.name)
+        if not wanted:
+            # nothing is read from a row, so which one is first does not matter
+            return self._select(()).select("u").unique()
+        columns = dict.fromkeys(column for code in self._codes.values() for column in code.columns)
+        frame = self._select(columns, self._order_column)
+        frame = self._with_numbers(frame, dict.fromkeys(n for code in self._codes.values() for n in code.numbers))
+        frame = self._with_order(frame).select("u", *self._sequence, *self._layout.packed())
+        words = self._layout.words
+        if self._per_person == 1 and self._order is None and len(words) == 1:
+            frame = frame.group_by("u").agg(nw.col(words[0]).min())
+        else:
+            rank = nw.col(words[0]).cum_count().over("u", order_by=[*self._sequence, *words])
+            frame = frame.with_columns(rank=rank).filter(nw.col("rank") <= self._per_person)
+        return frame.select("u", *(slot.unpacked.alias(slot.name) for slot in wanted))
+
+    def _held(self, name: str, where: Test | None = None) -> _Held:
         """Return the known items of the people that `where` picks: "u" and the item, at most `at_most` a person."""
         attribute, code, source = _items(self._domain, name), self._item_codes[name], self._item_columns[name]
-        is_list, sequence = source.reading == "list", list(self._sequence)
-        in_data = any(other.valid is not None for other in self._codes.values())
-        if self._person is None:
-            frame = self._picked(frozenset(), where, carry=source)
-        else:
-            frame = self._frame((source,), () if is_list else code.numbers, row=attribute.at_most is not None)
-            if where is not None or in_data:
-                frame = frame.join(self._picked(frozenset(), where).select("u"), on="u", how="inner")
+        is_list, bounded = source.reading == "list", attribute.at_most is not None
+        frame = self._select((source,), self._order_column if bounded else None)
+        if where is not None or any(other.valid is not None for other in self._codes.values()):
+            frame = frame.join(self._people(frozenset(), where).select("u"), on="u", how="inner")
         if is_list:
             frame = nw.from_native(self._engine.unrolled(nw.to_native(frame), source.name, "place")).lazy()
-            frame = self._with_numbers(frame, code.numbers)
-            sequence.append("place")
+        frame = self._with_numbers(frame, code.numbers)
         if code.valid is not None:
             frame = frame.filter(code.valid)
-        if attribute.at_most is not None and code.keys:
-            keys = [f"k{place}" for place in range(len(code.keys))]
-            frame = frame.with_columns(*(key.alias(alias) for key, alias in zip(code.keys, keys, strict=True)))
-            again = nw.col("r").cum_count().over("u", *keys, order_by=sequence)
+        if attribute.at_most is None or not code.keys:
+            return _Held(frame, code.keys, lambda place: code.atom("", Intervals.points([place])))
+        place = place_of(one_item(attribute), code).alias("i")
+        sequence = [*self._sequence, "place"] if is_list else self._sequence
+        frame = self._with_order(frame).select("u", place, *sequence)
+        if len(sequence) <= 1:
+            frame = frame.group_by("u", "i").agg(*(nw.col(one).min() for one in sequence))
+        else:
+            again = nw.col("i").cum_count().over("u", "i", order_by=sequence)
             frame = frame.with_columns(again=again).filter(nw.col("again") == 1)
-            rank = nw.col("r").cum_count().over("u", order_by=sequence)
-            frame = frame.with_columns(nth=rank).filter(nw.col("nth") <= attribute.at_most).drop(*keys)
-        return frame
+        rank = nw.col("i").cum_count().over("u", order_by=[*sequence, "i"])
+        frame = frame.with_columns(nth=rank).filter(nw.col("nth") <= attribute.at_most)
+        return _Held(frame, (nw.col("i"),), lambda place: nw.col("i") == place)
 
-    def _decoded(self, table: pa.Table, names: tuple[str, ...], shape: tuple[int, ...]) -> Counts:
-        people = _whole(table.column("n"))
-        cells = np.zeros(len(people), dtype=np.int64)
-        inside = np.ones(len(people), dtype=np.bool_)
-        column = 0
-        for name, size in zip(names, shape, strict=True):
+    # ------------------------------------------------------------------ from groups to positions
+
+    def _key_positions(self, table: pa.Table, names: tuple[str, ...]) -> list[Positions]:
+        columns = iter(table.column(name) for name in table.column_names if name != "n")
+        found = []
+        for name in names:
             code = self._codes[name]
-            found = [table.column(f"k{column + offset}") for offset in range(len(code.keys))]
-            column += len(code.keys)
-            positions = code.decode(found)
-            inside &= positions >= 0
-            cells = cells * size + positions
-        counts = np.zeros(math.prod(shape), dtype=np.int64)
-        np.add.at(counts, cells[inside], people[inside])
-        return counts.reshape(shape)
+            found.append(code.decode([next(columns) for _ in code.keys]))
+        return found
+
+    def _slot_positions(self, table: pa.Table, names: tuple[str, ...]) -> list[Positions]:
+        columns = iter(table.column(name) for name in table.column_names if name != "n")
+        found = []
+        for name in names:
+            positions = np.zeros(table.num_rows, dtype=np.int64)
+            for slot, axis in zip(self._layout.slots[name], self._domain.axes_of(name), strict=True):
+                positions = positions * axis.size + slot.positions(_whole(next(columns)))
+            found.append(positions)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """Items and who has them: a frame, the expressions that tell items apart, and one that asks for an item."""
+
+    frame: Any
+    keys: Sequence[Expr]
+    has: Callable[[int], Expr] = lambda _: nw.lit(value=False)
+
+
+class _Columns:
+    """The columns of a source, found by name. A name means one column, or it is refused."""
+
+    def __init__(self, engine: Engine, declared: frozenset[str]) -> None:
+        unlisted = DataRefused("the columns of the source could not be listed")
+        self._names = closed(engine.names, unlisted)
+        self._schema = closed(engine.schema, unlisted)
+        self._declared = declared
+        self._is_file = engine.kind == "file"
+        self._found: dict[str, Column] = {}
+
+    def read(self, raw: str) -> Column:
+        """Return a column under a plain name."""
+        if raw not in self._names:
+            fix = _pointer(raw, self._declared, self._names, is_file=self._is_file)
+            raise DataRefused("must be a column of the data", column=raw, fix=fix)
+        if self._names.count(raw) > 1:
+            raise DataRefused("must be there only once", column=raw, fix="Rename the second one.")
+        alike = [name for name in self._names if name != raw and name.casefold() == raw.casefold()]
+        if alike:
+            # some engines would read the other one; of a file without a header, its name would be a value
+            other = "another column" if self._is_file and alike[0] not in self._declared else repr(alike[0])
+            raise DataRefused(f"must differ from {other} in more than case", column=raw, fix="Rename one of them.")
+        return self._found.setdefault(raw, replace(self._schema[raw], raw=raw, name=f"c{len(self._found)}"))
+
+
+def _check_shared(raw_of: Mapping[str, tuple[str, ...]], moved: frozenset[str] | None) -> None:
+    """Refuse two attributes that read one column, if an edge moves one of them: it would move both in every row."""
+    readers: dict[str, str] = {}
+    for name, columns in raw_of.items():
+        for column in columns:
+            other = readers.setdefault(column, name)
+            if other != name and (moved is None or {name, other} & moved):
+                raise DataRefused(
+                    f"must not be read as {other!r} and as {name!r} if one of them is secret",
+                    column=column,
+                    fix="Keep one of the two, or make none of them secret.",
+                )
+
+
+def _either(has: Expr, positions: Intervals) -> Expr:
+    """Say whether having an item (1) or being without it (0) lies in a set."""
+    yes, no = 1 in positions, 0 in positions
+    if yes and no:
+        return has | ~has
+    return has if yes else ~has if no else has & ~has
+
+
+def _cells(table: pa.Table, places: Sequence[Positions], shape: tuple[int, ...]) -> Counts:
+    """Add the people of each group to the cell that its positions say; -1 is no position."""
+    people = _whole(table.column("n"))
+    cells = np.zeros(len(people), dtype=np.int64)
+    inside = np.ones(len(people), dtype=np.bool_)
+    for positions, size in zip(places, shape, strict=True):
+        inside &= positions >= 0
+        cells = cells * size + positions
+    counts = np.zeros(math.prod(shape), dtype=np.int64)
+    np.add.at(counts, cells[inside], people[inside])
+    return counts.reshape(shape)
 
 
 def _pointer(raw: str, declared: frozenset[str], known: list[str], *, is_file: bool) -> str:
@@ -477,7 +686,9 @@ def _pointer(raw: str, declared: frozenset[str], known: list[str], *, is_file: b
     if not is_file:
         return nearest(raw, sorted(known))
     match = get_close_matches(raw, sorted(known), n=1, cutoff=0.6) if 2 * found >= len(declared) else []
-    return f"Did you mean {match[0]!r}?" if match else "Check the name in the header of the file."
+    if match:
+        return f"Did you mean {match[0]!r}?"
+    return known_columns(known, declared) or "Check the name in the header of the file."
 
 
 def _raw(name: str, attribute: Attribute, item: str | None) -> tuple[str, ...]:

@@ -22,7 +22,9 @@ from tacit.plan.ranking import BarPlan, TopKPlan
 from tacit.plan.tilted import TiltedCube
 from tacit.plan.verdicts import AbovePlan, BelowPlan
 from tacit.policy.domain import Attribute, Items
+from tacit.release.number_texts import number_text
 from tacit.release.record import Floats, Ints, ReleaseRecord, check_level
+from tacit.release.table_file import side_by_side
 from tacit.release.tilted_estimates import estimated, largest_radius
 
 AnySelection: TypeAlias = BelowPlan | AbovePlan | TopKPlan | BarPlan
@@ -47,7 +49,7 @@ class Noisy:
 
 @dataclass(frozen=True, eq=False)
 class Tilted:
-    """Noisy counts of a tilted cube; `middle` is a noisy mean of the true ones with the rate of its noise."""
+    """Noisy counts of a tilted cube; `middle` is a noisy mean of the true ones, less that of the noisy, with a rate."""
 
     counts: Ints
     law: TiltedCube
@@ -113,8 +115,8 @@ class SelectionRecord(ReleaseRecord):
         match self.plan:
             case BelowPlan():
                 about = "exactly" if self.plan.is_exact else "about"
-                value = "" if np.isnan(self.values[0]) else f", {about} {self.values[0]:,.1f}".removesuffix(".0")
-                return f"{self.verdict} {self.plan.query.threshold:,}{value}"
+                value = number_text("value", self.values[0], self.plan.rmse)
+                return f"{self.verdict} {self.plan.query.threshold:,}" + (f", {about} {value}" if value else "")
             case AbovePlan():
                 found = self.verdicts.count(self.plan.words.above)
                 return f"{found:,} {self.plan.words.above} among {len(self.places):,} of {self.plan.answers:,} asked"
@@ -132,7 +134,7 @@ class SelectionRecord(ReleaseRecord):
         else:
             name = self.plan.query.name
             said = {name: _names(self.plan.policy.domain[name], self.places)}
-        return {**said, "verdict": self.verdicts} if self.is_above is not None else said
+        return side_by_side(said, {"verdict": self.verdicts}) if self.is_above is not None else said
 
     def numbers(self, level: float = 0.95) -> dict[str, Floats]:
         """Return the values and, but for a list of verdicts, the ends of their intervals."""
@@ -152,8 +154,10 @@ class SelectionRecord(ReleaseRecord):
         if self._measured is not None:
             rows = self._which >= 0
             low, high = self._measured.ends(level)
-            lower[rows] = np.maximum(low[self._which[rows]], 0.0)
-            upper[rows] = np.maximum(high[self._which[rows]], 0.0)
+            # what a true count can be, widened where that leaves the published value out
+            floor, ceiling, shown = self._floor[rows], self._ceiling[rows], self.values[rows]
+            lower[rows] = np.minimum(np.clip(low[self._which[rows]], floor, ceiling), shown)
+            upper[rows] = np.maximum(np.clip(high[self._which[rows]], floor, ceiling), shown)
         return lower, upper
 
 
@@ -178,7 +182,9 @@ def recorded(plan: AnySelection, output: Any) -> SelectionRecord:
         case BarPlan():
             middle = None
             if output.centre is not None and plan.centring is not None:
-                middle = output.centre / plan.candidates, plan.candidates / float(plan.centring.right)
+                # whole numbers are subtracted first: sums of large counts have no digits to spare
+                gap = (output.centre - sum(output.noisy)) / plan.candidates
+                middle = gap, plan.candidates / float(plan.centring.right)
             tilted = Tilted(_whole(output.noisy), plan.law.at(output.bar + 1), middle)
             return _ranked(plan, _whole(output.places), tilted)
 

@@ -56,37 +56,39 @@ def _quantile(above: Ints, law: TiltedCube, level: float) -> int:
 
 
 def estimated(noisy: Ints, law: TiltedCube, middle: tuple[float, float] | None = None) -> Floats:
-    """Return the best estimates of the counts; `middle` is a noisy mean of them and the rate of its one-sided noise."""
-    seen, floor = noisy.astype(np.float64), law.floor
-    lowest = _lowest_radius(noisy - floor, law)
+    """Return the best estimates of the counts; `middle` is a noisy mean of them, less that of `noisy`, and its rate."""
+    # distances from what was seen, and from the floor: counts may be as large as a float can hold, differences are not
+    over = (noisy - law.floor).astype(np.float64)
+    lowest = _lowest_radius(noisy - law.floor, law)
     highest = largest_radius(noisy, law, 0.999)
     tried = _spread(lowest, highest, _RADII)
     compared = _spread(lowest // 2, 2 * highest, _COMPARED)
-    means, fit = np.empty((len(tried), len(seen))), np.empty(len(tried))
+    below, fit = np.empty((len(tried), len(over))), np.empty(len(tried))
     for place, m in enumerate(tried.tolist()):
         # the whole numbers v - m .. v, one by one or, if they are many, as parts of equal length
         points = min(m + 1, _POINTS)
-        counts = seen[:, np.newaxis] + 0.5 - (m + 1) * (np.arange(points) + 0.5) / points
-        mass = law.log_mass(m, counts - floor)
+        offsets = 0.5 - (m + 1) * (np.arange(points) + 0.5) / points
+        mass = law.log_mass(m, over[:, np.newaxis] + offsets)
         least = mass.min(axis=1, keepdims=True)
         weight = np.exp(least - mass)
-        means[place] = (weight * counts).sum(axis=1) / weight.sum(axis=1)
+        spread = weight.mean(axis=1)
+        weight /= weight.sum(axis=1, keepdims=True)
+        below[place] = weight @ offsets
         top = max(m, law.cap)
-        tilt = float(law.rate) * (np.minimum(seen - floor, top) - top)
-        fit[place] = np.sum(np.log(weight.mean(axis=1) * (m + 1)) - least[:, 0] + tilt)
-        implied = _binned(means[place] - floor, law, np.round)
+        tilt = float(law.rate) * (np.minimum(over, top) - top)
+        fit[place] = np.sum(np.log(spread * (m + 1)) - least[:, 0] + tilt)
+        implied = _binned(over + below[place], law, np.round)
         fit[place] += float(law.log_weight(m, implied)) - float(np.logaddexp.reduce(law.log_weight(compared, implied)))
         if middle is not None:
-            variances = (weight * counts**2).sum(axis=1) / weight.sum(axis=1) - means[place] ** 2
-            fit[place] += _fits_middle(middle, float(means[place].mean()), math.sqrt(variances.sum()) / len(seen))
+            variances = (weight * (offsets - below[place][:, np.newaxis]) ** 2).sum(axis=1)
+            gap = middle[0] - float(below[place].mean())
+            fit[place] += _fits_middle(gap, middle[1], math.sqrt(variances.sum()) / len(over))
     trust = np.exp(fit - fit.max())
-    return np.asarray(trust @ means / trust.sum())
+    return np.asarray(noisy + trust @ below / trust.sum())
 
 
-def _fits_middle(middle: tuple[float, float], mean: float, spread: float) -> float:
+def _fits_middle(gap: float, rate: float, spread: float) -> float:
     """Return how well a noisy mean fits: exponential noise above a mean that is itself known up to a normal spread."""
-    seen, rate = middle
-    gap = seen - mean
     return float(-rate * gap + log_ndtr(gap / max(spread, 1e-9) - rate * spread))
 
 

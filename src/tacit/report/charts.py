@@ -11,7 +11,7 @@ appears as text, so that dots and brackets in a name never matter.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 import vl_convert
 
-from tacit.plan.explain import Explanation, shown
+from tacit.plan.explain import OF_THE_ROWS_KEPT, Explanation, shown
 from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total
 from tacit.plan.selections import Selection
 from tacit.policy.domain import Attribute, Categories, Domain, Flag, Grid, Integers, Items
+from tacit.release.number_texts import number_text, with_interval
 from tacit.release.record import ReleaseRecord
 from tacit.release.selected import SelectionRecord
 
@@ -128,7 +129,7 @@ def chart(record: ReleaseRecord) -> Any:
     numbers = (record.values, lower, upper)
     match query:
         case Count() | Total():
-            view = _one_number(query, *numbers)
+            view = _one_number(query, *numbers, error=record.plan.rmse)
         case Cumulative():
             view = _line(_part(domain, (query.name,), *numbers), ALONE, thinned=True, what="people up to this value")
         case Ranges():
@@ -151,9 +152,7 @@ def chart_text(record: ReleaseRecord) -> str:
         return f"{said} {selection_text(record)}"
     lower, upper = record.interval(LEVEL)
     best = int(np.argmax(record.values))
-    ends = f"{short(record.values[best])} (95% interval {short(lower[best])} to {short(upper[best])})"
-    if lower[best] == upper[best]:
-        ends = f"{short(record.values[best])}, exact"
+    ends = said_with_ends(record, record.values[best], lower[best], upper[best])
     if len(record.values) == 1:
         return f"{said} Released value: {ends}."
     return f"{said} {len(record.values):,} released values; the largest is {ends}, for {_place(query, domain, best)}."
@@ -271,11 +270,9 @@ def _histogram(part: _Part, room: Room) -> View:
             return _largest(part, room, "cells")
 
 
-def _one_number(query: Count | Total, values: Floats, lower: Floats, upper: Floats) -> View:
+def _one_number(query: Count | Total, values: Floats, lower: Floats, upper: Floats, *, error: float) -> View:
     label = "people" if isinstance(query, Count) else printable(query.name)
-    said = f"{short(values[0])}"
-    if lower[0] < upper[0]:
-        said += f"  ({short(lower[0])} to {short(upper[0])})"
+    said = with_interval(values[0], lower[0], upper[0], error).replace(" (", "  (")
     rows = [{"label": label, "said": said, **interval_row(values[0], lower[0], upper[0])}]
     base = alt.Chart(alt.Data(values=rows))
     # not from zero: the interval of a large count would be thinner than the point
@@ -693,7 +690,7 @@ def _finished(view: View, record: ReleaseRecord) -> Any:
     plan = record.plan
     said = [] if plan.query.where is None else [f"where {printable(str(plan.query.where))}"]
     if plan.is_exact:
-        said.append("Exact: no secret edge changes these answers.")
+        said.append(f"Exact, {OF_THE_ROWS_KEPT}: no secret edge changes these answers.")
     elif view.has_intervals:
         said.append(f"{view.are} with 95% intervals, epsilon {shown(plan.epsilon)}.")
     elif view.are == "Estimates":
@@ -824,18 +821,19 @@ def printable(text: str) -> str:
 
 def interval_row(value: Any, lower: Any, upper: Any) -> Row:
     """Return a value with its interval as fields of a chart."""
-    return {"value": _rounded(value), "lower": _rounded(lower), "upper": _rounded(upper)}
+    return {"value": _rounded(value), "lower": _rounded(lower, np.floor), "upper": _rounded(upper, np.ceil)}
 
 
-def _rounded(value: Any) -> float:
-    """Two decimals are finer than any pixel here, and keep files small."""
-    return round(float(value), 2)
+def _rounded(value: Any, turn: Callable[[float], float] = np.round) -> float:
+    """Two decimals are finer than any pixel here, and keep files small; the ends of intervals are turned outwards."""
+    return float(turn(round(float(value) * 100, 6))) / 100
 
 
-def short(value: Any) -> str:
-    """Return a number as a reader wants it: one decimal at most."""
-    said = f"{float(value):,.1f}".removesuffix(".0")
-    return "0" if said == "-0" else said
+def said_with_ends(record: ReleaseRecord, value: float, lower: float, upper: float) -> str:
+    """Return a released number in words: with its interval, or what it is the exact number of."""
+    if record.plan.is_exact:  # noise can leave an interval no room between its bounds: that makes no value exact
+        return f"{number_text('value', value, record.plan.rmse)} (exact, {OF_THE_ROWS_KEPT})"
+    return with_interval(value, lower, upper, record.plan.rmse, before="95% interval ")
 
 
 def _error_text(error: float) -> str:

@@ -23,13 +23,15 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
-from tacit.plan.explain import Explanation, shown
+from tacit.plan.explain import OF_THE_ROWS_KEPT, Explanation, shown
 from tacit.plan.queries import Cumulative, Marginals, Ranges, Total
 from tacit.policy.policy import Policy
+from tacit.release.number_texts import number_texts
 from tacit.release.record import ReleaseRecord
 from tacit.report.charts import BLUE, LINE, chart, chart_svg, chart_text, comparison_chart, condition, parts, question
 
 ROWS_SHOWN: Final = 50
+FILES_SHOWN: Final = 13  # links; marginals of many attributes have a file for each table
 ROWS_UNFOLDED: Final = 18  # longer tables are there, but closed until somebody opens them
 _ELEMENTS: Final = frozenset(
     ["svg", "g", "path", "text", "tspan", "rect", "line", "circle", "defs", "clipPath", "linearGradient", "stop"]
@@ -66,6 +68,7 @@ def html_report(
     analyst: str | None = None,
     charts: Mapping[str, str] | None = None,
     csv_links: bool = True,
+    tables: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
     """Return the report of some releases as one self-contained HTML file.
 
@@ -78,6 +81,7 @@ def html_report(
         analyst: Who asked.
         charts: The charts as SVG by name, where they were drawn before; drawing is the slow part.
         csv_links: Whether each release has its values beside the report, in a file called like the release.
+        tables: The names of more files beside the report, by release: each table of marginals, and cross tables.
     """
     from tacit import __version__
 
@@ -87,7 +91,8 @@ def html_report(
         so_far += record.plan.epsilon
         svg = charts[name] if charts is not None else chart_svg(chart(record))
         shown_chart = _inline(svg, f"chart-{number}")
-        releases.append(_release(number, name, record, said[name], so_far, shown_chart, csv_links=csv_links))
+        files = [f"{name}.csv", *(tables or {}).get(name, [])] if csv_links else []
+        releases.append(_release(number, name, record, said[name], so_far, shown_chart, files))
     certificates = [record.certificate for record in records.values()]
     last = said[list(records)[-1]].remaining if records else None
     protects = " or ".join(dict.fromkeys(str(each["protects"]) for each in certificates)) or "one person's record"
@@ -116,6 +121,7 @@ def html_report(
         releases=releases,
         comparison=_inline(chart_svg(comparison_chart(said)), "comparison"),
         comparison_text=_comparison_text(said),
+        kept=OF_THE_ROWS_KEPT,
     )
 
 
@@ -131,12 +137,12 @@ def _release(
     said: Explanation,
     so_far: Fraction,
     drawn: Markup,
-    *,
-    csv_links: bool,
+    files: Sequence[str],
 ) -> dict[str, Any]:
     plan = record.plan
     labels, numbers = record.labels(), record.numbers()
     shows = record.reading_order()[:ROWS_SHOWN].tolist()
+    columns = [number_texts(name, column[shows], plan.rmse) for name, column in numbers.items()]
     strategy = "" if plan.strategy == "direct" else f", {plan.strategy}"
     moving = [reason for reason in plan.step.why if not reason.endswith(_STILL)]
     return {
@@ -145,13 +151,15 @@ def _release(
         "question": question(record) + condition(plan.query),
         "parts": parts(record),
         "answers": f"{plan.answers:,}",
+        "answer": record.summary() if plan.answers == 1 else f"{plan.answers:,} answers",
         "cost": shown(plan.epsilon),
         "so_far": shown(so_far),
         "left": "" if said.remaining is None else shown(said.remaining),
         "error": _error(plan.rmse),
+        "is_exact": plan.rmse == 0,
         "plain_error": _error(said.plain.rmse),
         "unit": plan.query.name if isinstance(plan.query, Total) else "people",
-        "in_units": f"in units of {plan.query.name}" if isinstance(plan.query, Total) else "people",
+        "in_units": f"(in units of {plan.query.name})" if isinstance(plan.query, Total) else "people",
         "times": f", {said.gain:.3g} times larger" if 1.005 < said.gain < math.inf else "",
         "step": plan.step,
         "moving": moving,
@@ -167,14 +175,14 @@ def _release(
         "rows": [
             {
                 "labels": [_label(column[place]) for column in labels.values()],
-                "numbers": [_number(column[place]) for column in numbers.values()],
+                "numbers": [column[row] for column in columns],
             }
-            for place in shows
+            for row, place in enumerate(shows)
         ],
         "which_rows": _which_rows(record),
         "predictions": [*plan.predictions(), *plan.terms()],
-        "csv": f"{quote(name, safe='')}.csv" if csv_links else "",
-        "csv_name": f"{name}.csv",
+        "files": [{"name": file, "href": quote(file, safe="")} for file in files[:FILES_SHOWN]],
+        "more_files": len(files) - FILES_SHOWN if len(files) > FILES_SHOWN else 0,
         "certificate": _certificate(record),
     }
 
@@ -186,7 +194,10 @@ def _which_rows(record: ReleaseRecord) -> str:
     said = f"All answers{first}." if rows <= ROWS_SHOWN else f"The first {ROWS_SHOWN} of {rows:,} answers{first}."
     if "lower" not in record.numbers():
         return said
-    return f"{said} The interval holds the true answer with a probability of at least 95%, each by itself."
+    return (
+        f"{said} The interval holds the true answer, {OF_THE_ROWS_KEPT}, with a probability of at least 95%, each by "
+        "itself."
+    )
 
 
 def _still(still: int, moving: int) -> str:
@@ -216,7 +227,7 @@ def _fitting(record: ReleaseRecord) -> str:
 
 def _certificate(record: ReleaseRecord) -> str:
     # the policy stands in the report once, not once for every release; the certificate's own file has it
-    said = {**record.certificate, "policy": "printed above, under: The policy as a file"}
+    said = {**record.certificate, "policy": "printed in this report, under: The policy as a file"}
     return json.dumps(said, indent=2, ensure_ascii=False)
 
 
@@ -289,13 +300,6 @@ def _factor(epsilon: Fraction) -> str:
 
 def _error(rmse: float) -> str:
     return "exact" if rmse == 0 else f"{rmse:,.3g}" if rmse < 1000 else f"{rmse:,.0f}"
-
-
-def _number(value: Any) -> str:
-    if not math.isfinite(value):
-        return ""
-    said = f"{float(value):,.1f}".removesuffix(".0")
-    return "0" if said == "-0" else said
 
 
 def _label(value: Any) -> str:

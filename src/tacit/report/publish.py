@@ -1,12 +1,16 @@
 """From a job to a folder that can be published: values, certificates, charts, the policy and the report.
 
-Guarantee   The folder appears all at once and complete, or not at all; nothing is ever overwritten. Its last file,
-            `finished.json`, names every other file with its SHA-256. Names and sizes of files depend on the job, the
-            policy and the released values, on nothing else.
+Guarantee   The folder appears all at once and complete, or not at all; nothing is ever overwritten. It is on disk
+            before it has its name. Its last file, `finished.json`, names every other file with its SHA-256. Names and
+            sizes of files depend on the job, the policy and the released values, on nothing else.
+            A run that is refused leaves nothing behind. A run that was paid for and breaks off is lost as far as its
+            files were not written: nothing is drawn again without being paid for again. A run whose files are all
+            written is never called lost, wherever it breaks off.
 Assumes     The draft folder and the target are on one file system, so that renaming is atomic.
-Why         Budget is charged before rows are read. Each release is written as soon as it is made, so that a failure
-            in the middle costs what was not yet released and never what was already paid for.
-Checked by  tests/unit/test_publish.py.
+Why         Budget is charged before rows are read, for the whole job at once. What a killed run had drawn may have been
+            seen (its files, the terminal), and a second draw of the same release would tell more than was paid for;
+            so a run is never resumed. What it had written is kept: it is paid for.
+Checked by  tests/unit/test_publish.py, tests/contract/test_job_races.py.
 """
 
 from __future__ import annotations
@@ -20,24 +24,32 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import TacitError
-from tacit.plan.explain import Explanation
+from tacit.plan.explain import Explanation, shown
+from tacit.release.guard import charges
 from tacit.release.job import FINISHED, Job, Progress, check_out, plan_job, run_job
+from tacit.release.ledger import Ledger
 from tacit.release.record import ReleaseRecord
 from tacit.report.charts import chart, chart_svg
+from tacit.report.csv_tables import write_release
+from tacit.report.draft_folder import MARK, Draft, begin_draft, is_complete, synced
 from tacit.report.html import html_report
-
-PART = ".part"
 
 
 class PublishError(TacitError):
     """Budget was spent, but the folder could not be finished. Says where the files are; `records` has the releases."""
 
-    def __init__(self, draft: Path, why: str, records: dict[str, ReleaseRecord]) -> None:
+    def __init__(self, draft: Path, why: str, records: dict[str, ReleaseRecord], *, job: Job) -> None:
         self.draft, self.records = draft, records
-        super().__init__(
-            f"the results could not be written to the end ({why}). Budget was spent. What was released before that is "
-            f"kept in {str(draft)!r}: move it to a safe place before you run the job again, for it is paid for."
+        spent = f"Budget was spent for the whole job ({shown(job.cost)} in all)"
+        kept = (
+            f"{spent}. All of it was released and is complete in {str(draft)!r}: move it to a safe place."
+            if is_complete(draft)
+            else f"{spent}. What was released before that is kept in {str(draft)!r}: move it to a safe place before "
+            "you run the job again, for it is paid for; the rest is lost."
+            if records
+            else f"{spent} and is lost: nothing was released. Run again, it is charged again."
         )
+        super().__init__(f"the results could not be written to the end ({why}). {kept}")
 
 
 def publish(
@@ -52,22 +64,31 @@ def publish(
 
     Raises:
         JobError: If the folder is not free, or an earlier run left a half-written one; nothing is charged.
-        PublishError: If a release was made and the folder could not be finished; says where the files are.
+        PublishError: If the job was paid for and the folder could not be finished; says where the files are.
     """
     steps = len(job.releases) + 1
     check_out(job)
     explanations = plan_job(job)
-    draft = _draft(job)
+    draft = begin_draft(job)
+    folder = draft.folder
     records: dict[str, ReleaseRecord] = {}
     charts: dict[str, str] = {}
+    tables: dict[str, list[str]] = {}
+    paid = False
+
+    def pay() -> None:
+        nonlocal paid
+        paid = True
 
     def keep(name: str, record: ReleaseRecord) -> None:
         records[name] = record
         # what cannot be had again comes first; a chart can be drawn at any time
-        record.write_csv(draft / f"{name}.csv")
-        _write(draft / f"{name}.certificate.json", _json(record.certificate))
+        tables[name] = write_release(folder, name, record)
+        for table in [f"{name}.csv", *tables[name]]:
+            synced(folder / table)
+        _write(folder / f"{name}.certificate.json", _json(record.certificate))
         charts[name] = chart_svg(chart(record))
-        _write(draft / f"{name}.svg", charts[name])
+        _write(folder / f"{name}.svg", charts[name])
         if on_release is not None:
             on_release(name, record)
 
@@ -76,48 +97,57 @@ def publish(
             on_progress(name, done, steps)
 
     try:
-        run_job(job, on_progress=tell, on_release=keep)
+        run_job(job, on_progress=tell, on_paid=pay, on_release=keep, run=draft.run)
         tell("report", steps - 1, steps)
-        _write_report(draft, job, records, explanations, charts)
-        _write_finished(draft, job)
-        if job.out.exists():
-            job.out.rmdir()  # it was empty when we began; if it is not any more, this refuses
-        os.rename(draft, job.out)
+        _write_report(folder, job, records, explanations, charts, tables)
+        _write_finished(folder, job.name)
+        # from here on nothing can be lost: a complete draft needs its name and nothing else
+        _note_end(job, draft, lost=False)
+        _put_in_place(draft, job)
     except BaseException as fault:
-        _forget_if_empty(draft)
-        if not records or not isinstance(fault, Exception):
-            raise  # nothing was made that could be lost, or somebody pressed Ctrl-C
+        in_place = not folder.exists() and (job.out / FINISHED).exists()
+        if not in_place:
+            draft.give_up(keep=bool(records))
+        if paid or not isinstance(fault, Exception):  # an interrupt may come between the charge and the word of it
+            _note_end(job, draft, lost=not in_place and not is_complete(folder))
+        charges.kept = _kept(job, folder, in_place=in_place)
+        if not paid or not isinstance(fault, Exception):
+            raise  # nothing was paid for that could be lost, or somebody pressed Ctrl-C
         why = str(fault) if isinstance(fault, TacitError) else _reason(fault)
         # the cause may be kept: rows are closed, and faults from open rows come without any detail
-        raise PublishError(draft, why.rstrip("."), records) from fault
+        raise PublishError(folder, why.rstrip("."), records, job=job) from fault
     if on_progress is not None:
         on_progress("done", steps, steps)
     return job.out
 
 
-def _draft(job: Job) -> Path:
-    """Begin the folder that results are written to first. Its name is fixed, so that two runs cannot both begin."""
-    draft = job.out.with_name(job.out.name + PART)
-    try:
-        draft.parent.mkdir(parents=True, exist_ok=True)
-        draft.mkdir()
-        return draft
-    except OSError as fault:
-        why = (fault.strerror or "refused").lower()
-    if os.path.lexists(draft):
-        raise job.refuse(
-            "out",
-            f"has {draft.name} beside it, where another run is at work or broke off before its report was written",
-            given=str(job.out),
-            fix=f"Budget was spent for what is in {str(draft)!r}: look at it, keep what you need, and remove it; then "
-            "the job can run again, and is charged again.",
-        )
-    raise job.refuse("out", f"must be a folder that can be made ({why})", given=str(job.out), fix="Name another.")
+def _put_in_place(draft: Draft, job: Job) -> None:
+    """Give the complete folder its name, so that a power cut leaves it whole or not there."""
+    if job.out.exists():
+        job.out.rmdir()  # it was empty when we began; if it is not any more, this refuses
+    draft.unmark()
+    synced(draft.folder)
+    os.rename(draft.folder, job.out)
+    with contextlib.suppress(OSError):  # all is done; after a power cut it would at worst have its old name
+        synced(job.out.parent)
 
 
-def _forget_if_empty(draft: Path) -> None:
-    with contextlib.suppress(OSError):
-        draft.rmdir()
+def _kept(job: Job, draft: Path, *, in_place: bool) -> str:
+    """Say where the files of a run that broke off are, if there are any."""
+    if in_place:
+        return f"The results are complete in {str(job.out)!r}."
+    if not draft.exists():
+        return ""
+    if is_complete(draft):
+        return f"The results are complete in {str(draft)!r}: rename it."
+    return f"What was released before that is kept in {str(draft)!r}; the rest is lost."
+
+
+def _note_end(job: Job, draft: Draft, *, lost: bool) -> None:
+    """Tell the ledger how the run ended. Nothing depends on it but what `tacit ledger show` says of the run."""
+    if job.ledger is not None:
+        with contextlib.suppress(TacitError), Ledger(job.ledger, create=False) as ledger:
+            ledger.ended(draft.run, lost=lost)
 
 
 def _reason(fault: Exception) -> str:
@@ -131,16 +161,27 @@ def _write_report(
     records: dict[str, ReleaseRecord],
     explanations: list[Explanation],
     charts: dict[str, str],
+    tables: dict[str, list[str]],
 ) -> None:
     policy = job.about()  # as the certificates have it: with the people whom the job names
     _write(draft / "policy.yaml", policy.to_yaml())
-    page = html_report(job.name, policy, records, explanations, budget=job.budget, analyst=job.analyst, charts=charts)
+    page = html_report(
+        job.name,
+        policy,
+        records,
+        explanations,
+        budget=job.budget,
+        analyst=job.analyst,
+        charts=charts,
+        tables=tables,
+    )
     _write(draft / "report.html", page)
 
 
-def _write_finished(draft: Path, job: Job) -> None:
-    files = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(draft.iterdir())}
-    _write(draft / FINISHED, _json({"job": job.name, "sha256": files}))
+def _write_finished(draft: Path, name: str) -> None:
+    written = sorted(file for file in draft.iterdir() if file.name != MARK)
+    files = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in written}
+    _write(draft / FINISHED, _json({"job": name, "sha256": files}))
 
 
 def _json(said: Any) -> str:
@@ -150,3 +191,4 @@ def _json(said: Any) -> str:
 def _write(path: Path, text: str) -> None:
     # no newline translation: the hashes must be the same on every system
     path.write_text(text, encoding="utf-8", newline="\n")
+    synced(path)

@@ -11,6 +11,7 @@ import numpy as np
 from tacit.plan.selections import Above, Below, Selection
 from tacit.plan.verdicts import AbovePlan, BelowPlan
 from tacit.policy.domain import Items
+from tacit.release.number_texts import with_interval
 from tacit.release.selected import SelectionRecord
 from tacit.report.charts import (
     ALONE,
@@ -30,7 +31,7 @@ from tacit.report.charts import (
     lying_bars,
     number_axis,
     printable,
-    short,
+    said_with_ends,
     tips_for,
 )
 
@@ -72,7 +73,7 @@ def selection_text(record: SelectionRecord) -> str:
             said = f"The verdict: {record.verdict} {record.plan.query.threshold:,}."
             if np.isnan(record.values[0]):
                 return said
-            return f"{said} Released value: {_with_ends(record.values[0], lower[0], upper[0])}."
+            return f"{said} Released value: {said_with_ends(record, record.values[0], lower[0], upper[0])}."
         case AbovePlan():
             many, asked = record.plan.answers, len(record.places)
             found = record.verdicts.count(record.plan.words.above)
@@ -82,20 +83,12 @@ def selection_text(record: SelectionRecord) -> str:
             )
         case _:
             first = printable(str(next(iter(record.labels().values()))[0]))
-            best = _with_ends(record.values[0], lower[0], upper[0])
+            best = said_with_ends(record, record.values[0], lower[0], upper[0])
             return f"{len(record.places):,} chosen; the largest is {first} with {best}."
 
 
 def _kind(attribute: Any) -> str:
     return "Items" if isinstance(attribute, Items) else "Values"
-
-
-def _with_ends(value: float, lower: float, upper: float) -> str:
-    return (
-        f"{short(value)}, exact"
-        if lower == upper
-        else f"{short(value)} (95% interval {short(lower)} to {short(upper)})"
-    )
 
 
 def _ranking(record: SelectionRecord) -> View:
@@ -110,7 +103,10 @@ def _threshold(record: SelectionRecord, plan: BelowPlan) -> View:
     lower, upper = record.interval(LEVEL)
     threshold, value = plan.query.threshold, record.values[0]
     ends = [bound if np.isfinite(bound) else max(2.0 * threshold, lower[0] + 1) for bound in (lower[0], upper[0])]
-    said = f"{record.verdict} {threshold:,}" + ("" if np.isnan(value) else f": {_with_ends(value, *ends)}")
+    said = f"{record.verdict} {threshold:,}"
+    if not np.isnan(value):
+        exact = ", exact" if plan.is_exact else ""  # of what, the subtitle says
+        said += f": {with_interval(value, ends[0], ends[1], plan.rmse, before='95% interval ')}{exact}"
     rows = [{"label": "count", "said": said, **interval_row(threshold if np.isnan(value) else value, *ends)}]
     base = alt.Chart(alt.Data(values=rows))
     widest = max(ends[1], float(threshold)) * 1.15 + 1

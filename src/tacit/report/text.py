@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from rich.table import Table
 from rich.text import Text
 
-from tacit.plan.explain import Explanation, shown
-from tacit.release.ledger import Account
+from tacit.plan.explain import OF_THE_ROWS_KEPT, Explanation, shown
+from tacit.release.ledger import Account, Entry
 from tacit.release.record import ReleaseRecord
+
+_WRITTEN_OUT: Final = 1e8  # larger errors have an exponent: all of their digits would say nothing more
 
 
 def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> Table:
@@ -18,12 +21,12 @@ def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) 
     is_named = isinstance(explanations, Mapping)
     table = Table(title="What it would cost, and how wrong it would be")
     if is_named:
-        table.add_column("release")
+        table.add_column("release", overflow="fold")
     table.add_column("question", overflow="fold")
     for name in ("answers", "epsilon", "expected error", "plain DP", "times better", "remains"):
         table.add_column(name, justify="right")
-    named = explanations.items() if isinstance(explanations, Mapping) else (("", said) for said in explanations)
-    for name, said in named:
+    names = list(explanations) if isinstance(explanations, Mapping) else [""] * len(explanations)
+    for name, said in zip(names, _listed(explanations), strict=True):
         fits = said.remaining is None or said.remaining >= 0
         row = [
             *([_text(name)] if is_named else []),
@@ -36,20 +39,26 @@ def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) 
             Text("" if said.remaining is None else shown(said.remaining) if fits else "exceeded"),
         ]
         table.add_row(*row, style=None if fits else "red")
-    return table
+    return _settled(table, is_exact=any(said.plan.rmse == 0 for said in _listed(explanations)))
 
 
-def release_table(records: Mapping[str, ReleaseRecord], explanations: Mapping[str, Explanation] | None = None) -> Table:
+def release_table(
+    records: Mapping[str, ReleaseRecord],
+    explanations: Mapping[str, Explanation] | None = None,
+    *,
+    narrow: bool = False,
+) -> Table:
     """Return what was released: each question with its cost, and the answer where there is only one.
 
-    With the explanations of the same names, also the error under plain differential privacy.
+    With the explanations of the same names, also the error under plain differential privacy. `narrow` puts intervals
+    below their answers.
     """
     table = Table(title="Released: what it cost, and how wrong it may be")
-    table.add_column("release")
+    table.add_column("release", overflow="fold")
     table.add_column("question", overflow="fold")
     for name in ("answers", "epsilon", "expected error", *(["plain DP"] if explanations is not None else [])):
         table.add_column(name, justify="right")
-    table.add_column("answer (95% interval)", justify="right", no_wrap=True)
+    table.add_column("answer (95% interval)", justify="right")
     for name, record in records.items():
         row = [
             _text(name),
@@ -58,10 +67,13 @@ def release_table(records: Mapping[str, ReleaseRecord], explanations: Mapping[st
             Text(shown(record.plan.epsilon)),
             Text(_error(record.plan.rmse)),
             *([Text(_error(explanations[name].plain.rmse))] if explanations is not None else []),
-            Text(record.summary(), style="" if len(record.values) == 1 else "dim"),
+            Text(
+                record.summary().replace(" (", "\n(") if narrow else record.summary(),
+                style="" if len(record.values) == 1 else "dim",
+            ),
         ]
         table.add_row(*row)
-    return table
+    return _settled(table, is_exact=any(record.plan.rmse == 0 for record in records.values()))
 
 
 def ledger_table(accounts: Iterable[Account]) -> Table:
@@ -79,12 +91,63 @@ def ledger_table(accounts: Iterable[Account]) -> Table:
             Text(shown(account.granted)),
             Text(shown(account.spent)),
             Text(shown(account.remaining), style="red" if account.remaining <= 0 else ""),
-            Text("any", style="dim") if account.policy is None else Text(account.policy[:12]),
+            _policy(account),
+        )
+    return _settled(table)
+
+
+def _policy(account: Account) -> Text:
+    if account.policy is not None:
+        return Text(account.policy[:12])
+    return Text("the first charge's" if account.analyst is None else "the total's", style="dim")
+
+
+def entries_table(entries: Iterable[Entry]) -> Table:
+    """Return who was granted or charged how much, when and for what; fits into 80 columns."""
+    listed = list(entries)
+    several = len({entry.dataset for entry in listed}) > 1
+    table = Table(title="Entries (times in UTC)")
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("when", no_wrap=True)
+    if several:
+        table.add_column("data set", overflow="fold")
+    table.add_column("who", overflow="fold")
+    table.add_column("epsilon", justify="right", overflow="fold")
+    table.add_column("what", overflow="fold", ratio=1)
+    for entry in listed:
+        is_grant = entry.kind == "grant"
+        table.add_row(
+            Text(str(entry.number)),
+            _text(entry.time[:16].replace("T", " ")),
+            *([_text(entry.dataset)] if several else []),
+            Text("everyone" if is_grant else "nobody named", style="dim")
+            if entry.analyst is None
+            else _text(entry.analyst),
+            Text(f"{'+' if is_grant else ''}{shown(entry.epsilon)}"),
+            Text("granted", style="dim") if is_grant else _text(entry.what),
         )
     return table
 
 
+def _listed(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> list[Explanation]:
+    return list(explanations.values() if isinstance(explanations, Mapping) else explanations)
+
+
+def _settled(table: Table, *, is_exact: bool = False) -> Table:
+    """Give columns of numbers the room that they need: on a narrow terminal texts are broken, and numbers never cut."""
+    for column in table.columns:
+        if column.justify == "right":
+            lines = [line for cell in column.cells for line in str(cell).splitlines()]
+            words = str(column.header).split()
+            column.width = max(map(len, [*lines, *words]), default=1)
+    if is_exact:
+        table.caption = f"exact: {OF_THE_ROWS_KEPT}"
+    return table
+
+
 def _error(rmse: float) -> str:
+    if rmse >= _WRITTEN_OUT:
+        return f"{rmse:.3g}"
     return "exact" if rmse == 0 else f"{rmse:,.3g}" if rmse < 1000 else f"{rmse:,.0f}"
 
 

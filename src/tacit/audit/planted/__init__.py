@@ -4,7 +4,7 @@
 accuses is a false alarm.
 
 >>> len(planted)
-27
+31
 >>> planted["naive-suppression"].mistake
 'releases every record but the sensitive ones, which the gaps give away'
 """
@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tacit.audit.planted import blowfish, calibration, machine, records, sparse_vector, streams, top_k
+from tacit.audit.planted import blowfish, calibration, machine, records, releases, sparse_vector, streams, top_k
 from tacit.audit.planted.planted_leak import PlantedLeak
 
 __all__ = ["PlantedLeak", "planted"]
 
-_THEMES = (blowfish, sparse_vector, streams, top_k, calibration, records, machine)
+_THEMES = (blowfish, sparse_vector, streams, top_k, calibration, records, machine, releases)
 
 planted: Mapping[str, PlantedLeak] = MappingProxyType({leak.name: leak for theme in _THEMES for leak in theme.PLANTED})

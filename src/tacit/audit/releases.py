@@ -1,0 +1,205 @@
+"""The audit of a whole release as a black box: rows in, a record out, on made-up neighbours from the policy.
+
+Guarantee   As in `audit/sampled.py`: a verdict of LEAK_FOUND at an epsilon that does hold has probability at most
+            alpha, which all made-up pairs share. NONE_FOUND proves nothing.
+Assumes     Reading the same rows twice gives the same counts. That is tried on the first draws; then counts are
+            remembered, since reading takes most of the time.
+Why         What is compared is everything that a record publishes: values, order, intervals, frame, texts, certificate
+            (but for the time at which it was made) and all that is pickled with it, from which its chart is drawn. So a
+            mistake shows wherever it is made: in which rows count, in the noise, in post-processing, in a label.
+Checked by  tests/statistical/test_release_audit.py
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from tacit.audit.canonical import canonical
+from tacit.audit.draws import FEWEST, Progress
+from tacit.audit.made_up import MadeUp, made_up
+from tacit.audit.sampled import MOST_EVENTS, SampledAudit, checked, sampled
+from tacit.errors import PolicyError, kind_of, sealed
+from tacit.plan.choose import LARGEST_EPSILON, as_epsilon, choose
+from tacit.policy.policy import Policy
+from tacit.release.infer import check_options
+from tacit.release.record import ReleaseRecord
+from tacit.release.session import Session
+
+SAMPLES: Final = 20_000
+SECONDS: Final = 30.0  # for one release
+READ_FIRST: Final = 3  # times that rows are read before counts are remembered
+LEVELS: Final = (0.95, 0.5)
+
+
+@dataclass(frozen=True)
+class WholeRelease:
+    """A release under audit: the question, its price and its options, under a policy about people who own rows."""
+
+    policy: Policy
+    query: Any
+    epsilon: Fraction
+    consistent: bool = False
+    nonnegative: bool = False
+    _sessions: dict[int, Session] = field(default_factory=dict, repr=False, compare=False)
+
+    def pairs(self) -> list[MadeUp]:
+        """Return the made-up neighbours."""
+        plan = choose(self.query, self.policy, self.epsilon)
+        check_options(plan, consistent=self.consistent)
+        return made_up(plan)
+
+    def release(self, rows: pd.DataFrame, size: int) -> list[Any]:
+        """Return what so many releases of these rows publish."""
+        return [self._published(rows) for _ in range(size)]
+
+    def _published(self, rows: pd.DataFrame) -> Any:
+        session = self._sessions.get(id(rows))
+        if session is None or session.remaining < self.epsilon:
+            session = self._sessions[id(rows)] = self._opened(rows, session)
+        record = session.release(self.query, self.epsilon, consistent=self.consistent, nonnegative=self.nonnegative)
+        return published(record)
+
+    def _opened(self, rows: pd.DataFrame, before: Session | None) -> Session:
+        session = Session(self.policy, rows, max(self.epsilon, Fraction(LARGEST_EPSILON)))
+        # the budget of a session is bounded, what is known about its rows is not
+        session._rows = Remembered(session._rows) if before is None else before._rows
+        return session
+
+
+class Remembered:
+    """Rows whose counts are the same each time, so that they need not be read for each of many releases."""
+
+    def __init__(self, rows: Any) -> None:
+        self._rows, self.kind = rows, rows.kind
+        self._found: dict[Any, list[Any]] = {}
+
+    def check(self, *asked: Any) -> None:
+        """Refuse what the rows refuse."""
+        self._rows.check(*asked)
+
+    def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
+        """Make a frame of the rows' own kind."""
+        return self._rows.frame(columns)
+
+    def counts(self, *asked: Any) -> Any:
+        """Count the people in each cell."""
+        return self._asked(self._rows.counts, *asked)
+
+    def item_counts(self, *asked: Any) -> Any:
+        """Count for each item the people who have it."""
+        return self._asked(self._rows.item_counts, *asked)
+
+    def total(self, *asked: Any) -> Any:
+        """Add up a whole-number attribute."""
+        return self._asked(self._rows.total, *asked)
+
+    def _asked(self, read: Callable[..., Any], *asked: Any) -> Any:
+        seen = self._found.setdefault((read.__name__, *asked), [])
+        if len(seen) < READ_FIRST or any(np.any(one != seen[0]) for one in seen):
+            seen.append(read(*asked))  # also each time from now on, if the first ones were not the same
+            return seen[-1] if len(seen) <= READ_FIRST else seen.pop()
+        return np.copy(seen[0]) if isinstance(seen[0], np.ndarray) else seen[0]
+
+
+def published(record: ReleaseRecord) -> dict[str, Any]:
+    """Return everything that a record makes public, in a form in which outputs are compared."""
+    state = record.__getstate__()
+    hidden = ("plan", "values", "certificate", "_make_frame")
+    certificate = {key: value for key, value in record.certificate.items() if key not in ("made", "ledger")}
+    return {
+        "value": record.values,
+        "order": record.reading_order(),
+        **{f"interval {level}": record.interval(level) for level in LEVELS},
+        "names": [[str(one) for one in column] for column in record.labels().values()],
+        "state": {key: value for key, value in state.items() if key not in hidden},
+        "frame": _labels(record),
+        "text": (" ".join(repr(record).split()), record.summary()),
+        "certificate": json.dumps(certificate, default=str),
+    }
+
+
+def _labels(record: ReleaseRecord) -> Any:
+    """Return what a frame shows beside the cells that were compared already; all of it if it has other cells."""
+    frame, columns = record.frame, record.columns()
+    cells = {name: frame[name].tolist() for name in frame.columns}
+    same = list(cells) == list(columns)
+    for name, shown in columns.items():
+        plain = np.asarray(shown).tolist()
+        same = same and (cells[name] == plain or canonical(cells[name]) == canonical(plain))  # a NaN equals no NaN
+    return (list(cells), [str(kind) for kind in frame.dtypes], str(frame.index)) if same else frame
+
+
+@sealed
+def release(
+    about: Policy | Session,
+    query: Any,
+    epsilon: Any,
+    *,
+    consistent: bool = False,
+    nonnegative: bool = False,
+    order: str | None = None,
+    item: str | None = None,
+    samples: int = SAMPLES,
+    alpha: float = 1e-6,
+    seconds: float = SECONDS,
+    progress: Progress | None = None,
+) -> SampledAudit:
+    """Audit a whole release, rows and post-processing included, on made-up neighbours; nobody's rows are opened.
+
+    `about` is a policy, or a session, whose rows and budget are left alone. All other arguments are those of the
+    release; `order` and `item` those of a session, or else the policy's. At most `samples` releases are made of either
+    data set, fewer if that would take longer than `seconds`; the result says how many, and what stays beyond so many.
+
+    >>> import tacit as tc
+    >>> policy = tc.Policy(tc.Domain({"sick": tc.Flag()}), tc.secrets.attributes("sick"), person="id", per_person=2)
+    >>> tc.audit.release(policy, tc.count("sick == True"), 0.5, samples=1_000).verdict
+    <Verdict.NONE_FOUND: 'NONE_FOUND'>
+    """
+    policy = about.policy if isinstance(about, Session) else about
+    if not isinstance(policy, Policy):
+        rule = f"must be a policy or a session, not {kind_of(about)}"
+        raise PolicyError(rule, key="about", fix="Use tc.Policy.load(..).")
+    policy = policy.about(order=order, item=item)
+    whole = WholeRelease(policy, query, as_epsilon(epsilon), consistent, nonnegative)
+    return audited(whole, samples, alpha, seconds, progress)
+
+
+def audited(
+    whole: WholeRelease, samples: int, alpha: float, seconds: float = SECONDS, progress: Progress | None = None
+) -> SampledAudit:
+    """Look at every made-up pair with its share of alpha, of the samples and of the time; return the worst."""
+    checked(samples, alpha)
+    pairs = whole.pairs()
+    whole.release(pairs[0].hidden, READ_FIRST + 1)  # rows are read, and tables of noise made
+    start = time.perf_counter()
+    whole.release(pairs[0].hidden, 10)
+    each = (time.perf_counter() - start) / 10
+    most = max(FEWEST, min(samples, int(seconds / each / 2 / len(pairs))))
+    found: list[tuple[str, SampledAudit]] = []
+    for at, pair in enumerate(pairs):
+        one = sampled(
+            whole.release,
+            pair.hidden,
+            pair.cover,
+            whole.epsilon,
+            most,
+            alpha / len(pairs),
+            workers=1,
+            progress=_share(progress, at, len(pairs)),
+        )
+        found.append((pair.words, one))
+    words, worst = max(found, key=lambda pair: pair[1].lower_bound)
+    witness = replace(worst.witness, event=f"{words}: {worst.witness.event}")
+    return replace(worst, witness=witness, alpha=alpha, events=MOST_EVENTS * len(pairs))
+
+
+def _share(progress: Progress | None, at: int, many: int) -> Progress | None:
+    return None if progress is None else lambda share: progress((at + share) / many)

@@ -1,0 +1,56 @@
+"""Whether a file is still the file that was opened, and which paths are one file.
+
+Columns are found when a session is opened and read when something is asked. In between, somebody may write the file
+again, with its columns in another order. So files are looked at before anything is charged, and before and after they
+are read; one that has changed is refused, whatever the change.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, TypeAlias
+
+Identity: TypeAlias = tuple[int, ...]
+Identities: TypeAlias = dict[str, Identity | None]
+_MOST_LITERALS: Final = 10_000
+
+
+def identity(path: str | Path) -> Identity | None:
+    """Return what changes whenever a file is replaced or written: device, inode, size, times. None: there is none."""
+    try:
+        found = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def identities(paths: Iterable[str | Path]) -> Identities:
+    """Return the identity of each file."""
+    return {str(path): identity(path) for path in paths}
+
+
+def each_once(paths: Sequence[Path]) -> list[Path]:
+    """Return the paths without those that lead to a file that is there already: links of both kinds, `a/../b`."""
+    found: dict[object, Path] = {}
+    for path in paths:
+        known = identity(path)
+        found.setdefault(known[:2] if known is not None else str(path), path)
+    return list(found.values())
+
+
+def files_named_in(sql: str) -> list[str]:
+    """Return the files that the literals of a query name; a folder or a pattern stands for what is in it."""
+    found: set[str] = set()
+    for literal in re.findall(r"'((?:[^']|'')*)'", sql)[:_MOST_LITERALS]:
+        text = literal.replace("''", "'")
+        if "\0" in text or len(text) > 4096:
+            continue
+        if os.path.isfile(text):
+            found.add(text)
+        elif glob.has_magic(text) and ("/" in text or "." in text):
+            found.update(match for match in glob.glob(text, recursive=True) if os.path.isfile(match))
+    return sorted(found)

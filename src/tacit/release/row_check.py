@@ -1,0 +1,499 @@
+"""Which cells of the rows do not fit the domain, for whoever holds the rows: `tacit check POLICY --rows DATA`.
+
+Guarantee   None: these are true counts of people's cells, for the holder of the data alone. They are written nowhere,
+            no record, report or certificate can hold them, and no cell is ever shown.
+Assumes     Whoever asks may see the rows anyway.
+Why         A release must not say how many rows the domain drops; whoever declares the domain must know it. Cells are
+            read by the engine and the codes that releases use (`engines.py`, `encode.py`), and the number of people
+            that remain is counted by the very rows that a release would count.
+Checked by  tests/unit/test_row_check.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import narwhals as nw
+
+from tacit.errors import DataRefused, sealed
+from tacit.policy.domain import CLIP, Attribute, Categories, Flag, Grid, Integers, Items
+from tacit.policy.policy import Policy, as_policy
+from tacit.release.encode import Code, Column, Expr, code_of, one_item
+from tacit.release.engines import PERSON, Engine, closed, engine_for
+from tacit.release.headers import is_called_an_id
+from tacit.release.rows import ItemCounts, Rows
+from tacit.release.sample import selected
+from tacit.release.session import Session
+
+PRIVATE: Final = (
+    "For the holder of the data only: true counts, written nowhere and part of no release. Do not publish them."
+)
+_AT_ONCE: Final = 12  # columns in one pass over the rows
+_MOST_IDS: Final = 5
+_DATE: Final = r"^\s*[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([T ].*)?$"
+_COMMA: Final = r"^\s*-?[0-9]+(,[0-9]+)+\s*$"
+_KINDS: Final = {
+    "missing": "missing",
+    "near": "would match a category in other case or without spaces around",
+    "unknown": "no category",
+    "not true or false": "neither true, false, 1 nor 0",
+    "date": "dates",
+    "comma": "numbers with a comma",
+    "not a number": "no number",
+    "below": "below the range",
+    "above": "above the range",
+    "decimal": "decimals",
+    "off step": "between two steps",
+}
+
+
+@dataclass(frozen=True)
+class ColumnCheck:
+    """What does not fit in one attribute: how many cells are unexpected, of which kind, and what becomes of them.
+
+    `unexpected` counts cells by kind. `dropped` is how many rows this attribute drops, whatever the others do.
+    `counted_as` says what unexpected cells count as instead. `refused` is why no release could read the column.
+    """
+
+    name: str
+    cells: int
+    unexpected: Mapping[str, int]
+    dropped: int
+    counted_as: str = ""
+    refused: str = ""
+
+    def __str__(self) -> str:
+        if self.refused:
+            return f"{self.name}: a release would be refused. {self.refused}"
+        if not self.unexpected:
+            return f"{self.name}: all {self.cells:,} cells fit"
+        many = sum(self.unexpected.values())
+        kinds = ", ".join(f"{count:,} {_KINDS[kind]}" for kind, count in self.unexpected.items())
+        effects = [f"{_rows(self.dropped)} dropped"] if self.dropped else []
+        if self.counted_as and many > self.dropped:
+            effects.append(f"{'the others' if self.dropped else 'they'} {self.counted_as}")
+        return f"{self.name}: {many:,} of {self.cells:,} cells are unexpected ({kinds}); {' and '.join(effects)}"
+
+
+@dataclass(frozen=True)
+class PersonCheck:
+    """How often the values of a column that names people, or is called so, repeat.
+
+    `surplus` is how many rows that the domain keeps are beyond the `per_person` rows of a person that count; None
+    where the policy does not name the column.
+    """
+
+    column: str
+    people: int
+    without: int
+    several: int
+    surplus: int | None = None
+    per_person: int = 1
+
+    def __str__(self) -> str:
+        said = f"{self.column}: {self.people:,} different values, {self.several:,} of them in several rows"
+        if self.without:
+            said += f", {self.without:,} row{'s' * (self.without != 1)} without one"
+        if self.surplus is None:
+            return f"{said}. The policy does not name it as `person`, so each row counts as one person"
+        if not self.surplus:
+            return said
+        counted = "1 row of each person is" if self.per_person == 1 else f"{self.per_person} rows of each person are"
+        return f"{said}; {_rows(self.surplus)} not counted, because only {counted}"
+
+
+@dataclass(frozen=True)
+class RowsCheck:
+    """How well rows fit a policy's domain. For the holder of the data only; nothing of it is part of a release.
+
+    `rows` is how many there are, `kept` how many the domain keeps, `remaining` what an exact count of everybody under
+    the policy would be (None where a release would be refused): people, or rows where no person is named.
+    """
+
+    rows: int
+    kept: int
+    remaining: int | None
+    columns: tuple[ColumnCheck, ...]
+    persons: tuple[PersonCheck, ...] = ()
+    private: str = field(default=PRIVATE, init=False)
+
+    @property
+    def dropping_most(self) -> ColumnCheck | None:
+        """The attribute that drops most rows, if any does."""
+        worst = max(self.columns, key=lambda column: column.dropped, default=None)
+        return worst if worst is not None and worst.dropped else None
+
+    def document(self) -> dict[str, Any]:
+        """Return the same as plain data."""
+        worst = self.dropping_most
+        return {
+            "private": self.private,
+            "rows": self.rows,
+            "kept": self.kept,
+            "dropped": self.rows - self.kept,
+            "remaining": self.remaining,
+            "drops_most": None if worst is None else worst.name,
+            "columns": [
+                {
+                    "name": column.name,
+                    "cells": column.cells,
+                    "unexpected": dict(column.unexpected),
+                    "dropped": column.dropped,
+                    "counted_as": column.counted_as or None,
+                    "refused": column.refused or None,
+                }
+                for column in self.columns
+            ],
+            "persons": [
+                {
+                    "column": person.column,
+                    "people": person.people,
+                    "without": person.without,
+                    "several": person.several,
+                    "surplus": person.surplus,
+                }
+                for person in self.persons
+            ],
+        }
+
+    def __str__(self) -> str:
+        named = any(person.surplus is not None for person in self.persons)
+        lines = [self.private, ""]
+        if self.remaining is None:
+            lines.append(f"{self.rows:,} rows. A release would be refused because of a column's type.")
+        else:
+            people = f" ({self.remaining:,} {'person' if self.remaining == 1 else 'people'})" if named else ""
+            lines.append(
+                f"{self.rows:,} rows; the domain keeps {self.kept:,}{people} and drops {self.rows - self.kept:,}."
+            )
+        if (worst := self.dropping_most) is not None:
+            lines.append(f"Most are dropped by {worst.name}: {worst.dropped:,}.")
+        lines += ["", "Cells:", *(f"  - {column}" for column in self.columns)]
+        if self.persons:
+            lines += ["", "People:", *(f"  - {person}" for person in self.persons)]
+        return "\n".join(lines)
+
+
+@sealed
+def check_rows(
+    policy: Policy,
+    rows: Any,
+    *,
+    person: str | None = None,
+    per_person: int | None = None,
+    order: str | None = None,
+    item: str | None = None,
+) -> RowsCheck:
+    """Count which cells do not fit the policy's domain, and how many rows and people would remain.
+
+    For the holder of the data only: the counts are true, and no part of a release. Nothing is charged or written. The
+    arguments are those of `Session`.
+    """
+    policy = as_policy(policy)
+    if isinstance(rows, ItemCounts):
+        raise DataRefused("item counts have no cells to check", fix="Give the rows.")
+    policy = policy.about(person, per_person, order, item)
+    return _Check(policy, rows, order=policy.order, item=policy.item).done()
+
+
+class _Check:
+    """One look at the rows. True counts live here and in the `RowsCheck` that comes out."""
+
+    def __init__(self, policy: Policy, source: Any, *, order: str | None, item: str | None) -> None:
+        self._policy, self._source, self._order, self._item = policy, source, order, item
+        domain = policy.domain
+        raw_of = {name: _raw(name, attribute, item) for name, attribute in domain.items()}
+        declared = frozenset(raw for names in raw_of.values() for raw in names)
+        lists = frozenset(raw_of[name][0] for name, one in domain.items() if isinstance(one, Items))
+        self._engine: Engine = engine_for(source, lists=lists, declared=declared)
+        self._schema = closed(self._engine.schema, DataRefused("the columns of the source could not be listed"))
+        self._refusals: dict[str, str] = {}
+        self._read: dict[str, tuple[Column, ...]] = {}
+        self._codes: dict[str, Code] = {}
+        wanted = declared if policy.person is None else declared | {policy.person}
+        if any(raw not in self._schema for raw in wanted):
+            self._opened()  # refuses, with the sentence of a release
+        names = {raw: f"c{place}" for place, raw in enumerate(sorted(declared))}
+        for name, attribute in domain.items():
+            columns = tuple(replace(self._schema[raw], raw=raw, name=names[raw]) for raw in raw_of[name])
+            try:
+                self._codes[name] = code_of(attribute, tuple(_single(column) for column in columns))
+                self._read[name] = columns
+            except DataRefused as refused:
+                self._refusals[name] = str(refused)
+
+    def _opened(self) -> Rows:
+        """Return the rows as a session opens them, so that what remains is what a release counts."""
+        session = Session(self._policy, self._source, budget=1, order=self._order, item=self._item)
+        return session._rows  # nothing is charged: the session is thrown away
+
+    def done(self) -> RowsCheck:
+        """Count everything."""
+        # first the counts that a release would make, with all of its refusals
+        remaining = None if self._refusals else int(self._opened().counts(()))
+        plain = [name for name, columns in self._read.items() if columns[0].reading != "list"]
+        totals: dict[str, int] = {}
+        for start in range(0, len(plain), _AT_ONCE):
+            totals |= self._counted(plain[start : start + _AT_ONCE])
+        rows, kept = self._kept()
+        columns = []
+        for name, attribute in self._policy.domain.items():
+            if name in self._refusals:
+                columns.append(ColumnCheck(name, rows, {}, 0, refused=self._refusals[name]))
+                continue
+            if name not in plain:
+                totals |= self._counted([name], unrolled=True)
+            found = {kind: totals[f"{name}\0{kind}"] for kind in self._kinds(name)}
+            columns.append(
+                ColumnCheck(
+                    name,
+                    totals[f"{name}\0cells"],
+                    {kind: count for kind, count in found.items() if count},
+                    0 if isinstance(attribute, Items) else rows - totals[f"{name}\0valid"],
+                    _counted_as(attribute, found),
+                )
+            )
+        return RowsCheck(rows, kept, remaining, tuple(columns), tuple(self._persons()))
+
+    def _kinds(self, name: str) -> dict[str, Expr]:
+        attribute = self._policy.domain[name]
+        if isinstance(attribute, Items):
+            attribute = one_item(attribute)
+        return dict(_kinds_of(attribute, tuple(_single(column) for column in self._read[name])))
+
+    def _frame(self, names: Sequence[str], *, unrolled: bool = False, person: str | None = None) -> Any:
+        """Return the columns of some attributes, with the number readings that their codes and our tests look at.
+
+        With the column that names people beside them, if it is given.
+        """
+        columns = tuple(dict.fromkeys(column for name in names for column in self._read[name]))
+        owner = {} if person is None else {PERSON: person}
+        native = selected(self._engine, {**{column.name: column.raw for column in columns}, **owner})
+        if unrolled:
+            native = self._engine.unrolled(native, columns[0].name, "place")
+        read = {one.number: one.name for column in columns if (one := _single(column)).reading == "text"}
+        read |= {one.number: one.name for name in names for one in self._codes[name].numbers}
+        return nw.from_native(self._engine.numbers(native, read) if read else native).lazy()
+
+    def _counted(self, names: Sequence[str], *, unrolled: bool = False) -> dict[str, int]:
+        """Count, for each of these attributes, all cells, those with a position, and the unexpected ones by kind."""
+        asked: dict[str, Expr | None] = {}
+        for name in names:
+            asked[f"{name}\0cells"] = None
+            asked[f"{name}\0valid"] = self._codes[name].valid
+            asked |= {f"{name}\0{kind}": test for kind, test in self._kinds(name).items()}
+        return self._sums(self._frame(names, unrolled=unrolled), asked)
+
+    def _kept(self) -> tuple[int, int]:
+        """Return how many rows there are, and how many have a position in every attribute that can be read."""
+        names, every = self._fitting()
+        found = self._sums(self._frame(names), {"rows": None, "kept": every})
+        return found["rows"], found["kept"]
+
+    def _fitting(self) -> tuple[list[str], Expr | None]:
+        """Return the test that a row has a position in every attribute that can be read, and what it looks at."""
+        some = {
+            name: code
+            for name, code in self._codes.items()
+            if code.valid is not None
+            and self._read[name][0].reading != "list"
+            and not isinstance(self._policy.domain[name], Items)
+        }
+        every: Expr | None = None
+        for code in some.values():
+            every = code.valid if every is None else every & code.valid
+        return list(some), every
+
+    def _sums(self, frame: Any, asked: Mapping[str, Expr | None]) -> dict[str, int]:
+        """Count the rows that pass each test (None: all of them) in one pass."""
+        one = nw.lit(1, nw.Int64)
+        tests = {f"t{place}": test for place, test in enumerate(asked.values())}
+
+        def collected() -> dict[str, Any]:
+            sums = [
+                (nw.len() if test is None else nw.when(test).then(one).sum()).alias(name)
+                for name, test in tests.items()
+            ]
+            with self._engine.quiet():
+                (row,) = frame.select(*sums).collect(backend="pyarrow").to_arrow().to_pylist()
+            return dict(row)
+
+        row = closed(collected, _UNREADABLE)
+        return {key: int(row[name] or 0) for key, name in zip(asked, tests, strict=True)}
+
+    def _persons(self) -> Iterator[PersonCheck]:
+        policy = self._policy
+        if policy.person is not None:
+            yield self._person(policy.person, policy.per_person)
+            return
+        columns = {raw for name, one in policy.domain.items() for raw in _raw(name, one, self._item)}
+        called = [raw for raw, column in self._schema.items() if is_called_an_id(raw) and column.reading != "list"]
+        for raw in [raw for raw in called if raw not in columns][:_MOST_IDS]:
+            found = self._person(raw, None)
+            if found.several:
+                yield found
+
+    def _person(self, raw: str, per_person: int | None) -> PersonCheck:
+        reading = self._schema[raw].reading
+        names, fits = self._fitting() if per_person is not None else ([], None)
+        frame = self._frame(names, person=raw)
+        whose = ~nw.col(PERSON).is_null()
+        if reading == "real":
+            whose = whose & ~nw.col(PERSON).cast(nw.Float64).is_nan()
+        total = self._sums(frame, {"rows": None, "whose": whose})
+        one = nw.lit(1, nw.Int64)
+        # rows of one person are chosen among those that the domain keeps
+        kept = one if fits is None else nw.when(fits).then(one).otherwise(nw.lit(0, nw.Int64))
+        owned = frame.filter(whose).select(PERSON, kept.alias("kept"))
+        people = owned.group_by(PERSON).agg(nw.len().alias("n"), nw.col("kept").sum().alias("kept"))
+        surplus = nw.col("kept") - (per_person or 1)
+
+        def collected() -> dict[str, Any]:
+            sums = (
+                nw.len().alias("people"),
+                nw.when(nw.col("n") > 1).then(one).sum().alias("several"),
+                nw.when(surplus > 0).then(surplus).sum().alias("surplus"),
+            )
+            with self._engine.quiet():
+                (row,) = people.select(*sums).collect(backend="pyarrow").to_arrow().to_pylist()
+            return dict(row)
+
+        row = {name: int(value or 0) for name, value in closed(collected, _UNREADABLE).items()}
+        if any(isinstance(attribute, Items) for attribute in self._policy.domain.values()):
+            row["surplus"] = 0  # the items of all rows of a person count
+        return PersonCheck(
+            raw,
+            row["people"],
+            total["rows"] - total["whose"],
+            row["several"],
+            None if per_person is None else row["surplus"],
+            per_person or 1,
+        )
+
+
+_UNREADABLE: Final = DataRefused(
+    "the engine could not read the rows", fix="Check that the file or table is complete by reading it outside Tacit."
+)
+
+
+def _raw(name: str, attribute: Attribute, item: str | None) -> tuple[str, ...]:
+    if isinstance(attribute, Grid):
+        return attribute.of
+    return (item,) if item is not None and isinstance(attribute, Items) else (name,)
+
+
+def _single(column: Column) -> Column:
+    """Return the column itself, or for a column of lists what a cell of the unrolled one is."""
+    return column if column.element is None else replace(column.element, raw=column.raw, name=column.name)
+
+
+def _rows(count: int) -> str:
+    return "1 row is" if count == 1 else f"{count:,} rows are"
+
+
+def _counted_as(attribute: Attribute, found: Mapping[str, int]) -> str:
+    """Say what becomes of unexpected cells that drop no row, of those kinds that were found."""
+    if isinstance(attribute, Items):
+        return "are ignored"
+    if attribute.otherwise is None:
+        return ""
+    if attribute.otherwise == CLIP:
+        lower = [_KINDS[kind] for kind in ("decimal", "off step") if found.get(kind)]
+        if not lower:
+            return "count as the nearest end of the range"
+        if not found.get("below") and not found.get("above"):
+            return "count as the next lower value"
+        return f"count as the nearest end of the range (out of range) or the next lower value ({' or '.join(lower)})"
+    value = list(attribute.otherwise) if isinstance(attribute.otherwise, tuple) else attribute.otherwise
+    return f"count as {value!r}"
+
+
+def _kinds_of(attribute: Attribute, columns: tuple[Column, ...]) -> Iterator[tuple[str, Expr]]:
+    """Yield the tests of each kind of unexpected cell; no cell passes two of them."""
+    match attribute:
+        case Categories():
+            yield from _no_category(attribute, columns[0])
+        case Flag():
+            missing, number, _ = _readings(columns[0])
+            yield "missing", missing
+            yield "not true or false", ~missing & (number.is_null() | ((number != 0) & (number != 1)))
+        case Integers():
+            yield from _out_of_range(columns, [(attribute.low, attribute.high, attribute.step)])
+        case Grid(rows, across):
+            if attribute.low is None or attribute.high is None:
+                yield from _out_of_range(columns, [(0, rows - 1, 1), (0, across - 1, 1)])
+            else:
+                yield from _out_of_range(
+                    columns, [(low, high, None) for low, high in zip(attribute.low, attribute.high, strict=True)]
+                )
+
+
+def _no_category(attribute: Categories, column: Column) -> Iterator[tuple[str, Expr]]:
+    missing, _, _ = _readings(column)
+    known: Any = code_of(Categories(attribute.values), (column,)).valid  # without `otherwise` there is always a test
+    yield "missing", missing
+    if column.reading != "text":
+        yield "unknown", ~missing & ~known
+        return
+    bare = column.text.str.strip_chars().str.to_lowercase()
+    texts = sorted({value.strip().lower() for value in attribute.values if isinstance(value, str)})
+    near = bare.is_in(texts).fill_null(False) if texts else missing & ~missing
+    yield "near", ~missing & ~known & near
+    yield "unknown", ~missing & ~known & ~near
+
+
+def _out_of_range(
+    columns: tuple[Column, ...], ranges: Sequence[tuple[Any, Any, int | None]]
+) -> Iterator[tuple[str, Expr]]:
+    """Yield the kinds for one or two columns of numbers; of two, the first kind that either has counts."""
+    found: dict[str, Expr] = {}
+    for column, (low, high, step) in zip(columns, ranges, strict=True):
+        for kind, test in _no_number_of(column, low, high, step):
+            found[kind] = test if kind not in found else found[kind] | test
+    earlier: Expr | None = None
+    for kind in (kind for kind in _KINDS if kind in found):
+        yield kind, found[kind] if earlier is None else found[kind] & ~earlier
+        earlier = found[kind] if earlier is None else earlier | found[kind]
+
+
+def _no_number_of(column: Column, low: Any, high: Any, step: int | None) -> Iterator[tuple[str, Expr]]:
+    missing, number, real = _readings(column)
+    yield "missing", missing
+    unread = ~missing & number.is_null()
+    if column.reading == "text":
+        date, comma = (column.text.str.contains(pattern).fill_null(False) for pattern in (_DATE, _COMMA))
+        yield "date", unread & date
+        yield "comma", unread & comma & ~date
+        unread = unread & ~date & ~comma
+    yield "not a number", unread
+    is_number = ~number.is_null()
+    yield "below", (is_number & (number < low)).fill_null(False)
+    yield "above", (is_number & (number > high)).fill_null(False)
+    inside = (is_number & (number >= low) & (number <= high)).fill_null(False)
+    if step is None:
+        return
+    whole = (number.floor() == number).fill_null(False) if real else inside
+    if real:
+        yield "decimal", inside & ~whole
+    if step > 1:
+        bounded = nw.when(inside & whole).then(number).cast(nw.Int64)
+        yield "off step", (inside & whole & ((bounded - low) % step != 0)).fill_null(False)
+
+
+def _readings(column: Column) -> tuple[Expr, Expr, bool]:
+    """Return which cells are missing, the number that a cell is read as, and whether it may have decimals."""
+    cell = nw.col(column.name)
+    match column.reading:
+        case "whole":
+            return cell.is_null(), cell.cast(nw.Int64), False
+        case "truth":
+            return cell.is_null(), cell.cast(nw.Int64), False
+        case "text":
+            return cell.is_null(), nw.col(column.number), True
+        case _:
+            # NaN is a missing number on every engine; a whole number beyond 2^53 is beyond every range for decimals
+            real = cell.cast(nw.Float64)
+            missing = cell.is_null() | real.is_nan().fill_null(False) if column.reading == "real" else cell.is_null()
+            return missing, nw.when(~missing).then(real), column.reading == "real"

@@ -1,0 +1,158 @@
+"""CSV files of released numbers, as colleagues open them: safe in spreadsheets, with the digits that mean something.
+
+A text that a spreadsheet would take for a formula (it begins with `=`, `+`, `-`, `@`, a tab or a line end) gets an
+apostrophe before it, and so does one that begins with an apostrophe, and one that would be written like a number of its
+column: what is written tells any two labels apart. Numbers stay numbers. A column of numbers that is called like a
+label gets another name, so that no column is in the place of another. Numbers are rounded to half of the expected error
+or finer, which makes the error larger by one percent at most; the ends of intervals are rounded outwards, so that none
+gets narrower. Rounded numbers need not add up to the last digit; `record.values` has all digits.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import numpy as np
+import numpy.typing as npt
+
+_FORMULA: Final = re.compile(r"['=+\-@\t\r\n＝＋－＠]")
+_PLAIN_NUMBER: Final = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
+_MOST_DECIMALS: Final = 6
+_OUTWARDS: Final = {"lower": np.floor, "upper": np.ceil}
+
+
+def spreadsheet_safe(cell: Any) -> Any:
+    """Return a label that no spreadsheet takes for a formula; a number, also one that is written as text, stays.
+
+    What begins with an apostrophe got one here, also if it had one before: no two texts become the same.
+
+    >>> [spreadsheet_safe(cell) for cell in ("=1+1", "'=1+1", "-5", "@x", "flu", -5)]
+    ["'=1+1", "''=1+1", '-5', "'@x", 'flu', -5]
+    """
+    if not isinstance(cell, str) or not _FORMULA.match(cell) or _PLAIN_NUMBER.fullmatch(cell):
+        return cell
+    return f"'{cell}"
+
+
+def decimals_for(error: float) -> int:
+    """Return how many decimals mean something beside an expected error: the last one counts half of it or less.
+
+    >>> [decimals_for(error) for error in (0, 141, 5.48, 1.4, 0.15)]
+    [6, 0, 0, 1, 2]
+    """
+    if not 0 < error < math.inf:
+        return _MOST_DECIMALS  # exact: whatever there is
+    # rounding to a unit u adds u^2/12 to the variance: with u = error/2, a factor of 1.0104 to the error
+    return min(max(0, math.ceil(math.log10(2 / error))), _MOST_DECIMALS)
+
+
+def rounded(name: str, numbers: npt.NDArray[np.float64], decimals: int) -> list[Any]:
+    """Return a column of numbers as it is written; `lower` is rounded down and `upper` up."""
+    scale = 10.0**decimals
+    turned = _OUTWARDS.get(name, np.round)(np.round(numbers * scale, 6)) / scale
+    return [int(number) if number.is_integer() else "" if math.isnan(number) else number for number in turned.tolist()]
+
+
+def side_by_side(labels: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return labels and numbers as the columns of one table; numbers that are called like a label get another name.
+
+    >>> list(side_by_side({"value": ["low", "high"], "sex": ["f", "f"]}, {"value": [7, 9], "lower": [5, 7]}))
+    ['value', 'sex', 'value (released)', 'lower']
+    """
+    columns = dict(labels)
+    for name, column in numbers.items():
+        columns[unlike(name, columns)] = column
+    return columns
+
+
+def unlike(name: str, taken: Iterable[Any]) -> str:
+    """Return a name for a column of ours that is none of these; in several engines case makes no difference."""
+    others = {str(other).casefold() for other in taken}
+    while name.casefold() in others:
+        name = f"{name} (released)"
+    return name
+
+
+def write_table(
+    path: Path,
+    labels: Mapping[str, Sequence[Any]],
+    numbers: Mapping[str, npt.NDArray[np.float64]],
+    *,
+    error: float,
+    shares: npt.NDArray[np.float64] | None = None,
+) -> None:
+    """Write labels and numbers as CSV; `error` is the expected error of one of the values, `shares` a last column."""
+    decimals = decimals_for(error)
+    written = {name: rounded(name, column, decimals) for name, column in numbers.items()}
+    if shares is not None:
+        written["share"] = rounded("share", shares, _MOST_DECIMALS)
+    columns = side_by_side(labels, written)
+    _write(path, list(columns), list(columns.values()))
+
+
+def write_cross_table(
+    path: Path,
+    heading: str,
+    rows: Sequence[Any],
+    across: Sequence[Any],
+    grid: npt.NDArray[np.float64],
+    *,
+    error: float,
+) -> None:
+    """Write values by two attributes as CSV: one down, below `heading`, and one across."""
+    decimals = decimals_for(error)
+    columns = [rounded("value", column, decimals) for column in grid.T]
+    _write(path, [unlike(heading, across), *across], [rows, *columns])
+
+
+def _write(path: Path, names: Sequence[Any], columns: Sequence[Sequence[Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        _write_columns(file, names, columns)
+
+
+def write_frame(frame: Any, file: TextIO) -> None:
+    """Write a pandas frame as CSV whose texts no spreadsheet takes for formulas or for several lines."""
+    from pandas import NA as missing  # noqa: N811 - not a constant of ours
+
+    columns = [
+        rounded(name, frame[name].to_numpy(dtype=np.float64, na_value=np.nan), _MOST_DECIMALS)
+        if frame[name].dtype.kind == "f"
+        else [None if cell is missing else cell for cell in frame[name].tolist()]
+        for name in frame.columns
+    ]
+    _write_columns(file, list(frame.columns), columns)
+
+
+def _write_columns(file: TextIO, names: Sequence[Any], columns: Sequence[Sequence[Any]]) -> None:
+    headings, safe = _told_apart(names), [_told_apart(column) for column in columns]
+    # a carriage return alone ends a line for many readers, but is no reason to quote for the writer
+    has_returns = any(isinstance(cell, str) and "\r" in cell for column in (headings, *safe) for cell in column)
+    writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL)
+    writer.writerow(headings)
+    writer.writerows(zip(*safe, strict=True))
+
+
+def _told_apart(cells: Sequence[Any]) -> list[Any]:
+    """Return the cells of one column, or the headings, as they are written: safe, and no two of them alike.
+
+    >>> _told_apart([1, "1", "'1", 0.00001, None])
+    [1, "'1", "''1", Decimal('0.00001'), None]
+    """
+    numbers = {str(_plain(cell)) for cell in cells if not isinstance(cell, str) and cell is not None}
+    return [
+        _plain(cell) if not isinstance(cell, str) else f"'{cell}" if cell in numbers else spreadsheet_safe(cell)
+        for cell in cells
+    ]
+
+
+def _plain(number: Any) -> Any:
+    """Return a number that is written with its own digits and no exponent."""
+    if not isinstance(number, float) or not math.isfinite(number):
+        return number
+    return Decimal(np.format_float_positional(number, trim="0"))

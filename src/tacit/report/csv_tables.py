@@ -1,0 +1,110 @@
+"""The released numbers as files for colleagues: one CSV for each table, and cross tables of two attributes.
+
+NAME.csv has all answers of a release. Marginals also get NAME.SEX-AGE.csv for each table, and every table of two
+attributes NAME.cross.csv or NAME.SEX-AGE.cross.csv, whose rows are the values of the longer attribute. `share` is a
+value divided by the sum of its table's values. Labels are made safe for spreadsheets (`release/table_file.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.plan.queries import Marginals
+from tacit.release.record import ReleaseRecord
+from tacit.release.table_file import write_cross_table, write_table
+
+MOST_TABLES: Final = 200  # more files than that nobody opens one by one
+_WIDEST: Final = 500  # columns of a cross table
+_LONGEST: Final = 60
+_SHARE_DIGITS: Final = 4
+
+
+@dataclass(frozen=True)
+class _Table:
+    """One histogram of a release: the labels and numbers of its cells, and its shape."""
+
+    names: tuple[str, ...]
+    shape: tuple[int, ...]
+    labels: dict[str, list[Any]]
+    numbers: dict[str, npt.NDArray[np.float64]]
+
+
+def write_release(folder: Path, name: str, record: ReleaseRecord) -> list[str]:
+    """Write all CSV files of a release and return the names of those beside NAME.csv."""
+    tables = _tables(record)
+    error = record.plan.rmse
+    if len(tables) != 1:
+        record.write_csv(folder / f"{name}.csv")
+    else:
+        _write(folder / f"{name}.csv", tables[0], error)
+    written = []
+    parts = _part_names(tables) if len(tables) > 1 else [""]
+    for table, part in zip(tables if len(tables) <= MOST_TABLES else [], parts, strict=False):
+        if part:
+            written.append(f"{name}{part}.csv")
+            _write(folder / written[-1], table, error)
+        if len(table.names) == 2 and min(table.shape) <= _WIDEST:
+            written.append(f"{name}{part}.cross.csv")
+            _write_cross(folder / written[-1], table, error)
+    return written
+
+
+def _tables(record: ReleaseRecord) -> list[_Table]:
+    query, domain = record.plan.query, record.plan.policy.domain
+    if not isinstance(query, Marginals) or query.is_items(domain):
+        return []
+    labels, numbers = record.labels(), record.numbers()
+    found, start = [], 0
+    for names, size in zip(query.sets, query.sizes(domain), strict=True):
+        cut = slice(start, start + size)
+        start += size
+        found.append(
+            _Table(
+                names,
+                tuple(domain[each].size for each in names),
+                {each: list(labels[each][cut]) for each in names},
+                {key: column[cut] for key, column in numbers.items()},
+            )
+        )
+    return found
+
+
+def _part_names(tables: list[_Table]) -> list[str]:
+    """Return what each table's file is called after the name of the release; no two are called the same."""
+    taken: set[str] = set()
+    found = []
+    for number, table in enumerate(tables, start=1):
+        words = "-".join(re.sub(r"[^A-Za-z0-9_]+", "_", each).strip("_") for each in table.names)[:_LONGEST]
+        name = words if re.search(r"[A-Za-z0-9]", words) and words.lower() not in taken else f"table-{number}"
+        while name.lower() in taken:
+            name += "_"
+        taken.add(name.lower())
+        found.append(f".{name}")
+    return found
+
+
+def _write(path: Path, table: _Table, error: float) -> None:
+    values = table.numbers["value"]
+    total = float(values.sum())
+    share = np.round(values / total, _SHARE_DIGITS) if total > 0 else np.full(len(values), np.nan)
+    write_table(path, table.labels, table.numbers, error=error, shares=share)
+
+
+def _write_cross(path: Path, table: _Table, error: float) -> None:
+    values = table.numbers["value"].reshape(table.shape)
+    along, across = (0, 1) if table.shape[0] >= table.shape[1] else (1, 0)
+    grid = values if along == 0 else values.T
+    rows, columns = (_in_order(table, place) for place in (along, across))
+    heading = f"{table.names[along]} by {table.names[across]}"
+    write_cross_table(path, heading, rows, columns, grid, error=error)
+
+
+def _in_order(table: _Table, place: int) -> list[Any]:
+    """Return the values of one attribute, in the order in which its cells come."""
+    return list(dict.fromkeys(table.labels[table.names[place]]))

@@ -1,0 +1,227 @@
+"""An interrupt is an interrupt: whatever an engine makes of it, and whenever it comes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tacit.errors import DataRefused
+from tacit.release.guard import closed
+
+SESSION = """
+import os, signal, sys, threading
+import duckdb, numpy as np, pandas as pd, polars as pl
+import tacit as tc
+
+ages = np.arange(3_000_000) % 100
+sources = {
+    "duckdb": lambda: duckdb.sql("select (a.range * 7 + b.range) % 100 as age from range(60000) a, range(3000) b"),
+    "pandas": lambda: pd.DataFrame({"age": pd.Series([str(age) for age in ages[:400_000]] * 2, dtype=object)}),
+    "polars": lambda: pl.LazyFrame({"age": ages}).join(pl.LazyFrame({"b": range(300)}), how="cross").select("age"),
+}
+policy = tc.Policy(tc.Domain({"age": tc.Integers(0, 99)}), tc.secrets.within(5, "age"))
+session = tc.Session(policy, sources[sys.argv[1]](), 100)
+threading.Timer(float(sys.argv[2]), os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    while True:
+        session.release(tc.histogram("age"), 0.001)
+except KeyboardInterrupt as interrupt:
+    assert interrupt.__context__ is None and interrupt.__cause__ is None
+    print("interrupted", *getattr(interrupt, "__notes__", []))
+"""
+
+
+def interrupted_session(engine: str, after: float) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", SESSION, engine, str(after)], capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.startswith("interrupted"), done.stderr[-2000:]
+    return done.stdout
+
+
+def test_an_interrupt_of_a_query_says_what_was_charged() -> None:
+    told = interrupted_session("duckdb", 0.4)
+    assert "epsilon 0.001 was charged for this release and stays charged; nothing was released." in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["duckdb", "pandas", "polars"])
+@pytest.mark.parametrize("attempt", range(10))
+def test_an_interrupt_at_any_time_is_one(engine: str, attempt: int) -> None:
+    interrupted_session(engine, attempt * 0.15)
+
+
+# ---- the same where engines hide it ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hidden_as", [RuntimeError, DataRefused, OSError, None])
+def test_what_a_handler_raised_is_raised_whatever_became_of_it(hidden_as: type[Exception] | None) -> None:
+    def work() -> int:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(1)
+        except KeyboardInterrupt:
+            if hidden_as is not None:
+                raise hidden_as("the engine says something else") from None
+        return 1
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark, for one, leaves a handler of its own
+    try:
+        with pytest.raises(KeyboardInterrupt) as caught:
+            closed(work, DataRefused("unused"))
+        assert caught.value.__context__ is None
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_time_limit_of_the_user_stays_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    class TooLong(Exception):
+        pass
+
+    def end(*_: object) -> None:
+        raise TooLong("so I said")
+
+    def work() -> None:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.01)
+            time.sleep(1)
+        except TooLong:
+            raise RuntimeError("query interrupted") from None
+
+    before = signal.signal(signal.SIGALRM, end)
+    try:
+        with pytest.raises(TooLong, match="so I said") as caught:
+            closed(work, DataRefused("unused"))
+        assert caught.value.__context__ is None
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_signal_that_its_handler_survives_ends_nothing() -> None:
+    seen = []
+    before = signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        assert closed(lambda: time.sleep(0.05) or 7, DataRefused("unused")) == 7  # type: ignore[func-returns-value]
+        assert seen == [1]
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+# ---- the command line -----------------------------------------------------------------------------------------------
+
+POLICY = "name: big\ndomain:\n  age: {integers: [0, 99]}\nsecrets:\n  - within: {age: 5}\n"
+JOB = """\
+policy: policy.yaml
+rows: rows.csv
+budget: 1
+ledger: ledger.db
+out: results
+releases:
+  - {name: ages, query: {histogram: [age]}, epsilon: 0.5}
+"""
+
+
+def big_job(folder: Path, rows: int = 2_000_000) -> None:
+    """Write a job that takes a while to read its rows."""
+    (folder / "policy.yaml").write_text(POLICY)
+    (folder / "job.yaml").write_text(JOB)
+    with (folder / "rows.csv").open("w") as file:
+        file.write("age,other\n")
+        file.write("".join(f"{number % 100},a text that is read as well\n" for number in range(1000)) * (rows // 1000))
+
+
+def ended_by(folder: Path, number: int, wait: float, *, ready: str = "") -> subprocess.CompletedProcess[str]:
+    """Run the job and send a signal once the file that `ready` names is there, and some time later."""
+    command = [str(Path(sys.executable).with_name("tacit")), "run", "job.yaml"]
+    place = folder / "temporary"
+    place.mkdir()
+    env = {**os.environ, "TMPDIR": str(place)}
+    run = subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while ready and not (folder / ready).exists() and run.poll() is None and time.monotonic() < until:
+        time.sleep(0.005)
+    time.sleep(wait)
+    run.send_signal(number)
+    out, err = run.communicate(timeout=100)
+    return subprocess.CompletedProcess(command, run.returncode, out, err)
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "said"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")]
+)
+def test_a_command_that_is_ended_says_so_and_what_it_charged(number: int, code: int, said: str, tmp_path: Path) -> None:
+    big_job(tmp_path)
+    done = ended_by(tmp_path, number, 0.05, ready="results.part")
+    assert done.returncode == code, done
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"tacit: {said}. ")
+    assert "charged" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list((tmp_path / "temporary").iterdir()) == []  # what was spilled is gone
+
+
+def while_loading(module: str, *args: str, answer: Any = signal.SIG_DFL) -> subprocess.CompletedProcess[str]:
+    """Run the command and interrupt it as soon as it has loaded a module; its stderr has no line about imports."""
+    loading = subprocess.Popen(
+        [sys.executable, "-X", "importtime", "-m", "tacit_command", *args],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, answer),
+    )
+    assert loading.stderr is not None
+    for line in loading.stderr:
+        if line.split("|")[-1].strip() == module:
+            break
+    loading.send_signal(signal.SIGINT)
+    out, rest = loading.communicate(timeout=100)
+    said = [line for line in rest.splitlines(keepends=True) if not line.startswith("import time:")]
+    return subprocess.CompletedProcess(loading.args, loading.returncode, out, "".join(said))
+
+
+@pytest.mark.parametrize("module", ["tacit.errors", "numpy", "typer"])
+def test_an_interrupt_while_the_command_loads_is_one_line(module: str) -> None:
+    done = while_loading(module, "--version")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "tacit: interrupted. Nothing was charged.\n")
+
+
+def test_an_interrupt_while_the_command_loads_is_a_document_with_json() -> None:
+    done = while_loading("numpy", "plan", "job.yaml", "--json")
+    assert (done.returncode, done.stderr) == (130, "")
+    said = json.loads(done.stdout)["error"]
+    assert set(said) == {"kind", "file", "line", "key", "rule", "given", "fix", "message"}
+    assert said["kind"] == "Interrupted"
+    assert said["message"] == f"{said['rule']} {said['fix']}"
+
+
+def test_an_interrupt_that_is_to_be_ignored_is_ignored() -> None:
+    done = while_loading("numpy", "--version", answer=signal.SIG_IGN)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_installed_command_begins_with_what_answers_interrupts() -> None:
+    # what is declared; an environment follows once the package is installed again
+    declared = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    assert declared["project"]["scripts"] == {"tacit": "tacit_command:main"}
+    assert "src/tacit_command.py" in declared["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("attempt", range(12))
+def test_an_interrupt_of_a_command_at_any_time_while_it_runs(attempt: int, tmp_path: Path) -> None:
+    big_job(tmp_path)
+    done = ended_by(tmp_path, signal.SIGINT, attempt * 0.12, ready="results.part")
+    assert done.returncode in (0, 130), done
+    assert "Traceback" not in done.stderr

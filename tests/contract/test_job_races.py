@@ -1,0 +1,202 @@
+"""Jobs that race for what is left, and jobs that are killed: paid as a whole or not at all, and never drawn twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tacit.release.ledger import Ledger
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+
+JOB = """\
+name: {name}
+policy:
+  domain:
+    age: {{integers: [0, 9]}}
+  secrets: everything
+rows: people.csv
+dataset: clinic
+ledger: {ledger}
+out: {name}
+releases:
+  - {{name: ages, query: {{histogram: [age]}}, epsilon: 0.2}}
+  - {{name: young, query: {{count: "age < 3"}}, epsilon: 0.3}}
+  - {{name: old, query: {{count: "age > 7"}}, epsilon: 0.1}}
+"""
+
+# One process that has loaded everything forks one child for each job: they begin together, and quickly.
+RUNNER = """
+import json, os, signal, sys
+from pathlib import Path
+import tacit
+from tacit.errors import TacitError
+from tacit.release import job as jobs
+from tacit.release.session import Session
+from tacit.report import publish as publishing
+
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def before(owner, name):
+    setattr(owner, name, die)
+
+def after(owner, name):
+    made = getattr(owner, name)
+    def then(*args, **options):
+        made(*args, **options)
+        die()
+    setattr(owner, name, then)
+
+POINTS = {
+    "": lambda: None,
+    "before the charge": lambda: before(Session, "reserve"),
+    "after the charge": lambda: after(Session, "reserve"),
+    "after the first release": lambda: after(publishing, "_write"),
+    "before the rename": lambda: before(publishing, "_put_in_place"),
+    "after the mark": lambda: after(publishing.Draft, "unmark"),
+    "after the rename": lambda: after(publishing, "_put_in_place"),
+}
+
+def run(file, point):
+    POINTS[point]()
+    try:
+        publishing.publish(jobs.read_job(file))
+        return {"done": True}
+    except TacitError as error:
+        return {"done": False, "kind": type(error).__name__, "said": str(error)}
+
+gate, opened = os.pipe()
+children = []
+for file, point in json.loads(sys.argv[1]):
+    ear, mouth = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(opened)
+        os.read(gate, 1)  # until the parent closes its end: all begin at once
+        os.write(mouth, json.dumps(run(file, point)).encode())
+        os._exit(0)
+    os.close(mouth)
+    children.append((child, ear))
+os.close(opened)
+said = []
+for child, ear in children:
+    with os.fdopen(ear) as stream:
+        text = stream.read()
+    os.waitpid(child, 0)
+    said.append(json.loads(text) if text else {"done": False, "kind": "killed"})
+print(json.dumps(said))
+"""
+
+
+def run(*jobs: Path, points: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """Run jobs at the same time, each to its point of death if it has one; return how each ended."""
+    listed = json.dumps([(str(job), points[place] if points else "") for place, job in enumerate(jobs)])
+    done = subprocess.run(
+        [sys.executable, "-c", RUNNER, listed], capture_output=True, text=True, timeout=240, check=True
+    )
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def job(folder: Path, name: str, ledger: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "people.csv").write_text("age\n" + "\n".join(str(number % 10) for number in range(50)) + "\n")
+    file = folder / f"{name}.yaml"
+    file.write_text(JOB.format(name=name, ledger=json.dumps(ledger)))
+    return file
+
+
+@pytest.fixture
+def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.delenv("TACIT_LEDGER_KEY", raising=False)
+    return str(tmp_path / "ledger.db")
+
+
+def the_race(where: str, folder: Path) -> None:
+    with Ledger(where) as ledger:
+        ledger.grant(dataset="clinic", epsilon=2)
+    ended = run(*(job(folder, f"job{number}", where) for number in range(8)))
+    refused = [one for one in ended if not one["done"]]
+    assert len(refused) == 5, ended
+    for one in refused:
+        assert one["kind"] == "BudgetExceeded"
+        assert "Nothing was charged" in one["said"]
+        assert "was spent" not in one["said"]
+    finished = [number for number, one in enumerate(ended) if one["done"]]
+    folders = sorted(path.name for path in folder.iterdir() if path.is_dir())
+    assert folders == [f"job{number}" for number in finished]  # no draft is left behind
+    with Ledger(where) as ledger:
+        assert ledger.verify().ok
+        assert ledger.remaining(dataset="clinic") == Fraction(1, 5)
+        assert len(ledger.entries()) == 1 + 3 * 3
+        assert [(one.last - one.first, one.state) for one in ledger.runs()] == [(2, "finished")] * 3
+
+
+def test_eight_jobs_race_for_what_suffices_for_three(address: str, tmp_path: Path) -> None:
+    the_race(address, tmp_path / "jobs")
+
+
+@pytest.mark.postgres
+def test_eight_jobs_race_for_what_suffices_for_three_in_postgresql(
+    postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sqlalchemy import create_engine, text
+
+    monkeypatch.delenv("TACIT_LEDGER_KEY", raising=False)
+    engine = create_engine(postgres.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as db:
+        db.execute(text("CREATE SCHEMA races"))
+    engine.dispose()
+    the_race(f"{postgres}&options=-csearch_path%3Draces", tmp_path / "jobs")
+
+
+LOST = ("after the charge", "after the first release")
+COMPLETE = ("before the rename", "after the mark")
+
+
+def test_a_killed_job_is_paid_as_a_whole_or_not_at_all_and_never_drawn_again(address: str, tmp_path: Path) -> None:
+    points = ("before the charge", *LOST, *COMPLETE, "after the rename")
+    jobs = [job(tmp_path / str(number), "job", str(tmp_path / f"{number}.db")) for number in range(len(points))]
+    for number in range(len(points)):
+        with Ledger(tmp_path / f"{number}.db") as ledger:
+            ledger.grant(dataset="clinic", epsilon=2)
+    assert [one["kind"] for one in run(*jobs, points=points)] == ["killed"] * len(points)
+
+    def spent(number: int) -> Fraction:
+        with Ledger(tmp_path / f"{number}.db", create=False) as ledger:
+            assert ledger.verify().ok
+            return 2 - ledger.remaining(dataset="clinic")
+
+    cost = Fraction(3, 5)
+    assert [spent(number) for number in range(len(points))] == [0, *[cost] * (len(points) - 1)]
+    again = dict(zip(points, run(*jobs), strict=True))
+    # never paid for: it simply runs
+    assert again["before the charge"] == {"done": True}
+    # paid for and lost: said so, nothing charged again, what was written is still there
+    for point in LOST:
+        said = again[point]["said"]
+        assert again[point]["kind"] == "JobError"
+        assert "which was paid for (entries 2 to 4 of the ledger) and broke off" in said
+        assert "lost" in said
+        assert "Nothing was charged now" in said
+    # complete but for its name: said so, and the name is all that it needs
+    for point in COMPLETE:
+        said = again[point]["said"]
+        assert "it is complete, its finished.json names all of its files" in said
+        assert "Nothing was charged now. Rename" in said
+        assert "lost" not in said
+        assert "broke off" not in said
+    # complete
+    assert "must be a new or empty folder" in again["after the rename"]["said"]
+    assert [spent(number) for number in range(len(points))] == [cost] * len(points)
+    for number, state in enumerate(["finished", "lost", "lost", *["finished"] * 3]):
+        with Ledger(tmp_path / f"{number}.db", create=False) as ledger:
+            assert [one.state for one in ledger.runs()] == [state], points[number]
