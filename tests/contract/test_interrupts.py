@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from tacit.errors import DataRefused
-from tacit.release.guard import closed
+from tacit.release.guard import cancelled_by_interrupt, closed
 
 SESSION = """
 import os, signal, sys, threading
@@ -59,6 +60,55 @@ def test_an_interrupt_of_a_query_says_what_was_charged() -> None:
 @pytest.mark.parametrize("attempt", range(10))
 def test_an_interrupt_at_any_time_is_one(engine: str, attempt: int) -> None:
     interrupted_session(engine, attempt * 0.15)
+
+
+ENDLESS = """
+import os, signal, sys, threading
+from tacit.errors import DataRefused
+from tacit.release.engines import engine_for
+from tacit.release.guard import cancelled_by_interrupt, closed
+
+engine = engine_for(sys.argv[1], lists=frozenset(), declared=frozenset())
+
+def work():
+    with engine.quiet():
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        engine._connection.execute("select sum(a.range * b.range) from range(10000000) a, range(10000000) b").fetchall()
+
+try:
+    closed(work, DataRefused("unused"))
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_an_interrupt_does_not_wait_for_a_task_of_the_engine(tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("age\n1\n")
+    done = subprocess.run([sys.executable, "-c", ENDLESS, str(rows)], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "interrupted\n", done.stderr[-2000:]
+
+
+def interrupted() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(1)
+
+
+def test_a_listener_of_the_users_hears_its_signals_as_before() -> None:
+    hears, tells = socket.socketpair()
+    tells.setblocking(False)
+    before = signal.set_wakeup_fd(tells.fileno())
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt), cancelled_by_interrupt(lambda: None):
+            interrupted()
+        assert hears.recv(1)[0] == signal.SIGINT
+        assert signal.set_wakeup_fd(before) == tells.fileno()
+    finally:
+        signal.set_wakeup_fd(before)
+        signal.signal(signal.SIGINT, handler)
+        hears.close()
+        tells.close()
 
 
 # ---- the same where engines hide it ---------------------------------------------------------------------------------

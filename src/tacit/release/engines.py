@@ -37,6 +37,7 @@ from tacit.errors import DataRefused
 from tacit.release.encode import NUMBER, Column, column_of, decimal_column
 from tacit.release.file_identity import Identities, each_once, identities, identity
 from tacit.release.file_kinds import not_utf8, not_well_formed, other_file, refuse_other_files
+from tacit.release.guard import cancelled_by_interrupt
 from tacit.release.guard import closed as closed
 from tacit.release.item_lists import DuckDBLists, Key, ListReading, PolarsLists, SparkLists
 from tacit.release.object_cells import decoded, id_of, lists_of, text_of, texts_of
@@ -153,6 +154,7 @@ class _DuckDB:
     def __init__(self, kind: str, relation: Any) -> None:
         self.kind = kind
         self._relation = relation
+        self._connection: Any = None  # ours, if there is one; a user's is not ours to interrupt
         self._found: Any = None
 
     def schema(self) -> dict[str, Column]:
@@ -211,9 +213,14 @@ class _DuckDB:
         """Return a relation, or a pandas frame when the rows came from files."""
         return pd.DataFrame(dict(columns)) if self.kind == "file" else duckdb.from_arrow(_arrow(columns))
 
-    def quiet(self) -> contextlib.AbstractContextManager[None]:
-        """Keep quiet."""
-        return _no_warnings()
+    @contextlib.contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Keep quiet, and end at once when interrupted."""
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(_no_warnings())
+            if self._connection is not None:
+                stack.enter_context(cancelled_by_interrupt(self._connection.interrupt))
+            yield
 
 
 def _exact(expression: str, kind: Any) -> str:

@@ -5,7 +5,8 @@ Guarantee   An exception that passes `closed` (or `errors.sealed`) has no cause,
             a signal has interrupted never counts as failed or done: what the signal's handler raised is raised again.
 Assumes     Signal handlers are set in the main thread (Python allows no other).
 Why         Engines turn an interrupt into errors of their own (DuckDB into a RuntimeError), or swallow it. What a
-            handler raised is therefore noted where it was raised, not guessed from what arrives.
+            handler raised is therefore noted where it was raised, not guessed from what arrives. And they look for
+            signals only between their tasks, which may be a minute apart: `cancelled_by_interrupt` tells them at once.
 Checked by  tests/unit/test_rows_canary.py, tests/contract/test_wrong_shapes.py, tests/contract/test_interrupts.py.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -96,6 +98,48 @@ def closed(work: Callable[[], Found], refusal: TacitError) -> Found:
 def _is_interrupt(failure: BaseException) -> bool:
     # in a thread where no handler runs, DuckDB has only this name for it
     return type(failure).__name__ == "InterruptException"
+
+
+@contextlib.contextmanager
+def cancelled_by_interrupt(cancel: Callable[[], object]) -> Iterator[None]:
+    """Call `cancel` in the moment of a Ctrl-C, from a thread: Python's own handler waits until the engine returns.
+
+    Only where a Ctrl-C ends the work anyhow: a handler of the user's may survive it, and an event loop may already
+    listen for signals.
+    """
+    if threading.current_thread() is not threading.main_thread() or not _is_the_end(signal.getsignal(signal.SIGINT)):
+        yield
+        return
+    hears, tells = socket.socketpair()
+    tells.setblocking(False)
+    listening = threading.Thread(target=_listen, args=(hears, cancel), daemon=True)
+    before = signal.set_wakeup_fd(tells.fileno(), warn_on_full_buffer=False)
+    try:
+        if before == -1:
+            listening.start()
+        else:
+            signal.set_wakeup_fd(before)
+        yield
+    finally:
+        if before == -1:
+            signal.set_wakeup_fd(-1)
+        tells.close()
+        if listening.ident is not None:
+            listening.join()
+        hears.close()
+
+
+def _is_the_end(handler: Any) -> bool:
+    while isinstance(handler, functools.partial):  # a watch of ours around it
+        handler = handler.args[0]
+    return handler is signal.default_int_handler
+
+
+def _listen(hears: socket.socket, cancel: Callable[[], object]) -> None:
+    while number := hears.recv(1):
+        if number[0] == signal.SIGINT:
+            with contextlib.suppress(Exception):  # nothing to cancel any more
+                cancel()
 
 
 # ---- what was charged -----------------------------------------------------------------------------------------------
