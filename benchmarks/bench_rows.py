@@ -19,7 +19,7 @@ import numpy as np
 
 from tacit.policy.domain import Categories, Domain, Flag, Integers
 from tacit.policy.where import where
-from tacit.release.rows import open_rows
+from tacit.rows.rows import open_rows
 
 REGIONS = [f"region {number:02d}" for number in range(20)]
 JOBS = ["farmer", "nurse", "clerk", "driver", "teacher", "cook", "other"]

@@ -2,7 +2,7 @@
 
 The stages, in the order in which data flows (imports only point left):
 
-    policy -> plan -> mechanism -> release -> report
+    policy -> plan -> mechanism -> ledger -> rows -> release -> monitor -> audit -> report
 
 >>> import pandas as pd
 >>> import tacit as tc
@@ -32,7 +32,9 @@ from tacit.errors import (
     Refused,
     TacitError,
 )
+from tacit.ledger.ledger import Ledger
 from tacit.mechanism import noise
+from tacit.monitor.monitor import MapMonitor, PlaceMonitor
 from tacit.plan.asked import no_such_question
 from tacit.plan.explain import Explanation, explain
 from tacit.plan.queries import count, cumulative, histogram, marginals, ranges, total
@@ -43,12 +45,10 @@ from tacit.policy import secrets
 from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import col, where
-from tacit.release.ledger import Ledger
-from tacit.release.monitor import MapMonitor, PlaceMonitor
 from tacit.release.record import ReleaseRecord
 from tacit.release.row_check import RowsCheck, check_rows
-from tacit.release.rows import ItemCounts
 from tacit.release.session import Session
+from tacit.rows.rows import ItemCounts
 
 __version__ = "0.1.0"
 

@@ -49,3 +49,14 @@ def test_the_tests_that_it_names_exist(name: str) -> None:
 def test_every_module_has_a_docstring() -> None:
     modules = [file.relative_to(SRC).as_posix() for file in SRC.rglob("*.py")]
     assert [name for name in modules if not docstring(name)] == []
+
+
+@pytest.mark.parametrize(
+    "package", sorted(file.parent.relative_to(SRC).as_posix() for file in SRC.glob("*/__init__.py"))
+)
+def test_a_package_names_every_module_in_reading_order(package: str) -> None:
+    modules = {
+        path.stem for path in (SRC / package).iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()
+    }
+    named = re.findall(r"^    (\w+)  +\S", docstring(f"{package}/__init__.py"), re.MULTILINE)
+    assert sorted(named) == sorted(modules - {"__init__"})

@@ -14,7 +14,7 @@ from cli.shell import ERROR_KEYS, tacit
 from tacit import __version__
 from tacit.cli import main
 from tacit.cli.screen import show_json
-from tacit.release import guard
+from tacit.rows import guard
 
 COMMANDS = ("demo", "init", "check", "plan", "run", "ledger show", "ledger verify", "ledger grant", "schema", "bench")
 

@@ -30,10 +30,10 @@ import cell_readings
 import tacit as tc
 from tacit.errors import DataRefused
 from tacit.policy.domain import Attribute, Categories, Domain, Flag, Grid, Integers, Items
-from tacit.release.encode import Column, code_of
-from tacit.release.engines import Engine, engine_for
-from tacit.release.object_cells import text_of
-from tacit.release.rows import open_rows
+from tacit.rows.encode import Column, code_of
+from tacit.rows.engines import Engine, engine_for
+from tacit.rows.object_cells import text_of
+from tacit.rows.rows import open_rows
 
 D = decimal.Decimal
 DAY = datetime.date(2024, 5, 1)

@@ -16,7 +16,7 @@ import pytest
 from tacit.errors import DataRefused
 from tacit.policy.domain import Categories, Domain, Integers, Items
 from tacit.policy.where import where
-from tacit.release.rows import open_rows
+from tacit.rows.rows import open_rows
 
 CELLS = ["x", "X", "X", "é", "e", "E", "TRUE", "True", "trüe", "3.0", "3.0E0"]
 ROWS = [(f"{'pP'[i % 2]}{i // 2}", cell, [cell, "X", "é"], i % 3) for i, cell in enumerate(CELLS)]
@@ -56,7 +56,7 @@ SOURCES: dict[str, Callable[[str], Any]] = {
 
 
 def meant(cell: str, otherwise: str) -> str:
-    """Return the category of a cell, as `release/encode.py` defines it."""
+    """Return the category of a cell, as `rows/encode.py` defines it."""
     spelled = {"TRUE": "true", "True": "true", "3.0": "3", "3.0E0": "3"}
     return cell if cell in LISTED else spelled.get(cell, otherwise)
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tacit.errors import DataRefused
-from tacit.release.guard import cancelled_by_interrupt, closed
+from tacit.rows.guard import cancelled_by_interrupt, closed
 
 SESSION = """
 import os, signal, sys, threading
@@ -65,8 +65,8 @@ def test_an_interrupt_at_any_time_is_one(engine: str, attempt: int) -> None:
 ENDLESS = """
 import os, signal, sys, threading
 from tacit.errors import DataRefused
-from tacit.release.engines import engine_for
-from tacit.release.guard import cancelled_by_interrupt, closed
+from tacit.rows.engines import engine_for
+from tacit.rows.guard import cancelled_by_interrupt, closed
 
 engine = engine_for(sys.argv[1], lists=frozenset(), declared=frozenset())
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tacit.release.ledger import Ledger
+from tacit.ledger.ledger import Ledger
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 

@@ -19,7 +19,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
 from tacit.errors import BudgetExceeded
-from tacit.release.ledger import Ledger
+from tacit.ledger.ledger import Ledger
 
 PROCESSES = 8
 
@@ -39,7 +39,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 WORKER = """
 import sys
 from tacit.errors import BudgetExceeded
-from tacit.release.ledger import Ledger
+from tacit.ledger.ledger import Ledger
 
 def say(*words):
     print(*words, flush=True)

@@ -24,8 +24,8 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.release.monitor_history import History
-from tacit.release.monitor_journal import read_published
+from tacit.monitor.history import History
+from tacit.monitor.journal import read_published
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 

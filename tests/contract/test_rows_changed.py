@@ -17,7 +17,7 @@ import pytest
 
 import tacit as tc
 from tacit.errors import DataRefused, PlanError
-from tacit.release.rows import open_rows
+from tacit.rows.rows import open_rows
 
 CHANGED = "^the rows must stay as they were when they were opened"
 DOMAIN = tc.Domain({"ward": tc.Integers(0, 3), "hiv": tc.Flag()})

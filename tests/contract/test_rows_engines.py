@@ -29,7 +29,7 @@ from cell_readings import position, text
 from tacit.errors import DataRefused, PolicyError
 from tacit.policy.domain import Attribute, Categories, Domain, Flag, Grid, Integers, Items
 from tacit.policy.where import where
-from tacit.release.rows import open_rows
+from tacit.rows.rows import open_rows
 
 Table = list[dict[str, Any]]
 TYPES = {

@@ -21,9 +21,9 @@ import pytest
 
 import tacit as tc
 from tacit.errors import InternalError, TacitError, bare, sealed
-from tacit.release.draft import draft, draft_policy
-from tacit.release.guard import closed
-from tacit.release.rows import open_rows
+from tacit.rows.draft import draft, draft_policy
+from tacit.rows.guard import closed
+from tacit.rows.rows import open_rows
 
 CANARY = "CANARY-7f3a"
 POLICY = tc.Policy(tc.Domain({"age": tc.Integers(0, 99)}), tc.secrets.within(5, "age"))

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from cli.shell import Outcome, inside, tacit
 from fuzz.documents import CANARY, JOB, MONITOR, POLICY, documents, predicates
 from tacit.errors import InternalError, TacitError
+from tacit.monitor.file import read_monitor_file
 from tacit.plan.queries import count
 from tacit.plan.steps import largest_step
 from tacit.policy.file import read_policy
 from tacit.policy.where import where
 from tacit.release.job import plan_job, read_job
-from tacit.release.monitor_file import read_monitor_file
 
 MANY = os.environ.get("TACIT_EXAMPLES") == "fresh"
 LIMIT = 5.0  # seconds for one input, of processor time: other work on the machine is no hang

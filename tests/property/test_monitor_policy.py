@@ -21,8 +21,7 @@ import pytest
 
 import tacit as tc
 from tacit.mechanism.alarm import NO_VALUE
-from tacit.release import monitor
-from tacit.release import monitor_checks as checks
+from tacit.monitor import checks, monitor
 
 T, WINDOW, STEPS, EPSILON = 1, 2, 4, 1.0
 NAMES = ("gym", "cafe")

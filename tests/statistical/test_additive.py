@@ -19,8 +19,8 @@ from tacit.plan.choose import choose
 from tacit.plan.coverage import noise_bounds
 from tacit.plan.distributions import Cube, TwoScale
 from tacit.release.answers import true_answers
-from tacit.release.rows import open_rows
 from tacit.release.session import finished
+from tacit.rows.rows import open_rows
 
 ALPHA = 1e-5
 PEOPLE = pd.DataFrame(

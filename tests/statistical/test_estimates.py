@@ -21,7 +21,7 @@ from tacit.mechanism.additive import blur
 from tacit.plan.choose import choose
 from tacit.release.answers import true_answers
 from tacit.release.infer import finished
-from tacit.release.rows import open_rows
+from tacit.rows.rows import open_rows
 
 OPTIONS = {"none": (False, False), "fit": (True, False), "positive": (False, True), "both": (True, True)}
 ADULT = resources.files("tacit") / "data"

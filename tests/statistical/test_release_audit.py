@@ -18,9 +18,9 @@ from tacit.audit.releases import READ_FIRST, Remembered, published
 from tacit.mechanism import noise
 from tacit.plan.choose import choose
 from tacit.release import session as sessions
-from tacit.release.rows import open_rows
 from tacit.release.selected import selected
 from tacit.release.session import finished
+from tacit.rows.rows import open_rows
 
 KEY = b"tacit audits of whole releases.."
 FEW = 1_000

@@ -13,8 +13,8 @@ import tacit as tc
 from tacit.mechanism.additive import blur
 from tacit.plan.choose import choose
 from tacit.release.answers import true_answers
-from tacit.release.rows import open_rows
 from tacit.release.session import finished
+from tacit.rows.rows import open_rows
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,8 @@ from tacit.errors import DataRefused
 from tacit.policy.domain import Categories, Flag, Integers, Items
 from tacit.policy.file import read_policy
 from tacit.policy.secrets import Everything
-from tacit.release.draft import REVIEW, draft_policy
-from tacit.release.sample import sample_of
+from tacit.rows.draft import REVIEW, draft_policy
+from tacit.rows.sample import sample_of
 
 N = 30
 TABLE = {

@@ -11,8 +11,8 @@ import pytest
 
 from tacit.errors import DataRefused
 from tacit.policy.domain import Domain, Integers
-from tacit.release.draft import draft_policy
-from tacit.release.rows import open_rows
+from tacit.rows.draft import draft_policy
+from tacit.rows.rows import open_rows
 
 CANARY = "CANARY7f3a"
 AGES = Domain({"age": Integers(0, 99)})

@@ -19,9 +19,8 @@ import pytest
 
 import tacit as tc
 from tacit.mechanism import noise
-from tacit.release import monitor
-from tacit.release import monitor_journal as journal
-from tacit.release.monitor_history import History
+from tacit.monitor import journal, monitor
+from tacit.monitor.history import History
 
 TOWN = tc.Domain({"visited": tc.Items(["gym", "cafe", "park"])})
 POLICY = tc.Policy(TOWN, secrets=tc.secrets.values({"visited": [1]}), name="town")

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from tacit.errors import BudgetExceeded, DataRefused, Refused
-from tacit.release.ledger import Ledger
-from tacit.release.monitor import MapMonitor, PlaceMonitor
-from tacit.release.monitor_clock import as_clock
-from tacit.release.monitor_file import event_files, monitor_schema, read_monitor_file, step_in_name
+from tacit.ledger.ledger import Ledger
+from tacit.monitor.clock import as_clock
+from tacit.monitor.file import event_files, monitor_schema, read_monitor_file, step_in_name
+from tacit.monitor.monitor import MapMonitor, PlaceMonitor
 
 POLICY = "domain: {visited: {items: [gym, cafe, park]}}\nsecrets: {values: {visited: [1]}}\n"
 FILE = """\

@@ -13,9 +13,9 @@ import pytest
 
 import tacit as tc
 from tacit.errors import BudgetExceeded
+from tacit.ledger.ledger import Ledger, exact_epsilon
+from tacit.monitor.checks import checked_threshold
 from tacit.plan.choose import as_epsilon, choose
-from tacit.release.ledger import Ledger, exact_epsilon
-from tacit.release.monitor_checks import checked_threshold
 
 POLICY = tc.Policy(tc.Domain({"s": tc.Flag(), "n": tc.Integers(0, 9)}), tc.secrets.everything())
 

@@ -16,13 +16,13 @@ import pytest
 
 import tacit as tc
 from tacit.errors import BudgetExceeded, JobError
-from tacit.release.guard import charges
+from tacit.ledger.ledger import Run
 from tacit.release.job import Job, read_job
-from tacit.release.ledger import Run
 from tacit.report import draft_folder
 from tacit.report import publish as publish_module
 from tacit.report.draft_folder import begin_draft, is_complete
 from tacit.report.publish import PublishError, publish
+from tacit.rows.guard import charges
 
 JOB = """\
 name: clinic

@@ -26,7 +26,7 @@ import pytest
 from tacit.errors import DataRefused, PlanError
 from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
 from tacit.policy.where import where
-from tacit.release.rows import ItemCounts, open_rows
+from tacit.rows.rows import ItemCounts, open_rows
 
 AGES = Domain({"age": Integers(0, 9), "sex": Categories(["m", "w"])})
 PEOPLE = pd.DataFrame({"age": [1, 2, 2, 99], "sex": ["m", "w", "w", "m"], "who": [1, 2, 3, 4]})
@@ -308,7 +308,7 @@ def test_a_header_that_is_no_utf8(tmp_path: Path) -> None:
 SPILL = """
 import os, sys
 from pathlib import Path
-from tacit.release import engines
+from tacit.rows import engines
 connection = engines._embedded()
 connection.execute("SET memory_limit = '60MB'")
 connection.execute("SET threads = 1")

@@ -3,6 +3,21 @@
 Exit codes: 0 done, 1 refused (policy, budget, data), 2 wrong usage, 130 interrupted, 143 ended by SIGTERM. A refusal
 is one sentence on stderr, or with `--json` one document on stdout. There is never a traceback: it would quote local
 values, and these may be rows.
+
+In reading order:
+
+    demo       the whole way, on data that come with Tacit
+    init       a first draft of a policy
+    check      what a policy protects, and which cells do not fit
+    plan       what a job would cost
+    run        make a job's releases
+    ledger     look at budgets, grant more
+    monitor    watch places
+    audit      check what a mechanism promises
+    reproduce  the figures of a paper
+    bench      speeds of this machine
+    schema     JSON schemas of the files
+    screen     what reaches the terminal
 """
 
 from __future__ import annotations
@@ -146,7 +161,7 @@ def _ended_in_order() -> Iterator[None]:
 
 def _ended(how: str, command: list[str]) -> dict[str, Any]:
     """Say that somebody ended the command, and what it had charged by then."""
-    from tacit.release.guard import charges
+    from tacit.rows.guard import charges
 
     spent = charges.in_words() if command and command[0] in MAY_CHARGE else ""
     return {**misuse(f"{how}.", spent), "kind": "Interrupted"}
@@ -168,7 +183,7 @@ def _system_fault(fault: OSError, command: list[str]) -> dict[str, Any]:
     }
     if fault.errno not in reasons:
         return _fault(command)
-    from tacit.release.guard import charges
+    from tacit.rows.guard import charges
 
     rule, fix = reasons[fault.errno]
     spent = f" {charges.in_words()}" if command and command[0] in MAY_CHARGE else ""

@@ -1,6 +1,15 @@
-"""How answers are blurred: `noise` is the only source of randomness; one module for each mechanism.
+"""How answers are blurred: one module for each mechanism, and one source of randomness for all.
 
-`keystream` makes random words, `tables` and `cube_radius` turn them into exact draws, `noise` is what others call,
-`additive` adds the noise of a plan to true answers. `thresholds` and `top_k` compare and choose, `tilted_cube` draws
-the noise that chosen counts are measured with, `selection` finds the right one for a plan.
+In reading order:
+
+    noise        exact whole-number draws: what the mechanisms call
+    keystream    the stream of random bits behind all draws
+    tables       exact draws by inversion
+    cube_radius  exact draws of the radius of a cube
+    additive     add the noise of a plan to true answers
+    thresholds   compare counts with a threshold
+    top_k        choose the largest counts, then measure them
+    tilted_cube  the noise that chosen counts are measured with
+    selection    the right one of these for a plan
+    alarm        is a count below a threshold, for monitors
 """

@@ -1,12 +1,31 @@
 """What is asked, and at what cost: everything here is computed from the policy and public parameters.
 
-Read in this order: `queries` (what can be asked), `responses` (how answers move with one record), `steps` (how far,
-along secret edges), `coupling` (the same under public knowledge), `directions` (which answers can rise, which can
-fall), `distributions` and `radius` (the laws of the noise), `noise_for` (the least noise that hides a step), `totals`
-and `sums` (what may be used exactly), `predict` (the expected error), `choose` (a whole plan), `coverage` (intervals),
-`explain` (a plan in words).
+In reading order:
 
-Questions whose answer is a choice have plans of their own kind: `selections` (what can be asked), `selection_noise`
-(the least noise that hides a choice), `tilted` (noise that pays a choice back), `selection_plan` (what such plans
-share), `verdicts` (`below`, `above`), `ranking` (`top_k`). `asked` reads and checks questions of both kinds.
+    queries          what can be asked
+    asked            questions as users and files write them, checked
+    responses        how answers move with one record
+    steps            how far they move along secret edges
+    coupling         the same under public knowledge
+    directions       which answers can rise, which can fall
+    distributions    the laws of the noise
+    radius           the law of the radius behind cube noise
+    noise_for        the least noise that hides a step
+    totals           what no secret edge changes
+    sums             sums of noisy cells with exact totals
+    predict          the expected error
+    choose           a whole plan
+    coverage         bounds on the noise of one answer
+    combined         bounds on the error of an estimate
+    explain          a plan in words
+    amounts          exact amounts as short texts
+
+Questions whose answer is a choice have plans of their own kind:
+
+    selections       what can be asked
+    selection_plan   what such plans share
+    selection_noise  the least noise that hides a choice
+    tilted           noise that recovers the cost of a choice
+    verdicts         `below` and `above`
+    ranking          `top_k`
 """

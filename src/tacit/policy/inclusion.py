@@ -30,7 +30,7 @@ Why         What counts of a data set under a policy, and which of these are nei
             (`per_person`, `at_most`) are rows about which the weaker policy promises nothing, and so are those that
             count by another `order` or are read from another `item`.
             Which rows of an owner count is chosen by `order`, then attribute by attribute, those that no secret edge
-            moves first (`release/first_rows.py`). So only policies for which that is the same column and the same
+            moves first (`rows/first_rows.py`). So only policies for which that is the same column and the same
             sequence of attributes surely let the same rows count.
 Checked by  tests/property/test_inclusion.py, tests/property/test_steps.py.
 """

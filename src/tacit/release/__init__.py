@@ -1,6 +1,19 @@
-"""Rows are opened here, and nowhere else.
+"""Plan, charge, count, blur, estimate, certify.
 
-`session` is the order of events: plan, charge (`ledger`), count (`rows`, `answers`), blur, estimate (`estimate`),
-record (`record`). `selected` does this for choices, `tilted_estimates` reads their values, `asking` answers one
-question at a time. `job` does the same for a file of releases; `draft` drafts a policy from a table.
+In reading order:
+
+    session           the order of events: everything is refused or charged before rows are opened
+    answers           true answers, which never leave this stage
+    infer             from noisy entries to a record
+    estimate          post-processing of one table: exact totals, order, no negative counts
+    agree             tables that agree with each other
+    spread            the laws that intervals are made from
+    record            what a release leaves behind
+    selected          the same for choices: verdicts, rankings, lists
+    tilted_estimates  values of chosen counts
+    asking            one question at a time
+    job               a file of releases
+    row_check         which cells of the rows do not fit the domain
+    table_file        released numbers as CSV
+    number_texts      released numbers as people read them
 """

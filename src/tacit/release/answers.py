@@ -17,7 +17,7 @@ ONE_SCAN: Final = 1_000_000  # cells of a joint table that is counted once inste
 
 
 class Countable(Protocol):
-    """Rows that can be counted; see `release/rows.py`."""
+    """Rows that can be counted; see `rows/rows.py`."""
 
     def counts(self, names: tuple[str, ...], where: Test | None = None) -> Ints:
         """Return the histogram of some attributes."""

@@ -23,6 +23,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import BudgetExceeded, DataRefused, JobError, PolicyError, Refused, nearest
+from tacit.ledger.address import address_of
+from tacit.ledger.input import checked_name
+from tacit.ledger.ledger import Ledger
 from tacit.plan.asked import KEYWORDS, AnyQuery, asked, from_document
 from tacit.plan.choose import LARGEST_EPSILON, as_epsilon, choose
 from tacit.plan.explain import Explanation, explain, shown
@@ -38,15 +41,12 @@ from tacit.policy.file import (
 from tacit.policy.policy import PRESENCE, Policy
 from tacit.policy.schema import policy_schema
 from tacit.policy.yaml_entries import LARGEST_FILE, Entry, Source
-from tacit.release.headers import known_columns
 from tacit.release.infer import check_options
-from tacit.release.ledger import Ledger
-from tacit.release.ledger_address import address_of
-from tacit.release.ledger_input import checked_name
 from tacit.release.record import ReleaseRecord
-from tacit.release.rows import columns_of
-from tacit.release.sample import column_names
 from tacit.release.session import Session
+from tacit.rows.headers import known_columns
+from tacit.rows.rows import columns_of
+from tacit.rows.sample import column_names
 
 FINISHED: Final = "finished.json"  # written last into the folder of a job: a folder without it is half written
 DEMO: Final = "demo:"

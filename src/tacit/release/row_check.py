@@ -20,12 +20,12 @@ import narwhals as nw
 from tacit.errors import DataRefused, sealed
 from tacit.policy.domain import CLIP, Attribute, Categories, Flag, Grid, Integers, Items
 from tacit.policy.policy import Policy, as_policy
-from tacit.release.encode import Code, Column, Expr, code_of, one_item
-from tacit.release.engines import PERSON, Engine, closed, engine_for
-from tacit.release.headers import is_called_an_id
-from tacit.release.rows import ItemCounts, Rows
-from tacit.release.sample import selected
 from tacit.release.session import Session
+from tacit.rows.encode import Code, Column, Expr, code_of, one_item
+from tacit.rows.engines import PERSON, Engine, closed, engine_for
+from tacit.rows.headers import is_called_an_id
+from tacit.rows.rows import ItemCounts, Rows
+from tacit.rows.sample import selected
 
 PRIVATE: Final = (
     "For the holder of the data only: true counts, written nowhere and part of no release. Do not publish them."

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import BudgetExceeded, DataRefused, InternalError, LedgerError, PlanError, kind_of, sealed
+from tacit.ledger.ledger import Ledger, Receipt
 from tacit.mechanism.additive import blur
 from tacit.mechanism.keystream import is_replayed
 from tacit.plan.choose import AnyPlan, Plan, as_epsilon, choose
@@ -34,13 +35,12 @@ from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.answers import true_answers
 from tacit.release.asking import Asking, asking_plan
-from tacit.release.engines import is_file
-from tacit.release.guard import charges, closed, paid_for
 from tacit.release.infer import check_options, finished
-from tacit.release.ledger import Ledger, Receipt
 from tacit.release.record import ReleaseRecord
-from tacit.release.rows import Rows, columns_of, open_rows
 from tacit.release.selected import SelectionRecord, selected
+from tacit.rows.engines import is_file
+from tacit.rows.guard import charges, closed, paid_for
+from tacit.rows.rows import Rows, columns_of, open_rows
 
 
 class Session:

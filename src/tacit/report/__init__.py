@@ -2,17 +2,19 @@
 
 Everything here works on plans, records and ledger accounts, which are public; rows are never opened in this stage.
 
-    charts    one chart for every kind of question, and expected errors beside plain differential privacy
-    selection_charts    verdicts, and what was chosen
-    monitor_chart    verdicts over time, and a map of places
-    text      tables for the terminal
-    html      the report that a privacy officer shows to a lawyer
-    publish   a job's results as one folder, all or nothing
+    charts            one chart for every kind of question
+    selection_charts  verdicts, and what was chosen
+    monitor_chart     verdicts over time, and a map of places
+    text              tables for the terminal
+    csv_tables        released numbers as files for colleagues
+    html              the report that a privacy officer shows to a lawyer
+    draft_folder      the folder that results are written to before it gets its name
+    publish           a job's results as one folder, all or nothing
 """
 
 from typing import Any
 
-from tacit.release.monitor import draw_with as draw_monitors_with
+from tacit.monitor.monitor import draw_with as draw_monitors_with
 from tacit.release.record import ReleaseRecord, draw_with
 
 

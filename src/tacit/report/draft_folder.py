@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tacit.errors import JobError, LedgerError
+from tacit.ledger.ledger import Ledger, Run
 from tacit.plan.explain import shown
 from tacit.release.job import FINISHED, Job
-from tacit.release.ledger import Ledger, Run
 
 PART = ".part"
 MARK = ".run"

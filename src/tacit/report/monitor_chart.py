@@ -21,9 +21,9 @@ from rich.text import Text
 
 from tacit.errors import PlanError
 from tacit.mechanism.alarm import ABOVE, CERTAINLY_BELOW
+from tacit.monitor.clock import UNITS
+from tacit.monitor.history import PAUSED, History, Verdict
 from tacit.plan.amounts import shown
-from tacit.release.monitor_clock import UNITS
-from tacit.release.monitor_history import PAUSED, History, Verdict
 from tacit.report.charts import ALONE, BLUE, LEVEL, LINE, SKY, WIDTH, _styled, chart_svg, fitted, printable, tip
 
 Row = dict[str, Any]

@@ -24,15 +24,15 @@ from pathlib import Path
 from typing import Any
 
 from tacit.errors import TacitError
+from tacit.ledger.ledger import Ledger
 from tacit.plan.explain import Explanation, shown
-from tacit.release.guard import charges
 from tacit.release.job import FINISHED, Job, Progress, check_out, plan_job, run_job
-from tacit.release.ledger import Ledger
 from tacit.release.record import ReleaseRecord
 from tacit.report.charts import chart, chart_svg
 from tacit.report.csv_tables import write_release
 from tacit.report.draft_folder import MARK, Draft, begin_draft, is_complete, synced
 from tacit.report.html import html_report
+from tacit.rows.guard import charges
 
 
 class PublishError(TacitError):

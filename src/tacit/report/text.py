@@ -9,8 +9,8 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
+from tacit.ledger.ledger import Account, Entry
 from tacit.plan.explain import OF_THE_ROWS_KEPT, Explanation, shown
-from tacit.release.ledger import Account, Entry
 from tacit.release.record import ReleaseRecord
 
 _WRITTEN_OUT: Final = 1e8  # larger errors have an exponent: all of their digits would say nothing more

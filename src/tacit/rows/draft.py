@@ -20,8 +20,8 @@ from typing import Any, Final
 from tacit.errors import PolicyError, sealed
 from tacit.policy.domain import CLIP, Domain, Flag
 from tacit.policy.yaml_entries import quoted, write_yaml
-from tacit.release.headers import is_called_a_person, is_called_an_id, looks_like_a_value
-from tacit.release.sample import Sample, sample_of
+from tacit.rows.headers import is_called_a_person, is_called_an_id, looks_like_a_value
+from tacit.rows.sample import Sample, sample_of
 
 REVIEW: Final = "# REVIEW: read from the data; publishing it is a release"
 _MOST_CATEGORIES: Final = 50

@@ -34,16 +34,16 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
-from tacit.release.encode import NUMBER, Column, column_of, decimal_column
-from tacit.release.file_identity import Identities, each_once, identities, identity
-from tacit.release.file_kinds import not_utf8, not_well_formed, other_file, refuse_other_files
-from tacit.release.guard import cancelled_by_interrupt
-from tacit.release.guard import closed as closed
-from tacit.release.item_lists import DuckDBLists, Key, ListReading, PolarsLists, SparkLists
-from tacit.release.object_cells import decoded, id_of, lists_of, text_of, texts_of
-from tacit.release.planned_files import files_of_plan, files_of_relation
-from tacit.release.spark_log import log_off
-from tacit.release.spill import private_folder
+from tacit.rows.encode import NUMBER, Column, column_of, decimal_column
+from tacit.rows.file_identity import Identities, each_once, identities, identity
+from tacit.rows.file_kinds import not_utf8, not_well_formed, other_file, refuse_other_files
+from tacit.rows.guard import cancelled_by_interrupt
+from tacit.rows.guard import closed as closed
+from tacit.rows.item_lists import DuckDBLists, Key, ListReading, PolarsLists, SparkLists
+from tacit.rows.object_cells import decoded, id_of, lists_of, text_of, texts_of
+from tacit.rows.planned_files import files_of_plan, files_of_relation
+from tacit.rows.spark_log import log_off
+from tacit.rows.spill import private_folder
 
 PERSON: Final = "u"  # the name under which the column that says whose row it is gets selected
 _DELIMITERS: Final = ",;\t|"
@@ -77,7 +77,7 @@ class Engine(Protocol):
         """Add the number reading of text columns (new name -> column)."""
 
     def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
-        """Replace list columns by the keys of their items, each once; see `release/item_lists.py`."""
+        """Replace list columns by the keys of their items, each once; see `rows/item_lists.py`."""
 
     def having(self, native: Any, marks: Mapping[str, tuple[str, Key]]) -> Any:
         """Add true/false columns (new name -> list column and key) that say whether a list holds a key."""

@@ -41,6 +41,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InternalError, PlanError, Refused, kind_of, sealed
+from tacit.ledger.ledger import Ledger
 from tacit.mechanism.alarm import (
     ABOVE,
     CERTAINLY_BELOW,
@@ -51,17 +52,10 @@ from tacit.mechanism.alarm import (
     decide_all,
 )
 from tacit.mechanism.noise import is_replayed
-from tacit.plan.amounts import shown
-from tacit.plan.choose import as_epsilon
-from tacit.plan.steps import LargestStep
-from tacit.policy.policy import Policy
-from tacit.release import monitor_checks as checks
-from tacit.release import monitor_journal as journal
-from tacit.release.guard import closed
-from tacit.release.ledger import Ledger
-from tacit.release.monitor_clock import Clock, as_clock
-from tacit.release.monitor_events import OPTIONAL_TIME, EventColumns, Events, Span, batch_name, read_events
-from tacit.release.monitor_history import (
+from tacit.monitor import checks, journal
+from tacit.monitor.clock import Clock, as_clock
+from tacit.monitor.events import OPTIONAL_TIME, EventColumns, Events, Span, batch_name, read_events
+from tacit.monitor.history import (
     ALREADY_ALARMED,
     NOT_ASKED,
     PAUSED,
@@ -71,7 +65,12 @@ from tacit.release.monitor_history import (
     map_time,
     size_of,
 )
-from tacit.release.monitor_journal import FOREVER, Alarm, Journal
+from tacit.monitor.journal import FOREVER, Alarm, Journal
+from tacit.plan.amounts import shown
+from tacit.plan.choose import as_epsilon
+from tacit.plan.steps import LargestStep
+from tacit.policy.policy import Policy
+from tacit.rows.guard import closed
 
 IntArray = npt.NDArray[np.int64]
 

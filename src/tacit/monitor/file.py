@@ -21,6 +21,10 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from tacit.errors import BudgetExceeded, DataRefused, JobError, PolicyError, Refused
+from tacit.ledger.ledger import Ledger
+from tacit.monitor.clock import Clock, as_clock, iso_date, ticks_of
+from tacit.monitor.history import MapVerdict, Verdict
+from tacit.monitor.monitor import MapMonitor, PlaceMonitor
 from tacit.plan.amounts import shown
 from tacit.plan.choose import LARGEST_EPSILON, as_epsilon
 from tacit.policy.file import load_policy
@@ -28,10 +32,6 @@ from tacit.policy.policy import Policy
 from tacit.policy.schema import policy_schema
 from tacit.policy.yaml_entries import LARGEST_FILE, Entry, Source
 from tacit.release.job import _inline_policy
-from tacit.release.ledger import Ledger
-from tacit.release.monitor import MapMonitor, PlaceMonitor
-from tacit.release.monitor_clock import Clock, as_clock, iso_date, ticks_of
-from tacit.release.monitor_history import MapVerdict, Verdict
 
 _SHARED: Final = ("attribute", "item", "person", "event", "time")  # columns: the same for every monitor of a file
 _KEYS: Final = (

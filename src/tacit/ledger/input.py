@@ -13,7 +13,7 @@ from numbers import Rational, Real
 from typing import Any, Protocol
 
 from tacit.errors import LedgerError, decimal_comma
-from tacit.release.ledger_names import is_unseen
+from tacit.ledger.names import is_unseen
 
 LONGEST_NAME = 200
 LONGEST_NOTE = 1000

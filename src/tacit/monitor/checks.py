@@ -15,6 +15,9 @@ from typing import Any, Final
 import numpy as np
 
 from tacit.errors import PlanError, PolicyError, word_or_kind
+from tacit.ledger.ledger import Ledger
+from tacit.monitor.events import EventColumns
+from tacit.monitor.history import Places, position_of, size_of
 from tacit.plan.amounts import shown
 from tacit.plan.coupling import is_touched
 from tacit.plan.directions import directions
@@ -25,9 +28,6 @@ from tacit.policy.domain import Categories, Domain, Flag, Items
 from tacit.policy.edges import STAY_ITEMS, EdgeShape, Same
 from tacit.policy.policy import Policy, as_policy
 from tacit.policy.where import col
-from tacit.release.ledger import Ledger
-from tacit.release.monitor_events import EventColumns
-from tacit.release.monitor_history import Places, position_of, size_of
 
 LARGEST: Final = 10**12  # of thresholds and windows: far beyond use, well within 64 bits
 _ONE_WAY: Final = "tc.secrets.values({'visited': [1]})"

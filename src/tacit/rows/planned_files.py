@@ -20,7 +20,7 @@ from typing import Any, Final
 import duckdb
 
 from tacit.errors import DataRefused
-from tacit.release.file_identity import files_named_in
+from tacit.rows.file_identity import files_named_in
 
 _BY_PLACE: Final = re.compile(r"read[_ ](?!parquet)", re.IGNORECASE)
 _SCAN: Final = re.compile(r"^\W*(\w+) SCAN \[(.*)\]$", re.MULTILINE)

@@ -19,10 +19,10 @@ import numpy as np
 
 from tacit.errors import PlanError, PolicyError, word_or_kind
 from tacit.mechanism.alarm import ABOVE, CERTAINLY_BELOW, alarm_noise
+from tacit.monitor.clock import Clock
+from tacit.monitor.journal import Alarm, Published, read_published
 from tacit.plan.distributions import TwoScale
 from tacit.policy.domain import Categories, Items
-from tacit.release.monitor_clock import Clock
-from tacit.release.monitor_journal import Alarm, Published, read_published
 from tacit.release.table_file import write_frame
 
 PAUSED: Final = "paused"

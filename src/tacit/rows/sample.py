@@ -19,9 +19,9 @@ import numpy as np
 
 from tacit.errors import DataRefused, is_path
 from tacit.mechanism.keystream import current_stream
-from tacit.release.engines import Engine, closed, csv_header, files, is_file, not_there, refuse_one_name_twice
-from tacit.release.file_kinds import broken_line, is_csv, refuse_no_file, shown_path
-from tacit.release.headers import known_names
+from tacit.rows.engines import Engine, closed, csv_header, files, is_file, not_there, refuse_one_name_twice
+from tacit.rows.file_kinds import broken_line, is_csv, refuse_no_file, shown_path
+from tacit.rows.headers import known_names
 
 MOST_COLUMNS: Final = 500
 _NOT_A_TABLE: Final = DataRefused(

@@ -4,7 +4,7 @@ Where nobody is named as the owner, a row with its list is a person. Its items c
 and putting the pieces together again; that would need a number for each row, and engines number rows as it suits them:
 a second scan in another order would give one person another one's items. The list functions of an engine need none.
 
-A list becomes the list of its **keys**, each once: what `release/encode.py` would tell apart in its elements. Numbers
+A list becomes the list of its **keys**, each once: what `rows/encode.py` would tell apart in its elements. Numbers
 are their own keys, texts too, but where an item is a number a text stands for the number that it spells, in one and the
 same spelling. With `at_most` only the keys of known items stay, in the order in which they first occur, and the first
 so many of them.
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from tacit.policy.domain import Integers, Items
-from tacit.release.encode import NOT_PLAIN, Column, Meanings, meanings_of, one_item, spelling
+from tacit.rows.encode import NOT_PLAIN, Column, Meanings, meanings_of, one_item, spelling
 
 Key: TypeAlias = str | float | bool
 Keys: TypeAlias = Literal["cells", "texts", "numbers", "both"]
@@ -115,7 +115,7 @@ class ListFunctions:
         return self.first(self.kept(cells, lambda key: self._known(key, reading)), reading.at_most)
 
     def _either(self, text: Any, reading: ListReading) -> Any:
-        # as `release/encode.py` has it: a text that is an item goes first, then a truth in other letters, then what
+        # as `rows/encode.py` has it: a text that is an item goes first, then a truth in other letters, then what
         # spells an item's number (plainly, where the item is a text itself)
         meanings, spelled = reading.meanings, reading.spelled
         cases = [(self.among(text, list(meanings.texts)), text)]

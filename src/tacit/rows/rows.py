@@ -1,6 +1,6 @@
 """The only door to people's rows: any frame or file goes in, counts per cell of the declared domain come out.
 
-Guarantee   Only counts and totals leave the engine, each row counted at the position that `release/encode.py` gives it
+Guarantee   Only counts and totals leave the engine, each row counted at the position that `rows/encode.py` gives it
             on every engine. An answer is a sum over people of something that depends on that person's rows alone, as a
             bag: shuffling rows changes nothing, and one person changes an answer by what one person can add. Once
             reading has begun, every failure is one fixed sentence without cause or context.
@@ -8,7 +8,7 @@ Assumes     A source has the same rows each time it is read. That columns and fi
             looked at before anything is charged, and before and after each reading.
 Why         A row is in the data iff every attribute of the domain has a position for it, whatever is asked: all
             queries see the same people. Rows are put together by the person column and by nothing else; no row has a
-            number. Which rows of a person count, `release/first_rows.py` says; after that, a person counts once in each
+            number. Which rows of a person count, `rows/first_rows.py` says; after that, a person counts once in each
             cell, and every kept row in a total. A name means one column: one that is read must be there once, and no
             other may differ from it in case only.
 Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines.py,
@@ -17,7 +17,7 @@ Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines
 With a set of items each person has one record: the other attributes come from the person's first row, the items from
 all rows (one item per row, or lists of them). Of more items than `at_most`, those count that occur first: by `order`,
 then by their place in a list, then by their place in the domain. Without `person`, each row with its list of items is a
-person, read within the row (`release/item_lists.py`).
+person, read within the row (`rows/item_lists.py`).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from tacit.errors import DataRefused, InternalError, PlanError, nearest, sealed
 from tacit.policy.domain import Attribute, Domain, Grid, Integers, Items
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
-from tacit.release.encode import Code, Column, Expr, Positions, code_of, never, one_item
-from tacit.release.engines import PERSON, Engine, closed, engine_for
-from tacit.release.first_rows import Layout, Order, Slot, place_of
-from tacit.release.headers import known_columns
-from tacit.release.item_lists import ListReading, list_reading
+from tacit.rows.encode import Code, Column, Expr, Positions, code_of, never, one_item
+from tacit.rows.engines import PERSON, Engine, closed, engine_for
+from tacit.rows.first_rows import Layout, Order, Slot, place_of
+from tacit.rows.headers import known_columns
+from tacit.rows.item_lists import ListReading, list_reading
 
 Counts = npt.NDArray[np.int64]
 _MOST_CELLS: Final = 2**31

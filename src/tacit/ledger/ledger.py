@@ -5,7 +5,7 @@ Guarantee   What all charges against a data set add up to never exceeds what was
             A charge that was acknowledged is never lost. Sums are exact fractions. What is reserved together is
             charged together or not at all. All charges under a policy, from the first on, cover one policy.
 Assumes     Everyone who releases from a data set charges the same ledger. Charges trust the running sums; `verify`
-            adds them up again from the entries and walks the hash chain (see `ledger_chain` for what that finds).
+            adds them up again from the entries and walks the hash chain (see `chain` for what that finds).
 Why         Composition adds epsilons, over analysts too, since analysts may pool what they learn: hence one total
             per data set, with caps inside it. A guarantee under a policy holds under every policy with fewer secret
             edges, so a charge whose policy covers the account's counts in full there, and no other charge does.
@@ -29,8 +29,7 @@ from typing import Any, Self
 from sqlalchemy import Connection, insert, inspect, select, update
 
 from tacit.errors import LedgerError, sealed
-from tacit.plan.explain import shown
-from tacit.release.ledger_accounts import (
+from tacit.ledger.accounts import (
     Account,
     NotComparedYet,
     Receipt,
@@ -39,7 +38,7 @@ from tacit.release.ledger_accounts import (
     holder_name,
     policy_name,
 )
-from tacit.release.ledger_chain import (
+from tacit.ledger.chain import (
     ACCOUNT_TYPES,
     ENTRY_TYPES,
     NOTHING_BEFORE,
@@ -56,7 +55,7 @@ from tacit.release.ledger_chain import (
     with_runs,
     wrong_key,
 )
-from tacit.release.ledger_input import (
+from tacit.ledger.input import (
     Amount,
     LedgerPolicy,
     checked_key,
@@ -65,9 +64,10 @@ from tacit.release.ledger_input import (
     checked_policy,
     exact_epsilon,
 )
-from tacit.release.ledger_rules import Rules
-from tacit.release.ledger_store import Store, rows, streamed, tolerant
-from tacit.release.ledger_tables import ACCOUNTS, ENTRIES, HEAD, RUNS, strange
+from tacit.ledger.rules import Rules
+from tacit.ledger.store import Store, rows, streamed, tolerant
+from tacit.ledger.tables import ACCOUNTS, ENTRIES, HEAD, RUNS, strange
+from tacit.plan.explain import shown
 
 __all__ = ["Account", "Entry", "Ledger", "Receipt", "Run", "Verdict", "exact_epsilon"]
 
@@ -422,7 +422,7 @@ class Ledger:
     def verify(self) -> Verdict:
         """Walk the hash chain from the first entry to the head row and add the running sums up again.
 
-        Reads everything; see `tacit.release.ledger_chain` for what can and cannot be found.
+        Reads everything; see `tacit.ledger.chain` for what can and cannot be found.
         """
 
         def work(db: Connection) -> Verdict:

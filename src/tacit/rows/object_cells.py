@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.release.encode import spelling
+from tacit.rows.encode import spelling
 
 _MOST_DIGITS: Final = 4000  # Python itself refuses to spell whole numbers of more than 4300
 _LARGEST: Final = 400  # digits; a number of more is beyond every float, and so beyond every domain

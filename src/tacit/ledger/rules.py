@@ -10,12 +10,12 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from tacit.errors import BudgetExceeded, LedgerError, nearest
+from tacit.ledger.accounts import NotComparedYet, RunningSum, policy_name
+from tacit.ledger.chain import TOTAL
+from tacit.ledger.input import LONGEST_NAME, Amount, LedgerPolicy
+from tacit.ledger.names import look_alike
+from tacit.ledger.tables import ACCOUNTS
 from tacit.plan.explain import shown
-from tacit.release.ledger_accounts import NotComparedYet, RunningSum, policy_name
-from tacit.release.ledger_chain import TOTAL
-from tacit.release.ledger_input import LONGEST_NAME, Amount, LedgerPolicy
-from tacit.release.ledger_names import look_alike
-from tacit.release.ledger_tables import ACCOUNTS
 
 
 class Rules:

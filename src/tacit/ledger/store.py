@@ -25,10 +25,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from tacit.errors import LedgerError
-from tacit.release.ledger_address import Address, address_of, check_only_name, check_place, no_ledger
-from tacit.release.ledger_chain import NOTHING_BEFORE, Seal, Stored
-from tacit.release.ledger_faults import is_busy, refusal
-from tacit.release.ledger_tables import (
+from tacit.ledger.address import Address, address_of, check_only_name, check_place, no_ledger
+from tacit.ledger.chain import NOTHING_BEFORE, Seal, Stored
+from tacit.ledger.faults import is_busy, refusal
+from tacit.ledger.tables import (
     FROM_THE_START,
     HEAD,
     METADATA,

@@ -1,8 +1,8 @@
 """From a batch of events to the few numbers that a monitor needs: places, times, and whose visit it was.
 
-A batch is a path or pattern of CSV or Parquet files, a frame of any engine that `release/engines.py` knows, an iterable
+A batch is a path or pattern of CSV or Parquet files, a frame of any engine that `rows/engines.py` knows, an iterable
 of records (mappings, or bare places), or nothing at all. A row has a place, and may have a time, a person and an id of
-the event. Places are read as `release/encode.py` reads them; rows with an unknown place, or without a person where one
+the event. Places are read as `rows/encode.py` reads them; rows with an unknown place, or without a person where one
 is asked for, are left out. Times are whole numbers, or dates (without a zone: UTC). Nothing here fails on a cell.
 
 Persons and ids are the same across batches, files, engines and restarts iff their texts are (`identity`): texts as they
@@ -34,12 +34,12 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused, InternalError, TacitError
+from tacit.monitor.clock import LONGEST, UNITS, Clock, iso_date, moment_of, ticks_of
 from tacit.policy.domain import Categories, Flag, Items
 from tacit.policy.intervals import Intervals
-from tacit.release.encode import Code, Column, code_of, number_in, one_item, spelling
-from tacit.release.engines import PERSON, Engine, engine_for
-from tacit.release.guard import closed
-from tacit.release.monitor_clock import LONGEST, UNITS, Clock, iso_date, moment_of, ticks_of
+from tacit.rows.encode import Code, Column, code_of, number_in, one_item, spelling
+from tacit.rows.engines import PERSON, Engine, engine_for
+from tacit.rows.guard import closed
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]

@@ -7,7 +7,7 @@ Guarantee   The rows of a person that count are a function of the rows of that p
 Assumes     `order` names a column that no secret edge moves (`release/session.py` looks).
 Why         Rows are sorted by `order`, then by the places of their values in the domain: first those of attributes that
             no secret edge moves, then the others. Rows that still tie are equal wherever anything is asked. The places
-            come from `release/encode.py`, which is one function for all engines.
+            come from `rows/encode.py`, which is one function for all engines.
 Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines.py.
 
 What is promised to somebody who owns more rows than count is promised about the rows that count: a secret edge moves a
@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from tacit.policy.domain import Attribute, Categories, Domain, Flag, Grid, Integers
 from tacit.policy.intervals import Intervals
-from tacit.release.encode import Code, Column, Expr
+from tacit.rows.encode import Code, Column, Expr
 
 _WORD: Final = 52  # bits: whole numbers of so many are exact in a 64-bit float, which some engines divide by
 _PART: Final = 18  # digits: whole numbers of so many fit into 64 bits

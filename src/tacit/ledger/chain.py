@@ -1,6 +1,6 @@
 """The chain of entries in a ledger: how an entry is hashed, and what a damaged chain looks like.
 
-Pure functions over stored fields; the database is the business of `ledger_store`, the rules of `ledger`.
+Pure functions over stored fields; the database is the business of `store`, the rules of `ledger`.
 
 Guarantee   `examined` finds every entry that was changed, taken out, put in or moved after it was written, unless
             whoever did it also recomputed every later hash and the head row. With a key nobody can do that without

@@ -1,0 +1,20 @@
+"""People's rows: opened here, and nowhere else. Any frame or file goes in, counts per cell of the domain come out.
+
+In reading order:
+
+    rows           the only door: counts, item counts and sums
+    engines        the few things that each engine needs said in its own way
+    encode         from a raw cell to a position of the domain, the same on every engine
+    first_rows     which rows of a person count
+    item_lists     lists of items, each row by itself
+    object_cells   cells that are Python objects
+    guard          what leaves when work on rows fails or is interrupted
+    spill          the folder for what does not fit into memory
+    spark_log      Spark's log, off while rows are read
+    file_identity  whether a file is still the one that was opened
+    planned_files  which files a lazy plan reads
+    file_kinds     what a file of rows must be
+    headers        whether a first line holds names or values
+    sample         a random sample of a table, for drafts
+    draft          a first draft of a policy from a sample
+"""
