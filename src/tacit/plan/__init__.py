@@ -3,6 +3,7 @@
 In reading order:
 
     queries          what can be asked
+    tally            what rows are counted for
     asked            questions as users and files write them, checked
     responses        how answers move with one record
     steps            how far they move along secret edges
