@@ -24,7 +24,7 @@ from tacit.audit.views import columns_of
 from tacit.mechanism import noise
 
 KEY = b"tacit sampled audit, unit tests."
-FEW = 4_000
+FEW = 2_000
 LEAK, NONE = Verdict.LEAK_FOUND, Verdict.NONE_FOUND
 
 

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import cached_property
 from math import ceil, exp, expm1, floor, inf, isfinite, log
 from typing import Any, Literal
 
@@ -197,12 +198,12 @@ class TwoScale:
 
     # The two sides are geometrics: z on the right, -1-z on the left. Their masses are in the ratio
     # 1/(1-q_right) : q_left/(1-q_left), written with 1-q = -expm1(-1/scale) so that large scales keep their digits.
-    @property
+    @cached_property
     def _mass_left(self) -> float:
         left = _hit(self.left) * _miss(self.right)
         return left / (_miss(self.left) + left)
 
-    @property
+    @cached_property
     def _mass_right(self) -> float:
         left = _hit(self.left) * _miss(self.right)
         return _miss(self.left) / (_miss(self.left) + left)
