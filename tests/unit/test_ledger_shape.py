@@ -79,6 +79,24 @@ def test_statistics_of_sqlite_are_no_damage() -> None:
     assert ledger.verify().ok
 
 
+def test_a_write_ahead_log_that_comes_back_is_noticed_before_anything_is_charged() -> None:
+    """An older Tacit may open the file while this ledger is open; then its locks are not those of the file."""
+    ledger = filled()
+    before = ledger.entries()
+    with closing(sqlite3.connect("ledger.db")) as older:
+        assert older.execute("PRAGMA journal_mode=WAL").fetchone() == ("wal",)
+        for call in (
+            lambda: ledger.charge(dataset="clinic", analyst="bob", epsilon=0.1),
+            lambda: ledger.grant(dataset="clinic", epsilon=1),
+        ):
+            with pytest.raises(LedgerError, match=r"is still open in a process of an older Tacit.*nothing was written"):
+                call()
+    assert ledger.entries() == before
+    with Ledger("ledger.db") as reopened:  # which leaves that mode
+        reopened.charge(dataset="clinic", analyst="bob", epsilon=0.1)
+        assert reopened.verify().ok
+
+
 # one value of each storage class, and the texts that break readers
 VALUES = [
     "NULL",
