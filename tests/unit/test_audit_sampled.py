@@ -164,8 +164,8 @@ SEEN = {
         lambda n: [pd.DataFrame({"b": [one]}) for one in n],
     ),
     "far inside an array in a dict": (
-        lambda n: [{"table": np.arange(3_000)} for _ in n],
-        lambda n: [{"table": np.arange(3_000) + (np.arange(3_000) == 1_500)} for _ in n],
+        lambda n: [{"table": np.arange(1_100)} for _ in n],  # NumPy prints 1,000 in full
+        lambda n: [{"table": np.arange(1_100) + (np.arange(1_100) == 550)} for _ in n],
     ),
     "order of a dict": (lambda n: [{"a": 1, "b": 2} for _ in n], lambda n: [{"b": 2, "a": 1} for _ in n]),
     "fields": (lambda n: [Point(int(one), 1) for one in n], lambda n: [Point(int(one), 2) for one in n]),

@@ -166,6 +166,11 @@ def chart_text(record: ReleaseRecord) -> str:
 
 def comparison_chart(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> Any:
     """Return a chart of the expected error of each release beside that of plain differential privacy."""
+    with alt.utils.schemapi.debug_mode(False):  # as in `chart`
+        return _compared(explanations)
+
+
+def _compared(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> Any:
     named = (
         [*explanations.items()] if isinstance(explanations, Mapping) else [(str(e.plan.query), e) for e in explanations]
     )
