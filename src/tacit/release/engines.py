@@ -34,6 +34,7 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
+from tacit.policy.table_names import CSV_NAMES, PARQUET_NAMES, TABLE_NAMES
 from tacit.release.encode import NUMBER, Column, column_of, decimal_column
 from tacit.release.file_identity import Identities, each_once, identities, identity
 from tacit.release.file_kinds import not_utf8, not_well_formed, other_file, refuse_other_files
@@ -50,9 +51,6 @@ _DELIMITERS: Final = ",;\t|"
 _LONGEST_LINE: Final = 16 * 2**20
 _LONGEST_PATH: Final = 4096
 _OLDEST_POLARS: Final = (1, 18)  # not a dependency, so that no installer sees to it
-_CSV: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-_PARQUET: Final = (".parquet", ".pq")
-_SUFFIXES: Final = (*_CSV, *_PARQUET)
 _KINDS: Final = "a path, a pandas, polars, Arrow, DuckDB, Spark or Ibis table, or ItemCounts"
 
 
@@ -442,7 +440,7 @@ def _matching(pattern: str) -> list[str]:
 def not_there(text: str) -> DataRefused:
     """Return the refusal of a text that leads to no file; it is repeated only if it can be nothing but a path."""
     name = re.split(r"[/\\]", text)[-1].lower()
-    if _is_no_path(text) or not name.endswith(_SUFFIXES) or re.search(r"[,;=|'\"<>]", text):
+    if _is_no_path(text) or not name.endswith(TABLE_NAMES) or re.search(r"[,;=|'\"<>]", text):
         return DataRefused(
             "rows given as a text must be the path of a file that exists, or a pattern such as data/*.parquet",
             fix="Write them to a file that ends in .csv or .parquet, or open a frame.",
@@ -456,9 +454,9 @@ def not_there(text: str) -> DataRefused:
 
 def _format(path: Path) -> str:
     name = path.name.lower()
-    if name.endswith(_CSV):
+    if name.endswith(CSV_NAMES):
         return "csv"
-    if name.endswith(_PARQUET):
+    if name.endswith(PARQUET_NAMES):
         return "parquet"
     raise other_file(path)
 
