@@ -144,12 +144,12 @@ def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path / "ledger.db")
 
 
-def the_race(runner: Runner, where: str, folder: Path) -> None:
+def the_race(runner: Runner, where: str, folder: Path, *, jobs: int, suffices_for: int) -> None:
     with Ledger(where) as ledger:
-        ledger.grant(dataset="clinic", epsilon=2)
-    ended = runner.run(*(job(folder, f"job{number}", where) for number in range(8)))
+        ledger.grant(dataset="clinic", epsilon=Fraction(3, 5) * suffices_for + Fraction(1, 5))
+    ended = runner.run(*(job(folder, f"job{number}", where) for number in range(jobs)))
     refused = [one for one in ended if not one["done"]]
-    assert len(refused) == 5, ended
+    assert len(refused) == jobs - suffices_for, ended
     for one in refused:
         assert one["kind"] == "BudgetExceeded"
         assert "Nothing was charged" in one["said"]
@@ -160,26 +160,28 @@ def the_race(runner: Runner, where: str, folder: Path) -> None:
     with Ledger(where) as ledger:
         assert ledger.verify().ok
         assert ledger.remaining(dataset="clinic") == Fraction(1, 5)
-        assert len(ledger.entries()) == 1 + 3 * 3
-        assert [(one.last - one.first, one.state) for one in ledger.runs()] == [(2, "finished")] * 3
+        assert len(ledger.entries()) == 1 + 3 * suffices_for
+        assert [(one.last - one.first, one.state) for one in ledger.runs()] == [(2, "finished")] * suffices_for
 
 
 def test_eight_jobs_race_for_what_suffices_for_three(runner: Runner, address: str, tmp_path: Path) -> None:
-    the_race(runner, address, tmp_path / "jobs")
+    the_race(runner, address, tmp_path / "jobs", jobs=8, suffices_for=3)
 
 
 @pytest.mark.postgres
-def test_eight_jobs_race_for_what_suffices_for_three_in_postgresql(
-    runner: Runner, postgres: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("jobs", "suffices_for"), [(4, 1), pytest.param(8, 3, marks=pytest.mark.slow)])
+def test_jobs_race_for_what_does_not_suffice_for_all_in_postgresql(
+    runner: Runner, postgres: str, jobs: int, suffices_for: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sqlalchemy import create_engine, text
 
     monkeypatch.delenv("TACIT_LEDGER_KEY", raising=False)
     engine = create_engine(postgres.replace("postgresql:", "postgresql+psycopg:"))
     with engine.begin() as db:
-        db.execute(text("CREATE SCHEMA races"))
+        db.execute(text(f"CREATE SCHEMA races{jobs}"))
     engine.dispose()
-    the_race(runner, f"{postgres}&options=-csearch_path%3Draces", tmp_path / "jobs")
+    where = f"{postgres}&options=-csearch_path%3Draces{jobs}"
+    the_race(runner, where, tmp_path / "jobs", jobs=jobs, suffices_for=suffices_for)
 
 
 LOST = ("after the charge", "after the first release")
