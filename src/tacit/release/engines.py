@@ -119,6 +119,15 @@ def _engine_for(source: Any, lists: frozenset[str], declared: frozenset[str]) ->
     raise DataRefused(f"rows must be {_KINDS}", fix=f"A {module} {name} is none of them.")
 
 
+def unreadable() -> DataRefused:
+    """Return the one sentence about rows that an engine failed on."""
+    return DataRefused(
+        "the engine could not read the rows",
+        fix="No detail is shown because rows were open: check that the file or table is complete by reading it outside "
+        "Tacit.",
+    )
+
+
 def _schema(native: Any) -> dict[str, Column]:
     return {name: column_of(dtype) for name, dtype in nw.from_native(native).lazy().collect_schema().items()}
 
@@ -785,9 +794,8 @@ class _Spark:
         """Return how each column is read."""
         # columnar files are read by name
         with self.quiet():  # listing files plans the question, and a plan may fail on a cell and log it
-            listed: list[str] = []
-            with contextlib.suppress(Exception):
-                listed = list(self._source.inputFiles())
+            # not to be passed over: a question about other columns may have a plan that does not fail
+            listed = closed(lambda: list(self._source.inputFiles()), unreadable())
         by_place = [name for name in listed if not name.endswith((".parquet", ".orc"))]
         self._files = {address: self._file(address) for address in by_place}
         found = {}
