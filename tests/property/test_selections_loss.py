@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations, product
 
 import numpy as np
@@ -21,6 +21,8 @@ from tacit.plan.tilted import TiltedCube
 from tacit.plan.verdicts import AbovePlan, BelowPlan
 
 HIGHEST = 2  # counts go from 0 to this, plus what the moving person adds
+BARS = range(-1, HIGHEST + 5)
+CENTRES = (0, 1, 5)  # noisy sums, above the true one
 POLICIES = {
     "falling": lambda domain, name: tc.secrets.values({name: [1]}),
     "rising": lambda domain, name: tc.secrets.values({name: [0]}),
@@ -76,11 +78,11 @@ def outputs(plan, counts):
         case BarPlan():
             for places in combinations(range(len(counts)), plan.candidates):
                 true = [counts[place] for place in places]
-                for bar, noisy in product(range(-1, HIGHEST + 5), noisy_around(plan.law, true)):
+                for bar, noisy in product(BARS, noisy_around(plan.law, true)):
                     if plan.centring is None:
                         yield BarOutput(places, bar, noisy, None)
                     else:
-                        yield from (BarOutput(places, bar, noisy, sum(true) + more) for more in (0, 1, 5))
+                        yield from (BarOutput(places, bar, noisy, sum(true) + more) for more in CENTRES)
         case TopKPlan():
             for places in combinations(range(len(counts)), plan.measured):
                 for noisy in noisy_around(plan.measuring, [counts[place] for place in places]):
@@ -136,9 +138,69 @@ def law_of(plan):
     return log_probability
 
 
-def loss(plan, law=None) -> float:
-    """The largest log ratio hidden : cover over all edges and outputs; inf where cover cannot say what hidden says."""
-    law, worst = law or law_of(plan), -math.inf
+def choices(plan, many):
+    """Everything that a plan may choose, with the places that it then measures and the law of that noise, if any."""
+    match plan:
+        case BarPlan():
+            for places, bar in product(combinations(range(many), plan.candidates), BARS):
+                yield (places, bar), places, plan.law.at(bar + 1)
+        case TopKPlan():
+            for places in combinations(range(many), plan.measured):
+                yield (places,), places, plan.measuring
+        case AbovePlan():
+            for verdicts in verdict_lists(plan, many):
+                places = [place for place, above in enumerate(verdicts) if above == plan.costly]
+                measured = plan.query.values and places
+                yield (verdicts,), places, plan.measuring(len(places)) if measured else None
+
+
+def worst_measured(law, hidden, cover) -> float:
+    """The largest log ratio over noisy counts near the hidden ones."""
+    said = ((measured_log_probability(law, hidden, noisy), noisy) for noisy in noisy_around(law, hidden))
+    return max(here - measured_log_probability(law, cover, noisy) for here, noisy in said if here > -math.inf)
+
+
+def worst_centred(law, hidden, cover) -> float:
+    return max(
+        measured_log_probability(law, (hidden,), (hidden + more,))
+        - measured_log_probability(law, (cover,), (hidden + more,))
+        for more in CENTRES
+    )
+
+
+def loss(plan) -> float:
+    """The largest log ratio hidden : cover over all edges and outputs; inf where cover cannot say what hidden says.
+
+    Given what is chosen, the noise of the measurement is independent: its worst ratio adds to that of the choice.
+    """
+    if isinstance(plan, BelowPlan):
+        return loss_by_outputs(plan, plan.log_probability)
+    first = plan.log_probability_of_verdicts if isinstance(plan, AbovePlan) else plan.log_probability_of_choice
+    first, measured_by = cached(first), cached(lambda law: cached(partial(worst_measured, law)))
+    centred = cached(partial(worst_centred, plan.centring)) if getattr(plan, "centring", None) is not None else None
+    listed = [
+        (chosen, places, None if law is None else measured_by(law))
+        for chosen, places, law in choices(plan, plan.base.size(plan.policy.domain))
+    ]
+    worst = -math.inf
+    for hidden, cover in worlds(plan):
+        for chosen, places, measured in listed:
+            here = first(hidden, *chosen)
+            if here == -math.inf:
+                continue
+            ratio = here - first(cover, *chosen)
+            before, after = (tuple(counts[place] for place in places) for counts in (hidden, cover))
+            if measured is not None:
+                ratio += measured(before, after)
+            if centred is not None:
+                ratio += centred(sum(before), sum(after))
+            worst = max(worst, ratio)
+    return worst
+
+
+def loss_by_outputs(plan, law) -> float:
+    """The same, output by output, for any law."""
+    worst = -math.inf
     for hidden, cover in worlds(plan):
         for output in outputs(plan, hidden):
             here = law(hidden, output)
@@ -157,6 +219,17 @@ def test_the_shortcut_of_these_tests_is_the_law_of_the_plans(ways):
         law = law_of(plan)
         for output in list(outputs(plan, (2, 0, 1)))[::7]:
             assert plan.log_probability((2, 0, 1), output) == law((2, 0, 1), output)
+
+
+@pytest.mark.parametrize("ways", POLICIES)
+def test_the_worst_choice_and_its_worst_measurement_are_the_worst_output(ways):
+    for query in (tc.top_k("clicked", 1), *(tc.above("clicked", 1, at_most=2, values=v) for v in (True, False))):
+        plan = choose(query, items(2, ways), EPSILON)
+        plans = [plan]
+        if isinstance(plan, BarPlan):
+            plans = [plan, replace(plan, centring=TwoScale(5, 0)), replace(plan, policy=items(2, "both"))]
+        for one in plans:
+            assert loss(one) == pytest.approx(loss_by_outputs(one, law_of(one)), abs=1e-12)
 
 
 TOP_K = [
@@ -285,7 +358,7 @@ def test_measuring_again_without_paying_costs_more():
         true = tuple(counts[place] for place in output.places)
         return choice(counts, output.places, output.bar) + measured(untilted, true, output.noisy)
 
-    assert loss(plan, law) == pytest.approx(EPSILON + 2 * float(plan.law.rate), abs=1e-9)
+    assert loss_by_outputs(plan, law) == pytest.approx(EPSILON + 2 * float(plan.law.rate), abs=1e-9)
 
 
 def test_a_tilt_that_pays_back_less_than_the_choice_cost_is_not_enough():
@@ -300,7 +373,7 @@ def test_a_tilt_that_pays_back_less_than_the_choice_cost_is_not_enough():
         true = tuple(counts[place] for place, above in enumerate(verdicts) if above)
         return tests(counts, verdicts) + measured(plan.measuring(len(true)), true, noisy)
 
-    assert loss(plan, law) == pytest.approx(EPSILON + 2 * float(1 / plan.testing.right), abs=1e-9)
+    assert loss_by_outputs(plan, law) == pytest.approx(EPSILON + 2 * float(1 / plan.testing.right), abs=1e-9)
 
 
 def test_values_of_the_test_itself_and_of_a_measurement_cost_twice():
