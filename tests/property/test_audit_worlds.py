@@ -117,21 +117,33 @@ def neighbours(family, presence, known, people):
     number = KNOWN[known][1]
 
     def numbers(person):
-        return np.array([int(n) for n in number(person)] if person != NOBODY else [0] * len(number(RECORDS[0])))
+        return [int(n) for n in number(person)] if person != NOBODY else [0] * len(number(RECORDS[0]))
 
     secret = set(edges(family, presence))
     values = RECORDS + ([NOBODY] if presence == "secret" else [])
     moves = [(a, b) for a, b in product(values, repeat=2) if a != b]
-    change = {move: numbers(move[1]) - numbers(move[0]) for move in moves}
+    change = {(a, b): tuple(y - x for x, y in zip(numbers(a), numbers(b), strict=True)) for a, b in moves}
+    by_change = {}
+    for move in moves:
+        by_change.setdefault(change[move], []).append(move)
+
+    def together(some):
+        return tuple(sum(parts) for parts in zip(*(change[move] for move in some), strict=True))
+
+    def agree(some):
+        return not any(together(some))
+
     for first in secret:
-        for others in range(people):
+        if agree((first,)):
+            yield (first,)
+        for others in range(people - 1):
             for rest in product(moves, repeat=others):
-                together = (first, *rest)
-                if any(sum(change[move] for move in together)):
-                    continue
-                smaller = (part for size in range(1, len(together)) for part in combinations(together, size))
-                if not any(secret & set(part) and not any(sum(change[move] for move in part)) for part in smaller):
-                    yield together
+                missing = tuple(-moved for moved in together((first, *rest)))
+                for last in by_change.get(missing, ()):  # those with which all of them agree
+                    found = (first, *rest, last)
+                    smaller = (part for size in range(1, len(found)) for part in combinations(found, size))
+                    if not any(secret & set(part) and agree(part) for part in smaller):
+                        yield found
 
 
 @cache
@@ -157,9 +169,9 @@ def worst_ratio(law, change):
 
 
 def brute_force(plan, sets_of_moves, picked):
-    seen = {}
+    seen, adds = {}, cache(lambda person: answers(plan.base, person, picked))
     for moves in sets_of_moves:
-        change = sum(answers(plan.base, b, picked) - answers(plan.base, a, picked) for a, b in moves)
+        change = sum(adds(b) - adds(a) for a, b in moves)
         key = tuple(change.tolist())
         if key not in seen:
             seen[key] = sum(worst_ratio(law, change[entries]) for law, entries in plan.laws()) if any(key) else 0.0

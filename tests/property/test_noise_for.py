@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,9 +37,7 @@ def worst_loss(noise, query, policy):
     return max((loss_of(noise, change) for change in changes_of(query, policy)), default=Fraction(0))
 
 
-@settings(max_examples=500)
-@given(data=st.data(), policy=policies(), epsilon=EPSILONS)
-def test_the_worst_loss_over_all_edges_is_epsilon(data, policy, epsilon):
+def check_that_all_of_epsilon_is_used(data, policy, epsilon):
     query = resolved(data.draw(linear_queries(policy.domain)), policy.domain)
     step = largest_step(query, policy)
     noise, _ = noise_for(step, epsilon, query.size(policy.domain))
@@ -51,14 +50,38 @@ def test_the_worst_loss_over_all_edges_is_epsilon(data, policy, epsilon):
         assert loss == epsilon  # tight: no noise is wasted
 
 
-@settings(max_examples=700)
-@given(data=st.data(), policy=policies(), epsilon=EPSILONS)
-def test_a_plan_hides_its_base_query(data, policy, epsilon):
+def check_the_plan(data, policy, epsilon):
     plan = choose(data.draw(linear_queries(policy.domain)), policy, epsilon)
     for change in changes_of(plan.base, policy):
         assert sum((loss_of(law, change[entries]) for law, entries in plan.laws()), Fraction(0)) <= epsilon
         if plan.noise is None:
             assert not change.any()
+
+
+@settings(max_examples=160)
+@given(data=st.data(), policy=policies(), epsilon=EPSILONS)
+def test_the_worst_loss_over_all_edges_is_epsilon(data, policy, epsilon):
+    check_that_all_of_epsilon_is_used(data, policy, epsilon)
+
+
+@pytest.mark.slow
+@settings(max_examples=800)
+@given(data=st.data(), policy=policies(), epsilon=EPSILONS)
+def test_the_worst_loss_over_all_edges_of_many_policies_is_epsilon(data, policy, epsilon):
+    check_that_all_of_epsilon_is_used(data, policy, epsilon)
+
+
+@settings(max_examples=200)
+@given(data=st.data(), policy=policies(), epsilon=EPSILONS)
+def test_a_plan_hides_its_base_query(data, policy, epsilon):
+    check_the_plan(data, policy, epsilon)
+
+
+@pytest.mark.slow
+@settings(max_examples=1000)
+@given(data=st.data(), policy=policies(), epsilon=EPSILONS)
+def test_plans_of_many_policies_hide_their_base_queries(data, policy, epsilon):
+    check_the_plan(data, policy, epsilon)
 
 
 @given(
