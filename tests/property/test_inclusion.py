@@ -29,6 +29,7 @@ PRESENCES = ("public", "secret")
 
 ONE = tc.Domain({"x": tc.Integers(0, 2)})
 KEPT = tc.Domain({"x": tc.Integers(0, 2, otherwise=0)})
+CLIPPED = tc.Domain({"x": tc.Integers(0, 2, otherwise="clip")})  # numbers are kept, other cells drop their row
 TWO = tc.Domain({"a": tc.Integers(0, 2), "b": tc.Flag()})
 BOUGHT = tc.Domain({"c": tc.Items(["x", "y", "z"])})
 AT_MOST = {many: tc.Domain({"c": tc.Items(["x", "y", "z"], at_most=many)}) for many in (1, 2)}
@@ -114,7 +115,7 @@ def record_of(domain: tc.Domain, cells: tuple[Any, ...]) -> Any:
     for (_, attribute), cell in zip(domain.attributes, cells, strict=True):
         if isinstance(attribute, tc.Items):
             found.append(frozenset(cell[: attribute.most]))
-        elif cell == UNREADABLE and attribute.otherwise is None:
+        elif cell == UNREADABLE and attribute.otherwise in (None, "clip"):
             return None
         else:
             found.append(attribute.otherwise if cell == UNREADABLE else cell)
@@ -215,6 +216,11 @@ CASES: dict[str, tuple[tc.Domain, tuple[Any, ...], tuple[OwnersRows, ...]]] = {
         data_sets(of_one([0, 1, UNREADABLE]), 2) + data_sets(of_one([0, 1, 2], orders=1), 4),
     ),
     "nothing dropped": (KEPT, ONE_SECRETS, data_sets(of_one([0, 1, 2, UNREADABLE]), 2)),
+    "nothing dropped, several rows count": (
+        KEPT,
+        ONE_SECRETS[:3],
+        data_sets(of_one([0, 1, 2, UNREADABLE], orders=1), 3),
+    ),
     "two attributes": (
         TWO,
         TWO_SECRETS,
@@ -289,6 +295,12 @@ ROWS = (
 WIDE: dict[str, tuple[tc.Domain, tuple[Any, ...], tuple[dict[str, Any], ...], list[WideRow]]] = {
     "one attribute": (ONE, ONE_SECRETS, ROWS, [(n, (x, None)) for n in EITHER_WAY for x in (0, 1, 2)]),
     "nothing dropped": (KEPT, ONE_SECRETS, ROWS, [(n, (x, None)) for n in EITHER_WAY for x in (0, 2, UNREADABLE)]),
+    "numbers clipped": (
+        CLIPPED,
+        ONE_SECRETS[:2],
+        ROWS,
+        [(n, (x, None)) for n in EITHER_WAY for x in (0, 2, UNREADABLE)],
+    ),
     "one item": (
         AT_MOST[1],
         ITEM_SECRETS,

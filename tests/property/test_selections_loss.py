@@ -13,6 +13,7 @@ import pytest
 
 import tacit as tc
 from brute_force import answers_of, edges_of
+from parameters import every_two_together
 from tacit.plan.choose import choose
 from tacit.plan.distributions import Cube, TwoScale
 from tacit.plan.ranking import BarOutput, BarPlan, TopKPlan
@@ -154,10 +155,15 @@ def choices(plan, many):
                 yield (verdicts,), places, plan.measuring(len(places)) if measured else None
 
 
-def worst_measured(law, hidden, cover) -> float:
-    """The largest log ratio over noisy counts near the hidden ones."""
-    said = ((measured_log_probability(law, hidden, noisy), noisy) for noisy in noisy_around(law, hidden))
-    return max(here - measured_log_probability(law, cover, noisy) for here, noisy in said if here > -math.inf)
+def worst_measured(law):
+    """The largest log ratio over noisy counts near the hidden ones, as a function of hidden and cover."""
+    said = cached(partial(measured_log_probability, law))
+
+    def worst(hidden, cover) -> float:
+        possible = [noisy for noisy in noisy_around(law, hidden) if said(hidden, noisy) > -math.inf]
+        return max(said(hidden, noisy) - said(cover, noisy) for noisy in possible)
+
+    return cached(worst)
 
 
 def worst_centred(law, hidden, cover) -> float:
@@ -176,7 +182,7 @@ def loss(plan) -> float:
     if isinstance(plan, BelowPlan):
         return loss_by_outputs(plan, plan.log_probability)
     first = plan.log_probability_of_verdicts if isinstance(plan, AbovePlan) else plan.log_probability_of_choice
-    first, measured_by = cached(first), cached(lambda law: cached(partial(worst_measured, law)))
+    first, measured_by = cached(first), cached(worst_measured)
     centred = cached(partial(worst_centred, plan.centring)) if getattr(plan, "centring", None) is not None else None
     listed = [
         (chosen, places, None if law is None else measured_by(law))
@@ -277,19 +283,12 @@ def test_choices_of_top_k_add_up_to_one(policy, k):
         assert sum(map(math.exp, chances)) == pytest.approx(1, abs=1e-12)
 
 
-ABOVE = [
-    (items(many, ways), at_most, threshold, values)
-    for many in (2, 3)
-    for ways in POLICIES
-    for at_most in (1, 2)
-    for threshold in (1, 2)
-    for values in (True, False)
-]
+ABOVE = every_two_together((2, 3), POLICIES, (1, 2), (1, 2), (True, False))
 
 
-@pytest.mark.parametrize(("policy", "at_most", "threshold", "values"), ABOVE)
-def test_above_costs_epsilon_and_no_more(policy, at_most, threshold, values):
-    plan = choose(tc.above("clicked", threshold, at_most=at_most, values=values), policy, EPSILON)
+@pytest.mark.parametrize(("many", "ways", "at_most", "threshold", "values"), ABOVE)
+def test_above_costs_epsilon_and_no_more(many, ways, at_most, threshold, values):
+    plan = choose(tc.above("clicked", threshold, at_most=at_most, values=values), items(many, ways), EPSILON)
     worst = loss(plan)
     assert worst <= EPSILON + 1e-9
     if plan.step.monotone is not None:
@@ -303,12 +302,11 @@ def test_above_costs_epsilon_and_no_more_among_categories(secrets, at_most):
     assert loss(plan) <= EPSILON + 1e-9
 
 
-@pytest.mark.parametrize(("policy", "at_most", "threshold", "values"), ABOVE[::3])
-def test_verdicts_of_above_add_up_to_one(policy, at_most, threshold, values):
-    plan = choose(tc.above("clicked", threshold, at_most=at_most, values=False), policy, EPSILON)
-    size = plan.base.size(policy.domain)
-    for counts in product(range(3), repeat=size):
-        chances = [plan.log_probability(counts, (verdicts, ())) for verdicts in verdict_lists(plan, size)]
+@pytest.mark.parametrize(("many", "ways", "at_most", "threshold", "values"), ABOVE[::3])
+def test_verdicts_of_above_add_up_to_one(many, ways, at_most, threshold, values):
+    plan = choose(tc.above("clicked", threshold, at_most=at_most, values=False), items(many, ways), EPSILON)
+    for counts in product(range(3), repeat=many):
+        chances = [plan.log_probability(counts, (verdicts, ())) for verdicts in verdict_lists(plan, many)]
         assert sum(map(math.exp, chances)) == pytest.approx(1, abs=1e-12)
 
 
