@@ -291,9 +291,12 @@ def test_the_witness_is_an_edge_and_attains_the_loss(family, presence, known):
 TWO = tc.Domain({"x": tc.Integers(0, 1), "s": tc.Categories(["m", "f"])})
 
 
-@pytest.mark.parametrize("known", KNOWN)
-@pytest.mark.parametrize("presence", ["public", "secret"])
-@pytest.mark.parametrize("family", ["everything", "one attribute", "two attributes", "one value", "records"])
+@pytest.mark.parametrize(
+    ("family", "presence", "known"),
+    every_two_together(
+        ["everything", "one attribute", "two attributes", "one value", "records"], ["public", "secret"], KNOWN
+    ),
+)
 def test_exactly_the_neighbours_are_accepted(family, presence, known):
     """All pairs of data sets of two people; with secret presence one of them may be missing on either side."""
     policy = tc.Policy(TWO, FAMILIES[family][0], KNOWN[known][0], presence)

@@ -33,7 +33,7 @@ def check_bound(data, free):
         assert all(right * fall + left * rise <= most for fall, rise in slow["profiles"])
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(data=st.data(), free=policies(most=2, largest=3))
 def test_the_bound_under_knowledge_is_never_too_small(data, free):
     check_bound(data, free)

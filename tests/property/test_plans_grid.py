@@ -1,6 +1,7 @@
 """Every family, query, predicate, presence and kind of knowledge on one small domain, each exactly.
 
-Random examples reach a given combination rarely; this grid reaches all of them, every time.
+Random examples reach a given combination rarely; this grid reaches all of them: every family with each presence and
+every family with each kind of knowledge every time, and all three in all combinations with the slow tests.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pytest
 
 import tacit as tc
 from brute_force import answers_of, edges_of, every_record, known_numbers
+from parameters import every_two_together
 from tacit.plan.choose import choose
 from tacit.plan.distributions import Cube
 from tacit.plan.predict import exact_entries
@@ -104,9 +106,7 @@ def each_once(changes):
     return np.unique(changes, axis=0) if len(changes) else changes
 
 
-@pytest.mark.parametrize("known", KNOWN)
-@pytest.mark.parametrize("presence", ["public", "secret"])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "presence", "known"), every_two_together(FAMILIES, ["public", "secret"], KNOWN))
 def test_every_plan_hides_every_neighbour_and_uses_nothing_that_moves(family, presence, known):
     policy = tc.Policy(DOMAIN, FAMILIES[family], KNOWN[known], presence)
     moved = moved_people(neighbours(policy))
