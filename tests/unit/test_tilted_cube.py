@@ -113,9 +113,11 @@ def test_noise_is_never_negative_and_grows_only_below_the_bar():
 
 
 def test_what_can_be_drawn():
-    assert can_be_tilted(10_000, Fraction(1, 10**6))
-    assert not can_be_tilted(10_001, Fraction(1, 10))
-    assert not can_be_tilted(10, Fraction(1, 10**12))
-    assert not can_be_tilted(10, Fraction(101))
+    assert can_be_tilted(10_000, Fraction(1, 10**6), Fraction(1))
+    assert not can_be_tilted(10_001, Fraction(1, 10), Fraction(1))
+    assert not can_be_tilted(10, Fraction(1, 10**12), Fraction(1))
+    assert not can_be_tilted(10, Fraction(101), Fraction(100))
+    assert can_be_tilted(10, Fraction(5), Fraction(100))
+    assert not can_be_tilted(10, Fraction(5), Fraction(101))
     assert slack_for(1) == Fraction(1, 3)
     assert slack_for(100) == 3
