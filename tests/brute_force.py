@@ -64,24 +64,23 @@ def step_by_data_sets(query: Any, policy: Policy, people: int) -> dict[str, Any]
     """
     values: list[Any] = every_record(policy.domain) + ([ABSENT] if policy.presence == "secret" else [])
     secret = set(edges_of(policy))
+    numbers = {value: np.array(known_numbers(policy, (value,))) for value in values}  # of a data set: their sums
+    known = {world: tuple(sum(numbers[value] for value in world)) for world in product(values, repeat=people)}
     worlds: dict[tuple[int, ...], list[tuple[Any, ...]]] = {}
-    for world in product(values, repeat=people):
-        worlds.setdefault(known_numbers(policy, world), []).append(world)
+    for world, told in known.items():
+        worlds.setdefault(told, []).append(world)
     adds = {record: answers_of(query, policy.domain, record) for record in values}
     changes = []
     for start in combinations_with_replacement(values, people):
-        agreeing = worlds[known_numbers(policy, start)]
-        moves = {}
-        for world in agreeing:
+        moves: dict[frozenset[Any], list[tuple[frozenset[Any], tuple[Any, ...]]]] = {}
+        for world in worlds[known[start]]:
             changed = [(i, b) for i, (a, b) in enumerate(zip(start, world, strict=True)) if a != b]
             along = frozenset((i, b) for i, b in changed if (start[i], b) in secret)
-            moves[world] = (along, frozenset(changed) - along)
-        secret_sets = {along for along, _ in moves.values() if along}
-        both = set(moves.values())
-        for world, (along, other) in moves.items():
-            if not along or any(smaller < along for smaller in secret_sets):
+            moves.setdefault(along, []).append((frozenset(changed) - along, world))
+        for along, ways in moves.items():
+            if not along or any(smaller < along for smaller in moves if smaller):
                 continue
-            if any(a == along and o < other for a, o in both):
-                continue
-            changes.append(sum(adds[b] - adds[a] for a, b in zip(start, world, strict=True)))
+            for other, world in ways:
+                if not any(smaller < other for smaller, _ in ways):
+                    changes.append(sum(adds[b] - adds[a] for a, b in zip(start, world, strict=True)))
     return largest(changes)

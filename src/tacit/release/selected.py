@@ -203,8 +203,9 @@ def _verdicts(plan: AbovePlan, verdicts: Sequence[bool], noisy: Sequence[int]) -
 
 def _ranked(plan: TopKPlan | BarPlan, places: Ints, measured: Noisy | Tilted) -> SelectionRecord:
     # by the estimates alone, equal ones by their place: what is shown, and in which order, says nothing more
-    order = np.argsort(-measured.estimates(), kind="stable")[: plan.query.k]
-    return _rows(plan, places[order], measured, order)
+    estimates = measured.estimates()
+    order = np.argsort(-estimates, kind="stable")[: plan.query.k]
+    return _rows(plan, places[order], measured, order, estimates=estimates)
 
 
 def _rows(
@@ -213,6 +214,8 @@ def _rows(
     measured: Noisy | Tilted | None,
     which: Ints,
     is_above: npt.NDArray[np.bool_] | None = None,
+    *,
+    estimates: Floats | None = None,
 ) -> SelectionRecord:
     floor, ceiling = np.zeros(len(places)), np.full(len(places), np.inf)
     if is_above is not None and isinstance(plan, BelowPlan | AbovePlan):
@@ -222,7 +225,8 @@ def _rows(
             floor[is_above] = plan.query.threshold
     values = np.full(len(places), np.nan)
     if measured is not None:
-        values[which >= 0] = measured.estimates()[which[which >= 0]]
+        estimates = measured.estimates() if estimates is None else estimates
+        values[which >= 0] = estimates[which[which >= 0]]
     return SelectionRecord(
         plan=plan,
         values=values,

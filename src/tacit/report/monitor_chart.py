@@ -27,7 +27,6 @@ from tacit.plan.amounts import shown
 from tacit.report.charts import ALONE, BLUE, LEVEL, LINE, SKY, WIDTH, _styled, chart_svg, fitted, printable, tip
 
 Row = dict[str, Any]
-Points = Mapping[Any, tuple[float, float]]
 
 ORANGE: Final = "#E69F00"
 GREY: Final = "#dddddd"
