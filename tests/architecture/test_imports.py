@@ -15,7 +15,7 @@ SRC = Path(tacit.__file__).parent
 STAGES = ("policy", "plan", "mechanism", "ledger", "rows", "release", "monitor", "audit", "report")
 # papers recompute figures with all stages; the command line drives all of it
 ORDER = (*STAGES, "papers", "cli")
-FOR_EVERYBODY = ("errors",)
+FOR_EVERYBODY = ("errors", "drawing")
 
 READERS = ("duckdb", "pyarrow", "narwhals", "polars", "ibis", "pyspark")
 MAY_READ_ROWS = (
