@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tacit.cli import main
 
 TACIT = Path(sys.executable).with_name("tacit")
@@ -56,11 +58,16 @@ def tacit(folder: Path, *args: str, command: tuple[str, ...] = (), **env: str) -
     return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def inside(folder: Path, *args: str) -> Outcome:
+def inside(folder: Path, *args: str, **env: str) -> Outcome:
     """Do the same in this process: quick, for the many cases beside the one that runs the installed command."""
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main(list(args))
+    with pytest.MonkeyPatch.context() as settings, contextlib.chdir(folder):
+        for name in ("COLUMNS", "LINES"):
+            settings.delenv(name, raising=False)
+        for name, value in env.items():
+            settings.setenv(name, value)
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(list(args))
     return Outcome(code, out.getvalue(), err.getvalue())
 
 

@@ -62,7 +62,7 @@ def test_show_says_what_remains(ledger: Path) -> None:
         assert expected in outcome.out
 
 
-def test_show_says_who_when_and_what_in_80_columns(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_show_says_who_when_and_what_in_80_columns(ledger: Path) -> None:
     with Ledger(ledger) as opened:
         opened.reserve(
             dataset="clinic",
@@ -72,8 +72,7 @@ def test_show_says_who_when_and_what_in_80_columns(ledger: Path, monkeypatch: py
             job="yearly",
         )
         today = opened.entries()[0].time[:10]
-    monkeypatch.setenv("COLUMNS", "80")
-    outcome = inside(ledger.parent, "ledger", "show", "ledger.db")
+    outcome = inside(ledger.parent, "ledger", "show", "ledger.db", COLUMNS="80")
     assert (outcome.code, outcome.err) == (0, "")
     tables = outcome.out.partition("Run f00")[0]
     assert max(map(len, tables.splitlines())) <= 80
