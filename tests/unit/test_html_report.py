@@ -216,7 +216,7 @@ def test_replayed_noise_is_no_release(
 ) -> None:
     policy, records, explanations = made
     record = records["ages"]
-    replayed = replace(record, certificate={**record.certificate, "randomness": "REPLAYED FOR A TEST: no release"})
+    replayed = replace(record, promise=replace(record.promise, replayed=True))
     assert "This is no release." in html_report("job", policy, {"ages": replayed}, explanations[:1])
     assert "This is no release." not in html_report("job", policy, {"ages": record}, explanations[:1])
 

@@ -66,8 +66,7 @@ from tacit.monitor.history import (
     size_of,
 )
 from tacit.monitor.journal import FOREVER, Alarm, Journal
-from tacit.plan.amounts import shown
-from tacit.plan.choose import as_epsilon
+from tacit.plan.amounts import as_epsilon, shown
 from tacit.plan.steps import LargestStep
 from tacit.policy.policy import Policy
 from tacit.rows.guard import closed

@@ -16,32 +16,26 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from tacit.errors import BudgetExceeded, DataRefused, JobError, PolicyError, Refused, nearest
+from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused, nearest
 from tacit.ledger.address import address_of
 from tacit.ledger.input import checked_name
 from tacit.ledger.ledger import Ledger
+from tacit.plan.amounts import LARGEST_EPSILON, as_epsilon, shown
+from tacit.plan.any_plan import AnyPlan
 from tacit.plan.asked import KEYWORDS, AnyQuery, asked, from_document
-from tacit.plan.choose import LARGEST_EPSILON, as_epsilon, choose
-from tacit.plan.explain import Explanation, explain, shown
-from tacit.policy.file import (
-    POLICY_KEYS,
-    attribute_line,
-    load_policy,
-    read_domain,
-    read_known,
-    read_owners,
-    read_secrets,
-)
-from tacit.policy.policy import PRESENCE, Policy
+from tacit.plan.explain import Explanation, explain
+from tacit.policy.file import attribute_line, policy_below
+from tacit.policy.policy import Policy
 from tacit.policy.schema import policy_schema
-from tacit.policy.yaml_entries import LARGEST_FILE, Entry, Source
-from tacit.release.infer import check_options
+from tacit.policy.yaml_entries import Entry, Source
+from tacit.release.planner import Planner
 from tacit.release.record import ReleaseRecord
 from tacit.release.session import Session
 from tacit.rows.headers import known_columns
@@ -68,8 +62,6 @@ _KEYS: Final = (
     "releases",
 )
 _RELEASE_KEYS: Final = ("name", "query", "epsilon", "consistent", "nonnegative")
-_TABLES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".xlsx", ".jsonl")
-_NAME_A_JOB: Final = "Name the job file; the table belongs into it, below `rows:`."
 # a release's name becomes the name of files: no separators, no dots, nothing that hides or climbs
 _SAFE_NAME: Final = re.compile(r"[^\W_][\w \-]*")
 _LONGEST_NAME: Final = 100  # bytes; file systems stop at 255, and ".certificate.json" comes after it
@@ -120,6 +112,10 @@ class Job:
 
     def about(self) -> Policy:
         """Return the policy about the people whom the job names, or else about those whom the policy names."""
+        return self._about
+
+    @cached_property
+    def _about(self) -> Policy:
         return self.policy.about(self.person, self.per_person, self.order, self.item)
 
     def refuse(self, key: str, rule: str, *, given: str, fix: str, place: str = "") -> JobError:
@@ -134,12 +130,20 @@ class Job:
 def read_job(path: str | Path) -> Job:
     """Read a job file; every refusal names the file, the line, the key, the rule, the value given and the fix."""
     file = Path(path).absolute()
-    top = Source(_text_of(Path(path)), str(path), "the job", JobError).read()
+    top = Source.open(
+        path,
+        file=str(path),
+        whole="the job",
+        refusal=JobError,
+        kind="a job file",
+        if_table="Name the job file; the table belongs into it, below `rows:`.",
+        if_missing="Check the path of the job file.",
+    ).read()
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")  # repeats nothing of it
     said = top.fields(_KEYS, required=("policy", "rows", "releases"))
     folder = file.parent
-    policy = _policy(said["policy"], Path(path).parent)
+    policy = policy_below(said["policy"], Path(path).parent)
     listed = _rows(said["rows"], folder)
     rows = tuple(listed)
     per_person = _per_person(said, policy)
@@ -182,53 +186,6 @@ def _per_person(said: Mapping[str, Entry], policy: Policy) -> int | None:
     if "person" in said and not said["person"].text():
         raise said["person"].refuse("must be the name of a column", given="", fix="Name it, or leave it out.")
     return per_person
-
-
-def _text_of(file: Path) -> str:
-    if file.name.lower().endswith(_TABLES):
-        # by its name, before anything is read: what a YAML reader would complain about may be somebody's row
-        raise JobError("looks like a table, not a job file", key=str(file), fix=_NAME_A_JOB)
-    try:
-        with file.open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)  # never more, whatever the path leads to
-    except FileNotFoundError:
-        refusal = JobError("must exist", key=str(file), fix="Check the path of the job file.")
-    except (OSError, ValueError) as fault:
-        reason = getattr(fault, "strerror", None) or "not a path"
-        refusal = JobError(f"must be a readable file ({reason.lower()})", key=str(file), fix="Check the path.")
-    else:
-        try:
-            return content.decode("utf-8-sig")
-        except UnicodeDecodeError as fault:
-            line = content[: fault.start].count(b"\n") + 1
-            refusal = JobError(
-                "must be a text in UTF-8", key="the job", file=str(file), line=line, fix="Save the file as UTF-8."
-            )
-    raise refusal
-
-
-def _policy(entry: Entry, folder: Path) -> Policy:
-    if entry.is_mapping:
-        # the same lines, but what is wrong in a policy is a PolicyError wherever the policy stands
-        return _inline_policy(Entry(entry.node, entry.path, replace(entry.source, refusal=PolicyError)))
-    path = folder / entry.text()
-    if not path.is_file():
-        raise entry.refuse(
-            "must be a policy file", given=entry.text(), fix="Check the path; it is relative to the job file."
-        )
-    return load_policy(path)
-
-
-def _inline_policy(entry: Entry) -> Policy:
-    said = entry.fields(POLICY_KEYS, required=("domain", "secrets"))
-    domain = read_domain(said["domain"])
-    secrets = read_secrets(said["secrets"], domain)
-    known = read_known(said["known"], domain) if "known" in said else []
-    presence = said["presence"].text() if "presence" in said else PRESENCE[0]
-    owners = read_owners(said)
-    name = said["name"].text() if "name" in said else "policy"
-    with entry.blamed(said):
-        return Policy(domain, secrets, known, presence, name, **owners)
 
 
 def _rows(entry: Entry, folder: Path) -> dict[str, Entry]:
@@ -378,18 +335,34 @@ def _said(entry: Entry) -> Any:
 # ---- planning -------------------------------------------------------------------------------------------------------
 
 
-def plan_job(job: Job) -> list[Explanation]:
-    """Say for each release what it would cost, how wrong it would be and what would remain after it.
+@dataclass(frozen=True)
+class JobPlan:
+    """What a job will do: the plan of each release by name, made once, and what explains it."""
+
+    job: Job
+    planner: Planner = field(repr=False)
+    explanations: Mapping[str, Explanation]
+
+    @property
+    def plans(self) -> list[AnyPlan]:
+        """The plans, in the order of the job."""
+        return [explanation.plan for explanation in self.explanations.values()]
+
+
+def plan_job(job: Job) -> JobPlan:
+    """Plan each release of a job: what it would cost, how wrong it would be and what would remain after it.
 
     Nothing is charged and no row is opened. What remains falls below zero from the release on that does not fit.
     """
-    left = remaining(job)
-    found = []
+    left, planner = remaining(job), Planner(job.about())
+    found = {}
     for release in job.releases:
         left -= release.epsilon
         with _named(job, release):
-            found.append(explain(release.query, job.about(), release.epsilon, remaining=left))
-    return found
+            options = {"consistent": release.consistent, "nonnegative": release.nonnegative}
+            plan = planner.plan(release.query, release.epsilon, **options)
+            found[release.name] = explain(plan, remaining=left)
+    return JobPlan(job, planner, found)
 
 
 def remaining(job: Job) -> Fraction:
@@ -445,7 +418,7 @@ def _named(job: Job, release: JobRelease) -> Iterator[None]:
 
 
 def run_job(
-    job: Job,
+    job: Job | JobPlan,
     *,
     on_progress: Progress | None = None,
     on_paid: Callable[[], None] | None = None,
@@ -454,27 +427,32 @@ def run_job(
 ) -> dict[str, ReleaseRecord]:
     """Pay for all releases of a job at once, make them in order, and return them by name.
 
-    `on_progress` is told the name of the release that comes next, how many are done, and how many there are.
-    `on_paid` is called once everything is charged and before any row is opened. `on_release` gets each release as soon
-    as it is made, so that what was paid for can be kept if a later one fails. `run` is the name under which the ledger
-    keeps that this run is under way; whoever gives it says when it has ended.
+    A job that was planned is executed as it was planned; any other is planned here. `on_progress` is told the name of
+    the release that comes next, how many are done, and how many there are. `on_paid` is called once everything is
+    charged and before any row is opened. `on_release` gets each release as soon as it is made, so that what was paid
+    for can be kept if a later one fails. `run` is the name under which the ledger keeps that this run is under way;
+    whoever gives it says when it has ended.
     """
+    plan = job if isinstance(job, JobPlan) else None
+    job = job.job if isinstance(job, JobPlan) else job
     check_out(job)
-    _check_plans(job)
+    _check_cost(job)
+    plan = plan_job(job) if plan is None else plan
     check_rows(job)
     session = _session(job)
-    reserved = session.reserve(job.releases, run=run, job=job.name)
+    session.adopt(plan.planner)
+    reserved = session.reserve(plan.plans, run=run, job=job.name)
     if on_paid is not None:
         on_paid()
     made: dict[str, ReleaseRecord] = {}
-    for done, (release, paid) in enumerate(zip(job.releases, reserved, strict=True)):
+    for done, (name, paid) in enumerate(zip(plan.explanations, reserved, strict=True)):
         if on_progress is not None:
-            on_progress(release.name, done, len(job.releases))
-        made[release.name] = paid.make()
+            on_progress(name, done, len(reserved))
+        made[name] = paid.make()
         if on_release is not None:
-            on_release(release.name, made[release.name])
+            on_release(name, made[name])
     if on_progress is not None:
-        on_progress("done", len(job.releases), len(job.releases))
+        on_progress("done", len(reserved), len(reserved))
     return made
 
 
@@ -566,7 +544,8 @@ def _declared_at(job: Job, name: str) -> tuple[str, int | None]:
         return policy or job.file, None
 
 
-def _check_plans(job: Job) -> None:
+def _check_cost(job: Job) -> None:
+    """Refuse a job that costs more than what remains."""
     left = remaining(job)
     if job.cost > left:
         raise BudgetExceeded(
@@ -576,10 +555,6 @@ def _check_plans(job: Job) -> None:
             file=job.file,
             fix="Ask for less, or grant more budget. Nothing was charged.",
         )
-    for release in job.releases:
-        with _named(job, release):
-            plan = choose(release.query, job.about(), release.epsilon)
-            check_options(plan, consistent=release.consistent)
 
 
 # ---- the JSON schema ------------------------------------------------------------------------------------------------

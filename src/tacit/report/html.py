@@ -23,7 +23,9 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
-from tacit.plan.explain import OF_THE_ROWS_KEPT, Explanation, shown
+from tacit.plan.amounts import shown
+from tacit.plan.any_plan import OF_THE_ROWS_KEPT
+from tacit.plan.explain import Explanation
 from tacit.plan.queries import Cumulative, Marginals, Ranges, Total
 from tacit.policy.policy import Policy
 from tacit.release.number_texts import number_texts
@@ -166,7 +168,7 @@ def _release(
         "still": _still(len(plan.step.why) - len(moving), len(moving)),
         "step_title": "Largest step" if plan.step.exact else "Largest step (proven bound)",
         "mechanism": plan.mechanism + strategy,
-        "why": plan.why_noise.rstrip("."),
+        "why": plan.why.rstrip("."),
         "fitting": _fitting(record),
         "chart": drawn,
         "chart_text": chart_text(record),

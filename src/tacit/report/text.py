@@ -10,7 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tacit.ledger.ledger import Account, Entry
-from tacit.plan.explain import OF_THE_ROWS_KEPT, Explanation, shown
+from tacit.plan.amounts import shown
+from tacit.plan.any_plan import OF_THE_ROWS_KEPT
+from tacit.plan.explain import Explanation
 from tacit.release.record import ReleaseRecord
 
 _WRITTEN_OUT: Final = 1e8  # larger errors have an exponent: all of their digits would say nothing more
