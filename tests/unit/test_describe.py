@@ -59,7 +59,7 @@ def test_the_whole_page():
         "  - who is in the data, and how many they are (presence is public)\n"
         "  - age: no secret mentions it, so a release may give exact answers\n"
         "\n"
-        "What you may not expect\n"
+        "What this policy does not protect\n"
         "  - `values` protects disease being hiv, nothing else: that it is something else may be learnt for\n"
         "    certain.\n"
         "  - No secret mentions age: it may be released exactly.\n"

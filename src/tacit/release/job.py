@@ -120,8 +120,8 @@ class Job:
 
     def refuse(self, key: str, rule: str, *, given: str, fix: str, place: str = "") -> JobError:
         """Return the refusal of what stands below a key, with the line where it was written."""
-        line, said = self.places.get(place or key, (None, given))
-        return JobError(rule, key=key, given=said, file=self.file, line=line, fix=fix)
+        line, written = self.places.get(place or key, (None, given))
+        return JobError(rule, key=key, given=written, file=self.file, line=line, fix=fix)
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------
@@ -141,50 +141,50 @@ def read_job(path: str | Path) -> Job:
     ).read()
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")  # repeats nothing of it
-    said = top.fields(_KEYS, required=("policy", "rows", "releases"))
+    fields = top.fields(_KEYS, required=("policy", "rows", "releases"))
     folder = file.parent
-    policy = policy_below(said["policy"], Path(path).parent)
-    listed = _rows(said["rows"], folder)
+    policy = policy_below(fields["policy"], Path(path).parent)
+    listed = _rows(fields["rows"], folder)
     rows = tuple(listed)
-    per_person = _per_person(said, policy)
-    if "budget" not in said and "ledger" not in said:
-        raise top.refuse("must have the key budget or the key ledger", given=sorted(said), fix="Add `budget: 1.0`.")
-    texts = {key: said[key].text() for key in ("person", "order", "item") if key in said}
-    with top.blamed(said):
+    per_person = _per_person(fields, policy)
+    if "budget" not in fields and "ledger" not in fields:
+        raise top.refuse("must have the key budget or the key ledger", given=sorted(fields), fix="Add `budget: 1.0`.")
+    texts = {key: fields[key].text() for key in ("person", "order", "item") if key in fields}
+    with top.blamed(fields):
         policy.about(per_person=per_person, **texts)
     return Job(
-        name=said["name"].text() if "name" in said else file.stem,
+        name=fields["name"].text() if "name" in fields else file.stem,
         policy=policy,
         rows=rows,
-        releases=_releases(said["releases"], policy),
-        dataset=_dataset(said, rows),
-        out=_out(said.get("out"), file),
-        budget=_epsilon(said["budget"]) if "budget" in said else None,
-        ledger=_ledger(said["ledger"], folder) if "ledger" in said else None,
-        analyst=_ledger_name(said["analyst"], "analyst") if "analyst" in said else None,
+        releases=_releases(fields["releases"], policy),
+        dataset=_dataset(fields, rows),
+        out=_out(fields.get("out"), file),
+        budget=_epsilon(fields["budget"]) if "budget" in fields else None,
+        ledger=_ledger(fields["ledger"], folder) if "ledger" in fields else None,
+        analyst=_ledger_name(fields["analyst"], "analyst") if "analyst" in fields else None,
         per_person=per_person,
         file=str(path),
         places={
             **{found: (entry.line, entry.text()) for found, entry in listed.items()},
-            **({"out": (said["out"].line, said["out"].text())} if "out" in said else {}),
-            "policy": (said["policy"].line, "" if said["policy"].is_mapping else said["policy"].text()),
-            **{key: (said[key].line, said[key].text()) for key in ("person", "order", "item") if key in said},
+            **({"out": (fields["out"].line, fields["out"].text())} if "out" in fields else {}),
+            "policy": (fields["policy"].line, "" if fields["policy"].is_mapping else fields["policy"].text()),
+            **{key: (fields[key].line, fields[key].text()) for key in ("person", "order", "item") if key in fields},
         },
         **texts,
     )
 
 
-def _per_person(said: Mapping[str, Entry], policy: Policy) -> int | None:
+def _per_person(fields: Mapping[str, Entry], policy: Policy) -> int | None:
     """Return how many rows of a person count, if the job says so; refuse what has no person to be about."""
-    per_person = said["per_person"].whole() if "per_person" in said else None
+    per_person = fields["per_person"].whole() if "per_person" in fields else None
     if per_person is not None and per_person < 1:
-        raise said["per_person"].refuse("must be at least 1", given=per_person, fix="Leave it out for 1.")
-    has_person = "person" in said or policy.person is not None
+        raise fields["per_person"].refuse("must be at least 1", given=per_person, fix="Leave it out for 1.")
+    has_person = "person" in fields or policy.person is not None
     for key in ("per_person", "order"):
-        if key in said and not has_person and (key != "per_person" or per_person != 1):
-            raise said[key].refuse("needs the key person", fix="Name the column that says whose row it is.")
-    if "person" in said and not said["person"].text():
-        raise said["person"].refuse("must be the name of a column", given="", fix="Name it, or leave it out.")
+        if key in fields and not has_person and (key != "per_person" or per_person != 1):
+            raise fields[key].refuse("needs the key person", fix="Name the column that says whose row it is.")
+    if "person" in fields and not fields["person"].text():
+        raise fields["person"].refuse("must be the name of a column", given="", fix="Name it, or leave it out.")
     return per_person
 
 
@@ -194,24 +194,26 @@ def _rows(entry: Entry, folder: Path) -> dict[str, Entry]:
     if not listed:
         raise entry.refuse("must name a file", given=[], fix="For instance people.csv, or demo:adult.")
     found: dict[str, Entry] = {}
-    for said in listed:
-        path = _row_path(said, folder)
+    for entered in listed:
+        path = _row_path(entered, folder)
         if path in found:
-            raise said.refuse("must not be given twice", given=said.text(), fix="Everybody in it would count twice.")
-        found[path] = said
+            raise entered.refuse(
+                "must not be given twice", given=entered.text(), fix="Everybody in it would count twice."
+            )
+        found[path] = entered
     return found
 
 
 def _row_path(entry: Entry, folder: Path) -> str:
-    said = entry.text()
-    if not said or "\0" in said:
-        raise entry.refuse("must name a file", given=said, fix="For instance people.csv, or demo:adult.")
-    if said.startswith(DEMO):
-        return _bundled(entry, said.removeprefix(DEMO))
-    if glob.has_magic(said) and not Path(said).is_absolute() and not (folder / said).exists():
+    written = entry.text()
+    if not written or "\0" in written:
+        raise entry.refuse("must name a file", given=written, fix="For instance people.csv, or demo:adult.")
+    if written.startswith(DEMO):
+        return _bundled(entry, written.removeprefix(DEMO))
+    if glob.has_magic(written) and not Path(written).is_absolute() and not (folder / written).exists():
         # the folder's own name is no pattern, even if it looks like one
-        return str(Path(glob.escape(str(folder))) / said)
-    return str(folder / said)
+        return str(Path(glob.escape(str(folder))) / written)
+    return str(folder / written)
 
 
 def _bundled(entry: Entry, name: str) -> str:
@@ -223,16 +225,16 @@ def _bundled(entry: Entry, name: str) -> str:
     return str(data / f"{name}.parquet")
 
 
-def _dataset(said: dict[str, Entry], rows: tuple[str, ...]) -> str:
-    if "dataset" in said:
-        return _ledger_name(said["dataset"], "dataset")
+def _dataset(fields: dict[str, Entry], rows: tuple[str, ...]) -> str:
+    if "dataset" in fields:
+        return _ledger_name(fields["dataset"], "dataset")
     stem = Path(rows[0]).stem
     # the name decides whose budget is charged, so it is never made up from a pattern or from one file of several
     if len(rows) > 1 or glob.has_magic(stem):
-        raise said["rows"].refuse(
-            "has several files, so the data set needs a name", given=said["rows"].plain(), fix="Add `dataset: ..`."
+        raise fields["rows"].refuse(
+            "has several files, so the data set needs a name", given=fields["rows"].plain(), fix="Add `dataset: ..`."
         )
-    with said["rows"].blamed():
+    with fields["rows"].blamed():
         return checked_name(stem, key="dataset", file="")
 
 
@@ -242,17 +244,17 @@ def _ledger_name(entry: Entry, key: str) -> str:
 
 
 def _ledger(entry: Entry, folder: Path) -> str:
-    said = entry.text()
-    return said if "://" in said else str(folder / said)
+    written = entry.text()
+    return written if "://" in written else str(folder / written)
 
 
 def _out(entry: Entry | None, file: Path) -> Path:
     if entry is None:
         return file.with_name(f"{file.stem}-release")
-    said = entry.text()
-    out = file.parent / said
-    if not out.name or "\0" in said or out.name == "..":
-        raise entry.refuse("must name a folder", given=said, fix="For instance results.")
+    written = entry.text()
+    out = file.parent / written
+    if not out.name or "\0" in written or out.name == "..":
+        raise entry.refuse("must name a folder", given=written, fix="For instance results.")
     return out
 
 
@@ -270,22 +272,22 @@ def _releases(entry: Entry, policy: Policy) -> tuple[JobRelease, ...]:
     found: list[JobRelease] = []
     taken: dict[str, int] = {}
     for one in entry.listed():
-        said = one.fields(_RELEASE_KEYS, required=("name", "query", "epsilon"))
-        name = _release_name(said["name"])
+        fields = one.fields(_RELEASE_KEYS, required=("name", "query", "epsilon"))
+        name = _release_name(fields["name"])
         # also names that differ by case alone: many file systems do not tell them apart
         if name.casefold() in taken:
-            raise said["name"].refuse(
+            raise fields["name"].refuse(
                 "must be the name of one release only",
                 given=name,
                 fix=f"Rename it; the first is in line {taken[name.casefold()]}.",
             )
-        taken[name.casefold()] = said["name"].line
+        taken[name.casefold()] = fields["name"].line
         release = JobRelease(
             name=name,
-            query=_query(said["query"], policy),
-            epsilon=_epsilon(said["epsilon"]),
-            consistent=said["consistent"].yes_or_no() if "consistent" in said else False,
-            nonnegative=said["nonnegative"].yes_or_no() if "nonnegative" in said else False,
+            query=_query(fields["query"], policy),
+            epsilon=_epsilon(fields["epsilon"]),
+            consistent=fields["consistent"].yes_or_no() if "consistent" in fields else False,
+            nonnegative=fields["nonnegative"].yes_or_no() if "nonnegative" in fields else False,
         )
         found.append(release)
     return tuple(found)
@@ -293,28 +295,28 @@ def _releases(entry: Entry, policy: Policy) -> tuple[JobRelease, ...]:
 
 def _release_name(entry: Entry) -> str:
     # a name like 2024 is a number to YAML, but it can only mean one thing here
-    said = str(entry.whole()) if entry.node.tag.endswith(":int") else entry.text()
-    name = unicodedata.normalize("NFC", said)
+    written = str(entry.whole()) if entry.node.tag.endswith(":int") else entry.text()
+    name = unicodedata.normalize("NFC", written)
     if not _SAFE_NAME.fullmatch(name) or name.endswith(" "):
         raise entry.refuse(
             "must start with a letter or digit and have only letters, digits, spaces, - and _",
-            given=said,
+            given=written,
             fix="It becomes the name of files; rename it.",
         )
     if len(name.encode()) > _LONGEST_NAME or name.casefold() in _DEVICES:
-        raise entry.refuse("must be usable as the name of a file", given=said, fix="Choose another name.")
+        raise entry.refuse("must be usable as the name of a file", given=written, fix="Choose another name.")
     return name
 
 
 def _query(entry: Entry, policy: Policy) -> AnyQuery:
-    said = _said(entry)
+    document = _plain(entry)
     blamed, places = entry, {"query": entry}
-    if entry.is_mapping and len(said) == 1:
+    if entry.is_mapping and len(document) == 1:
         (keyword, blamed), *_ = entry.mapping().items()
         places |= {keyword: blamed, **(blamed.mapping() if blamed.is_mapping else {})}
     with blamed.blamed(places):
         try:
-            return asked(from_document(said), policy.domain)
+            return asked(from_document(document), policy.domain)
         except (TypeError, ValueError):
             pass
         # raised outside the handler; such a query has a list where a text must be, or the other way round
@@ -323,12 +325,12 @@ def _query(entry: Entry, policy: Policy) -> AnyQuery:
         )
 
 
-def _said(entry: Entry) -> Any:
+def _plain(entry: Entry) -> Any:
     """Return a value as it was written, refusing what YAML would silently change."""
     if entry.is_mapping:
-        return {name: _said(value) for name, value in entry.mapping().items()}
+        return {name: _plain(value) for name, value in entry.mapping().items()}
     if entry.is_list:
-        return [_said(value) for value in entry.listed()]
+        return [_plain(value) for value in entry.listed()]
     return None if entry.is_empty else entry.value()
 
 
@@ -528,9 +530,9 @@ def _check_columns(job: Job) -> None:
             file, line = _declared_at(job, name)
             key = f"domain.{name}" if column == name else f"domain.{name}: {column}"
             raise JobError("must be a column of the rows", key=key, file=file, line=line, fix=fix)
-    for key, said in (("person", policy.person), ("order", policy.order)):
-        if said is not None and said not in names:
-            raise job.refuse(key, "must be a column of the rows", given=said, fix=fix)
+    for key, wanted in (("person", policy.person), ("order", policy.order)):
+        if wanted is not None and wanted not in names:
+            raise job.refuse(key, "must be a column of the rows", given=wanted, fix=fix)
 
 
 def _declared_at(job: Job, name: str) -> tuple[str, int | None]:

@@ -371,12 +371,12 @@ def check_rows(rows: Rows, query: LinearQuery, domain: Domain) -> None:
     test = query.where.compile(domain) if query.where is not None else None
     match query:
         case Marginals(sets):
-            asked: tuple[tuple[str, ...], ...] = sets
+            tables: tuple[tuple[str, ...], ...] = sets
         case Cumulative(name) | Ranges(name) | Total(name):
-            asked = ((name,),)
+            tables = ((name,),)
         case _:
-            asked = ((),)
-    for names in asked:
+            tables = ((),)
+    for names in tables:
         rows.check(names, test)
 
 

@@ -28,20 +28,20 @@ def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) 
     for name in ("answers", "epsilon", "expected error", "plain DP", "times better", "remains"):
         table.add_column(name, justify="right")
     names = list(explanations) if isinstance(explanations, Mapping) else [""] * len(explanations)
-    for name, said in zip(names, _listed(explanations), strict=True):
-        fits = said.remaining is None or said.remaining >= 0
+    for name, explained in zip(names, _listed(explanations), strict=True):
+        fits = explained.remaining is None or explained.remaining >= 0
         row = [
             *([_text(name)] if is_named else []),
-            _text(str(said.plan.query)),
-            Text(f"{said.plan.answers:,}"),
-            Text(shown(said.plan.epsilon)),
-            Text(_error(said.plan.rmse)),
-            Text(_error(said.plain.rmse)),
-            Text("exact" if said.gain == math.inf else f"{said.gain:.3g}"),
-            Text("" if said.remaining is None else shown(said.remaining) if fits else "exceeded"),
+            _text(str(explained.plan.query)),
+            Text(f"{explained.plan.answers:,}"),
+            Text(shown(explained.plan.epsilon)),
+            Text(_error(explained.plan.rmse)),
+            Text(_error(explained.plain.rmse)),
+            Text("exact" if explained.gain == math.inf else f"{explained.gain:.3g}"),
+            Text("" if explained.remaining is None else shown(explained.remaining) if fits else "exceeded"),
         ]
         table.add_row(*row, style=None if fits else "red")
-    return _settled(table, is_exact=any(said.plan.rmse == 0 for said in _listed(explanations)))
+    return _settled(table, is_exact=any(explained.plan.rmse == 0 for explained in _listed(explanations)))
 
 
 def release_table(
@@ -153,6 +153,6 @@ def _error(rmse: float) -> str:
     return "exact" if rmse == 0 else f"{rmse:,.3g}" if rmse < 1000 else f"{rmse:,.0f}"
 
 
-def _text(said: str) -> Text:
+def _text(words: str) -> Text:
     """Return what a user wrote, without the control characters that could move the cursor or colour the terminal."""
-    return Text("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in said))
+    return Text("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words))
