@@ -25,7 +25,7 @@ from tacit.ledger.ledger import Ledger
 from tacit.monitor.clock import Clock, as_clock, iso_date, ticks_of
 from tacit.monitor.history import MapVerdict, Verdict
 from tacit.monitor.monitor import MapMonitor, PlaceMonitor
-from tacit.plan.amounts import LARGEST_EPSILON, as_epsilon, shown
+from tacit.plan.amounts import EPSILON_SCHEMA, as_epsilon, shown
 from tacit.policy.file import policy_below
 from tacit.policy.policy import Policy
 from tacit.policy.schema import policy_schema
@@ -289,9 +289,7 @@ def _options(one: Entry, own: Mapping[str, Entry], top: Mapping[str, Entry]) -> 
     options: dict[str, Any] = {
         key: own[key].whole() for key in ("threshold", "window", "visits_per_person") if key in own
     }
-    if own["epsilon"].is_list or own["epsilon"].is_mapping or own["epsilon"].is_empty:
-        raise own["epsilon"].refuse("must be a number", given=own["epsilon"].plain(), fix="Write 0.5, or 1/3.")
-    options["epsilon"] = str(own["epsilon"].node.value).replace("_", "")
+    options["epsilon"] = own["epsilon"].amount()
     if is_map:
         options["places"] = _map_places(own["map"])
         options |= {key: own[key].value() for key in ("at", "every") if key in own}
@@ -340,12 +338,6 @@ def monitor_schema() -> dict[str, Any]:
     text, whole = {"type": "string", "minLength": 1}, {"type": "integer", "minimum": 1}
     value = {"type": ["string", "integer"]}
     step = {"type": "integer", "minimum": 0}
-    amount = {
-        "anyOf": [
-            {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_EPSILON},
-            {"type": "string", "pattern": r"^[0-9.]+(/[0-9.]+)?$"},
-        ]
-    }
     every = {**value, "description": "How long a step, or the designated time of a map, lasts: 1, or '1 day'."}
     monitor = {
         "type": "object",
@@ -370,7 +362,7 @@ def monitor_schema() -> dict[str, Any]:
             },
             "every": every,
             "threshold": {**whole, "description": "Fewer visits than this are safe."},
-            "epsilon": {**amount, "description": "What the whole life of the monitor costs."},
+            "epsilon": {**EPSILON_SCHEMA, "description": "What the whole life of the monitor costs."},
             "window": {**whole, "description": "For how many steps a visit counts and an alarm silences."},
             "visits_per_person": {**whole, "description": "How many visits of one person ever count."},
         },

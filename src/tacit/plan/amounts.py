@@ -11,6 +11,12 @@ from tacit.errors import PlanError, decimal_comma, is_word, kind_of
 
 LARGEST_EPSILON: Final = 1000
 EPSILON_DIGITS: Final = 60  # above and below the line; more could not be added up exactly in a ledger
+EPSILON_SCHEMA: Final[dict[str, Any]] = {  # what files write
+    "anyOf": [
+        {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_EPSILON},
+        {"type": "string", "pattern": r"^[0-9.]+(/[0-9.]+)?$"},
+    ]
+}
 
 
 def as_fraction(value: Any, *, key: str) -> Fraction:

@@ -325,6 +325,12 @@ class Entry:
             raise self._misread(what)
         return str(self.node.value)
 
+    def amount(self) -> str:
+        """Return a number exactly as written: 0.1 is one tenth, not the nearest binary number."""
+        if self.is_list or self.is_mapping or self.is_empty:
+            raise self.refuse("must be a number", given=self.plain(), fix="Write 0.5, or 1/3.")
+        return str(self.node.value).replace("_", "")
+
     def whole(self) -> int:
         """Return a whole number."""
         written = self.node.value

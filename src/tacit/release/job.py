@@ -27,7 +27,7 @@ from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused, nearest
 from tacit.ledger.address import address_of
 from tacit.ledger.input import checked_name
 from tacit.ledger.ledger import Ledger
-from tacit.plan.amounts import LARGEST_EPSILON, as_epsilon, shown
+from tacit.plan.amounts import EPSILON_SCHEMA, as_epsilon, shown
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.asked import KEYWORDS, AnyQuery, asked, from_document
 from tacit.plan.explain import Explanation, explain
@@ -259,11 +259,8 @@ def _out(entry: Entry | None, file: Path) -> Path:
 
 
 def _epsilon(entry: Entry) -> Fraction:
-    """Return an epsilon exactly as written: 0.1 is one tenth, not the nearest binary number."""
-    if entry.is_list or entry.is_mapping or entry.is_empty:
-        raise entry.refuse("must be a number", given=entry.plain(), fix="Write 0.5, or 1/3.")
     with entry.blamed():
-        return as_epsilon(str(entry.node.value).replace("_", ""))
+        return as_epsilon(entry.amount())
 
 
 def _releases(entry: Entry, policy: Policy) -> tuple[JobRelease, ...]:
@@ -571,12 +568,6 @@ def job_schema() -> dict[str, Any]:
     shared = policy.pop("$defs", {})
     policy.pop("$schema", None)
     text = {"type": "string", "minLength": 1}
-    amount = {
-        "anyOf": [
-            {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_EPSILON},
-            {"type": "string", "pattern": r"^[0-9.]+(/[0-9.]+)?$"},
-        ]
-    }
     release = {
         "type": "object",
         "additionalProperties": False,
@@ -588,7 +579,7 @@ def job_schema() -> dict[str, Any]:
                 "description": "The name of the release and of its files.",
             },
             "query": {"$ref": "#/$defs/query"},
-            "epsilon": {**amount, "description": "What the release costs."},
+            "epsilon": {**EPSILON_SCHEMA, "description": "What the release costs."},
             "consistent": {"type": "boolean", "description": "Let marginals agree and cumulative counts never fall."},
             "nonnegative": {"type": "boolean", "description": "Let no count be below zero."},
         },
@@ -617,7 +608,7 @@ def job_schema() -> dict[str, Any]:
             "item": {**text, "description": "The column that holds the items of a set."},
             "dataset": {**text, "description": "The name in the ledger; the name of the rows' file by default."},
             "analyst": {**text, "description": "Who asks."},
-            "budget": {**amount, "description": "What may be spent in all."},
+            "budget": {**EPSILON_SCHEMA, "description": "What may be spent in all."},
             "ledger": {**text, "description": "A file, relative to the job file, or a database URL."},
             "out": {**text, "description": "The folder for the results, relative to the job file."},
             "releases": {"type": "array", "minItems": 1, "items": release},
