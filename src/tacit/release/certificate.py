@@ -37,6 +37,7 @@ class Certificate:
     noise: Mapping[str, Any] | None
     replayed: bool
     version: str
+    strategy: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     ledger: Mapping[str, Any] | None = None
     edges: str = "the policy"
@@ -68,6 +69,7 @@ class Certificate:
             "policy_fingerprint": self.policy.fingerprint,
             "step": self.step,
             "mechanism": self.mechanism,
+            **({} if self.strategy is None else {"strategy": self.strategy}),
             "noise": self.noise,
             "randomness": replayed if self.replayed else fresh,
             **self.details,
@@ -102,8 +104,8 @@ def certify(plan: AnyPlan, *, dataset: str, receipt: Receipt | None, part_of: st
         noise=plan.noise_document(),
         replayed=is_replayed(),
         version=__version__,
+        strategy=plan.strategy,
         details={
-            "strategy": plan.strategy,
             "expected_rmse": plan.rmse,
             **({"terms": terms} if terms else {}),
             "post_processing": plan.post_processing,

@@ -209,14 +209,14 @@ def _row_path(entry: Entry, folder: Path) -> str:
     if not written or "\0" in written:
         raise entry.refuse("must name a file", given=written, fix="For instance people.csv, or demo:adult.")
     if written.startswith(DEMO):
-        return _bundled(entry, written.removeprefix(DEMO))
+        return _path_of_bundled(entry, written.removeprefix(DEMO))
     if glob.has_magic(written) and not Path(written).is_absolute() and not (folder / written).exists():
         # the folder's own name is no pattern, even if it looks like one
         return str(Path(glob.escape(str(folder))) / written)
     return str(folder / written)
 
 
-def _bundled(entry: Entry, name: str) -> str:
+def _path_of_bundled(entry: Entry, name: str) -> str:
     data = resources.files("tacit") / "data"
     known = sorted(Path(one.name).stem for one in data.iterdir() if one.name.endswith(".parquet"))
     if name not in known:
@@ -357,7 +357,7 @@ def plan_job(job: Job) -> JobPlan:
     found = {}
     for release in job.releases:
         left -= release.epsilon
-        with _named(job, release):
+        with _name_in_refusals(job, release):
             options = {"consistent": release.consistent, "nonnegative": release.nonnegative}
             plan = planner.plan(release.query, release.epsilon, **options)
             found[release.name] = explain(plan, remaining=left)
@@ -366,7 +366,7 @@ def plan_job(job: Job) -> JobPlan:
 
 def remaining(job: Job) -> Fraction:
     """Return what the job may spend: what its ledger has left for the data set, and never more than its budget."""
-    if job.ledger is not None and _ledger_begun(job.ledger):
+    if job.ledger is not None and _has_begun(job.ledger):
         with Ledger(job.ledger, create=False) as ledger:
             if job.budget is None or any(account.dataset == job.dataset for account in ledger.accounts()):
                 left = ledger.remaining(dataset=job.dataset, analyst=job.analyst)
@@ -387,13 +387,13 @@ def check_policy(job: Job) -> None:
     Raises:
         LedgerError: With the sentence that the charge would give.
     """
-    if job.ledger is not None and _ledger_begun(job.ledger):
+    if job.ledger is not None and _has_begun(job.ledger):
         with Ledger(job.ledger, create=False) as ledger:
             if any(account.dataset == job.dataset for account in ledger.accounts()):
                 ledger.check_policies(dataset=job.dataset, policies=[job.about()], analyst=job.analyst)
 
 
-def _ledger_begun(where: str) -> bool:
+def _has_begun(where: str) -> bool:
     """Say whether there is a ledger to look at; a file that does not exist yet will be begun by the first release."""
     file = address_of(where).file
     return file is None or not (
@@ -402,7 +402,7 @@ def _ledger_begun(where: str) -> bool:
 
 
 @contextmanager
-def _named(job: Job, release: JobRelease) -> Iterator[None]:
+def _name_in_refusals(job: Job, release: JobRelease) -> Iterator[None]:
     """Say which release of which file a refusal is about."""
     try:
         yield

@@ -179,7 +179,7 @@ def make_record(plan: SelectionPlan, output: Any) -> SelectionRecord:
             return _verdicts(plan, *output)
         case TopKPlan():
             places, noisy = zip(*output, strict=True)
-            return _ranked(plan, _whole(places), Noisy(_whole(noisy), plan.measuring))
+            return _rank(plan, _whole(places), Noisy(_whole(noisy), plan.measuring))
         case BarPlan():
             middle = None
             if output.centre is not None and plan.centring is not None:
@@ -187,7 +187,7 @@ def make_record(plan: SelectionPlan, output: Any) -> SelectionRecord:
                 gap = (output.centre - sum(output.noisy)) / plan.candidates
                 middle = gap, plan.candidates / float(plan.centring.right)
             tilted = Tilted(_whole(output.noisy), plan.law.at(output.bar + 1), middle)
-            return _ranked(plan, _whole(output.places), tilted)
+            return _rank(plan, _whole(output.places), tilted)
     raise TypeError(type(plan))
 
 
@@ -203,7 +203,7 @@ def _verdicts(plan: AbovePlan, verdicts: Sequence[bool], noisy: Sequence[int]) -
     return _rows(plan, np.arange(len(is_above)), measured, which, is_above)
 
 
-def _ranked(plan: TopKPlan | BarPlan, places: Ints, measured: Noisy | Tilted) -> SelectionRecord:
+def _rank(plan: TopKPlan | BarPlan, places: Ints, measured: Noisy | Tilted) -> SelectionRecord:
     # by the estimates alone, equal ones by their place: what is shown, and in which order, says nothing more
     estimates = measured.estimates()
     order = np.argsort(-estimates, kind="stable")[: plan.query.k]

@@ -36,7 +36,7 @@ from tacit.policy.domain import Domain
 from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.answers import true_answers
-from tacit.release.asking import Asking, asking_plan
+from tacit.release.asking import Asking, plan_asking
 from tacit.release.certificate import certify
 from tacit.release.infer import finished
 from tacit.release.planner import Planner
@@ -228,7 +228,7 @@ class Session:
 
         Answers that are certain are free. After `at_most` others it refuses.
         """
-        plan = asking_plan(self.policy, at_most, as_epsilon(epsilon))
+        plan = plan_asking(self.policy, at_most, as_epsilon(epsilon))
         rows = self._rows
         (receipt,) = self._charge([(plan.epsilon, str(plan))])
 

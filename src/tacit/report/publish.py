@@ -113,7 +113,7 @@ def publish(
             draft.give_up(keep=bool(records))
         if paid or not isinstance(fault, Exception):  # an interrupt may come between the charge and the word of it
             _note_end(job, draft, lost=not in_place and not is_complete(folder))
-        charges.kept = _kept(job, folder, in_place=in_place)
+        charges.kept = _say_where_kept(job, folder, in_place=in_place)
         if not paid or not isinstance(fault, Exception):
             raise  # nothing was paid for that could be lost, or somebody pressed Ctrl-C
         why = str(fault) if isinstance(fault, TacitError) else _reason(fault)
@@ -135,7 +135,7 @@ def _put_in_place(draft: Draft, job: Job) -> None:
         synced(job.out.parent)
 
 
-def _kept(job: Job, draft: Path, *, in_place: bool) -> str:
+def _say_where_kept(job: Job, draft: Path, *, in_place: bool) -> str:
     """Say where the files of a run that broke off are, if there are any."""
     if in_place:
         return f"The results are complete in {str(job.out)!r}."

@@ -28,7 +28,7 @@ def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) 
     for name in ("answers", "epsilon", "expected error", "plain DP", "times better", "remains"):
         table.add_column(name, justify="right")
     names = list(explanations) if isinstance(explanations, Mapping) else [""] * len(explanations)
-    for name, explained in zip(names, _listed(explanations), strict=True):
+    for name, explained in zip(names, _as_list(explanations), strict=True):
         fits = explained.remaining is None or explained.remaining >= 0
         row = [
             *([_text(name)] if is_named else []),
@@ -41,7 +41,7 @@ def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) 
             Text("" if explained.remaining is None else shown(explained.remaining) if fits else "exceeded"),
         ]
         table.add_row(*row, style=None if fits else "red")
-    return _settled(table, is_exact=any(explained.plan.rmse == 0 for explained in _listed(explanations)))
+    return _fit_columns(table, is_exact=any(explained.plan.rmse == 0 for explained in _as_list(explanations)))
 
 
 def release_table(
@@ -75,7 +75,7 @@ def release_table(
             ),
         ]
         table.add_row(*row)
-    return _settled(table, is_exact=any(record.plan.rmse == 0 for record in records.values()))
+    return _fit_columns(table, is_exact=any(record.plan.rmse == 0 for record in records.values()))
 
 
 def ledger_table(accounts: Iterable[Account]) -> Table:
@@ -95,7 +95,7 @@ def ledger_table(accounts: Iterable[Account]) -> Table:
             Text(shown(account.remaining), style="red" if account.remaining <= 0 else ""),
             _policy(account),
         )
-    return _settled(table)
+    return _fit_columns(table)
 
 
 def _policy(account: Account) -> Text:
@@ -131,11 +131,11 @@ def entries_table(entries: Iterable[Entry]) -> Table:
     return table
 
 
-def _listed(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> list[Explanation]:
+def _as_list(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> list[Explanation]:
     return list(explanations.values() if isinstance(explanations, Mapping) else explanations)
 
 
-def _settled(table: Table, *, is_exact: bool = False) -> Table:
+def _fit_columns(table: Table, *, is_exact: bool = False) -> Table:
     """Give columns of numbers the room that they need: on a narrow terminal texts are broken, and numbers never cut."""
     for column in table.columns:
         if column.justify == "right":
