@@ -154,7 +154,9 @@ class Session:
 
         Nothing is charged, no row is opened.
         """
-        plan = self._own(query, {"epsilon": epsilon}) or self._planner.plan(query, epsilon)
+        plan = self._own(query, {"epsilon": epsilon})
+        if plan is None:
+            plan = self._planner.plan(query, epsilon)
         explanation = explain(plan, remaining=self.remaining - plan.epsilon)
         if show:
             sys.stdout.write(f"{explanation}\n")
@@ -325,7 +327,7 @@ def _tally(plans: Sequence[AnyPlan], rows: Rows) -> list[Ints]:
 
 @singledispatch
 def _answer(plan: AnyPlan, truth: Ints) -> ReleaseRecord:
-    """Blur and estimate. True answers live in the frames of this and of `_tally`, and nowhere else."""
+    """Blur and estimate. True answers live in `_Tallies` until they are asked for, then in this frame and below it."""
     raise TypeError(type(plan))
 
 
