@@ -46,7 +46,7 @@ def session(budget: Any = 100, **options: Any) -> tc.Session:
 
 
 class Counted:
-    """Counts the plans that are made, wherever they are made, and those of plain privacy that they are compared with."""
+    """Counts the plans that are made, wherever that is, and those of plain privacy that they are compared with."""
 
     def __init__(self) -> None:
         self.plans, self.comparisons = 0, 0
