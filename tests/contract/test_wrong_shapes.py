@@ -346,9 +346,9 @@ def test_rows_of_a_wrong_shape_are_refused_with_the_forms_that_are_not(shape: st
 
 
 @pytest.mark.parametrize("shape", [lambda: 3, lambda: [tc.count()], lambda: None, Telling, lambda: [Telling()], lines])
-def test_what_is_no_list_of_questions_is_refused_and_nothing_is_said_to_be_charged(shape: Callable[[], Any]) -> None:
+def test_what_is_no_list_of_plans_is_refused_and_nothing_is_said_to_be_charged(shape: Callable[[], Any]) -> None:
     session = tc.Session(POLICY, FRAME[["age"]], 1)
-    with pytest.raises(tc.PlanError, match=r"asked must be a list of questions, .* Nothing was charged"):
+    with pytest.raises(tc.PlanError, match=r"plans must be a list of plans, .* Nothing was charged"):
         session.reserve(shape())
     assert session.remaining == 1
 

@@ -180,7 +180,7 @@ def test_jobs_are_run_or_refused_as_a_whole(folder: Path, text: str) -> None:
 
 def test_the_documents_are_valid_before_they_are_broken(folder: Path) -> None:
     assert read_policy(POLICY).name == "clinic"
-    assert len(plan_job(read_job(folder / "job.yaml"))) == 7
+    assert len(plan_job(read_job(folder / "job.yaml")).plans) == 7
     assert read_monitor_file(folder / "monitor.yaml").name == "town"
 
 

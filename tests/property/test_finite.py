@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ import tacit as tc
 from tacit.mechanism.additive import blur
 from tacit.plan.choose import Plan, choose
 from tacit.release.infer import finished
-from tacit.release.selected import selected
+from tacit.release.selected import select
 from tacit.report.charts import chart
 
 SIZE = 24
@@ -78,7 +79,7 @@ def check_that_all_is_finite(data):
         record = finished(plan, truth, blur(truth, plan), fit=fit, positive=positive)
         answered = np.ones(len(record.values), dtype=np.bool_)
     else:
-        record = selected(plan, truth, positive=positive)
+        record = select(replace(plan, nonnegative=positive), truth)
         answered = record._which >= 0
     assert np.isfinite(record.values[answered]).all()
     for level in (0.01, 0.95, 1 - 1e-9):
@@ -110,7 +111,7 @@ def test_estimates_of_a_choice_do_not_depend_on_how_large_its_counts_are(epsilon
     for size in (10**4, count):
         truth = np.arange(200) + size
         with replayed(Keystream(key=b"how large counts are, no matter!")):
-            record = selected(plan, truth)
+            record = select(plan, truth)
         errors.append(record.values - truth[record.places])
     assert errors[1] == pytest.approx(errors[0], abs=2)  # at 2^52 a float knows whole numbers only
 

@@ -17,8 +17,9 @@ from tacit.audit.made_up import made_up
 from tacit.audit.releases import READ_FIRST, Remembered, published
 from tacit.mechanism import noise
 from tacit.plan.choose import choose
+from tacit.release import planner
 from tacit.release import session as sessions
-from tacit.release.selected import selected
+from tacit.release.selected import select
 from tacit.release.session import finished
 from tacit.rows.rows import open_rows
 
@@ -52,7 +53,7 @@ def noise_for_one_row(monkeypatch):
     def careless(query, policy, epsilon):
         return choose(query, policy.owned_by(policy.person, 1), epsilon)
 
-    monkeypatch.setattr(sessions, "choose", careless)
+    monkeypatch.setattr(planner, "choose", careless)
 
 
 def all_rows_kept(monkeypatch):
@@ -87,11 +88,11 @@ def truth_in_rounding(monkeypatch):
 
 def order_by_parity(monkeypatch):
     def careless(plan, truth, **more):
-        record = selected(plan, truth, **more)
+        record = select(plan, truth, **more)
         turn = slice(None, None, -1 if truth[0] % 2 else 1)
         return replace(record, places=record.places[turn].copy(), values=record.values[turn].copy())
 
-    monkeypatch.setattr(sessions, "selected", careless)
+    monkeypatch.setattr(sessions, "select", careless)
 
 
 MISTAKES = {
@@ -218,14 +219,19 @@ def test_rows_are_read_until_they_agree():
         assert answers == [[6 if rows.drifts and at == 1 else 5] for at in range(10)]
 
 
+def recertified(record, **changes):
+    promise = replace(record.promise, subject={**record.promise.subject, **changes})
+    return replace(record, promise=promise)
+
+
 def test_everything_that_is_published_is_compared():
     frame = made_up(choose(tc.histogram("disease"), PLAIN, 1))[0].hidden
     record = tc.Session(PLAIN, frame, 10).release(tc.histogram("disease"), 1)
     plain = canonical(published(record))
-    assert plain == canonical(published(replace(record, certificate={**record.certificate, "made": "another day"})))
+    assert plain == canonical(published(recertified(record, made="another day")))
     for changed in (
         replace(record, values=record.values + 1e-9),
-        replace(record, certificate={**record.certificate, "dataset": "other"}),
+        recertified(record, dataset="other"),
         replace(record, _make_frame=lambda columns: __import__("pandas").DataFrame({**columns, "true": 1})),
     ):
         assert canonical(published(changed)) != plain

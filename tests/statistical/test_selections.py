@@ -22,7 +22,7 @@ from tacit.mechanism.top_k import choose_over_bar
 from tacit.plan.choose import choose
 from tacit.plan.distributions import TwoScale
 from tacit.plan.ranking import BarPlan, TopKPlan
-from tacit.release.selected import selected
+from tacit.release.selected import select
 
 ALPHA = 1e-5
 SECRETS = {
@@ -121,7 +121,7 @@ def test_the_predicted_error_is_what_is_measured_where_counts_stand_apart(query,
     plan = choose(query, items(60, ways), 1)
     errors, covered, many = [], 0, 0
     for _ in range(runs):
-        record = selected(plan, APART)
+        record = select(plan, APART)
         rows = ~np.isnan(record.values)
         true = APART[record.places[rows]]
         errors.append(record.values[rows] - true)
@@ -159,7 +159,7 @@ def test_in_crowds_intervals_hold_and_long_lists_beat_the_noise_they_were_chosen
     counts, plan = CROWDS[crowd], choose(tc.top_k("clicked", k), items(400), "0.5")
     covered, squares, one_sided = 0, [], []
     for _ in range(80):
-        record = selected(plan, counts)
+        record = select(plan, counts)
         true = counts[record.places]
         lower, upper = record.interval(0.95)
         assert (true <= upper).all()  # the upper end is certain

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 
 from tacit.policy import knowledge, secrets
-from tacit.policy.describe import Example, describe, protected_examples, warnings
+from tacit.policy.describe import Example, describe, description, protected_examples, warnings
 from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
 from tacit.policy.policy import ABSENT, Policy
 
@@ -59,7 +60,7 @@ def test_the_whole_page():
         "  - who is in the data, and how many they are (presence is public)\n"
         "  - age: no secret mentions it, so a release may give exact answers\n"
         "\n"
-        "What you may not expect\n"
+        "What this policy does not protect\n"
         "  - `values` protects disease being hiv, nothing else: that it is something else may be learnt for\n"
         "    certain.\n"
         "  - No secret mentions age: it may be released exactly.\n"
@@ -288,3 +289,15 @@ def test_a_huge_domain_is_described_at_once(secret):
     text = describe(policy)
     assert time.perf_counter() - started < 1
     assert "about 10^" in text
+
+
+def test_the_text_is_the_data_and_nothing_else():
+    policy = Policy(DOMAIN, secrets.within(5, "age") | secrets.values({"disease": ["hiv"]}))
+    sections = description(policy)
+    lines = [line for section in sections for line in section.lines]
+    assert " ".join(describe(policy).split()) == " ".join(" ".join(lines).split())
+    assert [section.points for section in sections].count(()) == 1  # what it is about
+    assert sections[0].heading.startswith("Policy policy: 4 attributes")
+    warned = [section.heading for section in sections if section.warns]
+    assert warned == [section.heading for section in sections if re.search("weakly|not protect", section.heading, re.I)]
+    assert warned[-1] == "What this policy does not protect"

@@ -9,7 +9,8 @@ import pytest
 
 from tacit.errors import PlanError
 from tacit.plan import radius
-from tacit.plan.distributions import Cube, TwoScale, as_fraction, as_scale
+from tacit.plan.amounts import as_fraction
+from tacit.plan.distributions import Cube, TwoScale, as_scale
 
 F = Fraction
 TWO_SCALES = [

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from tacit.policy.describe import Section
 from tacit.report.charts import chart, chart_text
 from tacit.report.html import ROWS_SHOWN, _blocks, html_report
 
@@ -216,22 +217,23 @@ def test_replayed_noise_is_no_release(
 ) -> None:
     policy, records, explanations = made
     record = records["ages"]
-    replayed = replace(record, certificate={**record.certificate, "randomness": "REPLAYED FOR A TEST: no release"})
+    replayed = replace(record, promise=replace(record.promise, replayed=True))
     assert "This is no release." in html_report("job", policy, {"ages": replayed}, explanations[:1])
     assert "This is no release." not in html_report("job", policy, {"ages": record}, explanations[:1])
 
 
 def test_a_description_is_shown_whatever_its_headings() -> None:
-    text = (
-        "Policy x: 2 attributes.\n\nSomething new:\n  - one `code`\n    goes on\n  - two\n\n"
-        "Protected more weakly (at twice the\nepsilon).\n  A paragraph.\n  - three\n"
-    )
-    first, second, third = _blocks(text)
+    sections = [
+        Section("Policy x: 2 attributes."),
+        Section("Something new", ("one `code` goes on", "two")),
+        Section("Protected more weakly (at twice the epsilon).", ("three",), warns=True),
+    ]
+    first, second, third = _blocks(sections)
     assert (first.heading, first.paragraphs, first.points) == ("", ["Policy x: 2 attributes."], [])
     assert (second.heading, second.points) == ("Something new", ["one <code>code</code> goes on", "two"])
     assert not second.warns
     assert third.heading == "Protected more weakly (at twice the epsilon)."
-    assert (third.paragraphs, third.points, third.warns) == (["A paragraph."], ["three"], True)
+    assert (third.paragraphs, third.points, third.warns) == ([], ["three"], True)
 
 
 def test_the_budget_adds_up(parsed: _Page) -> None:
@@ -256,7 +258,7 @@ def test_exact_is_said_of_the_rows_that_the_domain_keeps(page: str) -> None:
     kept = "of the rows that the domain keeps, with the values it gives them"
     assert f"exact, {kept}; under plain differential privacy" in article(page, "sexes")
     assert f"Exact: {kept}" in page
-    assert f"The interval holds the true answer, {kept}, with" in article(page, "ages")
+    assert f"Each interval contains the true answer, {kept}, with" in article(page, "ages")
     assert f"exact, {kept}" not in article(page, "ages")
 
 

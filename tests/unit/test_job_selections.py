@@ -52,8 +52,8 @@ def written(folder: Path, text: str) -> Path:
 def test_a_job_with_selections_is_planned_and_published(folder):
     job = read_job(written(folder, JOB))
     jsonschema.Draft202012Validator(job_schema()).validate(yaml.safe_load(JOB))
-    plans = plan_job(job)
-    assert [said.plan.answers for said in plans] == [5, 3, 30, 30, 1, 1]
+    plans = plan_job(job).plans
+    assert [plan.answers for plan in plans] == [5, 3, 30, 30, 1, 1]
     out = publish(job)
     most = pd.read_csv(out / "most.csv")
     assert list(most.columns) == ["clicked", "value", "lower", "upper"]

@@ -15,7 +15,8 @@ import tacit as tc
 from tacit.errors import BudgetExceeded
 from tacit.ledger.ledger import Ledger, exact_epsilon
 from tacit.monitor.checks import checked_threshold
-from tacit.plan.choose import as_epsilon, choose
+from tacit.plan.amounts import as_epsilon
+from tacit.plan.choose import choose
 
 POLICY = tc.Policy(tc.Domain({"s": tc.Flag(), "n": tc.Integers(0, 9)}), tc.secrets.everything())
 

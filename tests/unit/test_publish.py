@@ -248,15 +248,15 @@ def test_a_job_is_paid_before_its_first_release_and_as_a_whole(job: Job) -> None
 def test_a_budget_that_others_take_before_the_charge_is_a_refusal_that_leaves_nothing(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepared = tc.Session._prepared
+    reserve = tc.Session._reserve
 
     def others_are_faster(session: tc.Session, *args: Any, **options: Any) -> Any:
         if spent(job) == 0:
             with tc.Ledger(str(job.ledger)) as ledger:
                 ledger.charge(dataset="clinic", epsilon="0.7", policy=job.about())
-        return prepared(session, *args, **options)
+        return reserve(session, *args, **options)
 
-    monkeypatch.setattr(tc.Session, "_prepared", others_are_faster)
+    monkeypatch.setattr(tc.Session, "_reserve", others_are_faster)
     with pytest.raises(BudgetExceeded) as caught:
         publish(job)
     assert "must fit in what remains of the total of dataset 'clinic': 0.3 of 1; got '0.5'" in str(caught.value)

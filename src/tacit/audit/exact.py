@@ -32,7 +32,8 @@ from tacit.audit.worlds import (
     records_to_try,
 )
 from tacit.errors import PlanError
-from tacit.plan.choose import Plan, as_epsilon, choose
+from tacit.plan.amounts import as_epsilon
+from tacit.plan.choose import Plan, choose
 from tacit.plan.distributions import Cube, Distribution
 from tacit.plan.predict import exact_entries, groups_used
 from tacit.plan.queries import Cumulative, Marginals

@@ -28,7 +28,7 @@ from tacit.audit.worlds import (
     records_to_try,
 )
 from tacit.errors import PlanError
-from tacit.plan.choose import AnyPlan
+from tacit.plan.any_plan import AnyPlan
 from tacit.plan.queries import Total
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.policy.domain import Domain, Grid, Items

@@ -27,7 +27,8 @@ from tacit.audit.draws import FEWEST, Progress
 from tacit.audit.made_up import MadeUp, made_up
 from tacit.audit.sampled import MOST_EVENTS, SampledAudit, checked, sampled
 from tacit.errors import PolicyError, kind_of, sealed
-from tacit.plan.choose import LARGEST_EPSILON, as_epsilon, choose
+from tacit.plan.amounts import LARGEST_EPSILON, as_epsilon
+from tacit.plan.choose import choose
 from tacit.policy.policy import Policy
 from tacit.release.infer import check_options
 from tacit.release.record import ReleaseRecord
@@ -112,7 +113,7 @@ class Remembered:
 def published(record: ReleaseRecord) -> dict[str, Any]:
     """Return everything that a record makes public, in a form in which outputs are compared."""
     state = record.__getstate__()
-    hidden = ("plan", "values", "certificate", "_make_frame")
+    hidden = ("plan", "values", "promise", "_make_frame")
     certificate = {key: value for key, value in record.certificate.items() if key not in ("made", "ledger")}
     return {
         "value": record.values,

@@ -28,7 +28,7 @@ from tacit.audit.events import Event, find_events, lower_bound
 from tacit.audit.neighbour_check import check_neighbours
 from tacit.audit.views import Columns, columns_of
 from tacit.errors import PlanError
-from tacit.plan.choose import as_epsilon
+from tacit.plan.amounts import as_epsilon
 from tacit.policy.policy import Policy
 
 SMALLEST_ALPHA: Final = 1e-100  # below, no bound can be computed in doubles

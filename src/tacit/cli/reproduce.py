@@ -64,11 +64,11 @@ def _show(found: Reproduction) -> None:
     from tacit.papers.results import CLAIM_HEADINGS
 
     show(found.title, "")
-    show_wrapped("\n".join(found.how))
+    show_wrapped(found.how)
     show("", _table(CLAIM_HEADINGS, [claim.cells() for claim in found.claims], lines=True))
     show("", "Our top-k beside the baselines: the worst cell of each data set", "")
     show(_table(*found.by_data()), "")
-    show_wrapped("\n".join(found.verdicts()))
+    show_wrapped(found.verdicts())
 
 
 def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]], *, lines: bool = False) -> Table:

@@ -8,7 +8,7 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -78,24 +78,12 @@ def _started_as() -> str:
     return shlex.quote(str(started.relative_to(here) if started.is_relative_to(here) else started))
 
 
-def show_wrapped(text: str) -> None:
-    """Print paragraphs and lists that were wrapped for another width, so that they fit this terminal."""
-    for line in _unwrapped(text):
+def show_wrapped(lines: Iterable[str]) -> None:
+    """Print paragraphs and points (`  - ..`), each a line of any length, so that they fit this terminal."""
+    for line in lines:
         dash = "    " if line.startswith("  - ") else ""
         wrapped = textwrap.wrap(line, min(width(), 100), subsequent_indent=dash, break_on_hyphens=False)
         show(*(wrapped or [""]))
-
-
-def _unwrapped(text: str) -> list[str]:
-    """Return one line for each paragraph or entry of a list; what goes on is indented by four."""
-    lines: list[str] = []
-    for line in text.splitlines():
-        if line.startswith("    ") and lines:
-            # a word is only ever broken after a hyphen of its own
-            lines[-1] += ("" if lines[-1].endswith("-") else " ") + line.strip()
-        else:
-            lines.append(line)
-    return lines
 
 
 def width() -> int:

@@ -9,16 +9,15 @@ import os
 import unicodedata
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Rational, Real
+from numbers import Rational
 from typing import Any, Protocol
 
-from tacit.errors import LedgerError, decimal_comma
+from tacit.errors import LedgerError, PlanError, decimal_comma
 from tacit.ledger.names import is_unseen
+from tacit.plan.amounts import EPSILON_DIGITS, as_fraction, has_few_digits
 
 LONGEST_NAME = 200
 LONGEST_NOTE = 1000
-EPSILON_DIGITS = 60
-"""One epsilon has at most this many digits above and below the line."""
 
 Amount = int | float | str | Decimal | Fraction
 
@@ -54,9 +53,12 @@ def exact_epsilon(value: Amount, *, file: str = "") -> Fraction:
     Traceback (most recent call last):
     tacit.errors.LedgerError: epsilon must be a number above 0; got nan. For example 0.1 or "1/10".
     """
-    amount = _fraction_of(value)
+    try:
+        amount: Fraction | None = as_fraction(value, key="epsilon")
+    except PlanError:  # says the same in other words; what a ledger refuses is a LedgerError, raised below
+        amount = None
     # Python refuses to print whole numbers of some thousand digits, and nobody would read them.
-    is_long = isinstance(value, Rational) and amount is not None and not _is_short(amount)
+    is_long = isinstance(value, Rational) and amount is not None and not has_few_digits(amount)
     given = "a number too long to print" if is_long else value
     if amount is None or amount <= 0:
         raise LedgerError(
@@ -66,7 +68,7 @@ def exact_epsilon(value: Amount, *, file: str = "") -> Fraction:
             file=file,
             fix=(decimal_comma(value) if type(value) is str else "") or 'For example 0.1 or "1/10".',
         )
-    if not _is_short(amount):
+    if not has_few_digits(amount):
         raise LedgerError(
             f"must be a fraction of whole numbers with at most {EPSILON_DIGITS} digits",
             key="epsilon",
@@ -75,37 +77,6 @@ def exact_epsilon(value: Amount, *, file: str = "") -> Fraction:
             fix='For example 0.1 or "1/10".',
         )
     return amount
-
-
-def _is_short(amount: Fraction) -> bool:
-    return bool(max(abs(amount.numerator), amount.denominator) < 10**EPSILON_DIGITS)
-
-
-def _fraction_of(value: object) -> Fraction | None:
-    """Return the number that `value` was written as, or None if it is none."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, Rational):
-        # plain whole numbers, read once: a subclass may be something else the next time
-        top, bottom = int(value.numerator), int(value.denominator)
-        return Fraction(top, bottom) if bottom else None
-    if isinstance(value, float):
-        value = float.__repr__(value)  # numpy's float is a float with a repr of its own
-    elif isinstance(value, Real | Decimal):
-        value = str(value)
-    value = str.__str__(value) if isinstance(value, str) else value
-    if not isinstance(value, str) or len(value) > 4 * EPSILON_DIGITS:
-        return None
-    try:
-        if "/" in value:
-            return Fraction(value)
-        number = Decimal(value)
-        # Fraction("1e999999999") would first write that number out.
-        if not number.is_finite() or abs(number.adjusted()) > 4 * EPSILON_DIGITS:
-            return None
-        return Fraction(number)
-    except (ValueError, ArithmeticError):
-        return None
 
 
 def checked_name(name: str, *, key: str, file: str) -> str:

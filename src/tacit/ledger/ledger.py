@@ -67,7 +67,7 @@ from tacit.ledger.input import (
 from tacit.ledger.rules import Rules
 from tacit.ledger.store import Store, rows, streamed, tolerant
 from tacit.ledger.tables import ACCOUNTS, ENTRIES, HEAD, RUNS, strange
-from tacit.plan.explain import shown
+from tacit.plan.amounts import shown
 
 __all__ = ["Account", "Entry", "Ledger", "Receipt", "Run", "Verdict", "exact_epsilon"]
 

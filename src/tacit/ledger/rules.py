@@ -15,7 +15,7 @@ from tacit.ledger.chain import TOTAL
 from tacit.ledger.input import LONGEST_NAME, Amount, LedgerPolicy
 from tacit.ledger.names import look_alike
 from tacit.ledger.tables import ACCOUNTS
-from tacit.plan.explain import shown
+from tacit.plan.amounts import shown
 
 
 class Rules:

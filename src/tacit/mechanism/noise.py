@@ -33,6 +33,7 @@ from tacit.errors import PlanError
 from tacit.mechanism.cube_radius import radius_sampler
 from tacit.mechanism.keystream import Keystream, current_stream, is_replayed, replayed
 from tacit.mechanism.tables import CHUNK, IntArray, chunks, two_scale_sampler
+from tacit.plan.amounts import as_fraction
 from tacit.plan.distributions import (
     LARGEST_SCALE,
     MOST_DIMENSIONS,
@@ -42,7 +43,6 @@ from tacit.plan.distributions import (
     ScaleLike,
     Sides,
     TwoScale,
-    as_fraction,
     as_scale,
 )
 

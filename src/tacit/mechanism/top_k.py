@@ -13,7 +13,7 @@ Why         Ties are broken by the place in the domain, a fixed public order: al
             count)) and needs count <= bar; another chosen one has exp(-b (bar - count)+), or bar + 1 for items after
             i0. So a fall by one costs at most exp(b), and nothing if the count is above bar + 1 (if it equals bar + 1
             and falls, the first kind loses nothing and the second exp(b) at most). That is what the measurement,
-            `plan/tilted.py` with floor = bar + 1, pays back: together they cost its epsilon. The sum of the K counts
+            `plan/tilted.py` with floor = bar + 1, recovers: together they cost its epsilon. The sum of the K counts
             falls by at most K; noise of scale K / rest hides it at the rest of epsilon.
 Reference   Asymmetric differential privacy, Algorithm 1, which releases the noisy counts it chose by: right (where
             counts only fall), but biased upwards, and with about ten times the variance.

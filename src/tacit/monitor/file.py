@@ -20,19 +20,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from tacit.errors import BudgetExceeded, DataRefused, JobError, PolicyError, Refused
+from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused
 from tacit.ledger.ledger import Ledger
 from tacit.monitor.clock import Clock, as_clock, iso_date, ticks_of
 from tacit.monitor.history import MapVerdict, Verdict
 from tacit.monitor.monitor import MapMonitor, PlaceMonitor
-from tacit.plan.amounts import shown
-from tacit.plan.choose import LARGEST_EPSILON, as_epsilon
-from tacit.policy.file import load_policy
+from tacit.plan.amounts import EPSILON_SCHEMA, as_epsilon, shown
+from tacit.policy.file import policy_below
 from tacit.policy.policy import Policy
 from tacit.policy.schema import policy_schema
 from tacit.policy.table_names import TABLE_NAMES
-from tacit.policy.yaml_entries import LARGEST_FILE, Entry, Source
-from tacit.release.job import _inline_policy
+from tacit.policy.yaml_entries import Entry, Source
 
 _SHARED: Final = ("attribute", "item", "person", "event", "time")  # columns: the same for every monitor of a file
 _KEYS: Final = (
@@ -202,12 +200,20 @@ def event_files(where: str | Path) -> list[Path]:
 def read_monitor_file(path: str | Path) -> MonitorFile:
     """Read a monitor file; every refusal names the file, the line, the key, the rule, the value given and the fix."""
     file = Path(path).absolute()
-    top = Source(_text_of(Path(path)), str(path), "the monitor file", JobError).read()
+    top = Source.open(
+        path,
+        file=str(path),
+        whole="the monitor file",
+        refusal=JobError,
+        kind="a monitor file",
+        if_table="Name the YAML file.",
+        if_missing="Check the path of the monitor file.",
+    ).read()
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")
     said = top.fields(_KEYS, required=("policy", "monitors"))
     folder = file.parent
-    policy = _policy(said["policy"], folder)
+    policy = policy_below(said["policy"], folder)
     shared: dict[str, Any] = {key: said[key].text() for key in _SHARED if key in said and not said[key].is_empty}
     if "time" in said and said["time"].is_empty:
         shared["time"] = None  # by batches, whatever columns they have
@@ -283,9 +289,7 @@ def _options(one: Entry, own: Mapping[str, Entry], top: Mapping[str, Entry]) -> 
     options: dict[str, Any] = {
         key: own[key].whole() for key in ("threshold", "window", "visits_per_person") if key in own
     }
-    if own["epsilon"].is_list or own["epsilon"].is_mapping or own["epsilon"].is_empty:
-        raise own["epsilon"].refuse("must be a number", given=own["epsilon"].plain(), fix="Write 0.5, or 1/3.")
-    options["epsilon"] = str(own["epsilon"].node.value).replace("_", "")
+    options["epsilon"] = own["epsilon"].amount()
     if is_map:
         options["places"] = _map_places(own["map"])
         options |= {key: own[key].value() for key in ("at", "every") if key in own}
@@ -323,35 +327,6 @@ def _made(policy: Policy, options: Mapping[str, Any]) -> Monitor:
     return PlaceMonitor(policy, **options) if "place" in options else MapMonitor(policy, **options)
 
 
-def _policy(entry: Entry, folder: Path) -> Policy:
-    if entry.is_mapping:
-        # the same lines, but what is wrong in a policy is a PolicyError wherever the policy stands
-        source = Source(entry.source.text, entry.source.file, entry.source.whole, PolicyError)
-        return _inline_policy(Entry(entry.node, entry.path, source))
-    path = folder / entry.text()
-    if not path.is_file():
-        fix = "Check the path; it is relative to the monitor file."
-        raise entry.refuse("must be a policy file", given=entry.text(), fix=fix)
-    return load_policy(path)
-
-
-def _text_of(file: Path) -> str:
-    if file.name.lower().endswith(TABLE_NAMES):
-        # by its name, before anything is read: what a YAML reader would complain about may be somebody's row
-        raise JobError("looks like a table, not a monitor file", key=str(file), fix="Name the YAML file.")
-    try:
-        with file.open("rb") as stream:
-            return stream.read(LARGEST_FILE + 1).decode("utf-8-sig")
-    except FileNotFoundError:
-        refusal = JobError("must exist", key=str(file), fix="Check the path of the monitor file.")
-    except UnicodeDecodeError:
-        refusal = JobError("must be a text in UTF-8", key=str(file), fix="Save the file as UTF-8.")
-    except (OSError, ValueError) as fault:
-        reason = getattr(fault, "strerror", None) or "not a path"
-        refusal = JobError(f"must be a readable file ({reason.lower()})", key=str(file), fix="Check the path.")
-    raise refusal
-
-
 def monitor_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of monitor files, for editors that complete and check while typing.
 
@@ -363,12 +338,6 @@ def monitor_schema() -> dict[str, Any]:
     text, whole = {"type": "string", "minLength": 1}, {"type": "integer", "minimum": 1}
     value = {"type": ["string", "integer"]}
     step = {"type": "integer", "minimum": 0}
-    amount = {
-        "anyOf": [
-            {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_EPSILON},
-            {"type": "string", "pattern": r"^[0-9.]+(/[0-9.]+)?$"},
-        ]
-    }
     every = {**value, "description": "How long a step, or the designated time of a map, lasts: 1, or '1 day'."}
     monitor = {
         "type": "object",
@@ -393,7 +362,7 @@ def monitor_schema() -> dict[str, Any]:
             },
             "every": every,
             "threshold": {**whole, "description": "Fewer visits than this are safe."},
-            "epsilon": {**amount, "description": "What the whole life of the monitor costs."},
+            "epsilon": {**EPSILON_SCHEMA, "description": "What the whole life of the monitor costs."},
             "window": {**whole, "description": "For how many steps a visit counts and an alarm silences."},
             "visits_per_person": {**whole, "description": "How many visits of one person ever count."},
         },

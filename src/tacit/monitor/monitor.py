@@ -67,10 +67,10 @@ from tacit.monitor.history import (
     size_of,
 )
 from tacit.monitor.journal import FOREVER, Alarm, Journal
-from tacit.plan.amounts import shown
-from tacit.plan.choose import as_epsilon
+from tacit.plan.amounts import as_epsilon, shown
 from tacit.plan.steps import LargestStep
 from tacit.policy.policy import Policy
+from tacit.release.certificate import Certificate
 from tacit.rows.guard import closed
 
 IntArray = npt.NDArray[np.int64]
@@ -270,42 +270,43 @@ class _Monitor(ABC):
     @property
     def certificate(self) -> dict[str, Any]:
         """What the monitor promises, as plain data. Nothing in it depends on an event."""
+        return self.promise.document()
+
+    @property
+    def promise(self) -> Certificate:
+        """What the monitor promises."""
         settings, history = self._settings, self.history
-        replayed = history.replayed or is_replayed()
-        promise = (
-            f"for every secret edge hidden -> cover of `policy`, which takes away {self._taken_away()}, every "
-            "stream of other visits and "
-            f"every set O of sequences of verdicts: Pr[M(hidden) in O] <= exp({shown(self.epsilon)}) * Pr[M(cover) in "
-            "O], over the whole life of the monitor; nothing is promised from cover to hidden"
-        )
-        chances = {str(n): self.chance_certainly_below(n) for n in range(min(self.threshold, _LISTED))}
-        law = history.law
-        return {
-            "tacit": settings["tacit"],
-            "monitor": settings["kind"],
-            **{
-                key: settings[key]
-                for key in ("attribute", "place", "places", "at", "decide_at", "window")
-                if key in settings
+        own = ("attribute", "place", "places", "at", "decide_at", "window")
+        return Certificate(
+            policy=self.policy,
+            epsilon=self.epsilon,
+            subject={
+                "monitor": settings["kind"],
+                **{key: settings[key] for key in own if key in settings},
+                "threshold": self.threshold,
             },
-            "threshold": self.threshold,
-            "epsilon": str(self.epsilon),
-            "guarantee": "none: the noise was replayed for a test" if replayed else promise,
-            "unit": settings["unit"],
-            "protects": self._protects(),
-            "counted": self._counted(),
-            "verdicts": self._words(),
-            "chance_certainly_below": chances,
-            "mechanism": "one-sided geometric noise, compared with the threshold",
-            "noise": {"shape": "two-scale", "right": str(law.right), "left": "0", "mean": law.mean()},
-            "step": {"up": 0, "down": settings["step"], "derivation": list(self._why)},
-            "clock": settings["clock"],
-            "columns": settings["columns"],
-            "policy": settings["policy"],
-            "policy_fingerprint": settings["policy_fingerprint"],
-            "randomness": "REPLAYED FOR A TEST" if replayed else "fresh from the operating system",
-            "ledger": history.receipt,
-        }
+            protects=self._protects(),
+            step={"up": 0, "down": settings["step"], "derivation": list(self._why)},
+            mechanism="one-sided geometric noise, compared with the threshold",
+            noise={"shape": "two-scale", "right": str(history.law.right), "left": "0", "mean": history.law.mean()},
+            replayed=history.replayed or is_replayed(),
+            version=settings["tacit"],
+            details={
+                "unit": settings["unit"],
+                "counted": self._counted(),
+                "verdicts": self._words(),
+                "chance_certainly_below": {
+                    str(n): self.chance_certainly_below(n) for n in range(min(self.threshold, _LISTED))
+                },
+                "clock": settings["clock"],
+                "columns": settings["columns"],
+            },
+            ledger=history.receipt,
+            edges=f"`policy`, which takes away {self._taken_away()}",
+            others="every stream of other visits",
+            outputs="sequences of verdicts",
+            scope=", over the whole life of the monitor",
+        )
 
     @abstractmethod
     def _taken_away(self) -> str:

@@ -30,7 +30,7 @@ from tacit.plan.selections import above, top_k
 from tacit.policy.domain import Domain, Items
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import values as secret_values
-from tacit.release.selected import selected
+from tacit.release.selected import select
 
 IntArray = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -129,7 +129,7 @@ def top_k_trials(mechanism: str, counts: IntArray, k: int, epsilon: Fraction, ru
     if mechanism in of_others:
         return scored(counts, k, of_others[mechanism]())
     plan: Any = choose(top_k("item", k), items_policy(len(counts)), epsilon)
-    records = [selected(plan, counts) for _ in range(runs)]
+    records = [select(plan, counts) for _ in range(runs)]
     places = np.stack([record.places for record in records])
     return scored(counts, k, Answers(places, np.stack([record.values for record in records])))
 
@@ -167,7 +167,7 @@ def _ours_above(counts: IntArray, thresholds: IntArray, most: int, epsilon: Frac
     policy, wrong = items_policy(counts.shape[1]), 0
     for line, (row, threshold) in enumerate(zip(counts, thresholds.tolist(), strict=True)):
         plan: Any = choose(above("item", threshold, at_most=most), policy, epsilon)
-        record = selected(plan, row)
+        record = select(plan, row)
         is_above = np.asarray(record.is_above)
         found = np.flatnonzero(is_above)
         places[line, : len(found)], values[line, : len(found)] = found, record.values[found]

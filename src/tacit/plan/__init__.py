@@ -2,6 +2,7 @@
 
 In reading order:
 
+    amounts          exact amounts, read and shown
     queries          what can be asked
     tally            what rows are counted for
     asked            questions as users and files write them, checked
@@ -15,11 +16,11 @@ In reading order:
     totals           what no secret edge changes
     sums             sums of noisy cells with exact totals
     predict          the expected error
+    any_plan         what every plan has
     choose           a whole plan
     coverage         bounds on the noise of one answer
     combined         bounds on the error of an estimate
     explain          a plan in words
-    amounts          exact amounts as short texts
 
 Questions whose answer is a choice have plans of their own kind:
 

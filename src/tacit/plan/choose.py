@@ -11,41 +11,36 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from tacit.errors import PlanError
+from tacit.plan.amounts import as_epsilon
+from tacit.plan.any_plan import AnyPlan
+from tacit.plan.asked import AnyQuery
 from tacit.plan.asked import asked as checked
-from tacit.plan.distributions import Cube, Distribution, TwoScale, as_fraction
+from tacit.plan.distributions import Cube, Distribution, TwoScale
 from tacit.plan.noise_for import noise_for
 from tacit.plan.predict import directions_for, expected_variance
 from tacit.plan.queries import LARGEST_RELEASE, Cumulative, LinearQuery, Marginals, Ranges
-from tacit.plan.ranking import BarPlan, TopKPlan, plan_top_k
-from tacit.plan.selection_plan import noise_name
+from tacit.plan.ranking import plan_top_k
+from tacit.plan.selection_plan import SelectionPlan, noise_name
 from tacit.plan.selections import Above, Below, Selection, TopK
-from tacit.plan.steps import LargestStep, largest_step
-from tacit.plan.verdicts import AbovePlan, BelowPlan, plan_above, plan_below
+from tacit.plan.steps import largest_step
+from tacit.plan.verdicts import plan_above, plan_below
 from tacit.policy.policy import Policy
-
-LARGEST_EPSILON: Final = 1000
-EPSILON_DIGITS: Final = 60  # more could not be added up exactly in a ledger
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How one question will be answered. `base` is what noise is added to; answers are sums of its entries."""
+class Plan(AnyPlan):
+    """How a linear question will be answered. `base` is what noise is added to; answers are sums of its entries."""
 
     query: LinearQuery
     base: LinearQuery
-    policy: Policy
-    epsilon: Fraction
-    step: LargestStep
     noise: Distribution | None
-    why_noise: str
     answers: int
     variance: float
-    strategy: str
     one_sided_answers: bool = False
 
     @property
@@ -105,25 +100,18 @@ class Plan:
         return out
 
 
-AnyPlan: TypeAlias = Plan | BelowPlan | AbovePlan | TopKPlan | BarPlan
-
-
-def as_epsilon(value: Any, *, key: str = "epsilon") -> Fraction:
-    """Return epsilon as the exact fraction that was written, or refuse."""
-    epsilon = as_fraction(value, key=key)
-    if not 0 < epsilon <= LARGEST_EPSILON:
-        raise PlanError(
-            f"must lie above 0 and at most {LARGEST_EPSILON}", key=key, given=value, fix="Typical: 0.1 to 2."
-        )
-    if max(epsilon.numerator, epsilon.denominator) >= 10**EPSILON_DIGITS:
-        raise PlanError(f"must have fewer than {EPSILON_DIGITS} digits", key=key, fix="Round it.")
-    return epsilon
-
-
-def choose(query: Any, policy: Policy, epsilon: Any) -> AnyPlan:
+def choose(query: Any, policy: Policy, epsilon: Any) -> Plan | SelectionPlan:
     """Return the plan with the smallest expected error for a question under a policy at this cost."""
-    asked = checked(query, policy.domain)
-    spent = as_epsilon(epsilon)
+    return best_plan(checked(query, policy.domain), policy, as_epsilon(epsilon))
+
+
+def plain_plan(plan: AnyPlan) -> AnyPlan:
+    """Return the plan of plain differential privacy for the same question at the same cost, to compare with."""
+    return best_plan(plan.query, plan.policy.plain(), plan.epsilon)
+
+
+def best_plan(asked: AnyQuery, policy: Policy, spent: Fraction) -> Plan | SelectionPlan:
+    """Return the plan with the smallest expected error for a checked question."""
     match asked:
         case Below():
             return plan_below(asked, policy, spent)
@@ -182,7 +170,7 @@ def _plan(query: LinearQuery, base: LinearQuery, strategy: str, policy: Policy, 
         epsilon=epsilon,
         step=step,
         noise=noise,
-        why_noise=why,
+        why=why,
         answers=query.size(policy.domain),
         variance=variance,
         strategy=strategy,

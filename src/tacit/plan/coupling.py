@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -54,7 +54,7 @@ def coupled_step(query: LinearQuery, policy: Policy) -> LargestStep:
     if not touched:
         step = free_step(query, alone)
         note = "no secret edge changes anything that is known, so what is known couples nobody"
-        return LargestStep(step.up, step.down, step.l1, step.square, step.profiles, (*step.why, note), step.exact)
+        return replace(step, why=(*step.why, note))
     facts = _essential(policy)
     anything = free_step(query, policy.plain())
     people = next((fact.people for fact in policy.known if isinstance(fact, KnownSize)), None)

@@ -143,7 +143,7 @@ class BarOutput(NamedTuple):
 
 @dataclass(frozen=True)
 class BarPlan(SelectionPlan):
-    """How the largest counts will be chosen and measured with noise that pays the choice back.
+    """How the largest counts will be chosen and measured with noise that recovers what the choice cost.
 
     `candidates` items are chosen with noise of rate `law.rate` and measured with the law; the best k are published.
     `centring` is the noise of the sum of their counts, which tells how large the noise was on the whole.
@@ -312,7 +312,7 @@ def _in_two_parts(query: TopK, policy: Policy, epsilon: Fraction, step: LargestS
 
 
 def _with_bar(query: TopK, policy: Policy, epsilon: Fraction, step: LargestStep, many: int) -> BarPlan | None:
-    """Return a plan whose measurement pays the choice back, where counts only fall and by one at most."""
+    """Return a plan whose measurement recovers what the choice cost, where counts only fall and by one at most."""
     candidates = query.k + query.k // SPARE
     if step.monotone != "falling" or step.down != 1 or candidates >= many:
         return None
@@ -323,8 +323,8 @@ def _with_bar(query: TopK, policy: Policy, epsilon: Fraction, step: LargestStep,
     law = tilted_cube(candidates, rate, epsilon - centre * rate)
     centring = TwoScale(candidates / (centre * rate), Fraction(0)) if centre else None
     why = (
-        "counts only fall along secret edges, and by one: a measurement that is tilted near the bar pays back what the "
-        "choice cost, so both have nearly all of the budget"
+        "counts only fall along secret edges, and by one: the measurement, which is tilted near the bar, recovers "
+        "the privacy cost of the selection, so that both together cost epsilon"
     )
     return BarPlan(query, policy, epsilon, step, why, law, centring)
 

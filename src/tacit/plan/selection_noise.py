@@ -55,6 +55,7 @@ def restricted(step: LargestStep, chosen: int) -> LargestStep:
         profiles=tuple(sorted(corners)) if together else (),
         why=step.why,
         exact=False,
+        still=step.still,
     )
 
 

@@ -7,30 +7,23 @@ that an audit can compare the two ends of an edge without drawing anything.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
+from tacit.plan.any_plan import AnyPlan
 from tacit.plan.distributions import Cube, Distribution
 from tacit.plan.queries import LinearQuery
 from tacit.plan.selections import Selection
-from tacit.plan.steps import LargestStep
 from tacit.plan.tilted import TiltedCube
-from tacit.policy.policy import Policy
 
 
 @dataclass(frozen=True)
-class SelectionPlan(ABC):
+class SelectionPlan(AnyPlan):
     """How one selection will be answered."""
 
     query: Selection
-    policy: Policy
-    epsilon: Fraction
-    step: LargestStep
-    why_noise: str
-    strategy: ClassVar[str] = "direct"
 
     @property
     def base(self) -> LinearQuery:
@@ -53,30 +46,9 @@ class SelectionPlan(ABC):
         """How many answers there are, at most."""
 
     @property
-    @abstractmethod
-    def mechanism(self) -> str:
-        """The name of the mechanism."""
-
-    @property
     def rmse(self) -> float:
         """The expected root mean squared error of one released number."""
         return 0.0 if self.noise is None else math.sqrt(self.noise.variance())
-
-    @abstractmethod
-    def predictions(self) -> list[str]:
-        """Return in words what can be expected, from public parameters alone."""
-
-    @abstractmethod
-    def predicted(self) -> dict[str, Any]:
-        """Return the same as plain data."""
-
-    @abstractmethod
-    def terms(self) -> list[str]:
-        """Return in words what an answer means, and what it does not: this goes into certificates."""
-
-    @abstractmethod
-    def noise_document(self) -> dict[str, Any] | None:
-        """Return the laws of the noise as plain, exact data; None where there is none."""
 
     @abstractmethod
     def log_probability(self, counts: Sequence[int], output: Any) -> float:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, Final
@@ -40,7 +40,10 @@ Profile = tuple[int, int]
 
 @dataclass(frozen=True)
 class LargestStep:
-    """How far the answers can move along a secret edge. `profiles` are the extreme (sum of falls, sum of rises)."""
+    """How far the answers can move along a secret edge. `profiles` are the extreme (sum of falls, sum of rises).
+
+    `why` has a reason for each secret; `still` are those of them that say that a secret moves nothing.
+    """
 
     up: int
     down: int
@@ -49,6 +52,7 @@ class LargestStep:
     profiles: tuple[Profile, ...]
     why: tuple[str, ...] = ()
     exact: bool = True
+    still: tuple[str, ...] = ()
 
     @property
     def l2(self) -> float:
@@ -77,6 +81,7 @@ class LargestStep:
             tuple((fall * people, rise * people) for fall, rise in self.profiles),
             self.why,
             exact=False,
+            still=self.still,
         )
 
 
@@ -126,25 +131,27 @@ def _several_rows(one: LargestStep, query: LinearQuery, policy: Policy) -> Large
         profiles=many.profiles,
         why=(*one.why, f"one person owns up to {policy.per_person} rows, and each may move"),
         exact=False,
+        still=one.still,
     )
 
 
 def free_step(query: LinearQuery, policy: Policy) -> LargestStep:
     """Return the largest step where nothing is known about the data set: exact but for very many listed ranges."""
-    why = []
+    why, still = [], []
     found: list[Jump] = []
     for family in policy.secrets.families():
         jumps = [jump for shape in family.shapes(policy.domain) for jump in shape_jumps(query, policy.domain, shape)]
         found += jumps
         step = gathered(jumps)
-        said = f"falls by up to {step.down}, rises by up to {step.up}, {step.l1} in all" if step.l1 else "never moves"
-        why.append(f"{family.words(policy.domain)} -> {said}")
+        moves = f"falls by up to {step.down}, rises by up to {step.up}, {step.l1} in all" if step.l1 else "never moves"
+        why.append(f"{family.words(policy.domain)} -> {moves}")
+        still += [] if step.l1 else why[-1:]
     if policy.presence == "secret":
         jumps = list(presence_jumps(query, policy.domain))
         found += jumps
         step = gathered(jumps)
         why.append(f"taking part is secret -> moves by up to {step.l1} in all")
-    return gathered(found, tuple(why))
+    return replace(gathered(found, tuple(why)), still=tuple(still))
 
 
 def gathered(jumps: Iterable[Jump], why: tuple[str, ...] = (), *, exact: bool = True) -> LargestStep:

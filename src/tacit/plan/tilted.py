@@ -1,4 +1,4 @@
-"""The tilted cube: noise for counts that were chosen because they are large, which pays the choice back.
+"""The tilted cube: noise for counts that were chosen because they are large, which recovers what the choice cost.
 
 A count that was chosen with noise of rate b (it had to clear a bar) costs b if it falls by one, but only if it is not
 far above the bar: a count that clears the bar by itself tells nothing by being chosen. The noise x >= 0 of the

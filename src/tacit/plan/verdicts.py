@@ -43,6 +43,8 @@ class Words:
 
     below: str
     above: str
+    below_is_certain: bool = False
+    above_is_certain: bool = False
 
     def of(self, above: bool) -> str:  # noqa: FBT001
         """Return the word for one verdict."""
@@ -50,17 +52,19 @@ class Words:
 
     def meaning(self) -> str:
         """Say how far the two verdicts can be trusted."""
-        certain = [word for word in (self.below, self.above) if word.startswith("certainly")]
-        if len(certain) == 2:
+        if self.below_is_certain and self.above_is_certain:
             return "both verdicts are exact"
-        if not certain:
+        if not self.below_is_certain and not self.above_is_certain:
             return "either verdict may be wrong"
-        other = self.above if certain == [self.below] else self.below
-        return f"{certain[0]!r} is never wrong; {other!r} is what the noisy count says, and may be wrong"
+        certain, other = self.of(self.above_is_certain), self.of(self.below_is_certain)
+        return f"{certain!r} is never wrong; {other!r} is what the noisy count says, and may be wrong"
 
 
-ONE_SIDED: Final = {"falling": Words("certainly below", "above"), "rising": Words("below", "certainly above")}
-EXACT: Final = Words("certainly below", "certainly above")
+ONE_SIDED: Final = {
+    "falling": Words("certainly below", "above", below_is_certain=True),
+    "rising": Words("below", "certainly above", above_is_certain=True),
+}
+EXACT: Final = Words("certainly below", "certainly above", below_is_certain=True, above_is_certain=True)
 TWO_SIDED: Final = Words("probably below", "probably above")
 
 
@@ -154,7 +158,7 @@ class AbovePlan(SelectionPlan):
 
     `testing` is the noise of each comparison, `moving` that of the threshold (only where counts rise and fall), and
     `offset` a public shift of the threshold against the mean of both. Where counts only fall, by one at most, tests and
-    values share the budget (`is_shared`): values are measured by a tilted cube, which pays the tests back.
+    values share the budget (`is_shared`): values are measured by a tilted cube, which recovers what the tests cost.
     """
 
     query: Above
@@ -263,7 +267,7 @@ class AbovePlan(SelectionPlan):
         said: dict[str, Any] = {"testing": {"epsilon": str(self.testing_epsilon), **self.testing.document()}}
         if self.is_shared:
             law = self.measuring(self.query.at_most)
-            said["testing"]["epsilon"] = "paid back by the measurement"
+            said["testing"]["epsilon"] = "recovered by the measurement"
             said["measuring"] = law.document() if law is not None else None
             return said
         if self.moving is not None:
@@ -343,13 +347,14 @@ def plan_above(query: Above, policy: Policy, epsilon: Fraction) -> AbovePlan:
 
 
 def _shared(query: Above, policy: Policy, epsilon: Fraction, step: LargestStep) -> AbovePlan | None:
-    """Return a plan whose measurement pays the tests back; None where a person moves too few counts for it to help."""
+    """Return a plan whose measurement recovers what the tests cost; None where too few counts move for it to help."""
     rate = epsilon / (query.at_most + slack_for(query.at_most))
     if not can_be_tilted(query.at_most, rate, epsilon) or 3 * largest_fall(step) < query.at_most:
         return None
     why = (
         f"counts only fall along secret edges, and by one: {query.at_most:,} answers 'above' cost, the others are "
-        "free; a measurement that is tilted near the threshold pays them back, so both have nearly all of the budget"
+        "free; the measurement, which is tilted near the threshold, recovers the privacy cost of the selection, so "
+        "that both together cost epsilon"
     )
     tests = TwoScale(1 / rate, Fraction(0))
     return AbovePlan(query, policy, epsilon, step, why, tests, None, 0, epsilon, epsilon, is_shared=True)

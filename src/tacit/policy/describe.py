@@ -95,37 +95,66 @@ def protected_examples(policy: Policy) -> list[Example]:
     return sorted(found, key=lambda example: not example.protected)
 
 
+@dataclass(frozen=True)
+class Section:
+    """A heading with the points below it, or a paragraph where it has none; `warns`: it is about what is not kept."""
+
+    heading: str
+    points: tuple[str, ...] = ()
+    warns: bool = False
+
+    @property
+    def lines(self) -> list[str]:
+        """The section as lines of any length."""
+        return [self.heading, *(f"  - {point}" for point in self.points)]
+
+
 def describe(policy: Policy) -> str:
-    """Say what is protected against what, with examples, what is public, and what one might wrongly expect."""
+    """Say what is protected against what, with examples, what is public, and what is not protected."""
+    options: dict[str, Any] = {"initial_indent": "  - ", "subsequent_indent": "    ", "break_long_words": False}
+    sections = [
+        "\n".join([section.heading, *(textwrap.fill(point, _WIDTH, **options) for point in section.points)])
+        for section in description(policy)
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def description(policy: Policy) -> list[Section]:
+    """Return the same as data: what it is about, and then each heading that has something below it."""
     examples = protected_examples(policy)
 
-    def listed(wanted: Callable[[Example], bool]) -> list[str]:
-        return [_example_in_words(policy, example) for example in examples if wanted(example)]
+    def listed(wanted: Callable[[Example], bool]) -> tuple[str, ...]:
+        return tuple(_example_in_words(policy, example) for example in examples if wanted(example))
 
-    parts = [
+    about = (
         f"Policy {policy.name}: {_many(len(policy.domain), 'attribute')}, {_size_in_words(policy.domain)}. "
-        f"{person_in_words(policy)}.",
-        _section("What is protected", protections(policy)),
-        _section(
+        f"{person_in_words(policy)}."
+    )
+    sections = [
+        Section("What is protected", tuple(protections(policy))),
+        Section(
             "Protected, for instance (somebody with the first looks almost as if they had the second)",
             listed(lambda example: example.protected),
         ),
-        _section(
+        Section(
             "Protected more weakly (by a chain of secret edges, each of which costs the epsilon once)",
             listed(lambda example: not example.protected and example.times is not None),
+            warns=True,
         ),
-        _section(
+        Section(
             "NOT protected at all: a release may tell the first from the second",
             listed(lambda example: example.told_apart),
+            warns=True,
         ),
-        _section(
+        Section(
             "NOT protected by a secret edge (what follows from several edges or people together is not claimed)",
             listed(lambda example: example.times is None and not example.told_apart),
+            warns=True,
         ),
-        _section("What is public", public_facts(policy)),
-        _section("What you may not expect", warnings(policy)),
+        Section("What is public", tuple(public_facts(policy))),
+        Section("What this policy does not protect", tuple(warnings(policy)), warns=True),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return [Section(about), *(section for section in sections if section.points)]
 
 
 def protections(policy: Policy) -> list[str]:
@@ -730,16 +759,6 @@ def _size_in_words(domain: Domain) -> str:
         else:
             tens += math.log10(attribute.size)
     return f"about 10^{math.floor(tens)} possible records" if tens > 9 else f"{_many(domain.size, 'possible record')}"
-
-
-def _section(title: str, lines: list[str]) -> str:
-    if not lines:
-        return ""
-    wrapped = [
-        textwrap.fill(line, _WIDTH, initial_indent="  - ", subsequent_indent="    ", break_long_words=False)
-        for line in lines
-    ]
-    return "\n".join([title, *wrapped])
 
 
 def _many(count: int, word: str) -> str:

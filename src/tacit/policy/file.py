@@ -8,6 +8,7 @@ gives a text that reads back as an equal policy.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
@@ -18,8 +19,7 @@ from tacit.policy.domain import CLIP, Attribute, Categories, Domain, Flag, Grid,
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import PRESENCE, Policy
 from tacit.policy.secrets import Everything, Secrets
-from tacit.policy.table_names import NAMES_WITH_ROWS
-from tacit.policy.yaml_entries import LARGEST_FILE, YAML_TAG, Entry, Source, write_yaml
+from tacit.policy.yaml_entries import YAML_TAG, Entry, Source, write_yaml
 
 POLICY_KEYS: Final = ("name", "domain", "secrets", "known", "presence", "person", "per_person", "order", "item")
 _OPTIONS: Final[dict[str, tuple[str, ...]]] = {
@@ -38,32 +38,16 @@ def load_policy(path: str | Path) -> Policy:
     if not leads_to_a_file(path):
         rule = f"must be the path of a policy file, not {kind_of(path)}"
         raise PolicyError(rule, key="path", fix="Check the path; a policy as a text is for tc.Policy.from_yaml.")
-    named = path_words(path)
-    file = Path(path).name
-    if file.lower().endswith(NAMES_WITH_ROWS):
-        # by its name, before anything is read: what a YAML reader would complain about may be somebody's row
-        raise PolicyError(
-            "looks like a table, not a policy", key=named, fix=f"`tacit init {named}` drafts a policy for it."
-        )
-    try:
-        with Path(path).open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)  # never more, whatever the path leads to
-    except FileNotFoundError:
-        refusal = PolicyError("must exist", key=named, fix="Check the path, or draft one: `tacit init DATA`.")
-    except (OSError, ValueError) as fault:
-        reason = getattr(fault, "strerror", None) or "not a path"
-        refusal = PolicyError(f"must be a readable file ({reason.lower()})", key=named, fix="Check the path.")
-    else:
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError as fault:
-            line = content[: fault.start].count(b"\n") + 1
-            refusal = PolicyError(
-                "must be a text in UTF-8", key="the policy", file=file, line=line, fix="Save the file as UTF-8."
-            )
-        else:
-            return _read(Source(text, file), name=Path(path).stem or "policy")
-    raise refusal
+    source = Source.open(
+        path,
+        file=Path(path).name,
+        whole="the policy",
+        refusal=PolicyError,
+        kind="a policy",
+        if_table=f"`tacit init {path_words(path)}` drafts a policy for it.",
+        if_missing="Check the path, or draft one: `tacit init DATA`.",
+    )
+    return _read(source.read(), name=Path(path).stem or "policy")
 
 
 def read_policy(text: str, *, file: str = "policy") -> Policy:
@@ -72,11 +56,22 @@ def read_policy(text: str, *, file: str = "policy") -> Policy:
     >>> read_policy("{domain: {age: {integers: [17, 90]}}, secrets: {within: {age: 5}}}").secrets
     Within(theta=Fraction(5, 1), names=('age',), metric='l1')
     """
-    return _read(Source(text, file), name="policy")
+    return _read(Source(text, file).read(), name="policy")
 
 
-def _read(source: Source, *, name: str) -> Policy:
-    top = source.read()
+def policy_below(entry: Entry, folder: Path) -> Policy:
+    """Read the policy of a job or of monitors: written out below the key, or a file that is named there."""
+    if entry.is_mapping:
+        # the same lines, but what is wrong in a policy is a PolicyError wherever the policy stands
+        return _read(Entry(entry.node, entry.path, replace(entry.source, refusal=PolicyError)), name="policy")
+    path = folder / entry.text()
+    if not path.is_file():
+        fix = f"Check the path; it is relative to {entry.source.whole.removesuffix(' file')} file."
+        raise entry.refuse("must be a policy file", given=entry.text(), fix=fix)
+    return load_policy(path)
+
+
+def _read(top: Entry, *, name: str) -> Policy:
     if not top.is_mapping:
         raise top.refuse(
             "must be a mapping", given=top.plain(), fix="Start with `domain:` and `secrets:`, without a dash."

@@ -42,7 +42,7 @@ class KnownSize(Known):
     keyword: ClassVar[str] = "size"
 
     def check(self, domain: Domain) -> None:
-        """Refuse a number that is none."""
+        """Refuse an invalid number."""
         if self.people is not None and (isinstance(self.people, bool) or not isinstance(self.people, int)):
             raise PolicyError("must be a whole number", key="known.size", given=self.people, fix="Leave it out.")
         if self.people is not None and self.people < 0:

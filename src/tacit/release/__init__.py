@@ -3,6 +3,8 @@
 In reading order:
 
     session           the order of events: everything is refused or charged before rows are opened
+    planner           plans, each made once
+    certificate       what is promised
     answers           true answers, which never leave this stage
     infer             from noisy entries to a record
     estimate          post-processing of one table: exact totals, order, no negative counts

@@ -105,6 +105,6 @@ class Asking:
         return record
 
 
-def asking_plan(policy: Policy, at_most: Any, epsilon: Fraction) -> AskingPlan:
+def plan_asking(policy: Policy, at_most: Any, epsilon: Fraction) -> AskingPlan:
     """Return what an asking costs, or refuse."""
     return AskingPlan(policy, epsilon, whole_from_one(at_most, "asking.at_most", "Say how many answers may cost: 5."))

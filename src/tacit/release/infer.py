@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import PlanError
-from tacit.plan.choose import AnyPlan, Plan
+from tacit.plan.any_plan import AnyPlan
+from tacit.plan.choose import Plan
 from tacit.plan.predict import exact_entries, groups_used
 from tacit.plan.queries import Cumulative, Marginals, Ranges, Total
 from tacit.release.agree import agreement, nearest

@@ -16,33 +16,26 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from tacit.errors import BudgetExceeded, DataRefused, JobError, PolicyError, Refused, nearest
+from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused, nearest
 from tacit.ledger.address import address_of
 from tacit.ledger.input import checked_name
 from tacit.ledger.ledger import Ledger
+from tacit.plan.amounts import EPSILON_SCHEMA, as_epsilon, shown
+from tacit.plan.any_plan import AnyPlan
 from tacit.plan.asked import KEYWORDS, AnyQuery, asked, from_document
-from tacit.plan.choose import LARGEST_EPSILON, as_epsilon, choose
-from tacit.plan.explain import Explanation, explain, shown
-from tacit.policy.file import (
-    POLICY_KEYS,
-    attribute_line,
-    load_policy,
-    read_domain,
-    read_known,
-    read_owners,
-    read_secrets,
-)
-from tacit.policy.policy import PRESENCE, Policy
+from tacit.plan.explain import Explanation, explain
+from tacit.policy.file import attribute_line, policy_below
+from tacit.policy.policy import Policy
 from tacit.policy.schema import policy_schema
-from tacit.policy.table_names import NAMES_WITH_ROWS
-from tacit.policy.yaml_entries import LARGEST_FILE, Entry, Source
-from tacit.release.infer import check_options
+from tacit.policy.yaml_entries import Entry, Source
+from tacit.release.planner import Planner
 from tacit.release.record import ReleaseRecord
 from tacit.release.session import Session
 from tacit.rows.headers import known_columns
@@ -69,7 +62,6 @@ _KEYS: Final = (
     "releases",
 )
 _RELEASE_KEYS: Final = ("name", "query", "epsilon", "consistent", "nonnegative")
-_NAME_A_JOB: Final = "Name the job file; the table belongs into it, below `rows:`."
 # a release's name becomes the name of files: no separators, no dots, nothing that hides or climbs
 _SAFE_NAME: Final = re.compile(r"[^\W_][\w \-]*")
 _LONGEST_NAME: Final = 100  # bytes; file systems stop at 255, and ".certificate.json" comes after it
@@ -120,12 +112,16 @@ class Job:
 
     def about(self) -> Policy:
         """Return the policy about the people whom the job names, or else about those whom the policy names."""
+        return self._about
+
+    @cached_property
+    def _about(self) -> Policy:
         return self.policy.about(self.person, self.per_person, self.order, self.item)
 
     def refuse(self, key: str, rule: str, *, given: str, fix: str, place: str = "") -> JobError:
         """Return the refusal of what stands below a key, with the line where it was written."""
-        line, said = self.places.get(place or key, (None, given))
-        return JobError(rule, key=key, given=said, file=self.file, line=line, fix=fix)
+        line, written = self.places.get(place or key, (None, given))
+        return JobError(rule, key=key, given=written, file=self.file, line=line, fix=fix)
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------
@@ -134,101 +130,62 @@ class Job:
 def read_job(path: str | Path) -> Job:
     """Read a job file; every refusal names the file, the line, the key, the rule, the value given and the fix."""
     file = Path(path).absolute()
-    top = Source(_text_of(Path(path)), str(path), "the job", JobError).read()
+    top = Source.open(
+        path,
+        file=str(path),
+        whole="the job",
+        refusal=JobError,
+        kind="a job file",
+        if_table="Name the job file; the table belongs into it, below `rows:`.",
+        if_missing="Check the path of the job file.",
+    ).read()
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")  # repeats nothing of it
-    said = top.fields(_KEYS, required=("policy", "rows", "releases"))
+    fields = top.fields(_KEYS, required=("policy", "rows", "releases"))
     folder = file.parent
-    policy = _policy(said["policy"], Path(path).parent)
-    listed = _rows(said["rows"], folder)
+    policy = policy_below(fields["policy"], Path(path).parent)
+    listed = _rows(fields["rows"], folder)
     rows = tuple(listed)
-    per_person = _per_person(said, policy)
-    if "budget" not in said and "ledger" not in said:
-        raise top.refuse("must have the key budget or the key ledger", given=sorted(said), fix="Add `budget: 1.0`.")
-    texts = {key: said[key].text() for key in ("person", "order", "item") if key in said}
-    with top.blamed(said):
+    per_person = _per_person(fields, policy)
+    if "budget" not in fields and "ledger" not in fields:
+        raise top.refuse("must have the key budget or the key ledger", given=sorted(fields), fix="Add `budget: 1.0`.")
+    texts = {key: fields[key].text() for key in ("person", "order", "item") if key in fields}
+    with top.blamed(fields):
         policy.about(per_person=per_person, **texts)
     return Job(
-        name=said["name"].text() if "name" in said else file.stem,
+        name=fields["name"].text() if "name" in fields else file.stem,
         policy=policy,
         rows=rows,
-        releases=_releases(said["releases"], policy),
-        dataset=_dataset(said, rows),
-        out=_out(said.get("out"), file),
-        budget=_epsilon(said["budget"]) if "budget" in said else None,
-        ledger=_ledger(said["ledger"], folder) if "ledger" in said else None,
-        analyst=_ledger_name(said["analyst"], "analyst") if "analyst" in said else None,
+        releases=_releases(fields["releases"], policy),
+        dataset=_dataset(fields, rows),
+        out=_out(fields.get("out"), file),
+        budget=_epsilon(fields["budget"]) if "budget" in fields else None,
+        ledger=_ledger(fields["ledger"], folder) if "ledger" in fields else None,
+        analyst=_ledger_name(fields["analyst"], "analyst") if "analyst" in fields else None,
         per_person=per_person,
         file=str(path),
         places={
             **{found: (entry.line, entry.text()) for found, entry in listed.items()},
-            **({"out": (said["out"].line, said["out"].text())} if "out" in said else {}),
-            "policy": (said["policy"].line, "" if said["policy"].is_mapping else said["policy"].text()),
-            **{key: (said[key].line, said[key].text()) for key in ("person", "order", "item") if key in said},
+            **({"out": (fields["out"].line, fields["out"].text())} if "out" in fields else {}),
+            "policy": (fields["policy"].line, "" if fields["policy"].is_mapping else fields["policy"].text()),
+            **{key: (fields[key].line, fields[key].text()) for key in ("person", "order", "item") if key in fields},
         },
         **texts,
     )
 
 
-def _per_person(said: Mapping[str, Entry], policy: Policy) -> int | None:
+def _per_person(fields: Mapping[str, Entry], policy: Policy) -> int | None:
     """Return how many rows of a person count, if the job says so; refuse what has no person to be about."""
-    per_person = said["per_person"].whole() if "per_person" in said else None
+    per_person = fields["per_person"].whole() if "per_person" in fields else None
     if per_person is not None and per_person < 1:
-        raise said["per_person"].refuse("must be at least 1", given=per_person, fix="Leave it out for 1.")
-    has_person = "person" in said or policy.person is not None
+        raise fields["per_person"].refuse("must be at least 1", given=per_person, fix="Leave it out for 1.")
+    has_person = "person" in fields or policy.person is not None
     for key in ("per_person", "order"):
-        if key in said and not has_person and (key != "per_person" or per_person != 1):
-            raise said[key].refuse("needs the key person", fix="Name the column that says whose row it is.")
-    if "person" in said and not said["person"].text():
-        raise said["person"].refuse("must be the name of a column", given="", fix="Name it, or leave it out.")
+        if key in fields and not has_person and (key != "per_person" or per_person != 1):
+            raise fields[key].refuse("needs the key person", fix="Name the column that says whose row it is.")
+    if "person" in fields and not fields["person"].text():
+        raise fields["person"].refuse("must be the name of a column", given="", fix="Name it, or leave it out.")
     return per_person
-
-
-def _text_of(file: Path) -> str:
-    if file.name.lower().endswith(NAMES_WITH_ROWS):
-        # by its name, before anything is read: what a YAML reader would complain about may be somebody's row
-        raise JobError("looks like a table, not a job file", key=str(file), fix=_NAME_A_JOB)
-    try:
-        with file.open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)  # never more, whatever the path leads to
-    except FileNotFoundError:
-        refusal = JobError("must exist", key=str(file), fix="Check the path of the job file.")
-    except (OSError, ValueError) as fault:
-        reason = getattr(fault, "strerror", None) or "not a path"
-        refusal = JobError(f"must be a readable file ({reason.lower()})", key=str(file), fix="Check the path.")
-    else:
-        try:
-            return content.decode("utf-8-sig")
-        except UnicodeDecodeError as fault:
-            line = content[: fault.start].count(b"\n") + 1
-            refusal = JobError(
-                "must be a text in UTF-8", key="the job", file=str(file), line=line, fix="Save the file as UTF-8."
-            )
-    raise refusal
-
-
-def _policy(entry: Entry, folder: Path) -> Policy:
-    if entry.is_mapping:
-        # the same lines, but what is wrong in a policy is a PolicyError wherever the policy stands
-        return _inline_policy(Entry(entry.node, entry.path, replace(entry.source, refusal=PolicyError)))
-    path = folder / entry.text()
-    if not path.is_file():
-        raise entry.refuse(
-            "must be a policy file", given=entry.text(), fix="Check the path; it is relative to the job file."
-        )
-    return load_policy(path)
-
-
-def _inline_policy(entry: Entry) -> Policy:
-    said = entry.fields(POLICY_KEYS, required=("domain", "secrets"))
-    domain = read_domain(said["domain"])
-    secrets = read_secrets(said["secrets"], domain)
-    known = read_known(said["known"], domain) if "known" in said else []
-    presence = said["presence"].text() if "presence" in said else PRESENCE[0]
-    owners = read_owners(said)
-    name = said["name"].text() if "name" in said else "policy"
-    with entry.blamed(said):
-        return Policy(domain, secrets, known, presence, name, **owners)
 
 
 def _rows(entry: Entry, folder: Path) -> dict[str, Entry]:
@@ -237,27 +194,29 @@ def _rows(entry: Entry, folder: Path) -> dict[str, Entry]:
     if not listed:
         raise entry.refuse("must name a file", given=[], fix="For instance people.csv, or demo:adult.")
     found: dict[str, Entry] = {}
-    for said in listed:
-        path = _row_path(said, folder)
+    for entered in listed:
+        path = _row_path(entered, folder)
         if path in found:
-            raise said.refuse("must not be given twice", given=said.text(), fix="Everybody in it would count twice.")
-        found[path] = said
+            raise entered.refuse(
+                "must not be given twice", given=entered.text(), fix="Everybody in it would count twice."
+            )
+        found[path] = entered
     return found
 
 
 def _row_path(entry: Entry, folder: Path) -> str:
-    said = entry.text()
-    if not said or "\0" in said:
-        raise entry.refuse("must name a file", given=said, fix="For instance people.csv, or demo:adult.")
-    if said.startswith(DEMO):
-        return _bundled(entry, said.removeprefix(DEMO))
-    if glob.has_magic(said) and not Path(said).is_absolute() and not (folder / said).exists():
+    written = entry.text()
+    if not written or "\0" in written:
+        raise entry.refuse("must name a file", given=written, fix="For instance people.csv, or demo:adult.")
+    if written.startswith(DEMO):
+        return _path_of_bundled(entry, written.removeprefix(DEMO))
+    if glob.has_magic(written) and not Path(written).is_absolute() and not (folder / written).exists():
         # the folder's own name is no pattern, even if it looks like one
-        return str(Path(glob.escape(str(folder))) / said)
-    return str(folder / said)
+        return str(Path(glob.escape(str(folder))) / written)
+    return str(folder / written)
 
 
-def _bundled(entry: Entry, name: str) -> str:
+def _path_of_bundled(entry: Entry, name: str) -> str:
     data = resources.files("tacit") / "data"
     known = sorted(Path(one.name).stem for one in data.iterdir() if one.name.endswith(".parquet"))
     if name not in known:
@@ -266,16 +225,16 @@ def _bundled(entry: Entry, name: str) -> str:
     return str(data / f"{name}.parquet")
 
 
-def _dataset(said: dict[str, Entry], rows: tuple[str, ...]) -> str:
-    if "dataset" in said:
-        return _ledger_name(said["dataset"], "dataset")
+def _dataset(fields: dict[str, Entry], rows: tuple[str, ...]) -> str:
+    if "dataset" in fields:
+        return _ledger_name(fields["dataset"], "dataset")
     stem = Path(rows[0]).stem
     # the name decides whose budget is charged, so it is never made up from a pattern or from one file of several
     if len(rows) > 1 or glob.has_magic(stem):
-        raise said["rows"].refuse(
-            "has several files, so the data set needs a name", given=said["rows"].plain(), fix="Add `dataset: ..`."
+        raise fields["rows"].refuse(
+            "has several files, so the data set needs a name", given=fields["rows"].plain(), fix="Add `dataset: ..`."
         )
-    with said["rows"].blamed():
+    with fields["rows"].blamed():
         return checked_name(stem, key="dataset", file="")
 
 
@@ -285,26 +244,23 @@ def _ledger_name(entry: Entry, key: str) -> str:
 
 
 def _ledger(entry: Entry, folder: Path) -> str:
-    said = entry.text()
-    return said if "://" in said else str(folder / said)
+    written = entry.text()
+    return written if "://" in written else str(folder / written)
 
 
 def _out(entry: Entry | None, file: Path) -> Path:
     if entry is None:
         return file.with_name(f"{file.stem}-release")
-    said = entry.text()
-    out = file.parent / said
-    if not out.name or "\0" in said or out.name == "..":
-        raise entry.refuse("must name a folder", given=said, fix="For instance results.")
+    written = entry.text()
+    out = file.parent / written
+    if not out.name or "\0" in written or out.name == "..":
+        raise entry.refuse("must name a folder", given=written, fix="For instance results.")
     return out
 
 
 def _epsilon(entry: Entry) -> Fraction:
-    """Return an epsilon exactly as written: 0.1 is one tenth, not the nearest binary number."""
-    if entry.is_list or entry.is_mapping or entry.is_empty:
-        raise entry.refuse("must be a number", given=entry.plain(), fix="Write 0.5, or 1/3.")
     with entry.blamed():
-        return as_epsilon(str(entry.node.value).replace("_", ""))
+        return as_epsilon(entry.amount())
 
 
 def _releases(entry: Entry, policy: Policy) -> tuple[JobRelease, ...]:
@@ -313,22 +269,22 @@ def _releases(entry: Entry, policy: Policy) -> tuple[JobRelease, ...]:
     found: list[JobRelease] = []
     taken: dict[str, int] = {}
     for one in entry.listed():
-        said = one.fields(_RELEASE_KEYS, required=("name", "query", "epsilon"))
-        name = _release_name(said["name"])
+        fields = one.fields(_RELEASE_KEYS, required=("name", "query", "epsilon"))
+        name = _release_name(fields["name"])
         # also names that differ by case alone: many file systems do not tell them apart
         if name.casefold() in taken:
-            raise said["name"].refuse(
+            raise fields["name"].refuse(
                 "must be the name of one release only",
                 given=name,
                 fix=f"Rename it; the first is in line {taken[name.casefold()]}.",
             )
-        taken[name.casefold()] = said["name"].line
+        taken[name.casefold()] = fields["name"].line
         release = JobRelease(
             name=name,
-            query=_query(said["query"], policy),
-            epsilon=_epsilon(said["epsilon"]),
-            consistent=said["consistent"].yes_or_no() if "consistent" in said else False,
-            nonnegative=said["nonnegative"].yes_or_no() if "nonnegative" in said else False,
+            query=_query(fields["query"], policy),
+            epsilon=_epsilon(fields["epsilon"]),
+            consistent=fields["consistent"].yes_or_no() if "consistent" in fields else False,
+            nonnegative=fields["nonnegative"].yes_or_no() if "nonnegative" in fields else False,
         )
         found.append(release)
     return tuple(found)
@@ -336,28 +292,28 @@ def _releases(entry: Entry, policy: Policy) -> tuple[JobRelease, ...]:
 
 def _release_name(entry: Entry) -> str:
     # a name like 2024 is a number to YAML, but it can only mean one thing here
-    said = str(entry.whole()) if entry.node.tag.endswith(":int") else entry.text()
-    name = unicodedata.normalize("NFC", said)
+    written = str(entry.whole()) if entry.node.tag.endswith(":int") else entry.text()
+    name = unicodedata.normalize("NFC", written)
     if not _SAFE_NAME.fullmatch(name) or name.endswith(" "):
         raise entry.refuse(
             "must start with a letter or digit and have only letters, digits, spaces, - and _",
-            given=said,
+            given=written,
             fix="It becomes the name of files; rename it.",
         )
     if len(name.encode()) > _LONGEST_NAME or name.casefold() in _DEVICES:
-        raise entry.refuse("must be usable as the name of a file", given=said, fix="Choose another name.")
+        raise entry.refuse("must be usable as the name of a file", given=written, fix="Choose another name.")
     return name
 
 
 def _query(entry: Entry, policy: Policy) -> AnyQuery:
-    said = _said(entry)
+    document = _plain(entry)
     blamed, places = entry, {"query": entry}
-    if entry.is_mapping and len(said) == 1:
+    if entry.is_mapping and len(document) == 1:
         (keyword, blamed), *_ = entry.mapping().items()
         places |= {keyword: blamed, **(blamed.mapping() if blamed.is_mapping else {})}
     with blamed.blamed(places):
         try:
-            return asked(from_document(said), policy.domain)
+            return asked(from_document(document), policy.domain)
         except (TypeError, ValueError):
             pass
         # raised outside the handler; such a query has a list where a text must be, or the other way round
@@ -366,35 +322,51 @@ def _query(entry: Entry, policy: Policy) -> AnyQuery:
         )
 
 
-def _said(entry: Entry) -> Any:
+def _plain(entry: Entry) -> Any:
     """Return a value as it was written, refusing what YAML would silently change."""
     if entry.is_mapping:
-        return {name: _said(value) for name, value in entry.mapping().items()}
+        return {name: _plain(value) for name, value in entry.mapping().items()}
     if entry.is_list:
-        return [_said(value) for value in entry.listed()]
+        return [_plain(value) for value in entry.listed()]
     return None if entry.is_empty else entry.value()
 
 
 # ---- planning -------------------------------------------------------------------------------------------------------
 
 
-def plan_job(job: Job) -> list[Explanation]:
-    """Say for each release what it would cost, how wrong it would be and what would remain after it.
+@dataclass(frozen=True)
+class JobPlan:
+    """What a job will do: the plan of each release by name, made once, and what explains it."""
+
+    job: Job
+    planner: Planner = field(repr=False)
+    explanations: Mapping[str, Explanation]
+
+    @property
+    def plans(self) -> list[AnyPlan]:
+        """The plans, in the order of the job."""
+        return [explanation.plan for explanation in self.explanations.values()]
+
+
+def plan_job(job: Job) -> JobPlan:
+    """Plan each release of a job: what it would cost, how wrong it would be and what would remain after it.
 
     Nothing is charged and no row is opened. What remains falls below zero from the release on that does not fit.
     """
-    left = remaining(job)
-    found = []
+    left, planner = remaining(job), Planner(job.about())
+    found = {}
     for release in job.releases:
         left -= release.epsilon
-        with _named(job, release):
-            found.append(explain(release.query, job.about(), release.epsilon, remaining=left))
-    return found
+        with _name_in_refusals(job, release):
+            options = {"consistent": release.consistent, "nonnegative": release.nonnegative}
+            plan = planner.plan(release.query, release.epsilon, **options)
+            found[release.name] = explain(plan, remaining=left)
+    return JobPlan(job, planner, found)
 
 
 def remaining(job: Job) -> Fraction:
     """Return what the job may spend: what its ledger has left for the data set, and never more than its budget."""
-    if job.ledger is not None and _ledger_begun(job.ledger):
+    if job.ledger is not None and _has_begun(job.ledger):
         with Ledger(job.ledger, create=False) as ledger:
             if job.budget is None or any(account.dataset == job.dataset for account in ledger.accounts()):
                 left = ledger.remaining(dataset=job.dataset, analyst=job.analyst)
@@ -415,13 +387,13 @@ def check_policy(job: Job) -> None:
     Raises:
         LedgerError: With the sentence that the charge would give.
     """
-    if job.ledger is not None and _ledger_begun(job.ledger):
+    if job.ledger is not None and _has_begun(job.ledger):
         with Ledger(job.ledger, create=False) as ledger:
             if any(account.dataset == job.dataset for account in ledger.accounts()):
                 ledger.check_policies(dataset=job.dataset, policies=[job.about()], analyst=job.analyst)
 
 
-def _ledger_begun(where: str) -> bool:
+def _has_begun(where: str) -> bool:
     """Say whether there is a ledger to look at; a file that does not exist yet will be begun by the first release."""
     file = address_of(where).file
     return file is None or not (
@@ -430,7 +402,7 @@ def _ledger_begun(where: str) -> bool:
 
 
 @contextmanager
-def _named(job: Job, release: JobRelease) -> Iterator[None]:
+def _name_in_refusals(job: Job, release: JobRelease) -> Iterator[None]:
     """Say which release of which file a refusal is about."""
     try:
         yield
@@ -445,7 +417,7 @@ def _named(job: Job, release: JobRelease) -> Iterator[None]:
 
 
 def run_job(
-    job: Job,
+    job: Job | JobPlan,
     *,
     on_progress: Progress | None = None,
     on_paid: Callable[[], None] | None = None,
@@ -454,27 +426,32 @@ def run_job(
 ) -> dict[str, ReleaseRecord]:
     """Pay for all releases of a job at once, make them in order, and return them by name.
 
-    `on_progress` is told the name of the release that comes next, how many are done, and how many there are.
-    `on_paid` is called once everything is charged and before any row is opened. `on_release` gets each release as soon
-    as it is made, so that what was paid for can be kept if a later one fails. `run` is the name under which the ledger
-    keeps that this run is under way; whoever gives it says when it has ended.
+    A job that was planned is executed as it was planned; any other is planned here. `on_progress` is told the name of
+    the release that comes next, how many are done, and how many there are. `on_paid` is called once everything is
+    charged and before any row is opened. `on_release` gets each release as soon as it is made, so that what was paid
+    for can be kept if a later one fails. `run` is the name under which the ledger keeps that this run is under way;
+    whoever gives it says when it has ended.
     """
+    plan = job if isinstance(job, JobPlan) else None
+    job = job.job if isinstance(job, JobPlan) else job
     check_out(job)
-    _check_plans(job)
+    _check_cost(job)
+    plan = plan_job(job) if plan is None else plan
     check_rows(job)
     session = _session(job)
-    reserved = session.reserve(job.releases, run=run, job=job.name)
+    session.adopt(plan.planner)
+    reserved = session.reserve(plan.plans, run=run, job=job.name)
     if on_paid is not None:
         on_paid()
     made: dict[str, ReleaseRecord] = {}
-    for done, (release, paid) in enumerate(zip(job.releases, reserved, strict=True)):
+    for done, (name, paid) in enumerate(zip(plan.explanations, reserved, strict=True)):
         if on_progress is not None:
-            on_progress(release.name, done, len(job.releases))
-        made[release.name] = paid.make()
+            on_progress(name, done, len(reserved))
+        made[name] = paid.make()
         if on_release is not None:
-            on_release(release.name, made[release.name])
+            on_release(name, made[name])
     if on_progress is not None:
-        on_progress("done", len(job.releases), len(job.releases))
+        on_progress("done", len(reserved), len(reserved))
     return made
 
 
@@ -550,9 +527,9 @@ def _check_columns(job: Job) -> None:
             file, line = _declared_at(job, name)
             key = f"domain.{name}" if column == name else f"domain.{name}: {column}"
             raise JobError("must be a column of the rows", key=key, file=file, line=line, fix=fix)
-    for key, said in (("person", policy.person), ("order", policy.order)):
-        if said is not None and said not in names:
-            raise job.refuse(key, "must be a column of the rows", given=said, fix=fix)
+    for key, wanted in (("person", policy.person), ("order", policy.order)):
+        if wanted is not None and wanted not in names:
+            raise job.refuse(key, "must be a column of the rows", given=wanted, fix=fix)
 
 
 def _declared_at(job: Job, name: str) -> tuple[str, int | None]:
@@ -566,7 +543,8 @@ def _declared_at(job: Job, name: str) -> tuple[str, int | None]:
         return policy or job.file, None
 
 
-def _check_plans(job: Job) -> None:
+def _check_cost(job: Job) -> None:
+    """Refuse a job that costs more than what remains."""
     left = remaining(job)
     if job.cost > left:
         raise BudgetExceeded(
@@ -576,10 +554,6 @@ def _check_plans(job: Job) -> None:
             file=job.file,
             fix="Ask for less, or grant more budget. Nothing was charged.",
         )
-    for release in job.releases:
-        with _named(job, release):
-            plan = choose(release.query, job.about(), release.epsilon)
-            check_options(plan, consistent=release.consistent)
 
 
 # ---- the JSON schema ------------------------------------------------------------------------------------------------
@@ -594,12 +568,6 @@ def job_schema() -> dict[str, Any]:
     shared = policy.pop("$defs", {})
     policy.pop("$schema", None)
     text = {"type": "string", "minLength": 1}
-    amount = {
-        "anyOf": [
-            {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_EPSILON},
-            {"type": "string", "pattern": r"^[0-9.]+(/[0-9.]+)?$"},
-        ]
-    }
     release = {
         "type": "object",
         "additionalProperties": False,
@@ -611,7 +579,7 @@ def job_schema() -> dict[str, Any]:
                 "description": "The name of the release and of its files.",
             },
             "query": {"$ref": "#/$defs/query"},
-            "epsilon": {**amount, "description": "What the release costs."},
+            "epsilon": {**EPSILON_SCHEMA, "description": "What the release costs."},
             "consistent": {"type": "boolean", "description": "Let marginals agree and cumulative counts never fall."},
             "nonnegative": {"type": "boolean", "description": "Let no count be below zero."},
         },
@@ -640,7 +608,7 @@ def job_schema() -> dict[str, Any]:
             "item": {**text, "description": "The column that holds the items of a set."},
             "dataset": {**text, "description": "The name in the ledger; the name of the rows' file by default."},
             "analyst": {**text, "description": "Who asks."},
-            "budget": {**amount, "description": "What may be spent in all."},
+            "budget": {**EPSILON_SCHEMA, "description": "What may be spent in all."},
             "ledger": {**text, "description": "A file, relative to the job file, or a database URL."},
             "out": {**text, "description": "The folder for the results, relative to the job file."},
             "releases": {"type": "array", "minItems": 1, "items": release},

@@ -14,22 +14,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.drawing import draw
 from tacit.errors import PlanError, Refused
-from tacit.plan.choose import AnyPlan, Plan
-from tacit.plan.explain import shown
+from tacit.plan.amounts import shown
+from tacit.plan.any_plan import AnyPlan
+from tacit.plan.choose import Plan
+from tacit.release.certificate import Certificate
 from tacit.release.number_texts import with_interval
 from tacit.release.spread import Spread
 from tacit.release.table_file import side_by_side, write_table
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-FINISHED = "certificate.json"  # written last: a folder without it is half written
+CERTIFICATE_FILE: Final = "certificate.json"  # written last: a folder without it is half written
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -38,7 +40,7 @@ class ReleaseRecord(ABC):
 
     plan: AnyPlan
     values: Floats
-    certificate: dict[str, Any] = field(default_factory=dict)
+    promise: Certificate | None = None
     _make_frame: Callable[[dict[str, Any]], Any] | None = field(repr=False, default=None)
 
     def __post_init__(self) -> None:
@@ -46,8 +48,8 @@ class ReleaseRecord(ABC):
 
     def __repr__(self) -> str:
         plan = self.plan
-        said = f"{plan.query}, epsilon {shown(plan.epsilon)}, expected error {plan.rmse:.3g}"
-        return f"<release of {said}: {np.array2string(self.values, precision=1, threshold=6)}>"
+        about = f"{plan.query}, epsilon {shown(plan.epsilon)}, expected error {plan.rmse:.3g}"
+        return f"<release of {about}: {np.array2string(self.values, precision=1, threshold=6)}>"
 
     @abstractmethod
     def summary(self) -> str:
@@ -63,11 +65,16 @@ class ReleaseRecord(ABC):
 
     @abstractmethod
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return lower and upper ends that hold the true answer with at least this probability, each by itself."""
+        """Return the ends of intervals that contain the true answer with at least this probability, one at a time."""
 
     def __getstate__(self) -> dict[str, Any]:
         # the frame maker belongs to the rows' engine and must not travel with the record
         return {**self.__dict__, "_make_frame": None}
+
+    @property
+    def certificate(self) -> dict[str, Any]:
+        """What is promised about this release, as plain data."""
+        return {} if self.promise is None else self.promise.document()
 
     def reading_order(self) -> Ints:
         """Return the rows in the order in which a reader wants them first."""
@@ -96,7 +103,7 @@ class ReleaseRecord(ABC):
         if target.is_symlink():
             raise Refused("must not be a link", key="folder", given=str(target), fix="Name the folder itself.")
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            half = target.is_dir() and not (target / FINISHED).exists()
+            half = target.is_dir() and not (target / CERTIFICATE_FILE).exists()
             raise Refused(
                 "holds a half-written release" if half else "must not exist yet",
                 key="folder",
@@ -108,7 +115,7 @@ class ReleaseRecord(ABC):
         try:
             self.write_csv(draft / "values.csv")
             text = json.dumps(self.certificate, indent=2, ensure_ascii=False)
-            (draft / FINISHED).write_text(text + "\n", encoding="utf-8")
+            (draft / CERTIFICATE_FILE).write_text(text + "\n", encoding="utf-8")
             draft.chmod(0o755)
             if target.exists():
                 target.rmdir()
@@ -156,7 +163,7 @@ class LinearRecord(ReleaseRecord):
         return {"value": self.values, "lower": lower, "upper": upper}
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return lower and upper ends that hold the true answer with at least this probability, each by itself.
+        """Return lower and upper ends that contain the true answer with at least this probability, taken one at a time.
 
         They are made from the law of the estimate, cut to what a true answer can be (no count is negative, none above
         an exact total that it is part of), and wide enough to hold the published value.

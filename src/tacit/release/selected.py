@@ -1,6 +1,6 @@
 """Selections: from true counts to a verdict, a ranking or a list, and the record of it.
 
-True counts live in `selected` and below it, and nowhere else. What a record holds is the output of a mechanism and what
+True counts live in `select` and below it, and nowhere else. What a record holds is the output of a mechanism and what
 follows from it.
 """
 
@@ -19,6 +19,7 @@ from tacit.plan.amounts import shown
 from tacit.plan.coverage import noise_bounds
 from tacit.plan.distributions import Distribution
 from tacit.plan.ranking import BarPlan, TopKPlan
+from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.tilted import TiltedCube
 from tacit.plan.verdicts import AbovePlan, BelowPlan
 from tacit.policy.domain import Attribute, Items
@@ -42,7 +43,7 @@ class Noisy:
         return np.asarray(self.counts - (self.law.mean() if self.law is not None else 0.0), dtype=np.float64)
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
-        """Return the ends of intervals, each by itself."""
+        """Return the ends of intervals, taken one at a time."""
         low, high = (0.0, 0.0) if self.law is None else noise_bounds(self.law, 1, 0, level)
         return (self.counts - high).astype(np.float64), (self.counts - low).astype(np.float64)
 
@@ -130,11 +131,11 @@ class SelectionRecord(ReleaseRecord):
     def labels(self) -> dict[str, Any]:
         """Return what each row is about, and its verdict."""
         if isinstance(self.plan, BelowPlan):
-            said: dict[str, Any] = {"count of": [str(self.plan.query.where)], "threshold": [self.plan.query.threshold]}
+            about: dict[str, Any] = {"count of": [str(self.plan.query.where)], "threshold": [self.plan.query.threshold]}
         else:
             name = self.plan.query.name
-            said = {name: _names(self.plan.policy.domain[name], self.places)}
-        return side_by_side(said, {"verdict": self.verdicts}) if self.is_above is not None else said
+            about = {name: _names(self.plan.policy.domain[name], self.places)}
+        return side_by_side(about, {"verdict": self.verdicts}) if self.is_above is not None else about
 
     def numbers(self, level: float = 0.95) -> dict[str, Floats]:
         """Return the values and, but for a list of verdicts, the ends of their intervals."""
@@ -144,7 +145,7 @@ class SelectionRecord(ReleaseRecord):
         return {"value": self.values, "lower": lower, "upper": upper}
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return lower and upper ends that hold the true count with at least this probability, each row by itself.
+        """Return lower and upper ends that contain the true count with at least this probability, taken one at a time.
 
         Where there is no value, they are what the verdict proves: from 0 to less than the threshold for one that is
         certainly below; nothing (up to infinity) where it proves nothing.
@@ -161,13 +162,13 @@ class SelectionRecord(ReleaseRecord):
         return lower, upper
 
 
-def selected(plan: AnySelection, truth: Ints, *, positive: bool = False) -> SelectionRecord:
-    """Answer a selection from the true counts; `positive` lets no value be below zero."""
-    record = recorded(plan, output_of(truth, plan))
-    return replace(record, values=np.maximum(record.values, 0.0)) if positive else record
+def select(plan: SelectionPlan, truth: Ints) -> SelectionRecord:
+    """Answer a selection from the true counts."""
+    record = make_record(plan, output_of(truth, plan))
+    return replace(record, values=np.maximum(record.values, 0.0)) if plan.nonnegative else record
 
 
-def recorded(plan: AnySelection, output: Any) -> SelectionRecord:
+def make_record(plan: SelectionPlan, output: Any) -> SelectionRecord:
     """Return the record of an output: everything from here on is post-processing."""
     match plan:
         case BelowPlan():
@@ -178,7 +179,7 @@ def recorded(plan: AnySelection, output: Any) -> SelectionRecord:
             return _verdicts(plan, *output)
         case TopKPlan():
             places, noisy = zip(*output, strict=True)
-            return _ranked(plan, _whole(places), Noisy(_whole(noisy), plan.measuring))
+            return _rank(plan, _whole(places), Noisy(_whole(noisy), plan.measuring))
         case BarPlan():
             middle = None
             if output.centre is not None and plan.centring is not None:
@@ -186,7 +187,8 @@ def recorded(plan: AnySelection, output: Any) -> SelectionRecord:
                 gap = (output.centre - sum(output.noisy)) / plan.candidates
                 middle = gap, plan.candidates / float(plan.centring.right)
             tilted = Tilted(_whole(output.noisy), plan.law.at(output.bar + 1), middle)
-            return _ranked(plan, _whole(output.places), tilted)
+            return _rank(plan, _whole(output.places), tilted)
+    raise TypeError(type(plan))
 
 
 def _verdicts(plan: AbovePlan, verdicts: Sequence[bool], noisy: Sequence[int]) -> SelectionRecord:
@@ -201,11 +203,11 @@ def _verdicts(plan: AbovePlan, verdicts: Sequence[bool], noisy: Sequence[int]) -
     return _rows(plan, np.arange(len(is_above)), measured, which, is_above)
 
 
-def _ranked(plan: TopKPlan | BarPlan, places: Ints, measured: Noisy | Tilted) -> SelectionRecord:
+def _rank(plan: TopKPlan | BarPlan, places: Ints, measured: Noisy | Tilted) -> SelectionRecord:
     # by the estimates alone, equal ones by their place: what is shown, and in which order, says nothing more
     estimates = measured.estimates()
     order = np.argsort(-estimates, kind="stable")[: plan.query.k]
-    return _rows(plan, places[order], measured, order, estimates=estimates)
+    return _rows(plan, places[order], measured, order, values=estimates[order])
 
 
 def _rows(
@@ -215,18 +217,19 @@ def _rows(
     which: Ints,
     is_above: npt.NDArray[np.bool_] | None = None,
     *,
-    estimates: Floats | None = None,
+    values: Floats | None = None,
 ) -> SelectionRecord:
+    """Return the record of some rows; `values` are their estimates, where these are known already."""
     floor, ceiling = np.zeros(len(places)), np.full(len(places), np.inf)
     if is_above is not None and isinstance(plan, BelowPlan | AbovePlan):
-        if plan.words.below.startswith("certainly"):
+        if plan.words.below_is_certain:
             ceiling[~is_above] = plan.query.threshold - 1
-        if plan.words.above.startswith("certainly"):
+        if plan.words.above_is_certain:
             floor[is_above] = plan.query.threshold
-    values = np.full(len(places), np.nan)
-    if measured is not None:
-        estimates = measured.estimates() if estimates is None else estimates
-        values[which >= 0] = estimates[which[which >= 0]]
+    if values is None:
+        values = np.full(len(places), np.nan)
+        if measured is not None:
+            values[which >= 0] = measured.estimates()[which[which >= 0]]
     return SelectionRecord(
         plan=plan,
         values=values,

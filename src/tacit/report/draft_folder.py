@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tacit.errors import JobError, LedgerError
 from tacit.ledger.ledger import Ledger, Run
-from tacit.plan.explain import shown
+from tacit.plan.amounts import shown
 from tacit.release.job import FINISHED, Job
 
 PART = ".part"
