@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from tacit.errors import PlanError
-from tacit.plan import radius
-from tacit.plan.distributions import Cube, TwoScale, as_fraction, as_scale
+from tacit.noise import radius
+from tacit.noise.cube import Cube
+from tacit.noise.scales import as_fraction, as_scale
+from tacit.noise.two_scale import TwoScale
 
 F = Fraction
 TWO_SCALES = [
@@ -32,7 +34,7 @@ LARGE = [TwoScale(F(10) ** 12, F(10) ** 12), TwoScale(F(10) ** 12, F(0)), TwoSca
 def support(law):
     if isinstance(law, TwoScale):
         return np.arange(-ceil(745 * law.left) - 1, ceil(745 * law.right) + 2)
-    reach = law._radius().highest() + 1
+    reach = law.radius().highest() + 1
     return np.arange(-reach if law.sides != "right" else 0, reach + 1 if law.sides != "left" else 1)
 
 

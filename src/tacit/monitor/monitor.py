@@ -52,7 +52,6 @@ from tacit.mechanism.alarm import (
     decide,
     decide_all,
 )
-from tacit.mechanism.noise import is_replayed
 from tacit.monitor import checks, journal
 from tacit.monitor.clock import Clock, as_clock
 from tacit.monitor.events import OPTIONAL_TIME, EventColumns, Events, Span, batch_name, read_events
@@ -67,6 +66,7 @@ from tacit.monitor.history import (
     size_of,
 )
 from tacit.monitor.journal import FOREVER, Alarm, Journal
+from tacit.noise import is_replayed
 from tacit.plan.amounts import shown
 from tacit.plan.choose import as_epsilon
 from tacit.plan.steps import LargestStep

@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from tacit.errors import PlanError
 from tacit.mechanism.selection import output_of
+from tacit.noise.law import Law
+from tacit.noise.tilted_cube import TiltedCube
 from tacit.plan.amounts import shown
 from tacit.plan.coverage import noise_bounds
-from tacit.plan.distributions import Distribution
 from tacit.plan.ranking import BarPlan, TopKPlan
-from tacit.plan.tilted import TiltedCube
 from tacit.plan.verdicts import AbovePlan, BelowPlan
 from tacit.policy.domain import Attribute, Items
 from tacit.release.number_texts import number_text
@@ -35,7 +35,7 @@ class Noisy:
     """Noisy counts with independent noise of one law, or exact ones."""
 
     counts: Ints
-    law: Distribution | None
+    law: Law | None
 
     def estimates(self) -> Floats:
         """Return the counts without the mean of the noise."""

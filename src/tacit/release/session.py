@@ -24,7 +24,7 @@ import numpy.typing as npt
 from tacit.errors import BudgetExceeded, DataRefused, InternalError, LedgerError, PlanError, kind_of, sealed
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.mechanism.additive import blur
-from tacit.mechanism.keystream import is_replayed
+from tacit.noise.keystream import is_replayed
 from tacit.plan.choose import AnyPlan, Plan, as_epsilon, choose
 from tacit.plan.explain import Explanation, explain, shown
 from tacit.plan.queries import Cumulative, LinearQuery, Marginals, Ranges, Total
