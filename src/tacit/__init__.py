@@ -2,7 +2,7 @@
 
 The stages, in the order in which data flows (imports only point left):
 
-    policy -> plan -> mechanism -> ledger -> rows -> release -> monitor -> audit -> report
+    policy -> noise -> plan -> mechanism -> ledger -> rows -> release -> monitor -> audit -> report
 
 >>> import pandas as pd
 >>> import tacit as tc
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from tacit import audit as audit
+    from tacit import noise as noise
     from tacit.errors import BudgetExceeded as BudgetExceeded
     from tacit.errors import DataRefused as DataRefused
     from tacit.errors import InternalError as InternalError
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from tacit.errors import Refused as Refused
     from tacit.errors import TacitError as TacitError
     from tacit.ledger.ledger import Ledger as Ledger
-    from tacit.mechanism import noise as noise
     from tacit.monitor.monitor import MapMonitor as MapMonitor
     from tacit.monitor.monitor import PlaceMonitor as PlaceMonitor
     from tacit.plan.explain import Explanation as Explanation
@@ -100,7 +100,7 @@ _PLACES: Final = {name: module for module, names in _MODULES.items() for name in
 _WHOLE: Final = {
     "audit": "audit",
     "known": "policy.knowledge",
-    "noise": "mechanism.noise",
+    "noise": "noise",
     "secrets": "policy.secrets",
 }
 

@@ -12,10 +12,10 @@ import pytest
 import tacit
 
 SRC = Path(tacit.__file__).parent
-STAGES = ("policy", "plan", "mechanism", "ledger", "rows", "release", "monitor", "audit", "report")
+STAGES = ("policy", "noise", "plan", "mechanism", "ledger", "rows", "release", "monitor", "audit", "report")
 # papers recompute figures with all stages; the command line drives all of it
 ORDER = (*STAGES, "papers", "cli")
-FOR_EVERYBODY = ("errors", "drawing")
+FOR_EVERYBODY = ("errors", "amounts", "drawing")
 
 READERS = ("duckdb", "pyarrow", "narwhals", "polars", "ibis", "pyspark")
 MAY_READ_ROWS = (
@@ -31,7 +31,7 @@ MAY_READ_ROWS = (
     "release/row_check.py",
     "monitor/events.py",
 )
-MAY_DRAW_RANDOMNESS = ("mechanism/keystream.py",)
+MAY_DRAW_RANDOMNESS = ("noise/keystream.py",)
 RANDOM = ("random", "secrets", "numpy.random", "scipy.stats.sampling")
 RANDOM_NAMES = ("urandom", "getrandom", "SystemRandom", "default_rng", "RandomState", "rvs")
 

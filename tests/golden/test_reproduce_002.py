@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.mechanism.alarm import chance_certainly_below
 from tacit.papers import data
 from tacit.papers.lists_002 import best_by_threshold

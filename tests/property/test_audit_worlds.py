@@ -21,8 +21,8 @@ from strategies import facts, linear_queries, policies
 from tacit.audit import worlds
 from tacit.audit.exact import of_plan
 from tacit.audit.neighbour_check import check_neighbours
+from tacit.noise.cube import Cube
 from tacit.plan.choose import choose
-from tacit.plan.distributions import Cube
 from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total
 
 DOMAIN = tc.Domain({"x": tc.Integers(0, 2), "s": tc.Categories(["m", "f"])})

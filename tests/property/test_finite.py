@@ -103,7 +103,7 @@ def check_that_all_is_finite(data):
 )
 def test_estimates_of_a_choice_do_not_depend_on_how_large_its_counts_are(epsilon, count):
     """Far above the bar all that matters is how far counts are apart; squares of large counts have no digits left."""
-    from tacit.mechanism.noise import Keystream, replayed
+    from tacit.noise import Keystream, replayed
 
     domain = tc.Domain({"c": tc.Items(200)})
     plan = choose(tc.top_k("c", 60), tc.Policy(domain, tc.secrets.values({"c": [1]})), epsilon)

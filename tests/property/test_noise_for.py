@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from brute_force import answers_of, edges_of
 from strategies import linear_queries, policies
+from tacit.noise.cube import Cube
 from tacit.plan.choose import choose
-from tacit.plan.distributions import Cube
 from tacit.plan.noise_for import independent_noise, noise_for
 from tacit.plan.queries import resolved
 from tacit.plan.steps import LargestStep, largest_step

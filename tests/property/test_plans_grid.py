@@ -16,8 +16,8 @@ import pytest
 import tacit as tc
 from brute_force import answers_of, edges_of, every_record, known_numbers
 from parameters import every_two_together
+from tacit.noise.cube import Cube
 from tacit.plan.choose import choose
-from tacit.plan.distributions import Cube
 from tacit.plan.predict import exact_entries
 from tacit.plan.queries import Cumulative, Marginals, resolved
 from tacit.plan.totals import exact_attributes, exact_cumulative, exact_groups

@@ -13,9 +13,10 @@ import pytest
 from scipy.signal import fftconvolve
 
 import tacit as tc
+from tacit.noise.combined import bounds_near, error_bounds
+from tacit.noise.cube import Cube
+from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
-from tacit.plan.combined import bounds_near, error_bounds
-from tacit.plan.distributions import Cube, TwoScale
 from tacit.release import spread
 from tacit.release.spread import spread_of
 

@@ -13,11 +13,12 @@ import pytest
 from scipy.stats import beta, binomtest
 
 import tacit as tc
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.mechanism.additive import blur
+from tacit.noise.cube import Cube
+from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
 from tacit.plan.coverage import noise_bounds
-from tacit.plan.distributions import Cube, TwoScale
 from tacit.release.answers import true_answers
 from tacit.release.session import finished
 from tacit.rows.rows import open_rows

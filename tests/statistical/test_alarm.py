@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binomtest, chisquare, geom
 
 import tacit as tc
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.mechanism.alarm import NO_VALUE, alarm_noise, chance_certainly_below, decide, decide_all
 from tacit.monitor import monitor
 

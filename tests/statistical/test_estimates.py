@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.mechanism.additive import blur
 from tacit.plan.choose import choose
 from tacit.release.answers import true_answers

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import tacit as tc
+from tacit import noise
 from tacit.audit import Verdict
 from tacit.audit.canonical import canonical
 from tacit.audit.made_up import made_up
 from tacit.audit.releases import READ_FIRST, Remembered, published
-from tacit.mechanism import noise
 from tacit.plan.choose import choose
 from tacit.release import planner
 from tacit.release import session as sessions

@@ -15,12 +15,12 @@ import pytest
 from scipy.stats import binomtest, chisquare, norm
 
 import tacit as tc
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.mechanism.selection import output_of
 from tacit.mechanism.thresholds import scan
 from tacit.mechanism.top_k import choose_over_bar
+from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
-from tacit.plan.distributions import TwoScale
 from tacit.plan.ranking import BarPlan, TopKPlan
 from tacit.release.selected import select
 

@@ -15,8 +15,9 @@ import tacit as tc
 from tacit.audit import Loss
 from tacit.audit.exact import of_plan
 from tacit.audit.registry import EPSILON, MECHANISMS
+from tacit.noise.cube import Cube
+from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
-from tacit.plan.distributions import Cube, TwoScale
 
 FLAG = tc.Domain({"sick": tc.Flag()})
 ONE_WAY = tc.Policy(FLAG, tc.secrets.values({"sick": [True]}))

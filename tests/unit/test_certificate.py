@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.plan import verdicts
 from tacit.release import selected
 from tacit.release.certificate import Certificate

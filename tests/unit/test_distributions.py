@@ -7,10 +7,12 @@ from math import ceil, exp, expm1, inf, log, nan
 import numpy as np
 import pytest
 
+from tacit.amounts import as_fraction
 from tacit.errors import PlanError
-from tacit.plan import radius
-from tacit.plan.amounts import as_fraction
-from tacit.plan.distributions import Cube, TwoScale, as_scale
+from tacit.noise import radius
+from tacit.noise.cube import Cube
+from tacit.noise.scales import as_scale
+from tacit.noise.two_scale import TwoScale
 
 F = Fraction
 TWO_SCALES = [
@@ -33,7 +35,7 @@ LARGE = [TwoScale(F(10) ** 12, F(10) ** 12), TwoScale(F(10) ** 12, F(0)), TwoSca
 def support(law):
     if isinstance(law, TwoScale):
         return np.arange(-ceil(745 * law.left) - 1, ceil(745 * law.right) + 2)
-    reach = law._radius().highest() + 1
+    reach = law.radius().highest() + 1
     return np.arange(-reach if law.sides != "right" else 0, reach + 1 if law.sides != "left" else 1)
 
 

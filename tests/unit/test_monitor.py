@@ -18,7 +18,7 @@ import polars as pl
 import pytest
 
 import tacit as tc
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.monitor import journal, monitor
 from tacit.monitor.history import History
 

@@ -15,10 +15,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from tacit import noise
 from tacit.errors import PlanError
-from tacit.mechanism import keystream, noise, tables
-from tacit.mechanism.cube_radius import RejectedRadius, TabledRadius, radius_sampler
-from tacit.plan.distributions import Cube, TwoScale
+from tacit.noise import keystream, tables
+from tacit.noise.cube import Cube
+from tacit.noise.radius_draws import RejectedRadius, TabledRadius, radius_sampler
+from tacit.noise.two_scale import TwoScale
 
 F = Fraction
 KEY = bytes(range(32))

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from tacit import noise
 from tacit.cli import main
-from tacit.mechanism import noise
 from tacit.plan import choose as choosing
 from tacit.plan import explain as explaining
 from tacit.plan.any_plan import AnyPlan

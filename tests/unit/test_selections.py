@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import tacit as tc
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.plan.choose import choose
 from tacit.plan.ranking import BarPlan, TopKPlan, largest_places
 from tacit.plan.selection_noise import restricted, shift

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import tacit as tc
-from tacit.mechanism import noise
+from tacit import noise
 
 DOMAIN = tc.Domain(
     {"age": tc.Integers(0, 9), "sex": tc.Categories(["m", "f"]), "disease": tc.Categories(["flu", "hiv"])}

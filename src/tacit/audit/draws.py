@@ -21,10 +21,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tacit import noise
 from tacit.audit.canonical import MOST_FEATURES, Canonical, taken_apart
 from tacit.audit.packages import check_length, listed, number_kind, numbers_of, package_of
 from tacit.errors import PlanError
-from tacit.mechanism import noise
 
 Array = npt.NDArray[Any]
 Release = Callable[[Any, int], Any]

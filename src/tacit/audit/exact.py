@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit.amounts import as_epsilon
 from tacit.audit.canonical import canonical
 from tacit.audit.loss import ExactAudit, Loss, Witness
 from tacit.audit.selections import selection_loss
@@ -32,9 +33,9 @@ from tacit.audit.worlds import (
     records_to_try,
 )
 from tacit.errors import PlanError
-from tacit.plan.amounts import as_epsilon
+from tacit.noise.cube import Cube
+from tacit.noise.law import Law
 from tacit.plan.choose import Plan, choose
-from tacit.plan.distributions import Cube, Distribution
 from tacit.plan.predict import exact_entries, groups_used
 from tacit.plan.queries import Cumulative, Marginals
 from tacit.plan.selection_plan import SelectionPlan
@@ -120,7 +121,7 @@ def _loss(plan: Plan, change: Ints, unchanged: Callable[[Ints], bool]) -> Fracti
     return total
 
 
-def law_loss(law: Distribution, change: Ints) -> Fraction | float:
+def law_loss(law: Law, change: Ints) -> Fraction | float:
     """Return the worst loss of noise under a change of the answers from hidden to cover."""
     if isinstance(law, Cube):
         return law.loss(change.tolist())
@@ -167,20 +168,10 @@ def _proven(plan: Plan, *, backward: bool = False) -> Fraction | float:
     """Return the loss that the plan's largest step allows, along edges or back along them."""
     if plan.noise is None or plan.step.l1 == 0:
         return Fraction(0)
-    if isinstance(plan.noise, Cube):
-        one_sided = plan.noise.sides != "both"
-        return math.inf if backward and one_sided else Fraction(plan.step.linf) / plan.noise.scale
     if backward and plan.one_sided_answers:
         return math.inf
-    right, left = plan.noise.right, plan.noise.left
-    if backward:
-        right, left = left, right
-    costs = []
-    for fall, rise in plan.step.profiles:
-        if (fall and not right) or (rise and not left):
-            return math.inf
-        costs.append((Fraction(fall) / right if fall else 0) + (Fraction(rise) / left if rise else 0))
-    return max(costs, default=Fraction(0)) + Fraction(0)
+    profiles = [(rise, fall) for fall, rise in plan.step.profiles] if backward else plan.step.profiles
+    return plan.noise.proven_loss(profiles, plan.step.linf)
 
 
 def _worlds(policy: Policy, people: Any) -> tuple[list[Neighbours], bool]:

@@ -22,12 +22,12 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from tacit.amounts import LARGEST_EPSILON, as_epsilon
 from tacit.audit.canonical import canonical
 from tacit.audit.draws import FEWEST, Progress
 from tacit.audit.made_up import MadeUp, made_up
 from tacit.audit.sampled import MOST_EVENTS, SampledAudit, checked, sampled
 from tacit.errors import PolicyError, kind_of, sealed
-from tacit.plan.amounts import LARGEST_EPSILON, as_epsilon
 from tacit.plan.choose import choose
 from tacit.policy.policy import Policy
 from tacit.release.infer import check_options

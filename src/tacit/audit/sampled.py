@@ -23,12 +23,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tacit.amounts import as_epsilon
 from tacit.audit.draws import FEWEST, RAISES, TEXT, FormChanged, Progress, Release, Source
 from tacit.audit.events import Event, find_events, lower_bound
 from tacit.audit.neighbour_check import check_neighbours
 from tacit.audit.views import Columns, columns_of
 from tacit.errors import PlanError
-from tacit.plan.amounts import as_epsilon
 from tacit.policy.policy import Policy
 
 SMALLEST_ALPHA: Final = 1e-100  # below, no bound can be computed in doubles

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.amounts import shown
 from tacit.cli.screen import AsJson, show, show_json
 from tacit.errors import LedgerError
-from tacit.plan.amounts import shown
 
 if TYPE_CHECKING:
     from tacit.ledger.ledger import Account, Entry, Run

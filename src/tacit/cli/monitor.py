@@ -190,7 +190,7 @@ def _draw(history: History, file: Path, points: Path | None) -> None:
 
 
 def _begun(found: MonitorFile, where: str) -> str:
-    from tacit.plan.amounts import shown
+    from tacit.amounts import shown
 
     many = len(found.options)
     paid = "" if found.ledger is None else f", charged to {found.dataset}"

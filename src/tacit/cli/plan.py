@@ -37,7 +37,7 @@ def show_plan(
     Exit code 1 if the job would be refused: it costs more than what remains, has no rows, or has a policy that the
     ledger does not take.
     """
-    from tacit.plan.amounts import shown
+    from tacit.amounts import shown
     from tacit.release.job import check_policy, check_rows, plan_job, read_job, remaining
 
     found = read_job(job)

@@ -12,9 +12,9 @@ from fractions import Fraction
 from numbers import Rational
 from typing import Any, Protocol
 
+from tacit.amounts import EPSILON_DIGITS, as_fraction, has_few_digits
 from tacit.errors import LedgerError, PlanError, decimal_comma
 from tacit.ledger.names import is_unseen
-from tacit.plan.amounts import EPSILON_DIGITS, as_fraction, has_few_digits
 
 LONGEST_NAME = 200
 LONGEST_NOTE = 1000

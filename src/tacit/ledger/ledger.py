@@ -28,6 +28,7 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, insert, inspect, select, update
 
+from tacit.amounts import shown
 from tacit.errors import LedgerError, sealed
 from tacit.ledger.accounts import (
     Account,
@@ -67,7 +68,6 @@ from tacit.ledger.input import (
 from tacit.ledger.rules import Rules
 from tacit.ledger.store import Store, rows, streamed, tolerant
 from tacit.ledger.tables import ACCOUNTS, ENTRIES, HEAD, RUNS, strange
-from tacit.plan.amounts import shown
 
 __all__ = ["Account", "Entry", "Ledger", "Receipt", "Run", "Verdict", "exact_epsilon"]
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, LedgerError, nearest
 from tacit.ledger.accounts import NotComparedYet, RunningSum, policy_name
 from tacit.ledger.chain import TOTAL
 from tacit.ledger.input import LONGEST_NAME, Amount, LedgerPolicy
 from tacit.ledger.names import look_alike
 from tacit.ledger.tables import ACCOUNTS
-from tacit.plan.amounts import shown
 
 
 class Rules:

@@ -14,14 +14,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from tacit.amounts import shown
 from tacit.errors import PlanError, PolicyError, word_or_kind
 from tacit.ledger.ledger import Ledger
 from tacit.monitor.events import EventColumns
 from tacit.monitor.history import Places, position_of, size_of
-from tacit.plan.amounts import shown
+from tacit.noise.scales import LARGEST_SCALE, SMALLEST_SCALE
 from tacit.plan.coupling import is_touched
 from tacit.plan.directions import directions
-from tacit.plan.distributions import LARGEST_SCALE, SMALLEST_SCALE
 from tacit.plan.queries import Marginals, count, histogram
 from tacit.plan.steps import LargestStep, largest_step
 from tacit.policy.domain import Categories, Domain, Flag, Items

@@ -20,12 +20,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from tacit.amounts import EPSILON_SCHEMA, as_epsilon, shown
 from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused
 from tacit.ledger.ledger import Ledger
 from tacit.monitor.clock import Clock, as_clock, iso_date, ticks_of
 from tacit.monitor.history import MapVerdict, Verdict
 from tacit.monitor.monitor import MapMonitor, PlaceMonitor
-from tacit.plan.amounts import EPSILON_SCHEMA, as_epsilon, shown
 from tacit.policy.file import policy_below
 from tacit.policy.policy import Policy
 from tacit.policy.schema import policy_schema

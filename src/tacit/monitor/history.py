@@ -21,7 +21,7 @@ from tacit.errors import PlanError, PolicyError, word_or_kind
 from tacit.mechanism.alarm import ABOVE, CERTAINLY_BELOW, alarm_noise
 from tacit.monitor.clock import Clock
 from tacit.monitor.journal import Alarm, Published, read_published
-from tacit.plan.distributions import TwoScale
+from tacit.noise.two_scale import TwoScale
 from tacit.policy.domain import Categories, Items
 from tacit.release.table_file import write_frame
 

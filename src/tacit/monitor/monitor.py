@@ -40,6 +40,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from tacit.amounts import as_epsilon, shown
 from tacit.drawing import draw
 from tacit.errors import InternalError, PlanError, Refused, kind_of, sealed
 from tacit.ledger.ledger import Ledger
@@ -52,7 +53,6 @@ from tacit.mechanism.alarm import (
     decide,
     decide_all,
 )
-from tacit.mechanism.noise import is_replayed
 from tacit.monitor import checks, journal
 from tacit.monitor.clock import Clock, as_clock
 from tacit.monitor.events import OPTIONAL_TIME, EventColumns, Events, Span, batch_name, read_events
@@ -67,7 +67,7 @@ from tacit.monitor.history import (
     size_of,
 )
 from tacit.monitor.journal import FOREVER, Alarm, Journal
-from tacit.plan.amounts import as_epsilon, shown
+from tacit.noise import is_replayed
 from tacit.plan.steps import LargestStep
 from tacit.policy.policy import Policy
 from tacit.release.certificate import Certificate

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.mechanism.alarm import NO_VALUE, chance_certainly_below, decide_all
 from tacit.monitor.history import History
 from tacit.monitor.monitor import MapMonitor

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.papers.baselines import (
     NONE,
     Answers,

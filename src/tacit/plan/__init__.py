@@ -2,7 +2,6 @@
 
 In reading order:
 
-    amounts          exact amounts, read and shown
     queries          what can be asked
     tally            what rows are counted for
     asked            questions as users and files write them, checked
@@ -10,8 +9,6 @@ In reading order:
     steps            how far they move along secret edges
     coupling         the same under public knowledge
     directions       which answers can rise, which can fall
-    distributions    the laws of the noise
-    radius           the law of the radius behind cube noise
     noise_for        the least noise that hides a step
     totals           what no secret edge changes
     sums             sums of noisy cells with exact totals
@@ -19,7 +16,6 @@ In reading order:
     any_plan         what every plan has
     choose           a whole plan
     coverage         bounds on the noise of one answer
-    combined         bounds on the error of an estimate
     explain          a plan in words
 
 Questions whose answer is a choice have plans of their own kind:
@@ -27,7 +23,6 @@ Questions whose answer is a choice have plans of their own kind:
     selections       what can be asked
     selection_plan   what such plans share
     selection_noise  the least noise that hides a choice
-    tilted           noise that recovers the cost of a choice
     verdicts         `below` and `above`
     ranking          `top_k`
 """

@@ -13,10 +13,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tacit.amounts import shown
 from tacit.errors import PlanError, leads_to_a_file, path_words
-from tacit.plan.amounts import shown
+from tacit.noise.law import Law
 from tacit.plan.asked import AnyQuery
-from tacit.plan.distributions import Distribution
 from tacit.plan.queries import LinearQuery
 from tacit.plan.steps import LargestStep
 from tacit.policy.policy import Policy
@@ -54,7 +54,7 @@ class AnyPlan(ABC):
             """How many answers there are, at most."""
 
         @property
-        def noise(self) -> Distribution | None:
+        def noise(self) -> Law | None:
             """The law of the noise in the released numbers; None where they are exact."""
 
     @property

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from tacit.amounts import as_epsilon
 from tacit.errors import PlanError
-from tacit.plan.amounts import as_epsilon
+from tacit.noise.law import Law
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.asked import AnyQuery
 from tacit.plan.asked import asked as checked
-from tacit.plan.distributions import Cube, Distribution, TwoScale
 from tacit.plan.noise_for import noise_for
 from tacit.plan.predict import directions_for, expected_variance
 from tacit.plan.queries import LARGEST_RELEASE, Cumulative, LinearQuery, Marginals, Ranges
@@ -38,7 +38,7 @@ class Plan(AnyPlan):
 
     query: LinearQuery
     base: LinearQuery
-    noise: Distribution | None
+    noise: Law | None
     answers: int
     variance: float
     one_sided_answers: bool = False
@@ -51,7 +51,7 @@ class Plan(AnyPlan):
     @property
     def mechanism(self) -> str:
         """The name of the mechanism."""
-        if self.one_sided_answers and isinstance(self.noise, TwoScale) and 0 not in (self.noise.left, self.noise.right):
+        if self.one_sided_answers and self.noise is not None and all(self.noise.reaches):
             return "geometric noise on the sides that each answer needs"
         return noise_name(self.noise)
 
@@ -76,23 +76,22 @@ class Plan(AnyPlan):
         """Return the noise as plain, exact data."""
         return None if self.noise is None else self.noise.document()
 
-    def laws(self) -> list[tuple[Distribution, Any]]:
+    def laws(self) -> list[tuple[Law, Any]]:
         """Return each law of the noise with the entries it is for (a mask, or all of them)."""
         if self.noise is None:
             return []
         sides = directions_for(self.base, self.policy) if self.one_sided_answers else None
-        if sides is None or isinstance(self.noise, Cube):
+        if sides is None or self.noise.is_joint:
             return [(self.noise, slice(None))]
         falls, rises = sides
-        found: list[tuple[Distribution, Any]] = []
+        found: list[tuple[Law, Any]] = []
         for fall, rise in ((True, True), (True, False), (False, True), (False, False)):
             mask = (falls == fall) & (rises == rise)
             if mask.any():
-                zero = Fraction(0)
-                found.append((TwoScale(self.noise.right if fall else zero, self.noise.left if rise else zero), mask))
+                found.append((self.noise.on_sides(falls=fall, rises=rise), mask))
         return found
 
-    def per_entry(self, number: Callable[[Distribution], float]) -> Any:
+    def per_entry(self, number: Callable[[Law], float]) -> Any:
         """Return a number of the law of each entry, such as its mean, as an array."""
         out = np.zeros(self.base.size(self.policy.domain))
         for law, entries in self.laws():
@@ -160,7 +159,7 @@ def _plan(query: LinearQuery, base: LinearQuery, strategy: str, policy: Policy, 
     sides = directions_for(base, policy) if query is base and step.l1 else None
     counts = () if sides is None else (int(sides[0].sum()), int(sides[1].sum()))
     noise, why = noise_for(step, epsilon, entries, *counts)
-    if isinstance(noise, Cube):
+    if noise is not None and noise.is_joint:
         sides = None
     variance = expected_variance(query, base, policy, noise, sides)
     return Plan(

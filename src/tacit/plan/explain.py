@@ -7,8 +7,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+from tacit.amounts import shown
 from tacit.errors import PlanError, sealed
-from tacit.plan.amounts import shown
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT, AnyPlan
 from tacit.plan.choose import choose, plain_plan
 from tacit.policy.policy import as_policy

@@ -17,13 +17,16 @@ from __future__ import annotations
 from fractions import Fraction
 
 from tacit.errors import PlanError
-from tacit.plan.distributions import LARGEST_SCALE, MOST_DIMENSIONS, SMALLEST_SCALE, Cube, Distribution, Sides, TwoScale
+from tacit.noise.cube import MOST_DIMENSIONS, Cube, Sides
+from tacit.noise.law import Law
+from tacit.noise.scales import LARGEST_SCALE, SMALLEST_SCALE
+from tacit.noise.two_scale import TwoScale
 from tacit.plan.steps import LargestStep
 
 
 def noise_for(
     step: LargestStep, epsilon: Fraction, answers: int, falling: int | None = None, rising: int | None = None
-) -> tuple[Distribution | None, str]:
+) -> tuple[Law | None, str]:
     """Return the noise with the smallest variance that hides the step, and why; None where nothing needs hiding.
 
     `falling` and `rising` say how many of the answers can fall and can rise at all (by default all of them).

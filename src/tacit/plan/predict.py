@@ -8,15 +8,14 @@ for them the number is an upper bound.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tacit.noise.law import Law
 from tacit.plan.directions import Bools, directions
-from tacit.plan.distributions import Cube, Distribution, TwoScale
 from tacit.plan.queries import Count, Cumulative, LinearQuery, Marginals, Ranges
 from tacit.plan.sums import blocks_of, cells_in_sum
 from tacit.plan.totals import exact_cumulative, exact_groups
@@ -29,7 +28,7 @@ def expected_variance(
     query: LinearQuery,
     base: LinearQuery,
     policy: Policy,
-    noise: Distribution | None,
+    noise: Law | None,
     sides: tuple[Bools, Bools] | None,
 ) -> float:
     """Return the variance of an answer, averaged over the answers of a query that is answered through a base query."""
@@ -40,7 +39,7 @@ def expected_variance(
     if isinstance(base, Cumulative):
         exact = exact_entries(base, policy)
         return noise.variance() * (1.0 if exact is None else float(1 - exact.mean()))
-    if sides is None or isinstance(noise, Cube):
+    if sides is None or noise.is_joint:
         entries = np.full(base.size(policy.domain), noise.variance())
     else:
         entries = _by_side(noise, sides)
@@ -53,8 +52,8 @@ def expected_variance(
     return float(entries.mean())
 
 
-def _by_side(noise: TwoScale, sides: tuple[Bools, Bools]) -> npt.NDArray[np.float64]:
-    right, left = TwoScale(noise.right, Fraction(0)).variance(), TwoScale(Fraction(0), noise.left).variance()
+def _by_side(noise: Law, sides: tuple[Bools, Bools]) -> npt.NDArray[np.float64]:
+    right, left = (noise.on_sides(falls=falls, rises=not falls).variance() for falls in (True, False))
     falls, rises = sides
     return np.where(falls & rises, noise.variance(), np.where(falls, right, 0.0) + np.where(rises, left, 0.0))
 
@@ -65,9 +64,9 @@ def _after_total(variances: npt.NDArray[np.float64], group: Ints) -> npt.NDArray
     return variances - np.divide(variances**2, sums, out=np.zeros_like(variances), where=sums > 0)
 
 
-def _entries_added_up(query: LinearQuery, base: LinearQuery, policy: Policy, noise: Distribution) -> float:
+def _entries_added_up(query: LinearQuery, base: LinearQuery, policy: Policy, noise: Law) -> float:
     """Return how many noisy entries an answer amounts to, on average, where it is answered through another query."""
-    if isinstance(noise, Cube) and (noise.sides != "both" or isinstance(base, Marginals)):
+    if noise.is_joint and (not noise.is_even or isinstance(base, Marginals)):
         return math.inf  # dependent entries: sums are not predicted, so this strategy is not taken
     low, high = query_ends(query, policy)
     if isinstance(base, Marginals):
@@ -88,12 +87,12 @@ def query_ends(query: LinearQuery, policy: Policy) -> tuple[Ints, Ints]:
     return query.ends(policy.domain)
 
 
-def groups_used(query: LinearQuery, base: LinearQuery, policy: Policy, noise: Distribution | None) -> list[Any] | None:
+def groups_used(query: LinearQuery, base: LinearQuery, policy: Policy, noise: Law | None) -> list[Any] | None:
     """Return the groups of cells whose exact totals a release uses, or None.
 
     Least squares wants uncorrelated noise, so a one-sided cube uses none. Sums of cells use groups without gaps only.
     """
-    if noise is None or (isinstance(noise, Cube) and noise.sides != "both"):
+    if noise is None or (noise.is_joint and not noise.is_even):
         return None
     groups = groups_for(base, policy)
     if groups is not None and query is not base and blocks_of(groups[0]) is None:

@@ -1,8 +1,8 @@
 """Plans for `top_k`: choose the items, then measure what was chosen, which keeps selection bias out of values.
 
 Where counts only fall, by one for each person, choice and measurement share the whole budget (`BarPlan`, see
-`plan/tilted.py`). Everywhere else each has a part of it (`TopKPlan`): the noise of the choice is forgotten and the
-chosen counts get fresh noise, shaped for k counts, however many items there are.
+`noise/tilted_cube.py`). Everywhere else each has a part of it (`TopKPlan`): the noise of the choice is forgotten and
+the chosen counts get fresh noise, shaped for k counts, however many items there are.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from scipy.special import polygamma
 
-from tacit.plan.amounts import shown
-from tacit.plan.distributions import Distribution, TwoScale
+from tacit.amounts import shown
+from tacit.noise.law import Law
+from tacit.noise.tilted_cube import TiltedCube, can_be_tilted, slack_for, tilted_cube
+from tacit.noise.two_scale import TwoScale
 from tacit.plan.noise_for import noise_for
 from tacit.plan.selection_noise import restricted, selecting_noise
 from tacit.plan.selection_plan import SelectionPlan, measured_log_probability, noise_name
 from tacit.plan.selections import TopK
 from tacit.plan.steps import LargestStep, largest_step
-from tacit.plan.tilted import TiltedCube, can_be_tilted, slack_for, tilted_cube
 from tacit.policy.policy import Policy
 
 CHOOSING_SHARE: Final = Fraction(2, 5)  # of the budget, where choice and measurement have their own parts
@@ -44,12 +45,12 @@ class TopKPlan(SelectionPlan):
 
     query: TopK
     choosing: TwoScale | None
-    measuring: Distribution | None
+    measuring: Law | None
     choosing_epsilon: Fraction
     measuring_epsilon: Fraction
 
     @property
-    def noise(self) -> Distribution | None:
+    def noise(self) -> Law | None:
         """The law of the noise in the released values."""
         return self.measuring
 
@@ -164,7 +165,7 @@ class BarPlan(SelectionPlan):
         return TwoScale(1 / self.law.rate, Fraction(0))
 
     @property
-    def noise(self) -> Distribution:
+    def noise(self) -> Law:
         """The law of the noise of counts that stand far above the smallest chosen one."""
         return self.law.far()
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tacit.plan.distributions import TwoScale
+from tacit.noise.two_scale import TwoScale
 from tacit.plan.noise_for import drawable, independent_noise
 from tacit.plan.steps import LargestStep
 

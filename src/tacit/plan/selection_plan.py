@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tacit.noise.law import Law
+from tacit.noise.tilted_cube import TiltedCube
 from tacit.plan.any_plan import AnyPlan
-from tacit.plan.distributions import Cube, Distribution
 from tacit.plan.queries import LinearQuery
 from tacit.plan.selections import Selection
-from tacit.plan.tilted import TiltedCube
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class SelectionPlan(AnyPlan):
 
     @property
     @abstractmethod
-    def noise(self) -> Distribution | None:
+    def noise(self) -> Law | None:
         """The law of the noise in the released numbers; None where they are exact."""
 
     @property
@@ -55,28 +55,17 @@ class SelectionPlan(AnyPlan):
         """Return the logarithm of the probability of an output for these true counts, -inf if it cannot happen."""
 
 
-def noise_name(law: Distribution | None) -> str:
+def noise_name(law: Law | None) -> str:
     """Return what a law of noise is called."""
-    if law is None:
-        return "exact"
-    if isinstance(law, Cube):
-        return "cube noise" if law.sides == "both" else "one-sided cube noise"
-    if 0 in (law.left, law.right):
-        return "one-sided geometric noise"
-    return "discrete Laplace noise" if law.left == law.right else "two-scale noise"
+    return "exact" if law is None else law.name
 
 
-def measured_log_probability(
-    law: Distribution | TiltedCube | None, counts: Sequence[int], noisy: Sequence[int]
-) -> float:
+def measured_log_probability(law: Law | TiltedCube | None, counts: Sequence[int], noisy: Sequence[int]) -> float:
     """Return the logarithm of the probability that counts with this noise come out as these numbers."""
     if len(counts) != len(noisy):
         return -math.inf
     if not counts:
         return 0.0
-    if isinstance(law, TiltedCube):
-        return law.log_probability(counts, noisy)
-    away = [int(seen) - int(true) for seen, true in zip(noisy, counts, strict=True)]
     if law is None:
-        return -math.inf if any(away) else 0.0
-    return law.joint_log_pmf(away)
+        return 0.0 if list(counts) == list(noisy) else -math.inf
+    return law.log_probability(counts, noisy)

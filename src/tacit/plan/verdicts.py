@@ -19,14 +19,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from tacit.plan.amounts import shown
-from tacit.plan.distributions import Distribution, TwoScale
+from tacit.amounts import shown
+from tacit.noise.law import Law
+from tacit.noise.tilted_cube import TiltedCube, can_be_tilted, slack_for, tilted_cube
+from tacit.noise.two_scale import TwoScale
 from tacit.plan.noise_for import drawable, independent_noise, noise_for
 from tacit.plan.selection_noise import largest_fall, restricted, shift
 from tacit.plan.selection_plan import SelectionPlan, measured_log_probability, noise_name
 from tacit.plan.selections import Above, Below
 from tacit.plan.steps import LargestStep, largest_step
-from tacit.plan.tilted import TiltedCube, can_be_tilted, slack_for, tilted_cube
 from tacit.policy.policy import Policy
 
 # Of what `above` may spend where tests and values have their own parts. A test has noise of scale c / epsilon, a value
@@ -185,12 +186,12 @@ class AbovePlan(SelectionPlan):
         return self.query.candidates(self.policy.domain)
 
     @property
-    def noise(self) -> Distribution | None:
+    def noise(self) -> Law | None:
         """The law of the noise in the values if there are as many as may be; without values, that of the tests."""
         law = self.measuring(self.query.at_most) if self.query.values else self.testing
-        return law.far() if isinstance(law, TiltedCube) else law
+        return None if law is None else law.far()
 
-    def measuring(self, found: int) -> Distribution | TiltedCube | None:
+    def measuring(self, found: int) -> Law | TiltedCube | None:
         """Return the law of the noise in the values of so many found items: how many is known by then."""
         if self.testing is None or found == 0:
             return None
@@ -392,7 +393,7 @@ def split_with_threshold(step: LargestStep, at_most: int, epsilon: Fraction) -> 
 
 
 @lru_cache(maxsize=64)
-def _measuring_law(step: LargestStep, epsilon: Fraction, found: int) -> Distribution | None:
+def _measuring_law(step: LargestStep, epsilon: Fraction, found: int) -> Law | None:
     return noise_for(restricted(step, found), epsilon, found)[0]
 
 

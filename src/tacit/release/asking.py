@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, PlanError
-from tacit.plan.amounts import shown
 from tacit.plan.selections import Below, picked, whole_from_one, whole_threshold
 from tacit.plan.verdicts import BelowPlan, plan_below
 from tacit.policy.policy import Policy

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from tacit.amounts import shown
 from tacit.ledger.ledger import Receipt
-from tacit.mechanism.keystream import is_replayed
-from tacit.plan.amounts import shown
+from tacit.noise.keystream import is_replayed
 from tacit.plan.any_plan import AnyPlan
 from tacit.policy.domain import Items
 from tacit.policy.policy import Policy

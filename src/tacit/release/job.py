@@ -23,11 +23,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
+from tacit.amounts import EPSILON_SCHEMA, as_epsilon, shown
 from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused, nearest
 from tacit.ledger.address import address_of
 from tacit.ledger.input import checked_name
 from tacit.ledger.ledger import Ledger
-from tacit.plan.amounts import EPSILON_SCHEMA, as_epsilon, shown
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.asked import KEYWORDS, AnyQuery, asked, from_document
 from tacit.plan.explain import Explanation, explain

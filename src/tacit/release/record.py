@@ -19,9 +19,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tacit.amounts import shown
 from tacit.drawing import draw
 from tacit.errors import PlanError, Refused
-from tacit.plan.amounts import shown
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
 from tacit.release.certificate import Certificate

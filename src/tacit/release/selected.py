@@ -13,14 +13,14 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tacit.amounts import shown
 from tacit.errors import PlanError
 from tacit.mechanism.selection import output_of
-from tacit.plan.amounts import shown
+from tacit.noise.law import Law
+from tacit.noise.tilted_cube import TiltedCube
 from tacit.plan.coverage import noise_bounds
-from tacit.plan.distributions import Distribution
 from tacit.plan.ranking import BarPlan, TopKPlan
 from tacit.plan.selection_plan import SelectionPlan
-from tacit.plan.tilted import TiltedCube
 from tacit.plan.verdicts import AbovePlan, BelowPlan
 from tacit.policy.domain import Attribute, Items
 from tacit.release.number_texts import number_text
@@ -36,7 +36,7 @@ class Noisy:
     """Noisy counts with independent noise of one law, or exact ones."""
 
     counts: Ints
-    law: Distribution | None
+    law: Law | None
 
     def estimates(self) -> Floats:
         """Return the counts without the mean of the noise."""

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.amounts import as_epsilon, shown
 from tacit.errors import BudgetExceeded, DataRefused, InternalError, LedgerError, PlanError, kind_of, sealed
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.mechanism.additive import blur
-from tacit.plan.amounts import as_epsilon, shown
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
 from tacit.plan.explain import Explanation, explain

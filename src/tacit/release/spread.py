@@ -9,7 +9,7 @@ by law, for every way in which answers are estimated:
 * the difference of two cumulative counts: weights 1 and -1.
 
 Where sums of cells have too many laws, those of nearly as many cells share one, and their bounds are moved outwards by
-a bound on what they differ by (`plan/combined.py`).
+a bound on what they differ by (`noise/combined.py`).
 
 Tables that were made to agree are at least as close to the truth as each by itself. They have the intervals of the
 latter, which hold at least at their level.
@@ -25,9 +25,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from tacit.noise.combined import Term, bounds_near
+from tacit.noise.law import Law
 from tacit.plan.choose import Plan
-from tacit.plan.combined import Term, bounds_near
-from tacit.plan.distributions import Cube, Distribution
 from tacit.plan.predict import exact_entries, groups_used, query_ends
 from tacit.plan.queries import Cumulative, Marginals
 from tacit.plan.sums import Blocks, blocks_of
@@ -35,7 +35,7 @@ from tacit.plan.sums import Blocks, blocks_of
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-Apart: TypeAlias = tuple[tuple[Distribution, int, int], ...]
+Apart: TypeAlias = tuple[tuple[Law, int, int], ...]
 MOST_LAWS: Final = 1500  # that are worked out for one release, at a few milliseconds each; more share some
 RATIOS: Final = (1.005, 1.01, 1.02, 1.04, 1.08, 1.16, 1.32, 1.64, 2.0, 4.0)  # of the numbers of cells that are tried
 
@@ -158,8 +158,8 @@ def _numbered(kinds: Ints) -> Ints:
     return key
 
 
-def _is_even(noise: Distribution) -> bool:
-    return noise.sides == "both" if isinstance(noise, Cube) else noise.right == noise.left
+def _is_even(noise: Law) -> bool:
+    return noise.is_even
 
 
 def _pieces(low: Ints, high: Ints, blocks: Blocks | None, *, even: bool) -> Ints:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr
 
-from tacit.plan.tilted import TiltedCube
+from tacit.noise.tilted_cube import TiltedCube
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

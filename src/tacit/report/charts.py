@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import vl_convert
 
-from tacit.plan.amounts import shown
+from tacit.amounts import shown
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT
 from tacit.plan.explain import Explanation
 from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total

@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tacit.amounts import shown
 from tacit.errors import JobError, LedgerError
 from tacit.ledger.ledger import Ledger, Run
-from tacit.plan.amounts import shown
 from tacit.release.job import FINISHED, Job
 
 PART = ".part"

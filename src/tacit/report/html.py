@@ -23,7 +23,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
-from tacit.plan.amounts import shown
+from tacit.amounts import shown
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT
 from tacit.plan.explain import Explanation
 from tacit.plan.queries import Cumulative, Marginals, Ranges, Total

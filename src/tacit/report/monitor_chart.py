@@ -19,11 +19,11 @@ import altair as alt
 from rich.table import Table
 from rich.text import Text
 
+from tacit.amounts import shown
 from tacit.errors import PlanError
 from tacit.mechanism.alarm import ABOVE, CERTAINLY_BELOW
 from tacit.monitor.clock import UNITS
 from tacit.monitor.history import PAUSED, History, Verdict
-from tacit.plan.amounts import shown
 from tacit.report.charts import ALONE, BLUE, LEVEL, LINE, SKY, WIDTH, _styled, chart_svg, fitted, printable, tip
 
 Row = dict[str, Any]

@@ -23,9 +23,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tacit.amounts import shown
 from tacit.errors import TacitError
 from tacit.ledger.ledger import Ledger
-from tacit.plan.amounts import shown
 from tacit.release.job import FINISHED, Job, JobPlan, Progress, check_out, plan_job, run_job
 from tacit.release.record import ReleaseRecord
 from tacit.report.charts import chart, chart_svg

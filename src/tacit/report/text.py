@@ -9,8 +9,8 @@ from typing import Final
 from rich.table import Table
 from rich.text import Text
 
+from tacit.amounts import shown
 from tacit.ledger.ledger import Account, Entry
-from tacit.plan.amounts import shown
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT
 from tacit.plan.explain import Explanation
 from tacit.release.record import ReleaseRecord

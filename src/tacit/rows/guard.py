@@ -22,8 +22,8 @@ from fractions import Fraction
 from types import FrameType
 from typing import Any, Final, TypeVar
 
+from tacit.amounts import shown
 from tacit.errors import FROM_A_HANDLER, ChargeNote, TacitError, bare
-from tacit.plan.amounts import shown
 
 Found = TypeVar("Found")
 

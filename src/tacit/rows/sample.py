@@ -18,7 +18,7 @@ import narwhals as nw
 import numpy as np
 
 from tacit.errors import DataRefused, is_path
-from tacit.mechanism.keystream import current_stream
+from tacit.noise.keystream import current_stream
 from tacit.rows.engines import Engine, closed, csv_header, files, is_file, not_there, refuse_one_name_twice
 from tacit.rows.file_kinds import broken_line, is_csv, refuse_no_file, shown_path
 from tacit.rows.headers import known_names

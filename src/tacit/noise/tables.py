@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.mechanism.keystream import Keystream
+from tacit.noise.keystream import Keystream
 
 IntArray = NDArray[np.int64]
 

@@ -23,12 +23,14 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.distributions import Cube, Distribution, TwoScale
+from tacit.noise.cube import Cube
+from tacit.noise.law import Law
+from tacit.noise.two_scale import TwoScale
 
 Floats = npt.NDArray[np.float64]
 Complexes = npt.NDArray[np.complex128]
 Bounds: TypeAlias = tuple[float, float]
-Term: TypeAlias = tuple[Distribution, float, int]  # a law, the weight of a draw, and how many independent draws
+Term: TypeAlias = tuple[Law, float, int]  # a law, the weight of a draw, and how many independent draws
 POINTS: Final = 1 << 14
 BLUR: Final = 12  # points to each side
 BLURS: Final = 6  # uniform draws that the blur is the sum of
@@ -74,7 +76,7 @@ def error_bounds(terms: tuple[Term, ...], level: float) -> tuple[float, float]:
 
 
 @lru_cache(maxsize=8192)
-def bounds_near(terms: tuple[Term, ...], apart: tuple[tuple[Distribution, int, int], ...], level: float) -> Bounds:
+def bounds_near(terms: tuple[Term, ...], apart: tuple[tuple[Law, int, int], ...], level: float) -> Bounds:
     """Return bounds on the error of every sum of cells that differs a little from the one with these terms.
 
     `apart` has the law of the cells, by how many cells at most the sum differs there, and how many cells the block with
@@ -102,11 +104,9 @@ def bounds_near(terms: tuple[Term, ...], apart: tuple[tuple[Distribution, int, i
     return low - further, high + further
 
 
-def single_bounds(law: Distribution, weight: float, level: float) -> tuple[float, float]:
+def single_bounds(law: Law, weight: float, level: float) -> tuple[float, float]:
     """Return the same for one draw: exact quantiles; one-sided noise is bounded by its own end."""
-    left, right = (
-        (law.sides != "right", law.sides != "left") if isinstance(law, Cube) else (law.left > 0, law.right > 0)
-    )
+    left, right = law.reaches
     if not left:
         low, high = 0.0, float(law.quantile(level))
     elif not right:
@@ -184,7 +184,7 @@ def _characteristic(parts: tuple[Term, ...], frequency: Floats) -> Complexes:
 
 
 @lru_cache(maxsize=256)  # asked for again and again, and made from fractions
-def _moments(law: Distribution) -> tuple[float, float]:
+def _moments(law: Law) -> tuple[float, float]:
     return law.mean(), law.variance()
 
 
@@ -192,7 +192,7 @@ def _moments(law: Distribution) -> tuple[float, float]:
 def _sides(law: TwoScale) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return the probability of either side and what each step costs there, infinite where there is no side."""
     right, left = (float(1 / scale) if scale else math.inf for scale in (law.right, law.left))
-    return (law._mass_right, right), (law._mass_left, left)
+    return (law.mass_right, right), (law.mass_left, left)
 
 
 def _transform(law: TwoScale, s: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -218,7 +218,7 @@ def _uniform(radius: int, at: Floats) -> Floats:
 def _radii(law: Cube) -> tuple[tuple[int, float], ...]:
     """Return radii and their probabilities, where there are many in bins; what lies beyond the last is left out."""
     shares = np.concatenate([np.linspace(0, 0.9, 37)[1:], 1 - np.geomspace(0.1, _TAIL, 33)[1:]])
-    radius = law._radius()
+    radius = law.radius()
 
     def upto(share: float) -> int:
         low, high = -1, radius.highest()
@@ -239,7 +239,7 @@ def _chernoff(parts: tuple[Term, ...], rare: float, sign: float) -> float:
     if any(isinstance(law, Cube) for law, _, _ in parts):
         # given the radius a sum of uniform draws: Hoeffding's bound, at a radius that is hardly ever exceeded
         cube = next(law for law, _, _ in parts if isinstance(law, Cube))
-        radius = cube._radius().highest() if rare < 2 * _TAIL else _radii(cube)[-1][0]
+        radius = cube.radius().highest() if rare < 2 * _TAIL else _radii(cube)[-1][0]
         wide = math.sqrt(2 * (need + 1) * sum(many * weight**2 for _, weight, many in parts))
         return sign * radius * min(wide, sum(many * abs(weight) for _, weight, many in parts))
     limit = min(

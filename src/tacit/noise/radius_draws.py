@@ -26,8 +26,8 @@ from math import ceil, floor, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.mechanism.keystream import Keystream
-from tacit.mechanism.tables import KEPT_BITS, IntArray, LazyTable, chunks, two_scale_sampler
+from tacit.noise.keystream import Keystream
+from tacit.noise.tables import KEPT_BITS, IntArray, LazyTable, chunks, two_scale_sampler
 
 # Weights below 2^-200 of the largest are left out of a table; since the law is log-concave, all of them together weigh
 # less than 2^-183.

@@ -129,7 +129,7 @@ def current_stream() -> Keystream:
 def replayed(stream: Keystream) -> Iterator[Keystream]:
     """Draw from `stream` inside the `with` block, in this thread or task only. For tests and never for a release.
 
-    >>> from tacit.mechanism import noise
+    >>> from tacit import noise
     >>> with replayed(Keystream(key=bytes(32))):
     ...     first = noise.geometric(10, 5)
     >>> with replayed(Keystream(key=bytes(32))):
