@@ -37,8 +37,7 @@ from tacit.mechanism import noise
 from tacit.monitor.monitor import MapMonitor, PlaceMonitor
 from tacit.plan.asked import no_such_question
 from tacit.plan.explain import Explanation, explain
-from tacit.plan.queries import count, cumulative, histogram, marginals, ranges, total
-from tacit.plan.selections import above, below, top_k
+from tacit.plan.queries import above, below, count, cumulative, histogram, marginals, ranges, top_k, total
 from tacit.plan.steps import LargestStep, largest_step
 from tacit.policy import knowledge as known
 from tacit.policy import secrets

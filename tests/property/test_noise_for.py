@@ -12,7 +12,7 @@ from strategies import linear_queries, policies
 from tacit.plan.choose import choose
 from tacit.plan.distributions import Cube
 from tacit.plan.noise_for import independent_noise, noise_for
-from tacit.plan.queries import resolved
+from tacit.plan.query import resolve
 from tacit.plan.steps import LargestStep, largest_step
 
 EPSILONS = st.sampled_from([Fraction(1, 100), Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(20)])
@@ -33,7 +33,7 @@ def worst_loss(noise, query, policy):
 @settings(max_examples=500)
 @given(data=st.data(), policy=policies(), epsilon=EPSILONS)
 def test_the_worst_loss_over_all_edges_is_epsilon(data, policy, epsilon):
-    query = resolved(data.draw(linear_queries(policy.domain)), policy.domain)
+    query = resolve(data.draw(linear_queries(policy.domain)), policy.domain)
     step = largest_step(query, policy)
     noise, _ = noise_for(step, epsilon, query.size(policy.domain))
     if noise is None:

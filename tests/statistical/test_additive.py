@@ -77,7 +77,7 @@ CASES = [
 def test_the_predicted_error_is_what_is_measured_and_intervals_cover(what, policy, query, runs):
     plan = choose(query, policy, "0.1")
     rows = open_rows(PEOPLE, DOMAIN)
-    counted, truth = true_answers(plan.base, rows, DOMAIN), true_answers(plan.query, rows, DOMAIN)
+    counted, truth = true_answers(plan.base, rows, plan.policy), true_answers(plan.query, rows, plan.policy)
     squares, covered, many = 0.0, 0, 0
     for _ in range(runs):
         record = finished(plan, counted, blur(counted, plan))
@@ -177,7 +177,7 @@ def test_item_counts_of_asymmetric_policies_use_the_cube_and_are_debiased():
     policy = tc.Policy(tc.Domain({"clicked": tc.Items(items)}), tc.secrets.values({"clicked": [1]}))
     plan = choose(tc.histogram("clicked"), policy, 1)
     assert isinstance(plan.noise, Cube)
-    counted = true_answers(plan.base, open_rows(tc.ItemCounts(counts, people=people), policy.domain), policy.domain)
+    counted = true_answers(plan.base, open_rows(tc.ItemCounts(counts, people=people), policy.domain), policy)
     assert counted.tolist() == counts.tolist()
     errors = np.array([finished(plan, counted, blur(counted, plan)).values - counts for _ in range(900)])
     assert math.sqrt((errors**2).mean()) == pytest.approx(plan.rmse, rel=0.05)

@@ -36,7 +36,7 @@ def stream():
 
 def counted(plan, policy, rows):
     opened = open_rows(rows, policy.domain)
-    return true_answers(plan.base, opened, policy.domain), true_answers(plan.query, opened, policy.domain)
+    return true_answers(plan.base, opened, policy), true_answers(plan.query, opened, policy)
 
 
 def measured(plan, base, truth, runs, level=0.95):

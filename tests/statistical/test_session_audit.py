@@ -40,7 +40,7 @@ def released(policy, query, epsilon=1):
 
     def release(people, size):
         rows = open_rows(pd.DataFrame(people, columns=list(policy.domain)), policy.domain)
-        truth = true_answers(plan.base, rows, policy.domain)
+        truth = true_answers(plan.base, rows, policy)
         return np.array([finished(plan, truth, blur(truth, plan)).values for _ in range(size)])
 
     return release

@@ -25,7 +25,7 @@ def test_questions_that_do_not_exist_say_what_to_ask_instead(word: str) -> None:
 
 def test_groups_are_asked_one_by_one() -> None:
     with pytest.raises(tc.PlanError, match=r"Groups are asked one by one: one release for each, with `where`"):
-        from_document({"total": {"attribute": "income", "by": "sex"}})
+        from_document({"cumulative": {"attribute": "income", "by": "sex"}})
 
 
 @pytest.mark.parametrize(("slip", "meant"), [("histgram", "histogram"), ("hist", "histogram"), ("totl", "total")])

@@ -34,8 +34,6 @@ from tacit.audit.worlds import (
 from tacit.errors import PlanError
 from tacit.plan.choose import Plan, as_epsilon, choose
 from tacit.plan.distributions import Cube, Distribution
-from tacit.plan.predict import exact_entries, groups_used
-from tacit.plan.queries import Cumulative, Marginals
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.totals import exact_attributes
 from tacit.policy.policy import ABSENT, Policy
@@ -132,28 +130,27 @@ def _shown_exactly(plan: Plan) -> Callable[[Ints], bool]:
     """Return a test of whether a change leaves alone everything that a release may show without noise."""
     if plan.noise is None:
         return lambda _: True
-    query, base, policy = plan.query, plan.base, plan.policy
-    asked = query if isinstance(query, Cumulative) else base
-    fixed = exact_entries(asked, policy) if isinstance(asked, Cumulative) else None
-    totals = list(_exact_totals(plan, base)) if isinstance(base, Marginals) else []
+    asked = plan.query if plan.query.never_falls else plan.base
+    fixed = asked.exact_entries(plan.policy)
+    totals = list(_exact_totals(plan))
 
     def unchanged(change: Ints) -> bool:
-        if fixed is not None and (np.cumsum(change) if asked is not base else change)[fixed].any():
+        if fixed is not None and (np.cumsum(change) if asked is not plan.base else change)[fixed].any():
             return False
         return not any(np.bincount(group, change[entries]).any() for entries, group in totals)
 
     return unchanged
 
 
-def _exact_totals(plan: Plan, base: Marginals) -> Iterator[tuple[slice, Ints]]:
+def _exact_totals(plan: Plan) -> Iterator[tuple[slice, Ints]]:
     """Yield which entries are added up to exact totals, with a label for each; options of a release included."""
     policy, domain = plan.policy, plan.policy.domain
-    groups = None if base.is_items(domain) else groups_used(plan.query, base, policy, plan.noise)
+    groups, tables = plan.groups, plan.base.tables(domain)
     start = 0
-    for names, group in zip(base.sets, groups or (), strict=groups is not None):
+    for names, group in zip(tables, groups or (), strict=groups is not None):
         entries = slice(start, start + len(group))
         yield entries, group
-        if len(base.sets) > 1:  # tables that are made to agree also use the exact ones among those that they share
+        if len(tables) > 1:  # tables that are made to agree also use the exact ones among those that they share
             kept = exact_attributes(policy, names)
             places = np.indices([domain[name].size if name in kept else 1 for name in names])
             sizes = [domain[name].size for name in names]

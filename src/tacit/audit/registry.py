@@ -14,8 +14,7 @@ from typing import Any, Final
 
 from tacit.audit.subjects import Subject, decision_subject, subject_of
 from tacit.plan.choose import choose
-from tacit.plan.queries import count, cumulative, histogram, marginals, ranges, total
-from tacit.plan.selections import above, below, top_k
+from tacit.plan.queries import above, below, count, cumulative, histogram, marginals, ranges, top_k, total
 from tacit.policy.domain import Categories, Domain, Flag, Integers, Items
 from tacit.policy.knowledge import count as known_count
 from tacit.policy.policy import Policy

@@ -1,31 +1,30 @@
 """From a question to a plan: how it will be answered, with which noise, how wrong it will be, and why.
 
 A plan is made from the policy and public parameters alone, before any row is opened. It is printable, hashable data.
-Cumulative counts and ranges may be answered through another query (cell counts, or cumulative counts) whose noise
-is smaller after adding up; the strategy with the smallest expected error is chosen.
+A question may be answered through another one (cell counts, or cumulative counts) whose noise is smaller after adding
+up; the way with the smallest expected error is chosen.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from tacit.errors import PlanError
-from tacit.plan.asked import asked as checked
 from tacit.plan.distributions import Cube, Distribution, TwoScale, as_fraction
 from tacit.plan.noise_for import noise_for
-from tacit.plan.predict import directions_for, expected_variance
-from tacit.plan.queries import LARGEST_RELEASE, Cumulative, LinearQuery, Marginals, Ranges
-from tacit.plan.ranking import BarPlan, TopKPlan, plan_top_k
+from tacit.plan.predict import expected_variance, groups_used
+from tacit.plan.query import Bools, Ints, Linear, resolve
+from tacit.plan.ranking import BarPlan, TopKPlan
 from tacit.plan.selection_plan import noise_name
-from tacit.plan.selections import Above, Below, Selection, TopK
 from tacit.plan.steps import LargestStep, largest_step
-from tacit.plan.verdicts import AbovePlan, BelowPlan, plan_above, plan_below
+from tacit.plan.verdicts import AbovePlan, BelowPlan
 from tacit.policy.policy import Policy
 
 LARGEST_EPSILON: Final = 1000
@@ -36,17 +35,37 @@ EPSILON_DIGITS: Final = 60  # more could not be added up exactly in a ledger
 class Plan:
     """How one question will be answered. `base` is what noise is added to; answers are sums of its entries."""
 
-    query: LinearQuery
-    base: LinearQuery
+    query: Linear
+    base: Linear
     policy: Policy
     epsilon: Fraction
     step: LargestStep
     noise: Distribution | None
     why_noise: str
     answers: int
-    variance: float
     strategy: str
-    one_sided_answers: bool = False
+    # which entries of the base can fall and which can rise, where each has noise on the sides that it needs
+    sides: tuple[Bools, Bools] | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def groups(self) -> list[Ints] | None:
+        """For each table a label per cell such that sums over equal labels are exact, and used; None if none is."""
+        return groups_used(self.query, self.base, self.policy, self.noise)
+
+    @cached_property
+    def fixed(self) -> Bools | None:
+        """Which entries of the base are exact by themselves; None if none is."""
+        return self.base.exact_entries(self.policy)
+
+    @property
+    def one_sided_answers(self) -> bool:
+        """Whether some entries have noise on one side only."""
+        return self.sides is not None
+
+    @cached_property
+    def variance(self) -> float:
+        """The expected variance of one answer, averaged over the answers."""
+        return expected_variance(self)
 
     @property
     def rmse(self) -> float:
@@ -85,10 +104,9 @@ class Plan:
         """Return each law of the noise with the entries it is for (a mask, or all of them)."""
         if self.noise is None:
             return []
-        sides = directions_for(self.base, self.policy) if self.one_sided_answers else None
-        if sides is None or isinstance(self.noise, Cube):
+        if self.sides is None or isinstance(self.noise, Cube):
             return [(self.noise, slice(None))]
-        falls, rises = sides
+        falls, rises = self.sides
         found: list[tuple[Distribution, Any]] = []
         for fall, rise in ((True, True), (True, False), (False, True), (False, False)):
             mask = (falls == fall) & (rises == rise)
@@ -122,59 +140,23 @@ def as_epsilon(value: Any, *, key: str = "epsilon") -> Fraction:
 
 def choose(query: Any, policy: Policy, epsilon: Any) -> AnyPlan:
     """Return the plan with the smallest expected error for a question under a policy at this cost."""
-    asked = checked(query, policy.domain)
-    spent = as_epsilon(epsilon)
-    match asked:
-        case Below():
-            return plan_below(asked, policy, spent)
-        case Above():
-            return plan_above(asked, policy, spent)
-        case TopK():
-            return plan_top_k(asked, policy, spent)
-        case Selection():
-            raise TypeError(asked)
-        case _:
-            return choose_linear(asked, policy, spent)
+    plan: AnyPlan = resolve(query, policy.domain).plan(policy, as_epsilon(epsilon))
+    return plan
 
 
-def choose_linear(asked: LinearQuery, policy: Policy, spent: Fraction) -> Plan:
+def plan_linear(query: Linear, policy: Policy, epsilon: Fraction) -> Plan:
     """Return the plan with the smallest expected error for a checked linear question."""
-    answers = asked.size(policy.domain)
-    if answers > LARGEST_RELEASE:
-        raise PlanError(
-            f"has {answers:,} answers, more than {LARGEST_RELEASE:,}",
-            key=str(asked),
-            fix="Ask about fewer attributes, or coarser ones.",
-        )
-    if isinstance(asked, Ranges) and policy.domain[asked.name].size > LARGEST_RELEASE:
-        # ranges are read off the counts of all values
-        raise PlanError(
-            f"has {policy.domain[asked.name].size:,} values, more than {LARGEST_RELEASE:,}",
-            key=asked.name,
-            fix="Ask for counts with `where`, or declare a coarser step.",
-        )
-    plans = [_plan(asked, base, how, policy, spent) for base, how in _strategies(asked, policy)]
+    query.check_size(policy.domain)
+    plans = [_plan(query, base, how, policy, epsilon) for base, how in query.bases(policy)]
     return min(plans, key=lambda plan: plan.variance)
 
 
-def _strategies(query: LinearQuery, policy: Policy) -> list[tuple[LinearQuery, str]]:
-    found: list[tuple[LinearQuery, str]] = [(query, "direct")]
-    if isinstance(query, Cumulative | Ranges) and policy.domain[query.name].size <= LARGEST_RELEASE:
-        found.append((Marginals(((query.name,),), query.where), "by adding up noisy cells"))
-    if isinstance(query, Ranges) and policy.domain[query.name].size <= LARGEST_RELEASE:
-        found.append((Cumulative(query.name, query.where), "as differences of noisy cumulative counts"))
-    return found
-
-
-def _plan(query: LinearQuery, base: LinearQuery, strategy: str, policy: Policy, epsilon: Fraction) -> Plan:
+def _plan(query: Linear, base: Linear, strategy: str, policy: Policy, epsilon: Fraction) -> Plan:
     step = largest_step(base, policy)
     entries = base.size(policy.domain)
-    sides = directions_for(base, policy) if query is base and step.l1 else None
+    sides = base.directions(policy) if query is base and step.l1 else None
     counts = () if sides is None else (int(sides[0].sum()), int(sides[1].sum()))
     noise, why = noise_for(step, epsilon, entries, *counts)
-    if isinstance(noise, Cube):
-        sides = None
-    variance = expected_variance(query, base, policy, noise, sides)
     return Plan(
         query=query,
         base=base,
@@ -184,7 +166,6 @@ def _plan(query: LinearQuery, base: LinearQuery, strategy: str, policy: Policy, 
         noise=noise,
         why_noise=why,
         answers=query.size(policy.domain),
-        variance=variance,
         strategy=strategy,
-        one_sided_answers=sides is not None,
+        sides=None if isinstance(noise, Cube) else sides,
     )

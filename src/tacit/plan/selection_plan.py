@@ -11,14 +11,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tacit.plan.distributions import Cube, Distribution
-from tacit.plan.queries import LinearQuery
-from tacit.plan.selections import Selection
 from tacit.plan.steps import LargestStep
 from tacit.plan.tilted import TiltedCube
 from tacit.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from tacit.plan.queries.selection import Selection
+    from tacit.plan.query import Linear
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class SelectionPlan(ABC):
     strategy: ClassVar[str] = "direct"
 
     @property
-    def base(self) -> LinearQuery:
+    def base(self) -> Linear:
         """The counts that are looked at."""
         return self.query.counted
 

@@ -8,6 +8,7 @@ further away from the truth, and intervals are widened where they would leave su
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -15,10 +16,7 @@ import numpy.typing as npt
 
 from tacit.errors import PlanError
 from tacit.plan.choose import AnyPlan, Plan
-from tacit.plan.predict import exact_entries, groups_used
-from tacit.plan.queries import Cumulative, Marginals, Ranges, Total
 from tacit.release.agree import agreement, nearest
-from tacit.release.answers import range_sums
 from tacit.release.estimate import increasing, nonnegative, with_totals
 from tacit.release.record import LinearRecord
 from tacit.release.spread import spread_of
@@ -31,7 +29,8 @@ LARGEST_FIT: Final = 2_000_000  # cells of tables that are made to agree
 
 def check_options(plan: AnyPlan, *, consistent: bool) -> None:
     """Refuse post-processing that cannot be done, before anything is charged."""
-    if not consistent or not isinstance(plan.query, Marginals) or len(plan.query.sets) == 1:
+    domain = plan.policy.domain
+    if not consistent or len(plan.query.tables(domain)) < 2:
         return
     if plan.policy.per_person > 1:
         raise PlanError(
@@ -39,7 +38,7 @@ def check_options(plan: AnyPlan, *, consistent: bool) -> None:
             key="consistent",
             fix="Leave it out, or keep one row of each person.",
         )
-    cells = plan.query.size(plan.policy.domain)
+    cells = plan.query.counted.size(domain)
     if cells > LARGEST_FIT:
         raise PlanError(
             f"is for tables of {LARGEST_FIT:,} cells at most, and these have {cells:,}",
@@ -59,19 +58,19 @@ def finished(plan: Plan, truth: Ints, noisy: Ints, *, fit: bool = False, positiv
     entries: Floats = noisy - plan.per_entry(lambda law: law.mean())
     values, centre = entries, entries
     ends: tuple[Floats, Floats] | None = None
-    if isinstance(plan.base, Cumulative):
+    if plan.base.never_falls:
         values, centre, ends = _cumulative(plan, truth, entries, fit=fit)
-    elif isinstance(plan.base, Marginals) and not plan.base.is_items(plan.policy.domain):
-        values, centre, ends = _cells(plan, plan.base, truth, entries, fit=fit, positive=positive)
+    elif plan.base.tables(plan.policy.domain):
+        values, centre, ends = _cells(plan, truth, entries, fit=fit, positive=positive)
     if plan.query is not plan.base:
         values, centre, ends = _answered(plan, values), _answered(plan, centre), None
-        if fit and isinstance(plan.query, Cumulative) and isinstance(plan.base, Marginals):
-            values, ends = _rising(plan, plan.query, np.cumsum(truth), values)
+        if fit and plan.query.never_falls:
+            values, ends = _rising(plan.query.exact_entries(plan.policy), np.cumsum(truth), values)
     spread = spread_of(plan)
     # answers without noise are whole numbers, which sums of estimates may miss by a rounding
     exact = spread.exact()
     values, centre = np.where(exact, np.rint(values), values), np.where(exact, np.rint(centre), centre)
-    is_count = not isinstance(plan.query, Total)
+    is_count = plan.query.counts_people
     if positive and is_count:
         values = nonnegative(values)
     floor = 0.0 if is_count else -np.inf
@@ -90,27 +89,21 @@ def _answered(plan: Plan, entries: Floats) -> Floats:
     """Return the answers of the query from the entries of its base."""
     if plan.query is plan.base:
         return entries
-    below = np.concatenate([[0.0], np.cumsum(entries) if isinstance(plan.base, Marginals) else entries])
-    if isinstance(plan.query, Cumulative):
-        return below[1:]
-    assert isinstance(plan.query, Ranges)  # noqa: S101 - the only other query that is answered through another
-    return range_sums(plan.query, below, plan.policy.domain)
+    below = np.concatenate([[0.0], plan.base.running(entries)])
+    return plan.query.read_off(below, plan.policy.domain)
 
 
 def _cumulative(
     plan: Plan, truth: Ints, entries: Floats, *, fit: bool
 ) -> tuple[Floats, Floats, tuple[Floats, Floats] | None]:
     """Return cumulative counts that have noise of their own: as they are used, as their law is known, and ends."""
-    assert isinstance(plan.base, Cumulative)  # noqa: S101 - the caller looked
-    fixed = exact_entries(plan.base, plan.policy)
-    centre = entries if fixed is None else np.where(fixed, truth.astype(np.float64), entries)
-    values, ends = _rising(plan, plan.base, truth, centre)
+    centre = entries if plan.fixed is None else np.where(plan.fixed, truth.astype(np.float64), entries)
+    values, ends = _rising(plan.fixed, truth, centre)
     return (values if fit else centre), centre, ends
 
 
-def _rising(plan: Plan, query: Cumulative, truth: Ints, values: Floats) -> tuple[Floats, tuple[Floats, Floats]]:
+def _rising(fixed: Bools | None, truth: Ints, values: Floats) -> tuple[Floats, tuple[Floats, Floats]]:
     """Return cumulative counts that never fall, and between which exact counts each of them lies."""
-    fixed = exact_entries(query, plan.policy)
     if fixed is None or not fixed.any():
         return increasing(values, None, None), (np.zeros(len(values)), np.full(len(values), np.inf))
     known = truth[fixed].astype(np.float64)
@@ -122,12 +115,13 @@ def _rising(plan: Plan, query: Cumulative, truth: Ints, values: Floats) -> tuple
 
 
 def _cells(
-    plan: Plan, base: Marginals, truth: Ints, entries: Floats, *, fit: bool, positive: bool
+    plan: Plan, truth: Ints, entries: Floats, *, fit: bool, positive: bool
 ) -> tuple[Floats, Floats, tuple[Floats, Floats] | None]:
     """Return the cells of histograms: the estimates, those whose law is known, and the ends that totals give them."""
     domain = plan.policy.domain
-    groups = groups_used(plan.query, base, plan.policy, plan.noise)
-    starts = np.cumsum(base.sizes(domain))[:-1]
+    groups, tables = plan.groups, plan.base.tables(domain)
+    sizes = [[domain[name].size for name in names] for names in tables]
+    starts = np.cumsum([math.prod(size) for size in sizes])[:-1]
     variances = plan.per_entry(lambda law: law.variance())
     ends = None
     centre = entries
@@ -150,10 +144,9 @@ def _cells(
         variances = np.where(alone, 0.0, variances)
         ends = np.zeros(len(centre)), largest
     # sums of cells are made non-negative as sums: cells that were cut at zero would add up to too much
-    positive = positive and plan.query is base
-    if fit and len(base.sets) > 1:
-        sizes = [[domain[name].size for name in names] for names in base.sets]
-        wanted = agreement(base.sets, sizes, groups)
+    positive = positive and plan.query is plan.base
+    if fit and len(tables) > 1:
+        wanted = agreement(tables, sizes, groups)
         wanted.totals[wanted.shared < 0] = np.concatenate(totals) if totals else 0.0
         start = np.where(variances > 0, entries, centre)
         linear = nearest(start, variances, wanted)

@@ -26,9 +26,10 @@ from tacit.errors import BudgetExceeded, DataRefused, JobError, PolicyError, Ref
 from tacit.ledger.address import address_of
 from tacit.ledger.input import checked_name
 from tacit.ledger.ledger import Ledger
-from tacit.plan.asked import KEYWORDS, AnyQuery, asked, from_document
+from tacit.plan.asked import from_document, query_schema
 from tacit.plan.choose import LARGEST_EPSILON, as_epsilon, choose
 from tacit.plan.explain import Explanation, explain, shown
+from tacit.plan.query import Query, resolve
 from tacit.policy.file import (
     POLICY_KEYS,
     attribute_line,
@@ -83,7 +84,7 @@ class JobRelease:
     """One release of a job: a checked question, its cost, and how the answers are made to fit."""
 
     name: str
-    query: AnyQuery
+    query: Query
     epsilon: Fraction
     consistent: bool = False
     nonnegative: bool = False
@@ -349,7 +350,7 @@ def _release_name(entry: Entry) -> str:
     return name
 
 
-def _query(entry: Entry, policy: Policy) -> AnyQuery:
+def _query(entry: Entry, policy: Policy) -> Query:
     said = _said(entry)
     blamed, places = entry, {"query": entry}
     if entry.is_mapping and len(said) == 1:
@@ -357,7 +358,7 @@ def _query(entry: Entry, policy: Policy) -> AnyQuery:
         places |= {keyword: blamed, **(blamed.mapping() if blamed.is_mapping else {})}
     with blamed.blamed(places):
         try:
-            return asked(from_document(said), policy.domain)
+            return resolve(from_document(said), policy.domain)
         except (TypeError, ValueError):
             pass
         # raised outside the handler; such a query has a list where a text must be, or the other way round
@@ -645,87 +646,5 @@ def job_schema() -> dict[str, Any]:
             "out": {**text, "description": "The folder for the results, relative to the job file."},
             "releases": {"type": "array", "minItems": 1, "items": release},
         },
-        "$defs": {**shared, "policy": policy, "query": _query_schema()},
-    }
-
-
-def _query_schema() -> dict[str, Any]:
-    text = {"type": "string", "minLength": 1}
-    names = {"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}
-    where = {"where": {**text, "description": "For instance: age < 18."}}
-    value = {"type": ["string", "integer", "boolean"]}
-    listed = {
-        "type": "array",
-        "minItems": 1,
-        "items": {"type": "array", "items": value, "minItems": 2, "maxItems": 2},
-    }
-
-    def options(more: dict[str, Any], required: list[str]) -> dict[str, Any]:
-        return {"type": "object", "additionalProperties": False, "required": required, "properties": {**more, **where}}
-
-    whole = {"type": "integer", "minimum": 1}
-    item = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["string", "integer"]}}
-    threshold = {**whole, "description": "Fewer people than this are below it."}
-    known = {
-        "below": {
-            "anyOf": [
-                options({"threshold": threshold}, ["where", "threshold"]),
-                {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "required": ["item", "threshold"],
-                    "properties": {"item": {**item, "description": "[attribute, item]"}, "threshold": threshold},
-                },
-            ]
-        },
-        "top_k": options({"attribute": text, "k": {**whole, "description": "How many to choose."}}, ["attribute", "k"]),
-        "above": options(
-            {
-                "attribute": text,
-                "threshold": threshold,
-                "at_most": {**whole, "description": "After so many answers that cost something it stops."},
-                "values": {"type": "boolean", "default": True, "description": "Whether to measure what was found."},
-            },
-            ["attribute", "threshold", "at_most"],
-        ),
-        "count": {"anyOf": [text, {"type": "null"}, options({}, [])]},
-        "histogram": {"anyOf": [*names["anyOf"], options({"attributes": names}, ["attributes"])]},
-        "cumulative": {"anyOf": [text, options({"attribute": text}, ["attribute"])]},
-        "ranges": {
-            "anyOf": [
-                text,
-                options({"attribute": text, "ranges": {"anyOf": [{"const": "all"}, listed]}}, ["attribute"]),
-            ]
-        },
-        "total": {"anyOf": [text, options({"attribute": text}, ["attribute"])]},
-        "marginals": {
-            "anyOf": [
-                *names["anyOf"],
-                {"type": "null"},
-                options(
-                    {
-                        "attributes": names,
-                        "ways": {"type": "integer", "minimum": 1},
-                        "sets": {"type": "array", "items": {"type": "array", "items": text, "minItems": 1}},
-                    },
-                    [],
-                ),
-            ]
-        },
-    }
-    return {
-        "anyOf": [
-            {"enum": ["count", "marginals"]},
-            *(
-                {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "required": [keyword],
-                    # a query that was added later is let through here and checked by the reader
-                    "properties": {keyword: known.get(keyword, {})},
-                }
-                for keyword in KEYWORDS
-            ),
-        ],
-        "description": "One question.",
+        "$defs": {**shared, "policy": policy, "query": query_schema()},
     }

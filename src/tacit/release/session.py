@@ -27,13 +27,12 @@ from tacit.mechanism.additive import blur
 from tacit.mechanism.keystream import is_replayed
 from tacit.plan.choose import AnyPlan, Plan, as_epsilon, choose
 from tacit.plan.explain import Explanation, explain, shown
-from tacit.plan.queries import Cumulative, LinearQuery, Marginals, Ranges, Total
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.verdicts import BelowPlan
-from tacit.policy.domain import Domain, Items
+from tacit.policy.domain import Items
 from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy, as_policy
-from tacit.release.answers import true_answers
+from tacit.release.answers import check_rows, true_answers
 from tacit.release.asking import Asking, asking_plan
 from tacit.release.infer import check_options, finished
 from tacit.release.record import ReleaseRecord
@@ -169,15 +168,15 @@ class Session:
     def _prepared(self, query: Any, epsilon: Any, *, consistent: bool, nonnegative: bool) -> _Prepared:
         plan = choose(query, self.policy, epsilon)
         check_options(plan, consistent=consistent)
-        rows, domain = self._rows, self.policy.domain
-        check_rows(rows, plan.base, domain)
+        rows = self._rows
+        check_rows(rows, plan.base, self.policy)
 
         def release(receipt: Receipt | None) -> ReleaseRecord:
             done = [word for word, used in (("consistent", consistent), ("nonnegative", nonnegative)) if used]
             certificate = _certificate(plan, receipt, self.dataset, done, order=self._order)
             with paid_for(plan.epsilon):
                 record = closed(
-                    lambda: _opened(plan, rows, domain, fit=consistent, positive=nonnegative),
+                    lambda: _opened(plan, rows, fit=consistent, positive=nonnegative),
                     InternalError("rows were open"),
                 )
             return replace(record, certificate=certificate, _make_frame=rows.frame)
@@ -191,18 +190,16 @@ class Session:
         Answers that are certain are free. After `at_most` others it refuses.
         """
         plan = asking_plan(self.policy, at_most, as_epsilon(epsilon))
-        rows, domain = self._rows, self.policy.domain
+        rows = self._rows
         (receipt,) = self._charge([(plan.epsilon, str(plan))])
 
         def check(question: BelowPlan) -> None:
-            check_rows(rows, question.base, domain)
+            check_rows(rows, question.base, self.policy)
 
         def answered(question: BelowPlan) -> SelectionRecord:
             certificate = _certificate(question, receipt, self.dataset, [], order=self._order)
             certificate["part_of"] = f"{plan}, for epsilon {shown(plan.epsilon)} in all"
-            record = closed(
-                lambda: selected(question, _counted(question, rows, domain)), InternalError("rows were open")
-            )
+            record = closed(lambda: selected(question, _counted(question, rows)), InternalError("rows were open"))
             return replace(record, certificate=certificate, _make_frame=rows.frame)
 
         return Asking(plan, check, answered)
@@ -305,36 +302,22 @@ class Reserved:
         return prepared.release(self._receipt)
 
 
-def _opened(plan: AnyPlan, rows: Rows, domain: Domain, *, fit: bool, positive: bool) -> ReleaseRecord:
+def _opened(plan: AnyPlan, rows: Rows, *, fit: bool, positive: bool) -> ReleaseRecord:
     """Count, blur and estimate. True answers live in this frame and those below it, and nowhere else."""
-    truth = _counted(plan, rows, domain)
+    truth = _counted(plan, rows)
     if isinstance(plan, Plan):
         return finished(plan, truth, blur(truth, plan), fit=fit, positive=positive)
     return selected(plan, truth, positive=positive)
 
 
-def _counted(plan: AnyPlan, rows: Rows, domain: Domain) -> npt.NDArray[np.int64]:
+def _counted(plan: AnyPlan, rows: Rows) -> npt.NDArray[np.int64]:
     """Return the true answers of what a plan looks at."""
     declared = next((fact.people for fact in plan.policy.known if isinstance(fact, KnownSize)), None)
     if declared is not None and int(rows.counts(())) != declared:
         # the number is public, and bounds were made from it
         fix = "Correct known.size; rows that the domain drops do not count."
         raise DataRefused(f"must hold the declared number of people, {declared:,}", fix=fix)
-    return true_answers(plan.base, rows, domain, joint_is_safe=plan.policy.per_person == 1)
-
-
-def check_rows(rows: Rows, query: LinearQuery, domain: Domain) -> None:
-    """Refuse, before anything is charged, what these rows can never answer for a public reason."""
-    test = query.where.compile(domain) if query.where is not None else None
-    match query:
-        case Marginals(sets):
-            asked: tuple[tuple[str, ...], ...] = sets
-        case Cumulative(name) | Ranges(name) | Total(name):
-            asked = ((name,),)
-        case _:
-            asked = ((),)
-    for names in asked:
-        rows.check(names, test)
+    return true_answers(plan.base, rows, plan.policy)
 
 
 def _check_texts(**given: Any) -> None:

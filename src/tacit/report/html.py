@@ -24,11 +24,11 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
 from tacit.plan.explain import OF_THE_ROWS_KEPT, Explanation, shown
-from tacit.plan.queries import Cumulative, Marginals, Ranges, Total
 from tacit.policy.policy import Policy
 from tacit.release.number_texts import number_texts
 from tacit.release.record import ReleaseRecord
-from tacit.report.charts import BLUE, LINE, chart, chart_svg, chart_text, comparison_chart, condition, parts, question
+from tacit.report.charts import chart, chart_svg, chart_text, comparison_chart, condition, parts, question
+from tacit.report.views import BLUE, LINE
 
 ROWS_SHOWN: Final = 50
 FILES_SHOWN: Final = 13  # links; marginals of many attributes have a file for each table
@@ -140,6 +140,7 @@ def _release(
     files: Sequence[str],
 ) -> dict[str, Any]:
     plan = record.plan
+    unit = plan.query.unit_words(plan.policy.domain)
     labels, numbers = record.labels(), record.numbers()
     shows = record.reading_order()[:ROWS_SHOWN].tolist()
     columns = [number_texts(name, column[shows], plan.rmse) for name, column in numbers.items()]
@@ -158,8 +159,8 @@ def _release(
         "error": _error(plan.rmse),
         "is_exact": plan.rmse == 0,
         "plain_error": _error(said.plain.rmse),
-        "unit": plan.query.name if isinstance(plan.query, Total) else "people",
-        "in_units": f"(in units of {plan.query.name})" if isinstance(plan.query, Total) else "people",
+        "unit": unit,
+        "in_units": "people" if unit == "people" else f"(in units of {unit})",
         "times": f", {said.gain:.3g} times larger" if 1.005 < said.gain < math.inf else "",
         "step": plan.step,
         "moving": moving,
@@ -215,13 +216,9 @@ def _fitting(record: ReleaseRecord) -> str:
     said: list[str] = []
     for done in record.certificate["post_processing"]:
         if done == "nonnegative":
-            said.append("" if isinstance(query, Total) else "No count was left below zero.")
-        elif isinstance(query, Marginals) and len(query.sets) > 1:
-            said.append("Tables were made to agree with each other.")
-        elif isinstance(query, Cumulative):
-            said.append("Cumulative counts were made not to fall.")
-        elif isinstance(query, Ranges) and isinstance(base, Cumulative):
-            said.append("The cumulative counts behind the ranges were made not to fall.")
+            said.append("No count was left below zero." if query.counted.counts_people else "")
+        else:
+            said.append(query.fitting(base))
     return " ".join(filter(None, said))
 
 
