@@ -37,7 +37,20 @@ from tacit.mechanism import noise
 from tacit.monitor.monitor import MapMonitor, PlaceMonitor
 from tacit.plan.asked import no_such_question
 from tacit.plan.explain import Explanation, explain
-from tacit.plan.queries import above, below, count, cumulative, histogram, marginals, ranges, top_k, total
+from tacit.plan.queries import (
+    above,
+    below,
+    count,
+    cumulative,
+    histogram,
+    marginals,
+    mean,
+    median,
+    quantiles,
+    ranges,
+    top_k,
+    total,
+)
 from tacit.plan.steps import LargestStep, largest_step
 from tacit.policy import knowledge as known
 from tacit.policy import secrets
@@ -98,7 +111,10 @@ __all__ = [
     "known",
     "largest_step",
     "marginals",
+    "mean",
+    "median",
     "noise",
+    "quantiles",
     "ranges",
     "secrets",
     "top_k",

@@ -33,6 +33,7 @@ from tacit.audit.worlds import (
 )
 from tacit.errors import PlanError
 from tacit.plan.choose import Plan, as_epsilon, choose
+from tacit.plan.derived import DerivedPlan
 from tacit.plan.distributions import Cube, Distribution
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.totals import exact_attributes
@@ -69,36 +70,46 @@ def of_plan(plan: Any) -> ExactAudit:
     return selection_loss(plan) if isinstance(plan, SelectionPlan) else _additive(plan)
 
 
-def _additive(plan: Plan) -> ExactAudit:
-    policy, domain = plan.policy, plan.policy.domain
-    records, all_records = records_to_try(policy, plan.base)
+def _additive(plan: Plan | DerivedPlan) -> ExactAudit:
+    """Return the worst loss of independent noise on the answers of all parts: along an edge, losses add up."""
+    policy, domain, parts = plan.policy, plan.policy.domain, plan.parts
+    tried = [records_to_try(policy, part.base) for part in parts]
+    records = list(dict.fromkeys(record for found, _ in tried for record in found))
     pairs = neighbours(policy, records)
-    adds = contributions(plan.base, domain, records)
-    unchanged = _shown_exactly(plan)
+    adds = [contributions(part.base, domain, records) for part in parts]
+    unchanged = [_shown_exactly(part) for part in parts]
     seen: dict[bytes, tuple[Fraction | float, Fraction | float]] = {}
     worst: tuple[Fraction | float, Fraction | float] = (Fraction(0), Fraction(0))
     at: Neighbours | None = None
     for pair in pairs:
-        change = change_along(pair, adds)
-        key = hashlib.sha256(change.tobytes()).digest()  # short: there may be many, and each as long as the answers
+        changes = [change_along(pair, added) for added in adds]
+        # short: there may be many, and each as long as the answers
+        key = hashlib.sha256(b"".join(change.tobytes() for change in changes)).digest()
         if key not in seen:
-            seen[key] = _loss(plan, change, unchanged), _loss(plan, -change, unchanged)
+            each = list(zip(parts, changes, unchanged, strict=True))
+            seen[key] = (
+                sum((_loss(part, change, test) for part, change, test in each), Fraction(0)),
+                sum((_loss(part, -change, test) for part, change, test in each), Fraction(0)),
+            )
         forward, backward = seen[key]
         if at is None or forward > worst[0]:
             at = pair
         worst = max(worst[0], forward), max(worst[1], backward)
-    complete = all_records and not is_coupled(policy, records) and policy.per_person == 1
-    bound = worst[0] if complete else max(worst[0], _proven(plan))
+    complete = all(all_of for _, all_of in tried) and not is_coupled(policy, records) and policy.per_person == 1
+    proven = sum((_proven(part) for part in parts), Fraction(0))
+    back = sum((_proven(part, backward=True) for part in parts), Fraction(0))
     witness = None
     if at is not None:
         # at the hidden data set's own answers the noise is zero there and largest at the cover data set
-        truth = sum(adds[record] for record in at.hidden)
-        witness = Witness(_records(policy, at.hidden), _records(policy, at.cover), np.asarray(truth).tolist())
+        truth = [np.asarray(sum(added[record] for record in at.hidden)).tolist() for added in adds]
+        witness = Witness(
+            _records(policy, at.hidden), _records(policy, at.cover), truth[0] if len(truth) == 1 else truth
+        )
     return ExactAudit(
         plan.mechanism,
         float(plan.epsilon),
-        Loss.between(worst[0], bound),
-        Loss.between(worst[1], worst[1] if complete else max(worst[1], _proven(plan, backward=True))),
+        Loss.between(worst[0], worst[0] if complete else max(worst[0], proven)),
+        Loss.between(worst[1], worst[1] if complete else max(worst[1], back)),
         witness,
         len(pairs),
         complete,

@@ -23,6 +23,7 @@ In reading order:
     choose           a whole plan
     coverage         bounds on the noise of one answer
     combined         bounds on the error of an estimate
+    derived          plans of questions that are made of several parts
     explain          a plan in words
     amounts          exact amounts as short texts
 

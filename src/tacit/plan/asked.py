@@ -26,6 +26,12 @@ def from_document(document: Any) -> Any:
     return _BY_WORD[keyword].reading(given)
 
 
+def decimal_keys(keyword: Any) -> tuple[str, ...]:
+    """Return the keys of a question whose numbers may be decimals."""
+    question = _BY_WORD.get(keyword) if isinstance(keyword, str) else None
+    return () if question is None else tuple(key.name for key in question.keys if key.decimal)
+
+
 def example(keyword: str, policy: Any) -> Any:
     """Return a question of this kind about the policy's first attribute that suits it, secret ones first."""
     if keyword not in _BY_WORD:
@@ -53,22 +59,18 @@ def query_schema() -> dict[str, Any]:
     }
 
 
-_MEAN: Final = (
-    "There is no query for the mean: release a `total` and a `count` of the same people, and divide the first by the "
-    "second."
-)
-_MEDIAN: Final = (
-    "There is no query for quantiles: release `cumulative`, with consistent: true, and read off the value at which "
-    "it passes the wanted share of its last count; half of it for the median."
-)
 _SPREAD: Final = "There is none: release a `histogram`, and compute it from that."
 _ENDS: Final = (
     "There is none, since one person alone decides it: release `cumulative`, and read off a high or low share."
 )
 # what people look for under another name, and how they get it
 _NO_QUESTIONS: Final = {
-    **dict.fromkeys(("mean", "average", "avg", "means"), _MEAN),
-    **dict.fromkeys(("median", "quantile", "quantiles", "percentile", "percentiles", "quartiles"), _MEDIAN),
+    **dict.fromkeys(("average", "avg", "means"), "Write `mean`."),
+    **dict.fromkeys(
+        ("quantile", "percentile", "percentiles", "quartile", "quartiles", "decile", "deciles"),
+        "Write `quantiles`, with shares of the people: {quantiles: {attribute: age, at: [0.25, 0.5, 0.75]}}.",
+    ),
+    **dict.fromkeys(("medians",), "Write `median`."),
     **dict.fromkeys(("variance", "var", "std", "stddev", "mode"), _SPREAD),
     **dict.fromkeys(("min", "max", "minimum", "maximum"), _ENDS),
     **dict.fromkeys(("sum", "sums"), "Write `total`."),

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tacit.errors import PlanError
+from tacit.plan.derived import DerivedPlan
 from tacit.plan.distributions import Cube, Distribution, TwoScale, as_fraction
 from tacit.plan.noise_for import noise_for
 from tacit.plan.predict import expected_variance, groups_used
@@ -56,6 +57,11 @@ class Plan:
     def fixed(self) -> Bools | None:
         """Which entries of the base are exact by themselves; None if none is."""
         return self.base.exact_entries(self.policy)
+
+    @property
+    def parts(self) -> tuple[Plan, ...]:
+        """The plan itself: it has one part."""
+        return (self,)
 
     @property
     def one_sided_answers(self) -> bool:
@@ -123,7 +129,7 @@ class Plan:
         return out
 
 
-AnyPlan: TypeAlias = Plan | BelowPlan | AbovePlan | TopKPlan | BarPlan
+AnyPlan: TypeAlias = Plan | DerivedPlan | BelowPlan | AbovePlan | TopKPlan | BarPlan
 
 
 def as_epsilon(value: Any, *, key: str = "epsilon") -> Fraction:

@@ -29,6 +29,7 @@ class Key:
     schema: Schema
     says: str = ""
     required: bool = False
+    decimal: bool = False  # holds decimals, which are taken as they are written: 0.1 is one tenth
 
     def property(self) -> Schema:
         """Return the schema with its description."""

@@ -40,6 +40,11 @@ class SelectionPlan(ABC):
         return self.query.counted
 
     @property
+    def parts(self) -> tuple[SelectionPlan, ...]:
+        """The plan itself: it has one part."""
+        return (self,)
+
+    @property
     def is_exact(self) -> bool:
         """Whether no secret edge changes any of the counts, so that nothing needs hiding."""
         return self.step.l1 == 0

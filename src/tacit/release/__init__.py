@@ -9,6 +9,7 @@ In reading order:
     agree             tables that agree with each other
     spread            the laws that intervals are made from
     record            what a release leaves behind
+    derived           questions that are made of several parts
     selected          the same for choices: verdicts, rankings, lists
     tilted_estimates  values of chosen counts
     asking            one question at a time

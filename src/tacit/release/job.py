@@ -26,7 +26,7 @@ from tacit.errors import BudgetExceeded, DataRefused, JobError, PolicyError, Ref
 from tacit.ledger.address import address_of
 from tacit.ledger.input import checked_name
 from tacit.ledger.ledger import Ledger
-from tacit.plan.asked import from_document, query_schema
+from tacit.plan.asked import decimal_keys, from_document, query_schema
 from tacit.plan.choose import LARGEST_EPSILON, as_epsilon, choose
 from tacit.plan.explain import Explanation, explain, shown
 from tacit.plan.query import Query, resolve
@@ -351,7 +351,7 @@ def _release_name(entry: Entry) -> str:
 
 
 def _query(entry: Entry, policy: Policy) -> Query:
-    said = _said(entry)
+    said = _question(entry)
     blamed, places = entry, {"query": entry}
     if entry.is_mapping and len(said) == 1:
         (keyword, blamed), *_ = entry.mapping().items()
@@ -365,6 +365,29 @@ def _query(entry: Entry, policy: Policy) -> Query:
         raise blamed.refuse(
             "must be a query", given=entry.plain(), fix="For instance {histogram: [age]} or {count: 'age < 30'}."
         )
+
+
+def _question(entry: Entry) -> Any:
+    """Return a question as it was written; where a key holds decimals, these as texts."""
+    if not entry.is_mapping:
+        return _said(entry)
+    found: dict[str, Any] = {}
+    for keyword, below in entry.mapping().items():
+        decimals = decimal_keys(keyword)
+        if not decimals or not below.is_mapping:
+            found[keyword] = _said(below)
+            continue
+        found[keyword] = {
+            key: _decimals(value) if key in decimals else _said(value) for key, value in below.mapping().items()
+        }
+    return found
+
+
+def _decimals(entry: Entry) -> Any:
+    if entry.is_list:
+        return [_decimals(one) for one in entry.listed()]
+    is_number = entry.node.tag.endswith((":float", ":int"))
+    return str(entry.node.value).replace("_", "") if is_number else _said(entry)
 
 
 def _said(entry: Entry) -> Any:

@@ -26,16 +26,17 @@ from tacit.ledger.ledger import Ledger, Receipt
 from tacit.mechanism.additive import blur
 from tacit.mechanism.keystream import is_replayed
 from tacit.plan.choose import AnyPlan, Plan, as_epsilon, choose
+from tacit.plan.derived import DerivedPlan
 from tacit.plan.explain import Explanation, explain, shown
-from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.verdicts import BelowPlan
 from tacit.policy.domain import Items
 from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.answers import check_rows, true_answers
 from tacit.release.asking import Asking, asking_plan
+from tacit.release.derived import derive
 from tacit.release.infer import check_options, finished
-from tacit.release.record import ReleaseRecord
+from tacit.release.record import LinearRecord, ReleaseRecord
 from tacit.release.selected import SelectionRecord, selected
 from tacit.rows.engines import is_file
 from tacit.rows.guard import charges, closed, paid_for
@@ -169,7 +170,8 @@ class Session:
         plan = choose(query, self.policy, epsilon)
         check_options(plan, consistent=consistent)
         rows = self._rows
-        check_rows(rows, plan.base, self.policy)
+        for part in plan.parts:
+            check_rows(rows, part.base, self.policy)
 
         def release(receipt: Receipt | None) -> ReleaseRecord:
             done = [word for word, used in (("consistent", consistent), ("nonnegative", nonnegative)) if used]
@@ -304,10 +306,16 @@ class Reserved:
 
 def _opened(plan: AnyPlan, rows: Rows, *, fit: bool, positive: bool) -> ReleaseRecord:
     """Count, blur and estimate. True answers live in this frame and those below it, and nowhere else."""
-    truth = _counted(plan, rows)
+    if isinstance(plan, DerivedPlan):
+        return derive(plan, [_measured(part, rows, fit=True, positive=positive) for part in plan.parts])
     if isinstance(plan, Plan):
-        return finished(plan, truth, blur(truth, plan), fit=fit, positive=positive)
-    return selected(plan, truth, positive=positive)
+        return _measured(plan, rows, fit=fit, positive=positive)
+    return selected(plan, _counted(plan, rows), positive=positive)
+
+
+def _measured(plan: Plan, rows: Rows, *, fit: bool, positive: bool) -> LinearRecord:
+    truth = _counted(plan, rows)
+    return finished(plan, truth, blur(truth, plan), fit=fit, positive=positive)
 
 
 def _counted(plan: AnyPlan, rows: Rows) -> npt.NDArray[np.int64]:
@@ -404,7 +412,7 @@ def _certificate(
         "noise": plan.noise_document(),
         "randomness": "REPLAYED FOR A TEST: this is no release" if replayed else "fresh from the operating system",
         "expected_rmse": plan.rmse,
-        **({"terms": plan.terms()} if isinstance(plan, SelectionPlan) else {}),
+        **({"terms": plan.terms()} if plan.terms() else {}),
         "post_processing": done,
         "ledger": None if receipt is None else {"entry": receipt.entry, "hash": receipt.hash},
     }

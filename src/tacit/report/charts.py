@@ -14,7 +14,7 @@ import vl_convert
 
 from tacit.plan.explain import OF_THE_ROWS_KEPT, Explanation, shown
 from tacit.release.record import ReleaseRecord
-from tacit.report import linear_charts, selection_charts  # noqa: F401 - they register how their questions are drawn
+from tacit.report import derived_charts, linear_charts, selection_charts  # noqa: F401 - they register their questions
 from tacit.report.views import (
     ALONE,
     BLUE,

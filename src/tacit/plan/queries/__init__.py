@@ -7,6 +7,8 @@ In reading order:
     cumulative   people up to each value
     ranges       people between two values
     total        sums of numbers
+    mean         sums over counts
+    quantiles    values up to which shares of the people reach: `median` and `quantiles`
     selection    what questions share whose answer is a choice
     below        whether fewer people than a threshold are picked
     above        which items at least so many people have
@@ -21,6 +23,8 @@ from tacit.plan.queries.below import BELOW, Below, below
 from tacit.plan.queries.count import COUNT, Count, count
 from tacit.plan.queries.cumulative import CUMULATIVE, Cumulative, cumulative
 from tacit.plan.queries.marginals import HISTOGRAM, MARGINALS, Marginals, histogram, marginals
+from tacit.plan.queries.mean import MEAN, Mean, mean
+from tacit.plan.queries.quantiles import MEDIAN, QUANTILES, Quantiles, median, quantiles
 from tacit.plan.queries.ranges import RANGES, Ranges, ranges
 from tacit.plan.queries.top_k import TOP_K, TopK, top_k
 from tacit.plan.queries.total import TOTAL, Total, total
@@ -28,13 +32,16 @@ from tacit.plan.queries.total import TOTAL, Total, total
 QUESTIONS: Final[tuple[Question, ...]] = (
     COUNT,
     HISTOGRAM,
+    MARGINALS,
     CUMULATIVE,
     RANGES,
     TOTAL,
-    BELOW,
+    MEAN,
+    MEDIAN,
+    QUANTILES,
     TOP_K,
     ABOVE,
-    MARGINALS,
+    BELOW,
 )
 
 __all__ = [
@@ -44,6 +51,8 @@ __all__ = [
     "Count",
     "Cumulative",
     "Marginals",
+    "Mean",
+    "Quantiles",
     "Ranges",
     "TopK",
     "Total",
@@ -53,6 +62,9 @@ __all__ = [
     "cumulative",
     "histogram",
     "marginals",
+    "mean",
+    "median",
+    "quantiles",
     "ranges",
     "top_k",
     "total",
