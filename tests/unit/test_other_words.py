@@ -106,6 +106,7 @@ POLICY = tc.Policy(tc.Domain({"x y": tc.Flag(), "a-b": tc.Flag()}), tc.secrets.e
     [
         (lambda: tc.largest_step(POLICY, QUESTION), "Write largest_step(query, policy): the question first."),
         (lambda: tc.explain(POLICY, QUESTION, 1), "Write explain(query, policy, epsilon): the question first."),
+        (lambda: tc.audit.exact(POLICY, QUESTION, 1), "Write audit.exact(query, policy, epsilon): the question first."),
         (lambda: tc.secrets.pairs(lambda a, b: True), 'not a function. Write pairs([("hiv", "flu")])'),
         (lambda: tc.secrets.pairs({"hiv": "flu"}), "not a dict. Write pairs("),
         (lambda: tc.where("'x y' == 1"), "Put a name with spaces or signs in backticks: `x y`."),
@@ -117,6 +118,12 @@ def test_what_is_swapped_or_quoted_is_refused_with_the_form_that_works(ask: Call
     with pytest.raises(tc.PolicyError) as refused:
         ask()
     assert fix in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["select * from people", " WITH a AS (SELECT 1) SELECT * FROM a", "FROM people"])
+def test_a_query_in_sql_is_no_rows(text: str) -> None:
+    with pytest.raises(tc.DataRefused, match=r"not a query. Give the result of the query: duckdb\.sql\('select"):
+        tc.Session(POLICY, text, budget=1)
 
 
 def test_a_grant_with_a_decimal_comma_is_told_so(tmp_path: Path) -> None:

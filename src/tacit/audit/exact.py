@@ -37,7 +37,7 @@ from tacit.plan.derived import DerivedPlan
 from tacit.plan.distributions import Cube, Distribution
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.totals import exact_attributes
-from tacit.policy.policy import ABSENT, Policy
+from tacit.policy.policy import ABSENT, Policy, as_policy
 
 Table = Mapping[Any, float]
 Distinct = Mapping[str, tuple[Any, Any]]  # by canonical form: what Python calls equal (1, 1.0, True) may be told apart
@@ -58,6 +58,7 @@ def exact(mechanism: Any, policy: Policy, epsilon: Any = None, *, people: int = 
     >>> found.forward, found.backward
     (0.5, inf)
     """
+    policy = as_policy(policy, fix="Write audit.exact(query, policy, epsilon): the question first.")
     if callable(mechanism) and not hasattr(mechanism, "keyword"):
         claimed = None if epsilon is None else float(as_epsilon(epsilon))
         pairs, complete = _worlds(policy, people)
@@ -142,7 +143,7 @@ def _shown_exactly(plan: Plan) -> Callable[[Ints], bool]:
     if plan.noise is None:
         return lambda _: True
     asked = plan.query if plan.query.never_falls else plan.base
-    fixed = asked.exact_entries(plan.policy)
+    fixed = plan.fixed
     totals = list(_exact_totals(plan))
 
     def unchanged(change: Ints) -> bool:

@@ -21,6 +21,7 @@ In reading order:
     sums             sums of noisy cells with exact totals
     predict          the expected error
     choose           a whole plan
+    spread           the laws of the errors of estimates
     coverage         bounds on the noise of one answer
     combined         bounds on the error of an estimate
     derived          plans of questions that are made of several parts

@@ -24,6 +24,7 @@ from tacit.plan.predict import expected_variance, groups_used
 from tacit.plan.query import Bools, Ints, Linear, resolve
 from tacit.plan.ranking import BarPlan, TopKPlan
 from tacit.plan.selection_plan import noise_name
+from tacit.plan.spread import Spread, spread_of
 from tacit.plan.steps import LargestStep, largest_step
 from tacit.plan.verdicts import AbovePlan, BelowPlan
 from tacit.policy.policy import Policy
@@ -55,8 +56,14 @@ class Plan:
 
     @cached_property
     def fixed(self) -> Bools | None:
-        """Which entries of the base are exact by themselves; None if none is."""
-        return self.base.exact_entries(self.policy)
+        """Which cumulative counts are exact, where they are asked for or noise is added to them; None if none is."""
+        line = self.query if self.query.never_falls else self.base
+        return line.exact_entries(self.policy)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """The laws of the errors of the estimates."""
+        return spread_of(self)
 
     @property
     def parts(self) -> tuple[Plan, ...]:

@@ -22,8 +22,8 @@ import numpy.typing as npt
 from tacit.errors import PlanError, Refused
 from tacit.plan.choose import AnyPlan, Plan
 from tacit.plan.explain import shown
+from tacit.plan.spread import Spread
 from tacit.release.number_texts import with_interval
-from tacit.release.spread import Spread
 from tacit.release.table_file import side_by_side, write_table
 
 Floats = npt.NDArray[np.float64]

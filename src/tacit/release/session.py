@@ -23,7 +23,6 @@ import numpy.typing as npt
 
 from tacit.errors import BudgetExceeded, DataRefused, InternalError, LedgerError, PlanError, kind_of, sealed
 from tacit.ledger.ledger import Ledger, Receipt
-from tacit.mechanism.additive import blur
 from tacit.mechanism.keystream import is_replayed
 from tacit.plan.choose import AnyPlan, Plan, as_epsilon, choose
 from tacit.plan.derived import DerivedPlan
@@ -35,7 +34,8 @@ from tacit.policy.policy import Policy, as_policy
 from tacit.release.answers import check_rows, true_answers
 from tacit.release.asking import Asking, asking_plan
 from tacit.release.derived import derive
-from tacit.release.infer import check_options, finished
+from tacit.release.infer import check_options, infer
+from tacit.release.measure import measure
 from tacit.release.record import LinearRecord, ReleaseRecord
 from tacit.release.selected import SelectionRecord, selected
 from tacit.rows.engines import is_file
@@ -314,8 +314,7 @@ def _opened(plan: AnyPlan, rows: Rows, *, fit: bool, positive: bool) -> ReleaseR
 
 
 def _measured(plan: Plan, rows: Rows, *, fit: bool, positive: bool) -> LinearRecord:
-    truth = _counted(plan, rows)
-    return finished(plan, truth, blur(truth, plan), fit=fit, positive=positive)
+    return infer(measure(plan, _counted(plan, rows)), consistent=fit, nonnegative=positive)
 
 
 def _counted(plan: AnyPlan, rows: Rows) -> npt.NDArray[np.int64]:

@@ -168,7 +168,7 @@ class Mean(Derived):
         return f"mean({self.name}{by}{suffix(self.where)})"
 
 
-def mean(name: str, *, by: str | Iterable[str] = (), where: Where | str | None = None) -> Mean:
+def mean(name: str, by: str | Iterable[str] = (), *, where: Where | str | None = None) -> Mean:
     """Ask for the mean of an attribute; with `by`, for one mean in each cell of these attributes."""
     return Mean(name, read_where(where), read_by(by, "mean"))
 

@@ -143,7 +143,7 @@ class Quantiles(Derived):
         return f"quantiles({self.name}, {', '.join(shown(share) for share in self.shares)}{suffix(self.where)})"
 
 
-def quantiles(name: str, shares: Iterable[Any], *, where: Where | str | None = None) -> Quantiles:
+def quantiles(name: str, shares: Iterable[Any] = (), *, where: Where | str | None = None) -> Quantiles:
     """Ask for the values up to which these shares of the people reach, for instance [0.25, 0.5, 0.75]."""
     return Quantiles(name, _read_shares(shares), read_where(where))
 

@@ -301,6 +301,8 @@ def ranges(name: str, ranges: Iterable[tuple[Value, Value]] | str, *, where: Whe
         if ranges != "all":
             raise PlanError("must be 'all' or a list", key="ranges", given=ranges, fix="Write [[low, high], ..].")
         return Ranges(name, None, read_where(where))
+    if not isinstance(ranges, Iterable):
+        raise PlanError("must be 'all' or a list", key="ranges", given=ranges, fix="Write [[low, high], ..].")
     listed = []
     for ends in ranges:
         if not isinstance(ends, tuple | list) or len(ends) != 2:

@@ -153,7 +153,7 @@ class SumResponse:
         return [Jump.of_one(self._number(end)) for end in ends_of(cover_ends(move))]
 
 
-def total(name: str, *, by: str | Iterable[str] = (), where: Where | str | None = None) -> Total:
+def total(name: str, by: str | Iterable[str] = (), *, where: Where | str | None = None) -> Total:
     """Ask for the sum of an attribute; with `by`, for one sum in each cell of these attributes."""
     return Total(name, read_where(where), read_by(by, "total"))
 

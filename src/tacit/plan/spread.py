@@ -19,16 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.choose import Plan
 from tacit.plan.combined import Term, bounds_near
 from tacit.plan.distributions import Cube, Distribution
 from tacit.plan.sums import Blocks, blocks_of
+
+if TYPE_CHECKING:
+    from tacit.plan.choose import Plan
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -53,6 +54,11 @@ class Spread:
         found = np.array(each, dtype=np.float64).reshape(-1, 2)
         return found[self.which, 0], found[self.which, 1]
 
+    def variances(self) -> Floats:
+        """Return the variance of each answer's estimate; of answers that share a law, that of the law."""
+        each = [sum(many * weight**2 * law.variance() for law, weight, many in terms) for terms in self.laws]
+        return np.array(each, dtype=np.float64)[self.which]
+
     def exact(self) -> Bools:
         """Return which answers have no noise at all."""
         silent = [not any(weight and many and law.variance() for law, weight, many in terms) for terms in self.laws]
@@ -61,7 +67,6 @@ class Spread:
         return np.array(silent, dtype=np.bool_)[self.which]
 
 
-@lru_cache(maxsize=4)  # used by the release and its intervals; may be large
 def spread_of(plan: Plan) -> Spread:
     """Return the laws of the estimates of a plan."""
     if plan.noise is None:
