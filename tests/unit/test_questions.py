@@ -153,7 +153,7 @@ def test_sums_by_cell_are_the_same_where_each_cell_is_counted_by_itself(monkeypa
         (lambda: tc.quantiles("age", [True]), "quantiles.at", "must be shares of the people", "For instance [0.25"),
         (lambda: tc.quantiles("age"), "quantiles.at", "must list 1 to 1,000 shares", "For instance [0.25"),
         (lambda: tc.ranges("age", 5), "ranges", "must be 'all' or a list", "Write [[low, high], ..]."),
-        (lambda: tc.mean("age", "age < 3"), "mean.by", "must be an attribute of the domain", "Known: "),
+        (lambda: tc.mean("age", "age < 3"), "mean.by", "must be an attribute of the domain", "Did you mean 'age'?"),
         (lambda: tc.quantiles("age", "half"), "quantiles.at", "must", ""),
         (lambda: tc.quantiles("age", []), "quantiles.at", "must list 1 to 1,000 shares", "For instance [0.25"),
     ],

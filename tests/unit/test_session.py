@@ -322,7 +322,7 @@ def test_no_true_answer_hangs_on_an_exception(monkeypatch):
         raise KeyboardInterrupt
 
     for fault, expected in ((interrupted, KeyboardInterrupt), (lambda *_, **__: 1 / 0, tc.InternalError)):
-        monkeypatch.setattr(module, "finished", fault)
+        monkeypatch.setattr(module, "infer", fault)
         with pytest.raises(expected) as caught:
             session().release(tc.count("age < 5"), epsilon=0.5)
         trace, names = caught.value.__traceback__, set()

@@ -90,7 +90,7 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
         _case("total-by-cell-one-sided", total("age", by="disease"), _ONE_WAY),
         _case("mean", mean("age"), _EVERYTHING),
         _case("mean-by-cell", mean("age", by="disease"), Policy(_PEOPLE, attributes("age", "disease"))),
-        _case("mean-with-secret-presence", mean("age"), Policy(_PEOPLE, attributes("age"), presence="secret")),
+        _case("mean-with-secret-presence", mean("age"), Policy(_PEOPLE, attributes("sick"), presence="secret")),
         _case("median", median("age"), _NEAR),
         _case("quantiles", quantiles("age", [0.25, 0.75]), Policy(_PEOPLE, attributes("age"), presence="secret")),
         _case("items-one-sided-cube", histogram("clicked"), _FALLING),

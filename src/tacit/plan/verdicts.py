@@ -46,6 +46,8 @@ class Words:
 
     below: str
     above: str
+    below_is_certain: bool = False
+    above_is_certain: bool = False
 
     def of(self, above: bool) -> str:  # noqa: FBT001
         """Return the word for one verdict."""
@@ -53,17 +55,19 @@ class Words:
 
     def meaning(self) -> str:
         """Say how far the two verdicts can be trusted."""
-        certain = [word for word in (self.below, self.above) if word.startswith("certainly")]
-        if len(certain) == 2:
+        if self.below_is_certain and self.above_is_certain:
             return "both verdicts are exact"
-        if not certain:
+        if not self.below_is_certain and not self.above_is_certain:
             return "either verdict may be wrong"
-        other = self.above if certain == [self.below] else self.below
-        return f"{certain[0]!r} is never wrong; {other!r} is what the noisy count says, and may be wrong"
+        certain, other = (self.below, self.above) if self.below_is_certain else (self.above, self.below)
+        return f"{certain!r} is never wrong; {other!r} is what the noisy count says, and may be wrong"
 
 
-ONE_SIDED: Final = {"falling": Words("certainly below", "above"), "rising": Words("below", "certainly above")}
-EXACT: Final = Words("certainly below", "certainly above")
+ONE_SIDED: Final = {
+    "falling": Words("certainly below", "above", below_is_certain=True),
+    "rising": Words("below", "certainly above", above_is_certain=True),
+}
+EXACT: Final = Words("certainly below", "certainly above", below_is_certain=True, above_is_certain=True)
 TWO_SIDED: Final = Words("probably below", "probably above")
 
 

@@ -203,8 +203,9 @@ def _verdicts(plan: AbovePlan, verdicts: Sequence[bool], noisy: Sequence[int]) -
 
 def _ranked(plan: TopKPlan | BarPlan, places: Ints, measured: Noisy | Tilted) -> SelectionRecord:
     # by the estimates alone, equal ones by their place: what is shown, and in which order, says nothing more
-    order = np.argsort(-measured.estimates(), kind="stable")[: plan.query.k]
-    return _rows(plan, places[order], measured, order)
+    estimates = measured.estimates()
+    order = np.argsort(-estimates, kind="stable")[: plan.query.k]
+    return _rows(plan, places[order], measured, order, estimates=estimates)
 
 
 def _rows(
@@ -213,16 +214,17 @@ def _rows(
     measured: Noisy | Tilted | None,
     which: Ints,
     is_above: npt.NDArray[np.bool_] | None = None,
+    estimates: Floats | None = None,
 ) -> SelectionRecord:
     floor, ceiling = np.zeros(len(places)), np.full(len(places), np.inf)
     if is_above is not None and isinstance(plan, BelowPlan | AbovePlan):
-        if plan.words.below.startswith("certainly"):
+        if plan.words.below_is_certain:
             ceiling[~is_above] = plan.query.threshold - 1
-        if plan.words.above.startswith("certainly"):
+        if plan.words.above_is_certain:
             floor[is_above] = plan.query.threshold
     values = np.full(len(places), np.nan)
     if measured is not None:
-        values[which >= 0] = measured.estimates()[which[which >= 0]]
+        values[which >= 0] = (measured.estimates() if estimates is None else estimates)[which[which >= 0]]
     return SelectionRecord(
         plan=plan,
         values=values,
