@@ -12,6 +12,7 @@ import pytest
 import tacit as tc
 from brute_force import answers_of, every_record
 from tacit.errors import PlanError
+from tacit.mechanism import noise
 from tacit.plan.asked import KEYWORDS, example, from_document, query_schema
 from tacit.plan.choose import choose
 from tacit.plan.queries import QUESTIONS
@@ -232,3 +233,20 @@ def test_a_release_has_a_frame_a_certificate_files_and_a_chart(query, tmp_path):
     assert (record.save(tmp_path / "out") / "values.csv").read_text().count("\n") == len(record.values) + 1
     assert chart(record).to_dict()["title"]["text"]
     assert "age" in chart_text(record)
+
+
+def test_numbers_that_are_counted_in_tenths_are_published_as_they_are(monkeypatch):
+    """Sums are whole numbers of units; values, intervals and errors are not."""
+    frame = pd.DataFrame({"age": [0, 1, 5, 5], "sex": ["m", "m", "f", "f"], "sick": [True, False, True, True]})
+    policy = tc.Policy(PLAIN, tc.secrets.everything(), presence="secret")
+    found = {}
+    for unit in (Fraction(1), Fraction(1, 10)):
+        monkeypatch.setattr(tc.Integers, "unit", unit)
+        with noise.replayed(noise.Keystream(key=b"the same noise, in another unit!")):
+            session = tc.Session(policy, frame, budget=10)
+            asked = (tc.total("age"), tc.total("age", by="sex"), tc.mean("age", by="sex"), tc.median("age"))
+            records = [session.release(query, 1) for query in asked]
+            found[unit] = [np.array([record.values, *record.interval()]) for record in records]
+            found[unit] += [np.array(record.plan.rmse) for record in records]
+    for whole, tenth in zip(*found.values(), strict=True):
+        assert tenth == pytest.approx(whole / 10)

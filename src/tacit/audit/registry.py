@@ -87,7 +87,7 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
         _case("total-two-scale", total("age"), Policy(_PEOPLE, records("age == 1"))),
         _case("total", total("age"), _NEAR),
         _case("total-by-cell", total("age", by="disease"), _EVERYTHING),
-        _case("total-by-cell-one-sided", total("age", by="disease"), _ONE_WAY),
+        _case("total-by-cell-one-way", total("age", by="disease"), _ONE_WAY),
         _case("mean", mean("age"), _EVERYTHING),
         _case("mean-by-cell", mean("age", by="disease"), Policy(_PEOPLE, attributes("age", "disease"))),
         _case("mean-with-secret-presence", mean("age"), Policy(_PEOPLE, attributes("sick"), presence="secret")),

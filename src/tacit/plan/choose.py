@@ -77,13 +77,13 @@ class Plan:
 
     @cached_property
     def variance(self) -> float:
-        """The expected variance of one answer, averaged over the answers."""
+        """The expected variance of one answer, averaged over the answers, in units."""
         return expected_variance(self)
 
     @property
     def rmse(self) -> float:
         """The expected root mean squared error of one answer, averaged over the answers."""
-        return math.sqrt(self.variance)
+        return math.sqrt(self.variance) * float(self.query.unit(self.policy.domain))
 
     @property
     def mechanism(self) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
@@ -18,8 +19,6 @@ from tacit.errors import PlanError, PolicyError, kind_of
 from tacit.policy.where import Where, where
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from tacit.plan.distributions import Distribution
     from tacit.plan.responses import Response
     from tacit.plan.tally import Tally
@@ -103,6 +102,10 @@ class Linear(Query):
     @abstractmethod
     def labels(self, domain: Domain) -> dict[str, list[Value]]:
         """Return the columns that say what each answer is about."""
+
+    def unit(self, domain: Domain) -> Fraction:
+        """Return what one unit of the answers is worth; answers are counted in whole units."""
+        return Fraction(1)
 
     @abstractmethod
     def tallies(self, policy: Policy) -> tuple[Tally, ...]:

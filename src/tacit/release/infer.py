@@ -55,7 +55,7 @@ def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool
     """
     plan = measured.plan
     if plan.noise is None:
-        values = _answered(plan, measured.noisy.astype(np.float64))
+        values = _answered(plan, measured.noisy.astype(np.float64)) * _unit(plan)
         return LinearRecord(plan=plan, values=values, _centre=values)
     entries: Floats = measured.noisy - plan.per_entry(lambda law: law.mean())
     values, centre = entries, entries
@@ -78,7 +78,21 @@ def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool
         values = without_negatives(values)
     floor = 0.0 if is_count else -np.inf
     low, high = (np.full(len(values), floor), np.full(len(values), np.inf)) if ends is None else ends
-    return LinearRecord(plan=plan, values=values, _centre=centre, _spread=plan.spread, _floor=low, _ceiling=high)
+    unit = _unit(plan)
+    return LinearRecord(
+        plan=plan,
+        values=values * unit,
+        _centre=centre * unit,
+        _spread=plan.spread,
+        _unit=unit,
+        _floor=low * unit,
+        _ceiling=high * unit,
+    )
+
+
+def _unit(plan: Plan) -> float:
+    """Return what one unit of the answers is worth."""
+    return float(plan.query.unit(plan.policy.domain))
 
 
 def _answered(plan: Plan, entries: Floats) -> Floats:

@@ -129,6 +129,7 @@ class LinearRecord(ReleaseRecord):
     plan: Plan
     _centre: Floats = field(repr=False)  # estimates whose law is known
     _spread: Spread | None = field(repr=False, default=None)  # that law; None where all answers are exact
+    _unit: float = field(repr=False, default=1.0)  # what one unit of that law is worth
     _floor: Floats | None = field(repr=False, default=None)  # no true answer is smaller,
     _ceiling: Floats | None = field(repr=False, default=None)  # and none larger
 
@@ -164,7 +165,7 @@ class LinearRecord(ReleaseRecord):
         if self._spread is None:
             return self.values.copy(), self.values.copy()
         low, high = self._spread.bounds(level)
-        ends = self._centre - high, self._centre - low
+        ends = self._centre - high * self._unit, self._centre - low * self._unit
         lower, upper = (np.clip(end, self._floor, self._ceiling) for end in ends)
         return np.minimum(lower, self.values), np.maximum(upper, self.values)
 

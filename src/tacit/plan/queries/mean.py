@@ -120,9 +120,9 @@ class Mean(Derived):
     def values(self, parts: Sequence[Released], domain: Domain) -> Floats:
         """Return sums over counts, inside of the range."""
         sums, counts = parts
-        low, high, middle, unit = self._range(domain)
+        low, high, middle = self._range(domain)
         means = sums.values / np.maximum(counts.values, 1.0)
-        return np.asarray((middle + np.clip(means, low - middle, high - middle)) * unit)
+        return np.asarray(middle + np.clip(means, low - middle, high - middle))
 
     def ends(self, parts: Sequence[Released], domain: Domain, level: float) -> tuple[Floats, Floats]:
         """Return the smallest and the largest ratio of a sum and a count that both lie in their intervals.
@@ -130,12 +130,14 @@ class Mean(Derived):
         The error is shared by the two; where one is exact the other has all of it. A group that has a mean has people.
         """
         sums, counts = parts
-        low, high, middle, unit = self._range(domain)
+        low, high, middle = self._range(domain)
         fewest, most = (np.maximum(end, 1.0) for end in self._interval(counts, sums, level))
         least, largest = self._interval(sums, counts, level)
         lower = np.minimum(least / fewest, least / most)
         upper = np.maximum(largest / fewest, largest / most)
-        return tuple((middle + np.clip(end, low - middle, high - middle)) * unit for end in (lower, upper))  # type: ignore[return-value]
+        return middle + np.clip(lower, low - middle, high - middle), middle + np.clip(
+            upper, low - middle, high - middle
+        )
 
     @staticmethod
     def _interval(part: Released, other: Released, level: float) -> tuple[Floats, Floats]:
@@ -143,10 +145,12 @@ class Mean(Derived):
         is_exact = bool((lower == upper).all())
         return part.interval(level if is_exact else (1 + level) / 2)
 
-    def _range(self, domain: Domain) -> tuple[int, int, int, float]:
+    def _range(self, domain: Domain) -> tuple[float, float, float]:
+        """Return the smallest and the largest number and the middle."""
         attribute: Any = domain[self.name]
-        low, high = attribute.number(0), attribute.number(attribute.size - 1)
-        return low, high, self.sums(domain).origin, float(attribute.unit)
+        ends = attribute.number(0), attribute.number(attribute.size - 1), self.sums(domain).origin
+        low, high, middle = (float(end * attribute.unit) for end in ends)
+        return low, high, middle
 
     def expected_error(self, parts: Sequence[Plan], people: float) -> float:
         """Return the error of sum - mean * count, for a mean that may lie anywhere in the range, over the people."""

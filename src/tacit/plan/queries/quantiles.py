@@ -121,7 +121,7 @@ class Quantiles(Derived):
 
     def _numbers(self, places: list[int], domain: Domain) -> Floats:
         attribute: Any = domain[self.name]
-        return np.array([attribute.number(place) * float(attribute.unit) for place in places], dtype=np.float64)
+        return np.array([float(attribute.number(place) * attribute.unit) for place in places], dtype=np.float64)
 
     def expected_error(self, parts: Sequence[Plan], people: float) -> float:
         """Return how far off a value is if people are spread evenly over the range."""
