@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import combinations, combinations_with_replacement, product
 from typing import Any
 
@@ -52,12 +53,18 @@ def known_numbers(policy: Policy, people: Any) -> tuple[int, ...]:
 
 def answers_of(query: Any, domain: Any, record: Any) -> np.ndarray:
     """What one person adds to the answers, straight from the meaning of the query; nothing of the package's own."""
+    picks, tests = _meaning(query, domain)
+    if record is ABSENT or (picks is not None and not picks.of_record(positions(domain, record))):
+        return np.zeros(len(tests), dtype=np.int64)
+    person = dict(zip(domain, record, strict=True))
+    return np.array([test(person) for test in tests], dtype=np.int64)
+
+
+@lru_cache(maxsize=256)
+def _meaning(query: Any, domain: Any) -> tuple[Any, list[Any]]:
+    """Whom a query is about, and for each answer what a person adds to it; the same for all records."""
     query = resolve(query, domain)
-    picked = record is not ABSENT and (
-        query.where is None or query.where.compile(domain).of_record(positions(domain, record))
-    )
-    person = dict(zip(domain, record, strict=True)) if picked else None
-    return np.array([0 if person is None else test(person) for test in _answers(query, domain)], dtype=np.int64)
+    return None if query.where is None else query.where.compile(domain), _answers(query, domain)
 
 
 def _answers(query: Any, domain: Any) -> list[Any]:
@@ -138,24 +145,23 @@ def step_by_data_sets(query: Any, policy: Policy, people: int) -> dict[str, Any]
     """
     values: list[Any] = every_record(policy.domain) + ([ABSENT] if policy.presence == "secret" else [])
     secret = set(edges_of(policy))
+    numbers = {value: np.array(known_numbers(policy, (value,))) for value in values}  # of a data set: their sums
+    known = {world: tuple(sum(numbers[value] for value in world)) for world in product(values, repeat=people)}
     worlds: dict[tuple[int, ...], list[tuple[Any, ...]]] = {}
-    for world in product(values, repeat=people):
-        worlds.setdefault(known_numbers(policy, world), []).append(world)
+    for world, told in known.items():
+        worlds.setdefault(told, []).append(world)
     adds = {record: answers_of(query, policy.domain, record) for record in values}
     changes = []
     for start in combinations_with_replacement(values, people):
-        agreeing = worlds[known_numbers(policy, start)]
-        moves = {}
-        for world in agreeing:
+        moves: dict[frozenset[Any], list[tuple[frozenset[Any], tuple[Any, ...]]]] = {}
+        for world in worlds[known[start]]:
             changed = [(i, b) for i, (a, b) in enumerate(zip(start, world, strict=True)) if a != b]
             along = frozenset((i, b) for i, b in changed if (start[i], b) in secret)
-            moves[world] = (along, frozenset(changed) - along)
-        secret_sets = {along for along, _ in moves.values() if along}
-        both = set(moves.values())
-        for world, (along, other) in moves.items():
-            if not along or any(smaller < along for smaller in secret_sets):
+            moves.setdefault(along, []).append((frozenset(changed) - along, world))
+        for along, ways in moves.items():
+            if not along or any(smaller < along for smaller in moves if smaller):
                 continue
-            if any(a == along and o < other for a, o in both):
-                continue
-            changes.append(sum(adds[b] - adds[a] for a, b in zip(start, world, strict=True)))
+            for other, world in ways:
+                if not any(smaller < other for smaller, _ in ways):
+                    changes.append(sum(adds[b] - adds[a] for a, b in zip(start, world, strict=True)))
     return largest(changes)

@@ -48,6 +48,8 @@ def spark() -> Any:
         "spark.sql.codegen.wholeStage": "false",  # compiling costs more than these few rows
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "1g",
+        # a Java that optimises what it runs takes twice as long: these tests end before that pays
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()

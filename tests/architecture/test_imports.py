@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ SRC = Path(tacit.__file__).parent
 STAGES = ("policy", "plan", "mechanism", "ledger", "rows", "release", "monitor", "audit", "report")
 # papers recompute figures with all stages; the command line drives all of it
 ORDER = (*STAGES, "papers", "cli")
-FOR_EVERYBODY = ("errors",)
+FOR_EVERYBODY = ("errors", "drawing")
 
 READERS = ("duckdb", "pyarrow", "narwhals", "polars", "ibis", "pyspark")
 MAY_READ_ROWS = (
@@ -46,13 +47,18 @@ def stage_of(file: Path) -> str:
     return parts[0] if len(parts) > 1 else ""
 
 
+@cache
+def nodes(file: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+
+
 def imported(file: Path) -> Iterator[tuple[str, int]]:
     """Yield every module that a file imports, also inside functions and for type checkers, with its line.
 
     `from tacit.plan import steps` yields `tacit.plan` and `tacit.plan.steps`: either may be a module.
     """
     package = ["tacit", *file.relative_to(SRC).parent.parts]
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in nodes(file):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name, node.lineno
@@ -151,7 +157,7 @@ def test_only_the_keystream_draws_randomness() -> None:
         if name_of(file) in MAY_DRAW_RANDOMNESS:
             continue
         wrong += [f"{name_of(file)}:{line} imports {module}" for module, line in imported(file) if module in RANDOM]
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in nodes(file):
             if isinstance(node, ast.Attribute) and (
                 node.attr in RANDOM_NAMES
                 or (node.attr == "random" and isinstance(node.value, ast.Name) and node.value.id in ("np", "numpy"))

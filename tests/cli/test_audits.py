@@ -140,9 +140,16 @@ def test_wrong_usage(args: tuple[str, ...], tmp_path: Path) -> None:
 def test_a_job_is_audited_without_its_rows(clinic: Path) -> None:
     """Each mechanism by itself, and each release from made-up rows to the record."""
     (clinic / "clinic.csv").unlink()
-    said = (clinic / "clinic.job.yaml").read_text(encoding="utf-8").partition("releases:")[0]
-    one = "releases:\n  - {name: hiv, query: {count: \"disease == 'hiv'\"}, epsilon: 0.3}\n"
-    (clinic / "one.job.yaml").write_text(said + one, encoding="utf-8")
+    one = """
+policy:
+  domain: {disease: {categories: [flu, hiv]}}
+  secrets: {values: {disease: [hiv]}}
+rows: clinic.csv
+budget: 1
+releases:
+  - {name: hiv, query: {count: "disease == 'hiv'"}, epsilon: 0.3}
+"""
+    (clinic / "one.job.yaml").write_text(one, encoding="utf-8")
     before = files_in(clinic)
     outcome = inside(clinic, "audit", "job", "one.job.yaml", "--samples", "1000")
     assert (outcome.code, outcome.err) == (0, f"{NEVER}\n")

@@ -66,7 +66,7 @@ def test_a_plan_that_does_not_fit_is_shown_and_exits_1(clinic: Path, change_job:
 
 
 def test_run_writes_everything_once_and_never_overwrites(clinic: Path) -> None:
-    outcome = tacit(clinic, "run", "clinic.job.yaml")
+    outcome = inside(clinic, "run", "clinic.job.yaml")
     assert (outcome.code, outcome.err) == (0, f"{ONE_ROW_EACH}\n")
     assert re.search(r"hiv .* \d+ \(\d+ to \d+\)", outcome.out)  # the one release with one answer
     assert outcome.out.count("in the report") == 2

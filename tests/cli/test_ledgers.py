@@ -62,7 +62,7 @@ def test_show_says_what_remains(ledger: Path) -> None:
         assert expected in outcome.out
 
 
-def test_show_says_who_when_and_what_in_80_columns(ledger: Path) -> None:
+def test_show_says_who_when_and_what_in_80_columns(ledger: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Ledger(ledger) as opened:
         opened.reserve(
             dataset="clinic",
@@ -72,7 +72,8 @@ def test_show_says_who_when_and_what_in_80_columns(ledger: Path) -> None:
             job="yearly",
         )
         today = opened.entries()[0].time[:10]
-    outcome = tacit(ledger.parent, "ledger", "show", "ledger.db", COLUMNS="80")
+    monkeypatch.setenv("COLUMNS", "80")
+    outcome = inside(ledger.parent, "ledger", "show", "ledger.db")
     assert (outcome.code, outcome.err) == (0, "")
     tables = outcome.out.partition("Run f00")[0]
     assert max(map(len, tables.splitlines())) <= 80

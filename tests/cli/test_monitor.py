@@ -50,7 +50,7 @@ def test_files_are_taken_by_name_and_never_twice(town: Path) -> None:
     add(town, "day1.csv", 60)
     add(town, "day0.csv", 0)
     run = ("monitor", "run", "town.yaml", "--follow", "events", "--once")
-    first = tacit(town, *run)
+    first = inside(town, *run)
     assert (first.code, first.err) == (0, "")
     lines = first.out.splitlines()
     assert lines[0] == "2 monitors, epsilon 2 in all, charged to town; events from events."
@@ -116,7 +116,7 @@ def test_following_goes_on_after_a_kill(town: Path) -> None:
         (town / "events" / "day1.parquet").write_bytes(b"PAR1 not yet")  # not a complete file
         add(town, "day2.csv", 4)
         wait_for(lambda: lines() == ["day0.csv", "day2.csv"])
-        second = tacit(town, "monitor", "run", "town.yaml", "--follow", "events", "--once")
+        second = inside(town, "monitor", "run", "town.yaml", "--follow", "events", "--once")
         assert "is in use by another process" in second.refusal()
         looked = tacit(town, "monitor", "show", "town-state")
         assert (looked.code, looked.err) == (0, "")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from cli.shell import inside
+from tacit.papers.figures_002 import QUICK
 
 KINDS = {"yes", "no", "partly"}
 
@@ -16,13 +18,17 @@ def _no_settings(monkeypatch):
     monkeypatch.delenv("TACIT_DATA", raising=False)
 
 
-@pytest.fixture(scope="module")
-def made_up(tmp_path_factory):
+FEWER = replace(QUICK, runs=4, baseline_runs=16, map_runs=2, decisions=10**5)  # the same figures, from fewer draws
+
+
+@pytest.fixture(scope="module", params=[FEWER, pytest.param(QUICK, marks=pytest.mark.slow)], ids=["fewer", "quick"])
+def made_up(request, tmp_path_factory):
     """Run the whole command once, in a folder without data sets."""
     folder = tmp_path_factory.mktemp("empty") / "inside"
     folder.mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("TACIT_DATA", raising=False)
+        patch.setattr("tacit.papers.figures_002.QUICK", request.param)
         return folder, inside(folder, "reproduce", "002", "--quick", "--json", "--output", "out")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cli.shell import ERROR_KEYS, tacit
+from cli.shell import ERROR_KEYS, inside, tacit
 from tacit import __version__
 from tacit.cli import main
 from tacit.cli.screen import show_json
@@ -27,7 +27,7 @@ def test_the_version_is_the_same_by_either_door(tmp_path: Path) -> None:
 
 
 def test_an_unknown_command_gets_the_nearest_one(tmp_path: Path) -> None:
-    outcome = tacit(tmp_path, "plna")
+    outcome = inside(tmp_path, "plna")
     assert outcome.code == 2
     assert outcome.out == ""
     assert outcome.err == "tacit: No such command 'plna'. Did you mean 'plan'? See `tacit --help`.\n"

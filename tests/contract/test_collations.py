@@ -55,13 +55,16 @@ SOURCES: dict[str, Callable[[str], Any]] = {
 }
 
 
+COLLATIONS = ["NOCASE.NOACCENT", *(pytest.param(one, marks=pytest.mark.slow) for one in ("NOCASE", "NOACCENT"))]
+
+
 def meant(cell: str, otherwise: str) -> str:
     """Return the category of a cell, as `rows/encode.py` defines it."""
     spelled = {"TRUE": "true", "True": "true", "3.0": "3", "3.0E0": "3"}
     return cell if cell in LISTED else spelled.get(cell, otherwise)
 
 
-@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NOCASE.NOACCENT"])
+@pytest.mark.parametrize("collation", COLLATIONS)
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_collation_makes_no_two_texts_one(source: str, collation: str) -> None:
     table = SOURCES[source](collation)
@@ -80,7 +83,7 @@ def test_a_collation_makes_no_two_texts_one(source: str, collation: str) -> None
             assert open_rows(table, DOMAIN, person=person).counts((), test) == counted[text], text
 
 
-@pytest.mark.parametrize("collation", ["NOCASE", "NOCASE.NOACCENT"])
+@pytest.mark.parametrize("collation", COLLATIONS)
 @pytest.mark.parametrize("source", ["connection", "ibis connection"])  # no list has a collation of its own
 def test_a_collation_makes_no_two_items_one(source: str, collation: str) -> None:
     table = SOURCES[source](collation)

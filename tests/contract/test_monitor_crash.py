@@ -16,7 +16,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +40,13 @@ import tacit as tc
 POLICY = tc.Policy(tc.Domain({"visited": tc.Items(["gym", "cafe"])}), secrets=tc.secrets.values({"visited": [1]}))
 connect = sqlite3.connect
 
-def arm(left):
+def arm(last):
+    seen = 0
+
     def counted(statement):
-        nonlocal left
-        left -= 1
-        if left == 0:
+        nonlocal seen
+        seen += 1
+        if seen == last:
             os.kill(os.getpid(), signal.SIGKILL)
 
     def watched(*args, **options):
@@ -53,9 +55,10 @@ def arm(left):
         return db
 
     sqlite3.connect = sqlite3.dbapi2.connect = watched
+    return lambda: seen
 
 def play(asked):
-    arm(asked["kill_at"])
+    seen = arm(asked["kill_at"])
     make = getattr(tc, asked["kind"])
     monitor = make(POLICY, **asked["options"])
     with open(asked["said"], "a") as said:
@@ -63,6 +66,9 @@ def play(asked):
             verdict = monitor.feed(file)
             value = verdict["gym"].value if asked["kind"] == "MapMonitor" else verdict.value
             print(json.dumps([os.path.basename(file), verdict.step, value]), file=said, flush=True)
+    if "counted" in asked:
+        with open(asked["counted"], "w") as counted:
+            counted.write(str(seen()))
 
 print("ready", flush=True)
 for line in sys.stdin:
@@ -144,8 +150,20 @@ def said_in(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+@pytest.fixture(params=[4, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
+def points(request: pytest.FixtureRequest) -> Callable[[Path], Iterator[int]]:
+    """Return what says before which statements to kill: the last few, and some or all of those before them."""
+
+    def listed(counted: Path) -> Iterator[int]:
+        statements = int(counted.read_text())
+        some = {*range(1, statements + 1, request.param), *range(max(1, statements - 4), statements + 1)}
+        return itertools.chain(sorted(some), itertools.count(statements + 1))  # until one comes to its own end
+
+    return listed
+
+
 @pytest.mark.parametrize("kind", ["PlaceMonitor", "MapMonitor"])
-def test_killed_before_every_statement_of_a_step(helper: Helper, tmp_path: Path, kind: str) -> None:
+def test_killed_before_every_statement_of_a_step(helper: Helper, points: Any, tmp_path: Path, kind: str) -> None:
     files = write_days(tmp_path, 1, 6)
     options = {**PEOPLE, **(OPTIONS if kind == "PlaceMonitor" else {"threshold": 5, "epsilon": 1})}
     begun = tmp_path / "begun.db"
@@ -155,9 +173,14 @@ def test_killed_before_every_statement_of_a_step(helper: Helper, tmp_path: Path,
         assert not helper.play(kind=kind, files=files[:1], **first)
         if not read_published(begun).alarms:
             break
-    before, after, kill_at = 0, 0, 0
-    while True:
-        kill_at += 1
+    before, after = 0, 0
+    counted = tmp_path / "counted"
+    whole = {
+        "options": {**options, "state": shutil.copy(begun, tmp_path / "whole.db")},
+        "said": tmp_path / "whole.said",
+    }
+    assert not helper.play(kind=kind, files=files[1:], counted=counted, **whole)
+    for kill_at in points(counted):
         state, said = tmp_path / f"{kill_at}.db", tmp_path / f"{kill_at}.said"
         shutil.copy(begun, state)
         asked = {"kind": kind, "options": {**options, "state": state}, "files": files[1:], "said": said}
@@ -184,10 +207,13 @@ def test_killed_before_every_statement_of_a_step(helper: Helper, tmp_path: Path,
     assert min(before, after) > 0  # kills before and after the commit were both seen
 
 
-def test_killed_before_every_statement_of_beginning_and_paying(helper: Helper, tmp_path: Path) -> None:
-    kill_at = 0
-    while True:
-        kill_at += 1
+def test_killed_before_every_statement_of_beginning_and_paying(helper: Helper, points: Any, tmp_path: Path) -> None:
+    counted = tmp_path / "counted"
+    with tc.Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.grant(dataset="town", epsilon=3)
+    paid = {"ledger": tmp_path / "ledger.db", "dataset": "town", "state": tmp_path / "monitor.db"}
+    assert not helper.play(options={**OPTIONS, **paid}, files=[], said=tmp_path / "said", counted=counted)
+    for kill_at in points(counted):
         folder = tmp_path / str(kill_at)
         folder.mkdir()
         with tc.Ledger(folder / "ledger.db") as ledger:

@@ -388,3 +388,17 @@ def test_a_file_that_changes_under_a_spark_frame_is_refused(spark: Any, tmp_path
     os.utime(path, ns=(1, 1))
     with pytest.raises(DataRefused, match=CHANGED):
         rows.check((), None)
+
+
+@pytest.mark.spark
+def test_a_spark_frame_whose_files_cannot_be_listed_is_refused(spark: Any, tmp_path: Path) -> None:
+    # Spark evaluates what is small while it plans, and fails on a cell of a column that no question reads
+    path = csv({"ward": [3, 2], "hiv": [1, 0], "note": ["1", "2"]}, tmp_path / "a.csv")
+    more = spark.createDataFrame(pa.table({"ward": [2], "hiv": [1], "note": ["CANARY"]}))
+    frame = spark.read.csv(str(path), header=True, schema="ward bigint, hiv bigint, note string").union(more)
+    frame = frame.selectExpr("ward", "hiv", "cast(note as int) as number")
+    assert frame.select("ward", "hiv").count() == 3
+    with pytest.raises(DataRefused, match=r"^the engine could not read the rows") as refused:
+        open_rows(frame, DOMAIN)
+    assert "CANARY" not in str(refused.value)
+    assert refused.value.__context__ is None

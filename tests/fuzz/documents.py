@@ -52,9 +52,10 @@ releases:
   - {name: sum, query: {total: age}, epsilon: 0.5}
   - {name: few, query: {below: {where: "age > 90", threshold: 5}}, epsilon: 0.5}
 """
-MONITOR = """\
+TOWN = "{domain: {visited: {items: [gym, cafe, park]}}, secrets: {values: {visited: [1]}}}"
+BESIDE_ITS_POLICY = """\
 name: town
-policy: {domain: {visited: {items: [gym, cafe, park]}}, secrets: {values: {visited: [1]}}}
+policy: town.policy.yaml
 item: place
 person: who
 time: when
@@ -64,7 +65,9 @@ batches: events
 monitors:
   - {name: gym, place: gym, threshold: 5, epsilon: 0.5, window: 14, visits_per_person: 2}
   - {name: noon, map: all, at: "2024-03-02T12:00", every: 1 hour, threshold: 10, epsilon: 1}
+  - {name: some, map: [gym, park], threshold: 10, epsilon: 1/3}
 """
+MONITOR = BESIDE_ITS_POLICY.replace("town.policy.yaml", TOWN)
 WHERE = (
     "age < 18 and disease == 'flu'",
     "disease in ['flu', 'hiv'] or not (age >= 3)",

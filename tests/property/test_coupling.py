@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from brute_force import step_by_data_sets
+from parameters import every_two_together
 from strategies import facts, linear_queries, policies
 from tacit.errors import PlanError
+from tacit.plan.queries import count, cumulative, histogram, total
 from tacit.plan.steps import largest_step
+from tacit.policy import knowledge, secrets
+from tacit.policy.domain import Domain, Flag, Integers
 from tacit.policy.policy import Policy
 
 
-@settings(max_examples=250)
-@given(data=st.data(), free=policies(most=2, largest=3))
-def test_the_bound_under_knowledge_is_never_too_small(data, free):
-    assume(free.domain.size <= 6)
-    known = data.draw(st.lists(facts(free.domain), min_size=1, max_size=2))
-    policy = Policy(free.domain, free.secrets, known, free.presence)
-    query = data.draw(linear_queries(policy.domain))
+def check_step(query, policy):
     try:
         quick = largest_step(query, policy)
     except PlanError:
@@ -32,3 +31,46 @@ def test_the_bound_under_knowledge_is_never_too_small(data, free):
     for right, left in ((1, 1), (1, 0), (0, 1), (3, 1), (1, 3)):
         most = max((right * fall + left * rise for fall, rise in quick.profiles), default=0)
         assert all(right * fall + left * rise <= most for fall, rise in slow["profiles"])
+
+
+def check_bound(data, free):
+    assume(free.domain.size <= 6)
+    known = data.draw(st.lists(facts(free.domain), min_size=1, max_size=2))
+    policy = Policy(free.domain, free.secrets, known, free.presence)
+    query = data.draw(linear_queries(policy.domain))
+    check_step(query, policy)
+
+
+DOMAIN = Domain({"x": Integers(0, 2), "s": Flag()})
+FACTS = {
+    "count": [knowledge.count("x == 0")],
+    "marginal": [knowledge.marginal("x")],
+    "size": [knowledge.size()],
+    "size and count": [knowledge.size(), knowledge.count("s == True")],
+    "two counts": [knowledge.count("x == 0"), knowledge.count("s == True")],
+}
+FAMILIES = {
+    "one attribute": secrets.attributes("x"),
+    "everything": secrets.everything(),
+    "near": secrets.within(1, "x"),
+}
+
+
+@pytest.mark.parametrize(("known", "family", "presence"), every_two_together(FACTS, FAMILIES, ["public", "secret"]))
+def test_the_bound_under_each_kind_of_fact_is_never_too_small(known, family, presence):
+    policy = Policy(DOMAIN, FAMILIES[family], FACTS[known], presence)
+    for query in (count("x == 1"), histogram("x"), histogram("x", "s"), cumulative("x"), total("x", where="s == True")):
+        check_step(query, policy)
+
+
+@settings(max_examples=60)
+@given(data=st.data(), free=policies(most=2, largest=3))
+def test_the_bound_under_knowledge_is_never_too_small(data, free):
+    check_bound(data, free)
+
+
+@pytest.mark.slow
+@settings(max_examples=500)
+@given(data=st.data(), free=policies(most=2, largest=3))
+def test_the_bound_under_knowledge_is_never_too_small_in_many_policies(data, free):
+    check_bound(data, free)

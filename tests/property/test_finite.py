@@ -113,3 +113,16 @@ def test_estimates_of_a_choice_do_not_depend_on_how_large_its_counts_are(epsilon
             record = selected(plan, truth)
         errors.append(record.values - truth[record.places])
     assert errors[1] == pytest.approx(errors[0], abs=2)  # at 2^52 a float knows whole numbers only
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(5, 300), (20, 300), (20, 1000)])
+def test_a_choice_with_almost_no_noise_is_made_like_any_other(k, epsilon):
+    """No noise has a scale below a hundredth: where tilted noise would need one, choice and measurement are apart."""
+    rows = pd.DataFrame({"c": [["0"], ["0", "1"], []]})
+    domain = tc.Domain({"c": tc.Items([str(n) for n in range(SIZE)])})
+    session = tc.Session(tc.Policy(domain, tc.secrets.values({"c": [1]})), rows, budget=1000)
+    record = session.release(tc.top_k("c", k), epsilon=epsilon)
+    assert record.values.shape == (k,)
+    assert np.isfinite(record.values).all()
+    assert record.plan.rmse < 0.2
+    assert session.remaining == 1000 - epsilon

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import chain, combinations, product
 from typing import Any
 
@@ -53,16 +54,24 @@ def subsets(visits: Iterable[Visit]) -> Iterator[Stream]:
     return chain.from_iterable(combinations(listed, size) for size in range(len(listed) + 1))
 
 
-def log_probability(law: Any, counts: Iterable[Any], said: Iterable[Any]) -> float:
-    """Return the logarithm of the probability of a sequence of verdicts (None: below), given the counts behind it."""
-    total = 0.0
-    for count, verdict in zip(counts, said, strict=True):
+@cache
+def log_chance(law: Any) -> Any:
+    """Return the logarithm of the probability of one verdict (None: below), given the count behind it."""
+
+    @cache
+    def said(count: Any, verdict: Any) -> float:
         if SILENT in (count, verdict):
-            total += 0.0 if count == verdict else -math.inf
-        else:
-            chance = float(law.cdf(T - 1 - count) if verdict is None else law.pmf(verdict - count))
-            total += math.log(chance) if chance > 0 else -math.inf
-    return total
+            return 0.0 if count == verdict else -math.inf
+        chance = float(law.cdf(T - 1 - count) if verdict is None else law.pmf(verdict - count))
+        return math.log(chance) if chance > 0 else -math.inf
+
+    return said
+
+
+def log_probability(law: Any, counts: Iterable[Any], said: Iterable[Any]) -> float:
+    """Return the logarithm of the probability of a sequence of verdicts, given the counts behind it."""
+    chance = log_chance(law)
+    return sum(chance(count, verdict) for count, verdict in zip(counts, said, strict=True))
 
 
 def worst(law: Any, hidden: Any, cover: Any, said: Iterable[Any]) -> float:

@@ -22,6 +22,7 @@ import pytest
 import tacit as tc
 from tacit.mechanism.alarm import NO_VALUE
 from tacit.monitor import checks, monitor
+from tacit.monitor.events import Events, read_events
 
 T, WINDOW, STEPS, EPSILON = 1, 2, 4, 1.0
 NAMES = ("gym", "cafe")
@@ -30,12 +31,27 @@ Row = dict[str, Any]
 Stream = tuple[tuple[int, Row], ...]  # the step at which a row arrives, and the row
 
 
+READ: dict[str, Events] = {}
+
+
+def read_once(batch: Any, columns: Any, **more: Any) -> Events:
+    """Read a batch, as a monitor does; streams share most of theirs, and opening a reader for each takes longest."""
+    name = repr((batch, columns, more))
+    if name not in READ:
+        READ[name] = read_events(batch, columns, **more)
+        for array in (READ[name].rows, READ[name].places, READ[name].ticks, READ[name].timed, READ[name].people):
+            if array is not None:
+                array.flags.writeable = False  # what one stream does to it, another would see
+    return READ[name]
+
+
 class Listener:
     """Plays a stream against a monitor that never alarms, and hears the counts behind its decisions."""
 
     def __init__(self, patch: pytest.MonkeyPatch, folder: Path, kind: type, policy: tc.Policy, **options: Any) -> None:
         self.kind, self.given, self.options = kind, policy, {"threshold": T, "epsilon": EPSILON, **options}
         self.known: dict[str, list[list[int]]] = {}
+        patch.setattr(monitor, "read_events", read_once)
         patch.setattr(monitor, "decide", self._decide)
         patch.setattr(monitor, "decide_all", self._decide_all)
         folder.mkdir(exist_ok=True)
@@ -72,21 +88,27 @@ class Listener:
 
 @cache
 def worst(law: Any, hidden: tuple[int, ...], cover: tuple[int, ...], rests: int) -> float:
-    """Return the worst log ratio of one place over all sequences of verdicts (None: certainly below)."""
+    """Return the worst log ratio of one place over all sequences of verdicts (None: certainly below).
 
-    @cache
+    Each verdict adds its ratio to that of the rest of the sequence, so the worst sequence goes on with a worst rest.
+    """
+
     def chance(count: int, verdict: int | None) -> float:
         return float(law.cdf(T - 1 - count) if verdict is None else law.pmf(verdict - count))
 
-    found = -math.inf
-    for said in product((None, *range(T, T + 4)), repeat=STEPS):
-        ratio, step = 0.0, 0
-        while step < STEPS and ratio > -math.inf:
-            ours, theirs = chance(hidden[step], said[step]), chance(cover[step], said[step])
-            ratio += -math.inf if ours == 0 else math.inf if theirs == 0 else math.log(ours / theirs)
-            step += 1 if said[step] is None else rests
-        found = max(found, ratio)
-    return found
+    @cache
+    def from_step(step: int) -> float:
+        if step >= STEPS:
+            return 0.0
+        found = -math.inf
+        for verdict in (None, *range(T, T + 4)):
+            ours, theirs = chance(hidden[step], verdict), chance(cover[step], verdict)
+            rest = from_step(step + (1 if verdict is None else rests))
+            if ours > 0 and rest > -math.inf:  # else hidden never says so
+                found = max(found, rest + (math.log(ours / theirs) if theirs > 0 else math.inf))
+        return found
+
+    return from_step(0)
 
 
 def neighbours(policy: tc.Policy, listed: list[Stream]) -> Iterator[tuple[Stream, Stream]]:

@@ -263,7 +263,7 @@ tables = st.lists(
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda name: name.replace(" ", "-"))
 @given(case=cases(), table=tables, luck=st.randoms(use_true_random=False))
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_shuffled_rows_are_counted_as_the_definition_says(
     engine: str, case: Case, table: Table, luck: random.Random, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

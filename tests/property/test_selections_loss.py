@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations, product
 
 import numpy as np
@@ -13,6 +13,7 @@ import pytest
 
 import tacit as tc
 from brute_force import answers_of, edges_of
+from parameters import every_two_together
 from tacit.plan.choose import choose
 from tacit.plan.distributions import Cube, TwoScale
 from tacit.plan.ranking import BarOutput, BarPlan, TopKPlan
@@ -21,6 +22,8 @@ from tacit.plan.tilted import TiltedCube
 from tacit.plan.verdicts import AbovePlan, BelowPlan
 
 HIGHEST = 2  # counts go from 0 to this, plus what the moving person adds
+BARS = range(-1, HIGHEST + 5)
+CENTRES = (0, 1, 5)  # noisy sums, above the true one
 POLICIES = {
     "falling": lambda domain, name: tc.secrets.values({name: [1]}),
     "rising": lambda domain, name: tc.secrets.values({name: [0]}),
@@ -76,11 +79,11 @@ def outputs(plan, counts):
         case BarPlan():
             for places in combinations(range(len(counts)), plan.candidates):
                 true = [counts[place] for place in places]
-                for bar, noisy in product(range(-1, HIGHEST + 5), noisy_around(plan.law, true)):
+                for bar, noisy in product(BARS, noisy_around(plan.law, true)):
                     if plan.centring is None:
                         yield BarOutput(places, bar, noisy, None)
                     else:
-                        yield from (BarOutput(places, bar, noisy, sum(true) + more) for more in (0, 1, 5))
+                        yield from (BarOutput(places, bar, noisy, sum(true) + more) for more in CENTRES)
         case TopKPlan():
             for places in combinations(range(len(counts)), plan.measured):
                 for noisy in noisy_around(plan.measuring, [counts[place] for place in places]):
@@ -136,9 +139,74 @@ def law_of(plan):
     return log_probability
 
 
-def loss(plan, law=None) -> float:
-    """The largest log ratio hidden : cover over all edges and outputs; inf where cover cannot say what hidden says."""
-    law, worst = law or law_of(plan), -math.inf
+def choices(plan, many):
+    """Everything that a plan may choose, with the places that it then measures and the law of that noise, if any."""
+    match plan:
+        case BarPlan():
+            for places, bar in product(combinations(range(many), plan.candidates), BARS):
+                yield (places, bar), places, plan.law.at(bar + 1)
+        case TopKPlan():
+            for places in combinations(range(many), plan.measured):
+                yield (places,), places, plan.measuring
+        case AbovePlan():
+            for verdicts in verdict_lists(plan, many):
+                places = [place for place, above in enumerate(verdicts) if above == plan.costly]
+                measured = plan.query.values and places
+                yield (verdicts,), places, plan.measuring(len(places)) if measured else None
+
+
+def worst_measured(law):
+    """The largest log ratio over noisy counts near the hidden ones, as a function of hidden and cover."""
+    said = cached(partial(measured_log_probability, law))
+
+    def worst(hidden, cover) -> float:
+        possible = [noisy for noisy in noisy_around(law, hidden) if said(hidden, noisy) > -math.inf]
+        return max(said(hidden, noisy) - said(cover, noisy) for noisy in possible)
+
+    return cached(worst)
+
+
+def worst_centred(law, hidden, cover) -> float:
+    return max(
+        measured_log_probability(law, (hidden,), (hidden + more,))
+        - measured_log_probability(law, (cover,), (hidden + more,))
+        for more in CENTRES
+    )
+
+
+def loss(plan) -> float:
+    """The largest log ratio hidden : cover over all edges and outputs; inf where cover cannot say what hidden says.
+
+    Given what is chosen, the noise of the measurement is independent: its worst ratio adds to that of the choice.
+    """
+    if isinstance(plan, BelowPlan):
+        return loss_by_outputs(plan, plan.log_probability)
+    first = plan.log_probability_of_verdicts if isinstance(plan, AbovePlan) else plan.log_probability_of_choice
+    first, measured_by = cached(first), cached(worst_measured)
+    centred = cached(partial(worst_centred, plan.centring)) if getattr(plan, "centring", None) is not None else None
+    listed = [
+        (chosen, places, None if law is None else measured_by(law))
+        for chosen, places, law in choices(plan, plan.base.size(plan.policy.domain))
+    ]
+    worst = -math.inf
+    for hidden, cover in worlds(plan):
+        for chosen, places, measured in listed:
+            here = first(hidden, *chosen)
+            if here == -math.inf:
+                continue
+            ratio = here - first(cover, *chosen)
+            before, after = (tuple(counts[place] for place in places) for counts in (hidden, cover))
+            if measured is not None:
+                ratio += measured(before, after)
+            if centred is not None:
+                ratio += centred(sum(before), sum(after))
+            worst = max(worst, ratio)
+    return worst
+
+
+def loss_by_outputs(plan, law) -> float:
+    """The same, output by output, for any law."""
+    worst = -math.inf
     for hidden, cover in worlds(plan):
         for output in outputs(plan, hidden):
             here = law(hidden, output)
@@ -157,6 +225,17 @@ def test_the_shortcut_of_these_tests_is_the_law_of_the_plans(ways):
         law = law_of(plan)
         for output in list(outputs(plan, (2, 0, 1)))[::7]:
             assert plan.log_probability((2, 0, 1), output) == law((2, 0, 1), output)
+
+
+@pytest.mark.parametrize("ways", POLICIES)
+def test_the_worst_choice_and_its_worst_measurement_are_the_worst_output(ways):
+    for query in (tc.top_k("clicked", 1), *(tc.above("clicked", 1, at_most=2, values=v) for v in (True, False))):
+        plan = choose(query, items(2, ways), EPSILON)
+        plans = [plan]
+        if isinstance(plan, BarPlan):
+            plans = [plan, replace(plan, centring=TwoScale(5, 0)), replace(plan, policy=items(2, "both"))]
+        for one in plans:
+            assert loss(one) == pytest.approx(loss_by_outputs(one, law_of(one)), abs=1e-12)
 
 
 TOP_K = [
@@ -204,19 +283,12 @@ def test_choices_of_top_k_add_up_to_one(policy, k):
         assert sum(map(math.exp, chances)) == pytest.approx(1, abs=1e-12)
 
 
-ABOVE = [
-    (items(many, ways), at_most, threshold, values)
-    for many in (2, 3)
-    for ways in POLICIES
-    for at_most in (1, 2)
-    for threshold in (1, 2)
-    for values in (True, False)
-]
+ABOVE = every_two_together((2, 3), POLICIES, (1, 2), (1, 2), (True, False))
 
 
-@pytest.mark.parametrize(("policy", "at_most", "threshold", "values"), ABOVE)
-def test_above_costs_epsilon_and_no_more(policy, at_most, threshold, values):
-    plan = choose(tc.above("clicked", threshold, at_most=at_most, values=values), policy, EPSILON)
+@pytest.mark.parametrize(("many", "ways", "at_most", "threshold", "values"), ABOVE)
+def test_above_costs_epsilon_and_no_more(many, ways, at_most, threshold, values):
+    plan = choose(tc.above("clicked", threshold, at_most=at_most, values=values), items(many, ways), EPSILON)
     worst = loss(plan)
     assert worst <= EPSILON + 1e-9
     if plan.step.monotone is not None:
@@ -230,12 +302,11 @@ def test_above_costs_epsilon_and_no_more_among_categories(secrets, at_most):
     assert loss(plan) <= EPSILON + 1e-9
 
 
-@pytest.mark.parametrize(("policy", "at_most", "threshold", "values"), ABOVE[::3])
-def test_verdicts_of_above_add_up_to_one(policy, at_most, threshold, values):
-    plan = choose(tc.above("clicked", threshold, at_most=at_most, values=False), policy, EPSILON)
-    size = plan.base.size(policy.domain)
-    for counts in product(range(3), repeat=size):
-        chances = [plan.log_probability(counts, (verdicts, ())) for verdicts in verdict_lists(plan, size)]
+@pytest.mark.parametrize(("many", "ways", "at_most", "threshold", "values"), ABOVE[::3])
+def test_verdicts_of_above_add_up_to_one(many, ways, at_most, threshold, values):
+    plan = choose(tc.above("clicked", threshold, at_most=at_most, values=False), items(many, ways), EPSILON)
+    for counts in product(range(3), repeat=many):
+        chances = [plan.log_probability(counts, (verdicts, ())) for verdicts in verdict_lists(plan, many)]
         assert sum(map(math.exp, chances)) == pytest.approx(1, abs=1e-12)
 
 
@@ -285,7 +356,7 @@ def test_measuring_again_without_paying_costs_more():
         true = tuple(counts[place] for place in output.places)
         return choice(counts, output.places, output.bar) + measured(untilted, true, output.noisy)
 
-    assert loss(plan, law) == pytest.approx(EPSILON + 2 * float(plan.law.rate), abs=1e-9)
+    assert loss_by_outputs(plan, law) == pytest.approx(EPSILON + 2 * float(plan.law.rate), abs=1e-9)
 
 
 def test_a_tilt_that_pays_back_less_than_the_choice_cost_is_not_enough():
@@ -300,7 +371,7 @@ def test_a_tilt_that_pays_back_less_than_the_choice_cost_is_not_enough():
         true = tuple(counts[place] for place, above in enumerate(verdicts) if above)
         return tests(counts, verdicts) + measured(plan.measuring(len(true)), true, noisy)
 
-    assert loss(plan, law) == pytest.approx(EPSILON + 2 * float(1 / plan.testing.right), abs=1e-9)
+    assert loss_by_outputs(plan, law) == pytest.approx(EPSILON + 2 * float(1 / plan.testing.right), abs=1e-9)
 
 
 def test_values_of_the_test_itself_and_of_a_measurement_cost_twice():
@@ -329,6 +400,6 @@ def test_a_shift_of_the_winners_alone_is_not_enough_where_losers_rise():
 
 def test_laws_of_values_are_probabilities():
     for law in (Cube(3, 2, "right"), Cube(3, 2, "left"), Cube(2, 2, "both")):
-        reach = range(-70, 71)
+        reach = range(-5 if law.sides == "right" else -70, 6 if law.sides == "left" else 71)
         total = np.logaddexp.reduce([law.joint_log_pmf(point) for point in product(reach, repeat=2)])
         assert total == pytest.approx(0, abs=1e-8)

@@ -24,6 +24,7 @@ from tacit.plan.spread import spread_of
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99)
 EPSILONS = ("0.5", 3, 7, 12, 20)
+FEW_EPSILONS = ("0.5", pytest.param(3, marks=pytest.mark.slow), 7, pytest.param(12, marks=pytest.mark.slow), 20)
 SHAPES = {"even": (1, 1), "one-sided": (1, 0), "two scales": (1, 2), "left": (0, 1)}
 
 
@@ -96,7 +97,7 @@ def check_every_number_of_cells(law, wholes, levels, every=1):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("epsilon", FEW_EPSILONS)
 def test_sums_cover_by_their_own_law_and_by_a_near_one(shape, epsilon):
     check_every_number_of_cells(noise(shape, epsilon), (0, 13), (0.5, 0.95), 4 if epsilon == "0.5" else 2)
 
@@ -139,14 +140,16 @@ def check_ranges(policy, ends, epsilon, levels, width):
     return wider
 
 
-@pytest.mark.parametrize("epsilon", [7, 12, 20])
+@pytest.mark.parametrize(
+    "epsilon", [pytest.param(7, marks=pytest.mark.slow), 12, pytest.param(20, marks=pytest.mark.slow)]
+)
 def test_many_sums_of_cells_of_large_blocks_cover(epsilon):
     """Of 48 cells of a hundred as of 49: an end that is taken from the other leaves out a fifth at epsilon 12."""
     ends = [(0, b) for b in range(22, 78)] + [(7, 107 + 3 * b) for b in range(30)] + [(a, 149) for a in range(3, 48)]
     assert check_ranges(line(100, 300), ends, epsilon, (0.95,), 100) < 1.001
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("epsilon", FEW_EPSILONS)
 @pytest.mark.parametrize("laws", [3, 10])
 def test_sums_of_cells_cover_however_few_laws_they_share(monkeypatch, epsilon, laws):
     monkeypatch.setattr(spread, "MOST_LAWS", laws)
@@ -185,7 +188,10 @@ def cube_law(law: Cube, weights: list[Fraction]) -> tuple[np.ndarray, np.ndarray
     return np.arange(-half, half + 1) / lattice, total
 
 
-@pytest.mark.parametrize("scale", ["1/90", "1/20", "1/4", "1/2", 1, 8])
+@pytest.mark.parametrize(
+    "scale",
+    ["1/90", pytest.param("1/20", marks=pytest.mark.slow), "1/4", pytest.param("1/2", marks=pytest.mark.slow), 1, 8],
+)
 @pytest.mark.parametrize(("k", "n"), [(1, 2), (1, 3), (2, 5), (3, 7), (4, 0)])
 def test_sums_of_cube_noise_cover(scale, k, n):
     """Few radii are looked at one by one; many are rounded up, which is outwards for smoothed noise only."""

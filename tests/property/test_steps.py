@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -20,34 +20,32 @@ from tacit.policy.policy import Policy
 from tacit.policy.secrets import everything, within
 
 
-@settings(max_examples=1500)
-@given(data=st.data(), policy=policies())
-def test_largest_step_is_what_enumeration_of_all_edges_finds(data, policy):
-    query = data.draw(linear_queries(policy.domain))
-    slow = step_by_edges(query, policy)
-    quick = largest_step(query, policy)
+def check_against_enumeration(query, policy):
+    """The largest step, exactly, and a hull of profiles below which every edge lies."""
+    slow, quick = step_by_edges(query, policy), largest_step(query, policy)
     assert quick.exact
     assert {"up": quick.up, "down": quick.down, "l1": quick.l1, "square": quick.square} == {
         key: slow[key] for key in ("up", "down", "l1", "square")
     }
+    for right, left in product((0, 1, 2, 5), repeat=2):
+        most = max((right * fall + left * rise for fall, rise in quick.profiles), default=0)
+        assert all(right * fall + left * rise <= most for fall, rise in slow["profiles"])
 
 
-@settings(max_examples=600)
+@settings(max_examples=350)
 @given(data=st.data(), policy=policies())
-def test_every_edge_lies_below_the_hull_of_the_profiles(data, policy):
-    query = data.draw(linear_queries(policy.domain))
-    profiles = largest_step(query, policy).profiles
-    by_edges = step_by_edges(query, policy)["profiles"]
-    for right in (0, 1, 2, 5):
-        for left in (0, 1, 2, 5):
-            most = max((right * fall + left * rise for fall, rise in profiles), default=0)
-            for fall, rise in by_edges:
-                assert right * fall + left * rise <= most
+def test_largest_step_is_what_enumeration_of_all_edges_finds(data, policy):
+    check_against_enumeration(data.draw(linear_queries(policy.domain)), policy)
 
 
-@settings(max_examples=200)
-@given(data=st.data(), policy=policies(items=False, most=1, presences=("public",)), rows=st.integers(2, 3))
-def test_a_person_with_several_rows_stays_within_the_step(data, policy, rows):
+@pytest.mark.slow
+@settings(max_examples=2000)
+@given(data=st.data(), policy=policies())
+def test_largest_step_is_what_enumeration_finds_in_many_policies(data, policy):
+    check_against_enumeration(data.draw(linear_queries(policy.domain)), policy)
+
+
+def check_several_rows(data, policy, rows):
     """Counted once in each cell; every one of the person's rows may move along an edge, or stay."""
     query = resolve(data.draw(linear_queries(policy.domain)), policy.domain)
     assume(isinstance(query, Count | Marginals | Total))
@@ -74,15 +72,26 @@ def test_a_person_with_several_rows_stays_within_the_step(data, policy, rows):
         assert all(right * fall + left * rise <= most for fall, rise in slow["profiles"])
 
 
+@settings(max_examples=60)
+@given(data=st.data(), policy=policies(items=False, most=1, presences=("public",)), rows=st.integers(2, 3))
+def test_a_person_with_several_rows_stays_within_the_step(data, policy, rows):
+    check_several_rows(data, policy, rows)
+
+
+@pytest.mark.slow
+@settings(max_examples=300)
+@given(data=st.data(), policy=policies(items=False, most=1, presences=("public",)), rows=st.integers(2, 3))
+def test_a_person_with_several_rows_stays_within_the_step_of_many_policies(data, policy, rows):
+    check_several_rows(data, policy, rows)
+
+
 def test_what_is_not_proved_for_several_rows_is_refused():
     policy = Policy(Domain({"x": Integers(0, 3)}), everything(), person="id", per_person=2)
     with pytest.raises(PlanError, match="no proven step where a person owns several rows"):
         largest_step(cumulative("x"), policy)
 
 
-@settings(max_examples=600)
-@given(data=st.data(), domain=domains())
-def test_a_policy_that_covers_another_has_all_its_edges(data, domain):
+def check_cover(data, domain):
     stronger = Policy(domain, data.draw(families(domain)) | data.draw(families(domain)))
     weaker = Policy(domain, data.draw(families(domain)))
     missing = set(edges_of(weaker)) - set(edges_of(stronger))
@@ -90,6 +99,19 @@ def test_a_policy_that_covers_another_has_all_its_edges(data, domain):
         assert not missing
     if len(every_record(domain)) <= 64:
         assert stronger.covers(weaker) == (not missing)
+
+
+@settings(max_examples=150)
+@given(data=st.data(), domain=domains())
+def test_a_policy_that_covers_another_has_all_its_edges(data, domain):
+    check_cover(data, domain)
+
+
+@pytest.mark.slow
+@settings(max_examples=1000)
+@given(data=st.data(), domain=domains())
+def test_many_policies_that_cover_others_have_all_their_edges(data, domain):
+    check_cover(data, domain)
 
 
 def test_rows_and_people_cover_each_other_only_where_it_is_true():

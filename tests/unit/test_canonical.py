@@ -117,7 +117,7 @@ DIFFERENT = {
         np.arange(9_999),
         np.arange(9_999)[::-1],
         np.arange(9_999.0),
-        np.where(np.arange(9_999) == 5_000, 1, 0),
+        *(np.where(np.arange(9_999) == place, 1, 0) for place in (5_000, 5_001, 9_998)),
     ],
     "large arrays in dicts": [{"a": np.zeros(9_999)}, {"a": -np.zeros(9_999)}, {"a": np.zeros((9_999, 1))}],
     "structures": [

@@ -11,33 +11,19 @@ import jsonschema
 import pytest
 import yaml
 
+from fuzz.documents import BESIDE_ITS_POLICY as FILE
+from fuzz.documents import TOWN
 from tacit.errors import BudgetExceeded, DataRefused, Refused
 from tacit.ledger.ledger import Ledger
 from tacit.monitor.clock import as_clock
 from tacit.monitor.file import event_files, monitor_schema, read_monitor_file, step_in_name
 from tacit.monitor.monitor import MapMonitor, PlaceMonitor
 
-POLICY = "domain: {visited: {items: [gym, cafe, park]}}\nsecrets: {values: {visited: [1]}}\n"
-FILE = """\
-name: town
-policy: town.policy.yaml
-item: place
-person: who
-time: when
-start: "2024-03-01"
-every: 1 day
-batches: events
-monitors:
-  - {name: gym, place: gym, threshold: 5, epsilon: 0.5, window: 14, visits_per_person: 2}
-  - {name: noon, map: all, at: "2024-03-02T12:00", every: 1 hour, threshold: 10, epsilon: 1}
-  - {name: some, map: [gym, park], threshold: 10, epsilon: 1/3}
-"""
-
 
 @pytest.fixture
 def town(tmp_path: Path) -> Callable[..., Path]:
     """Write the file with one piece of text replaced, and return its path."""
-    (tmp_path / "town.policy.yaml").write_text(POLICY, encoding="utf-8")
+    (tmp_path / "town.policy.yaml").write_text(TOWN, encoding="utf-8")
 
     def write(old: str = "", new: str = "", text: str = FILE) -> Path:
         assert old in text

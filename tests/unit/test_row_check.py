@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,19 +85,27 @@ def test_what_remains_is_what_a_release_counts(kind: str, tmp_path: Path) -> Non
     assert checked.dropping_most is found["income"]
 
 
+# with one column most rows are kept, so that some people have two of them
+ONE_COLUMN = tc.Policy(tc.Domain({"age": DOMAIN["age"]}), tc.secrets.attributes("age"), presence="public")
+
+
 @pytest.mark.parametrize("kind", ENGINES)
 def test_people_are_counted_as_a_release_counts_them(kind: str, tmp_path: Path) -> None:
     rows = ENGINES[kind](tmp_path)
-    checked = tc.check_rows(POLICY, rows, person="who", order="who")
-    assert checked.remaining == released(rows, person="who", order="who")
+    checked = tc.check_rows(ONE_COLUMN, rows, person="who", order="who")
+    assert checked.remaining == released(rows, ONE_COLUMN, person="who", order="who")
     (person,) = checked.persons
     people = pd.Series(TABLE["who"]).dropna()
     assert (person.people, person.without) == (people.nunique(), 8)
     assert person.several == int((people.value_counts() > 1).sum())
-    counted = tc.check_rows(POLICY, rows, person="who", per_person=400, order="who")
+    counted = tc.check_rows(ONE_COLUMN, rows, person="who", per_person=400, order="who")
     assert counted.persons[0].surplus == 0
-    with_owner = tc.check_rows(POLICY, pd.DataFrame(TABLE)[pd.Series(TABLE["who"]).notna()])
-    assert person.surplus == with_owner.kept - checked.remaining
+    assert person.surplus == kept_with_owner() - checked.remaining > 0
+
+
+@cache
+def kept_with_owner() -> int:
+    return tc.check_rows(ONE_COLUMN, pd.DataFrame(TABLE)[pd.Series(TABLE["who"]).notna()]).kept
 
 
 VALUES = st.sampled_from(

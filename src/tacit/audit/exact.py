@@ -260,11 +260,6 @@ def distinct(table: Table) -> Distinct:
     return found
 
 
-def table_loss(hidden: Table, cover: Table) -> tuple[float, Any]:
-    """Return the worst log likelihood ratio of two tables and the output where it is."""
-    return distinct_loss(distinct(hidden), distinct(cover))
-
-
 def distinct_loss(hidden: Distinct, cover: Distinct) -> tuple[float, Any]:
     """Return the worst log likelihood ratio of two tables and the output where it is."""
     worst, at = -math.inf, None

@@ -92,21 +92,18 @@ def _grown(binned: npt.NDArray[np.uint8], slope: Floats, weight: Floats) -> _Tre
     node = np.zeros(binned.shape[1], dtype=np.int64)
     levels_columns, levels_bins = [], []
     for level in range(DEPTH):
-        nodes = 2**level
-        best = np.full(nodes, -np.inf)
-        columns, bins = np.zeros(nodes, dtype=np.int64), np.zeros(nodes, dtype=np.int64)
+        nodes, first_cell = 2**level, node * BINS
+        sums = np.empty((2, len(binned), nodes * BINS))
         for column, values in enumerate(binned):
-            cell = node * BINS + values
-            sums = [np.bincount(cell, part, nodes * BINS).reshape(nodes, BINS) for part in (slope, weight)]
-            left = [np.cumsum(part, axis=1) for part in sums]
-            right = [part[:, -1:] - part for part in left]
-            gain = left[0] ** 2 / (left[1] + 1) + right[0] ** 2 / (right[1] + 1)
-            at = gain.argmax(axis=1)
-            better = gain[np.arange(nodes), at] > best
-            best = np.where(better, gain[np.arange(nodes), at], best)
-            columns, bins = np.where(better, column, columns), np.where(better, at, bins)
+            cell = first_cell + values
+            sums[0, column], sums[1, column] = (np.bincount(cell, part, nodes * BINS) for part in (slope, weight))
+        left = np.cumsum(sums.reshape(2, len(binned), nodes, BINS), axis=3)
+        right = left[..., -1:] - left
+        gain = left[0] ** 2 / (left[1] + 1) + right[0] ** 2 / (right[1] + 1)
+        columns = gain.max(axis=2).argmax(axis=0)
+        bins = gain[columns, np.arange(nodes)].argmax(axis=1)
         levels_columns.append(columns)
         levels_bins.append(bins)
         node = 2 * node + (binned[columns[node], np.arange(binned.shape[1])] > bins[node])
-    sums = [np.bincount(node, part, 2**DEPTH) for part in (slope, weight)]
-    return _Tree(tuple(levels_columns), tuple(levels_bins), RATE * sums[0] / (sums[1] + 1))
+    total, weights = (np.bincount(node, part, 2**DEPTH) for part in (slope, weight))
+    return _Tree(tuple(levels_columns), tuple(levels_bins), RATE * total / (weights + 1))

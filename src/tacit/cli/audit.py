@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from tacit.cli.screen import AsJson, OnProgress, note, progress, show, show_json
 from tacit.errors import PlanError, nearest
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from tacit.audit.table import AuditRow
 
 app = typer.Typer(no_args_is_help=True, help="Check what a mechanism promises.", rich_markup_mode=None)
@@ -189,6 +190,8 @@ def _share(on_progress: OnProgress, name: str, at: int, many: int) -> Callable[[
 
 
 def _table(rows: list[AuditRow]) -> Table:
+    from rich.table import Table
+
     from tacit.audit.table import HEADINGS
 
     table = Table(box=None, pad_edge=False)

@@ -11,7 +11,7 @@ import typer
 
 from tacit.cli.screen import AsJson, show, show_json
 from tacit.errors import LedgerError
-from tacit.plan.explain import shown
+from tacit.plan.amounts import shown
 
 if TYPE_CHECKING:
     from tacit.ledger.ledger import Account, Entry, Run

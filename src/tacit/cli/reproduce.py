@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from tacit.cli.screen import AsJson, note, progress, show, show_json, show_wrapped
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from tacit.papers.results import Reproduction
 
 
@@ -71,6 +72,8 @@ def _show(found: Reproduction) -> None:
 
 
 def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]], *, lines: bool = False) -> Table:
+    from rich.table import Table
+
     table = Table(show_lines=lines)
     for heading in headings:
         table.add_column(heading, overflow="fold")

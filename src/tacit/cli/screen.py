@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
-from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
-from rich.table import Table
 
 from tacit.errors import DataRefused, Refused, TacitError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
 
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 OnProgress: TypeAlias = Callable[[str, int, int], None]
@@ -35,6 +36,9 @@ def show(*parts: RenderableType) -> None:
         if isinstance(part, str):
             sys.stdout.write(f"{part}\n")  # never broken into lines: it may hold a path to be copied
         else:
+            from rich.console import Console
+            from rich.table import Table
+
             if isinstance(part, Table):
                 leave_out(part, width())
             Console(width=width(), highlight=False).print(part)
@@ -98,6 +102,8 @@ def width() -> int:
     """Return how many columns stdout has."""
     # rich asks the environment and the terminal itself; it only needs help where there is neither
     if sys.stdout.isatty() or os.environ.get("COLUMNS"):
+        from rich.console import Console
+
         return Console().width
     return WIDTH_OF_A_PIPE
 
@@ -144,6 +150,9 @@ def progress(first: str, *, as_json: bool) -> Iterator[OnProgress]:
     if as_json or not sys.stderr.isatty():
         yield lambda text, done, total: None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
     columns = (SpinnerColumn(), BarColumn(bar_width=20), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(first, total=None)

@@ -37,6 +37,7 @@ from tacit.errors import DataRefused, InternalError, TacitError
 from tacit.monitor.clock import LONGEST, UNITS, Clock, iso_date, moment_of, ticks_of
 from tacit.policy.domain import Categories, Flag, Items
 from tacit.policy.intervals import Intervals
+from tacit.policy.table_names import TABLE_NAMES
 from tacit.rows.encode import Code, Column, code_of, number_in, one_item, spelling
 from tacit.rows.engines import PERSON, Engine, engine_for
 from tacit.rows.guard import closed
@@ -48,7 +49,6 @@ Span = tuple[int, int]
 
 OPTIONAL_TIME: Final = "time"  # the default column: a batch without it is taken as of its arrival
 _RECORDS: Final = object()  # stands for a batch that is gone through record by record
-_ENDINGS: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")
 _NUMBER_STARTS: Final = frozenset("-0123456789")
 _PLAIN_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _TRUNCATED: Final = {UNITS["day"]: "1d", UNITS["hour"]: "1h", UNITS["minute"]: "1m", UNITS["second"]: "1s"}
@@ -331,7 +331,7 @@ def _unreadable() -> DataRefused:
 
 def _refuse_text(batch: Any) -> None:
     """Refuse a text that is no path, without repeating it: it may be the rows themselves."""
-    if not isinstance(batch, str) or batch.lower().endswith(_ENDINGS):
+    if not isinstance(batch, str) or batch.lower().endswith(TABLE_NAMES):
         return
     try:
         found = os.path.isfile(batch) or bool(glob.glob(batch, recursive=True))

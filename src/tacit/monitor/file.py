@@ -30,6 +30,7 @@ from tacit.plan.choose import LARGEST_EPSILON, as_epsilon
 from tacit.policy.file import load_policy
 from tacit.policy.policy import Policy
 from tacit.policy.schema import policy_schema
+from tacit.policy.table_names import TABLE_NAMES
 from tacit.policy.yaml_entries import LARGEST_FILE, Entry, Source
 from tacit.release.job import _inline_policy
 
@@ -63,7 +64,6 @@ _MONITOR_KEYS: Final = (
     "visits_per_person",
 )
 _SAFE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")  # it becomes the name of files
-EVENT_FILES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq")
 Monitor = PlaceMonitor | MapMonitor
 
 
@@ -192,7 +192,7 @@ def event_files(where: str | Path) -> list[Path]:
     """Return the files of events in a folder, or those that a pattern matches, by name; hidden ones are left out."""
     folder = Path(where)
     found = folder.iterdir() if folder.is_dir() else (Path(match) for match in glob.glob(str(where), recursive=True))
-    fit = [file for file in found if file.name.lower().endswith(EVENT_FILES) and file.name[0] not in "._"]
+    fit = [file for file in found if file.name.lower().endswith(TABLE_NAMES) and file.name[0] not in "._"]
     return sorted((file for file in fit if file.is_file()), key=lambda file: file.name)
 
 
@@ -336,7 +336,7 @@ def _policy(entry: Entry, folder: Path) -> Policy:
 
 
 def _text_of(file: Path) -> str:
-    if file.name.lower().endswith(EVENT_FILES):
+    if file.name.lower().endswith(TABLE_NAMES):
         # by its name, before anything is read: what a YAML reader would complain about may be somebody's row
         raise JobError("looks like a table, not a monitor file", key=str(file), fix="Name the YAML file.")
     try:

@@ -30,7 +30,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import repeat
 from pathlib import Path
@@ -40,6 +40,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from tacit.drawing import draw
 from tacit.errors import InternalError, PlanError, Refused, kind_of, sealed
 from tacit.ledger.ledger import Ledger
 from tacit.mechanism.alarm import (
@@ -145,7 +146,7 @@ class _Monitor(ABC):
 
     def chart(self, **options: Any) -> Any:
         """Return a chart of the published verdicts: over time, or with `points=` (where the places are) a map."""
-        return _draw(self.history, **options)
+        return draw("monitor", self.history, **options)
 
     def chance_certainly_below(self, visits: int = 0, *, decisions: int = 1) -> float:
         """Return how likely a place with so many visits is called certainly below, in each of so many decisions."""
@@ -747,16 +748,3 @@ def _tallied(first: IntArray, last: IntArray, visits: IntArray) -> Iterator[tupl
     ends, which = np.unique(np.stack([first, last], axis=1), axis=0, return_inverse=True)
     totals = np.bincount(which.reshape(-1), visits, minlength=len(ends)).astype(np.int64)
     return zip(ends[:, 0].tolist(), ends[:, 1].tolist(), totals.tolist(), strict=True)
-
-
-def _no_charts(history: History, **options: Any) -> Any:
-    raise RuntimeError("monitors are drawn by tacit.report: import tacit first")
-
-
-_draw: Callable[..., Any] = _no_charts
-
-
-def draw_with(chart: Callable[..., Any]) -> None:
-    """Say how monitors are drawn; the report stage calls this, since releases must not know about reports."""
-    global _draw
-    _draw = chart

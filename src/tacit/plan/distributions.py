@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import lru_cache
 from math import ceil, exp, expm1, floor, inf, isfinite, log
 from typing import Any, Literal
 
@@ -179,11 +180,7 @@ class TwoScale:
 
     def variance(self) -> float:
         """Return E (z - E z)^2."""
-        # Within the sides, then between them: positive terms only. A geometric has variance q / (1-q)^2.
-        within = self._mass_right * _mean(self.right) / _miss(self.right)
-        within += self._mass_left * _mean(self.left) / _miss(self.left)
-        apart = _mean(self.right) + 1 + _mean(self.left)
-        return within + self._mass_right * self._mass_left * apart**2
+        return _variance(self.right, self.left)
 
     def mean_absolute_error(self) -> float:
         """Return E |z - E z|."""
@@ -195,17 +192,13 @@ class TwoScale:
         k = max(1, ceil(-mean))
         return 2 * float(self.cdf(-k)) * (k + mean + _mean(self.left))
 
-    # The two sides are geometrics: z on the right, -1-z on the left. Their masses are in the ratio
-    # 1/(1-q_right) : q_left/(1-q_left), written with 1-q = -expm1(-1/scale) so that large scales keep their digits.
     @property
     def _mass_left(self) -> float:
-        left = _hit(self.left) * _miss(self.right)
-        return left / (_miss(self.left) + left)
+        return _masses(self.right, self.left)[1]
 
     @property
     def _mass_right(self) -> float:
-        left = _hit(self.left) * _miss(self.right)
-        return _miss(self.left) / (_miss(self.left) + left)
+        return _masses(self.right, self.left)[0]
 
 
 @dataclass(frozen=True)
@@ -376,6 +369,26 @@ def _hit(scale: Fraction) -> float:
 def _mean(scale: Fraction) -> float:
     """Return q/(1-q), the mean of a geometric."""
     return _hit(scale) / _miss(scale)
+
+
+@lru_cache(maxsize=1024)  # asked for again and again, and made from fractions
+def _masses(right: Fraction, left: Fraction) -> tuple[float, float]:
+    """Return how likely noise of two scales is to be on the right (zero included) and on the left."""
+    # The two sides are geometrics: z on the right, -1-z on the left. Their masses are in the ratio
+    # 1/(1-q_right) : q_left/(1-q_left), written with 1-q = -expm1(-1/scale) so that large scales keep their digits.
+    below = _hit(left) * _miss(right)
+    return _miss(left) / (_miss(left) + below), below / (_miss(left) + below)
+
+
+@lru_cache(maxsize=1024)
+def _variance(right: Fraction, left: Fraction) -> float:
+    """Return the variance of noise of two scales."""
+    # Within the sides, then between them: positive terms only. A geometric has variance q / (1-q)^2.
+    mass_right, mass_left = _masses(right, left)
+    within = mass_right * _mean(right) / _miss(right)
+    within += mass_left * _mean(left) / _miss(left)
+    apart = _mean(right) + 1 + _mean(left)
+    return within + mass_right * mass_left * apart**2
 
 
 def _decay(z: FloatArray, scale: Fraction) -> FloatArray:

@@ -320,7 +320,7 @@ def _with_bar(query: TopK, policy: Policy, epsilon: Fraction, step: LargestStep,
         return None
     centre = CENTRE_SHARE if candidates >= CENTRED else 0
     rate = epsilon / (candidates + slack_for(candidates) + centre)
-    if not can_be_tilted(candidates, rate):
+    if not can_be_tilted(candidates, rate, epsilon - centre * rate):
         return None
     law = tilted_cube(candidates, rate, epsilon - centre * rate)
     centring = TwoScale(candidates / (centre * rate), Fraction(0)) if centre else None

@@ -176,10 +176,10 @@ def tilted_cube(dimensions: int, rate: Fraction, epsilon: Fraction) -> TiltedCub
     )
 
 
-def can_be_tilted(dimensions: int, rate: Fraction) -> bool:
+def can_be_tilted(dimensions: int, rate: Fraction, epsilon: Fraction) -> bool:
     """Say whether such noise can be drawn and estimated: not too many counts, and scales that the samplers have."""
     widest = (dimensions + 10) / rate
-    return dimensions <= MOST_TILTED and 1 / rate >= SMALLEST_SCALE and widest <= LARGEST_SCALE
+    return dimensions <= MOST_TILTED and 1 / max(rate, epsilon) >= SMALLEST_SCALE and widest <= LARGEST_SCALE
 
 
 def slack_for(dimensions: int) -> Fraction:

@@ -352,7 +352,7 @@ def plan_above(query: Above, policy: Policy, epsilon: Fraction) -> AbovePlan:
 def _shared(query: Above, policy: Policy, epsilon: Fraction, step: LargestStep) -> AbovePlan | None:
     """Return a plan whose measurement pays the tests back; None where a person moves too few counts for it to help."""
     rate = epsilon / (query.at_most + slack_for(query.at_most))
-    if not can_be_tilted(query.at_most, rate) or 3 * largest_fall(step) < query.at_most:
+    if not can_be_tilted(query.at_most, rate, epsilon) or 3 * largest_fall(step) < query.at_most:
         return None
     why = (
         f"counts only fall along secret edges, and by one: {query.at_most:,} answers 'above' cost, the others are "

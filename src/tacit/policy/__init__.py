@@ -13,6 +13,7 @@ In reading order:
     inclusion     whether one policy protects all that another does
     chains        how many edges lie between two records
     describe      a policy in plain words
+    table_names   suffixes of tables
     yaml_entries  YAML with the line of every key
     file          policy files
     schema        their JSON schema

@@ -18,6 +18,7 @@ from tacit.policy.domain import CLIP, Attribute, Categories, Domain, Flag, Grid,
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import PRESENCE, Policy
 from tacit.policy.secrets import Everything, Secrets
+from tacit.policy.table_names import NAMES_WITH_ROWS
 from tacit.policy.yaml_entries import LARGEST_FILE, YAML_TAG, Entry, Source, write_yaml
 
 POLICY_KEYS: Final = ("name", "domain", "secrets", "known", "presence", "person", "per_person", "order", "item")
@@ -30,7 +31,6 @@ _OPTIONS: Final[dict[str, tuple[str, ...]]] = {
 }
 _FAMILIES: Final = ("everything", "attributes", "partition", "within", "pairs", "values", "records")
 _FACTS: Final = ("size", "marginal", "count")
-_TABLES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".xlsx", ".jsonl")
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -40,7 +40,7 @@ def load_policy(path: str | Path) -> Policy:
         raise PolicyError(rule, key="path", fix="Check the path; a policy as a text is for tc.Policy.from_yaml.")
     named = path_words(path)
     file = Path(path).name
-    if file.lower().endswith(_TABLES):
+    if file.lower().endswith(NAMES_WITH_ROWS):
         # by its name, before anything is read: what a YAML reader would complain about may be somebody's row
         raise PolicyError(
             "looks like a table, not a policy", key=named, fix=f"`tacit init {named}` drafts a policy for it."

@@ -41,6 +41,7 @@ from tacit.policy.file import (
 )
 from tacit.policy.policy import PRESENCE, Policy
 from tacit.policy.schema import policy_schema
+from tacit.policy.table_names import NAMES_WITH_ROWS
 from tacit.policy.yaml_entries import LARGEST_FILE, Entry, Source
 from tacit.release.infer import check_options
 from tacit.release.record import ReleaseRecord
@@ -69,7 +70,6 @@ _KEYS: Final = (
     "releases",
 )
 _RELEASE_KEYS: Final = ("name", "query", "epsilon", "consistent", "nonnegative")
-_TABLES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".xlsx", ".jsonl")
 _NAME_A_JOB: Final = "Name the job file; the table belongs into it, below `rows:`."
 # a release's name becomes the name of files: no separators, no dots, nothing that hides or climbs
 _SAFE_NAME: Final = re.compile(r"[^\W_][\w \-]*")
@@ -186,7 +186,7 @@ def _per_person(said: Mapping[str, Entry], policy: Policy) -> int | None:
 
 
 def _text_of(file: Path) -> str:
-    if file.name.lower().endswith(_TABLES):
+    if file.name.lower().endswith(NAMES_WITH_ROWS):
         # by its name, before anything is read: what a YAML reader would complain about may be somebody's row
         raise JobError("looks like a table, not a job file", key=str(file), fix=_NAME_A_JOB)
     try:

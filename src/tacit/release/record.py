@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tacit.drawing import draw
 from tacit.errors import PlanError, Refused
 from tacit.plan.choose import AnyPlan, Plan
 from tacit.plan.explain import shown
@@ -87,7 +88,7 @@ class ReleaseRecord(ABC):
 
     def chart(self) -> Any:
         """Return a chart of the values with their intervals."""
-        return _draw(self)
+        return draw("release", self)
 
     def save(self, folder: str | Path) -> Path:
         """Write the values (CSV) and the certificate to a new folder, all or nothing."""
@@ -174,16 +175,3 @@ def check_level(level: float) -> None:
     """Refuse a level that is no probability."""
     if not 0 < level < 1:
         raise PlanError("must lie between 0 and 1", key="level", given=level, fix="Use 0.95.")
-
-
-def _no_charts(record: ReleaseRecord) -> Any:
-    raise RuntimeError(f"no charts for {record.plan.query}: import tacit first")
-
-
-_draw: Callable[[ReleaseRecord], Any] = _no_charts
-
-
-def draw_with(chart: Callable[[ReleaseRecord], Any]) -> None:
-    """Say how records are drawn; the report stage calls this, since releases must not know about reports."""
-    global _draw
-    _draw = chart

@@ -24,7 +24,7 @@ from tacit.release.session import Session
 from tacit.rows.encode import Code, Column, Expr, code_of, one_item
 from tacit.rows.engines import PERSON, Engine, closed, engine_for
 from tacit.rows.headers import is_called_an_id
-from tacit.rows.rows import ItemCounts, Rows
+from tacit.rows.rows import ItemCounts, Rows, columns_of
 from tacit.rows.sample import selected
 
 PRIVATE: Final = (
@@ -204,7 +204,7 @@ class _Check:
     def __init__(self, policy: Policy, source: Any, *, order: str | None, item: str | None) -> None:
         self._policy, self._source, self._order, self._item = policy, source, order, item
         domain = policy.domain
-        raw_of = {name: _raw(name, attribute, item) for name, attribute in domain.items()}
+        raw_of = columns_of(domain, item)
         declared = frozenset(raw for names in raw_of.values() for raw in names)
         lists = frozenset(raw_of[name][0] for name, one in domain.items() if isinstance(one, Items))
         self._engine: Engine = engine_for(source, lists=lists, declared=declared)
@@ -328,7 +328,7 @@ class _Check:
         if policy.person is not None:
             yield self._person(policy.person, policy.per_person)
             return
-        columns = {raw for name, one in policy.domain.items() for raw in _raw(name, one, self._item)}
+        columns = {raw for names in columns_of(policy.domain, self._item).values() for raw in names}
         called = [raw for raw, column in self._schema.items() if is_called_an_id(raw) and column.reading != "list"]
         for raw in [raw for raw in called if raw not in columns][:_MOST_IDS]:
             found = self._person(raw, None)
@@ -376,12 +376,6 @@ class _Check:
 _UNREADABLE: Final = DataRefused(
     "the engine could not read the rows", fix="Check that the file or table is complete by reading it outside Tacit."
 )
-
-
-def _raw(name: str, attribute: Attribute, item: str | None) -> tuple[str, ...]:
-    if isinstance(attribute, Grid):
-        return attribute.of
-    return (item,) if item is not None and isinstance(attribute, Items) else (name,)
 
 
 def _single(column: Column) -> Column:

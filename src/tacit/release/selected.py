@@ -214,6 +214,7 @@ def _rows(
     measured: Noisy | Tilted | None,
     which: Ints,
     is_above: npt.NDArray[np.bool_] | None = None,
+    *,
     estimates: Floats | None = None,
 ) -> SelectionRecord:
     floor, ceiling = np.zeros(len(places)), np.full(len(places), np.inf)
@@ -224,7 +225,8 @@ def _rows(
             floor[is_above] = plan.query.threshold
     values = np.full(len(places), np.nan)
     if measured is not None:
-        values[which >= 0] = (measured.estimates() if estimates is None else estimates)[which[which >= 0]]
+        estimates = measured.estimates() if estimates is None else estimates
+        values[which >= 0] = estimates[which[which >= 0]]
     return SelectionRecord(
         plan=plan,
         values=values,

@@ -14,26 +14,3 @@ Everything here works on plans, records and ledger accounts, which are public; r
     draft_folder      the folder that results are written to before it gets its name
     publish           a job's results as one folder, all or nothing
 """
-
-from typing import Any
-
-from tacit.monitor.monitor import draw_with as draw_monitors_with
-from tacit.release.record import ReleaseRecord, draw_with
-
-
-def draw(record: ReleaseRecord) -> Any:
-    """Return the chart of a release; the chart library is loaded when the first chart is drawn."""
-    from tacit.report.charts import chart
-
-    return chart(record)
-
-
-def draw_monitor(history: Any, **options: Any) -> Any:
-    """Return the chart of a monitor's verdicts."""
-    from tacit.report.monitor_chart import monitor_chart
-
-    return monitor_chart(history, **options)
-
-
-draw_with(draw)
-draw_monitors_with(draw_monitor)

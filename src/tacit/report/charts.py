@@ -43,7 +43,9 @@ def chart(record: ReleaseRecord) -> Any:
     The view depends on what was asked: bars for few values, a line with a band for many, a heat map for two
     attributes or a grid, the largest cells for more, panels for several marginals, a point for one number.
     """
-    return _finished(draw(record.plan.query, record), record)
+    # Altair would check every axis, mark and layer by itself, and all of them again as a whole when it is written
+    with alt.utils.schemapi.debug_mode(False):
+        return _finished(draw(record.plan.query, record), record)
 
 
 def chart_text(record: ReleaseRecord) -> str:
@@ -65,6 +67,11 @@ def parts(record: ReleaseRecord) -> str:
 
 def comparison_chart(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> Any:
     """Return a chart of the expected error of each release beside that of plain differential privacy."""
+    with alt.utils.schemapi.debug_mode(False):  # as in `chart`
+        return _compared(explanations)
+
+
+def _compared(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> Any:
     named = (
         [*explanations.items()] if isinstance(explanations, Mapping) else [(str(e.plan.query), e) for e in explanations]
     )

@@ -28,7 +28,6 @@ from tacit.report.charts import chart_svg
 from tacit.report.views import ALONE, BLUE, LEVEL, LINE, SKY, WIDTH, fitted, printable, styled, tip
 
 Row = dict[str, Any]
-Points = Mapping[Any, tuple[float, float]]
 
 ORANGE: Final = "#E69F00"
 GREY: Final = "#dddddd"

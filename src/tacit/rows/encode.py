@@ -289,7 +289,7 @@ def _integers(attribute: Integers, column: Column) -> Code:
         return np.where(missing, -1, (values - low) // step)
 
     def atom(_: str, positions: Intervals) -> Expr:
-        return _within(key, [(low + first * step, low + last * step) for first, last in positions], step, column)
+        return within(key, [(low + first * step, low + last * step) for first, last in positions], never(column))
 
     return Code((column,), _numbers((column,)), (key,), valid, column.reading != "real", decode, atom)
 
@@ -343,7 +343,7 @@ def _grid(attribute: Grid, columns: tuple[Column, ...]) -> Code:
 
     def atom(part: str, positions: Intervals) -> Expr:
         place = 0 if part == "row" else 1
-        return _within(keys[place], list(positions), 1, columns[place])
+        return within(keys[place], list(positions), never(columns[place]))
 
     return Code(columns, _numbers(columns), tuple(keys), both, False, decode, atom)
 
@@ -528,14 +528,14 @@ def _int(value: int) -> Expr:
     return nw.lit(value, nw.Int64)
 
 
-def _within(key: Expr, ranges: list[tuple[int, int]], step: int, column: Column) -> Expr:
-    """Say in the engine whether a whole number lies in one of the ranges (whose inner values are all on step)."""
+def within(key: Expr, ranges: list[tuple[int, int]], nowhere: Expr) -> Expr:
+    """Say in the engine whether a whole number lies in one of the ranges; `nowhere` is what no range at all gives."""
     points = [low for low, high in ranges if low == high]
     parts = [(key >= low) & (key <= high) for low, high in ranges if low < high]
     if points:
         parts.append(key.cast(nw.Int64).is_in(points))
     if not parts:
-        return never(column)
+        return nowhere
     while len(parts) > 1:  # pairwise, so that a long list does not become a deep tree
         parts = [parts[i] | parts[i + 1] if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
     return parts[0]

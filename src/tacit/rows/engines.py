@@ -34,6 +34,7 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
+from tacit.policy.table_names import CSV_NAMES, PARQUET_NAMES, TABLE_NAMES
 from tacit.rows.encode import NUMBER, Column, column_of, decimal_column
 from tacit.rows.file_identity import Identities, each_once, identities, identity
 from tacit.rows.file_kinds import not_utf8, not_well_formed, other_file, refuse_other_files
@@ -50,9 +51,6 @@ _DELIMITERS: Final = ",;\t|"
 _LONGEST_LINE: Final = 16 * 2**20
 _LONGEST_PATH: Final = 4096
 _OLDEST_POLARS: Final = (1, 18)  # not a dependency, so that no installer sees to it
-_CSV: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-_PARQUET: Final = (".parquet", ".pq")
-_SUFFIXES: Final = (*_CSV, *_PARQUET)
 _KINDS: Final = "a path, a pandas, polars, Arrow, DuckDB, Spark or Ibis table, or ItemCounts"
 
 
@@ -119,6 +117,15 @@ def _engine_for(source: Any, lists: frozenset[str], declared: frozenset[str]) ->
     if module == "ibis" and hasattr(source, "to_pyarrow") and hasattr(source, "schema"):
         return _ibis(source)
     raise DataRefused(f"rows must be {_KINDS}", fix=f"A {module} {name} is none of them.")
+
+
+def unreadable() -> DataRefused:
+    """Return the one sentence about rows that an engine failed on."""
+    return DataRefused(
+        "the engine could not read the rows",
+        fix="No detail is shown because rows were open: check that the file or table is complete by reading it outside "
+        "Tacit.",
+    )
 
 
 def _schema(native: Any) -> dict[str, Column]:
@@ -447,7 +454,7 @@ def not_there(text: str) -> DataRefused:
             "rows given as a text must be the path of a file, not a query",
             fix="Give the result of the query: duckdb.sql('select ..'), or a frame.",
         )
-    if _is_no_path(text) or not name.endswith(_SUFFIXES) or re.search(r"[,;=|'\"<>]", text):
+    if _is_no_path(text) or not name.endswith(TABLE_NAMES) or re.search(r"[,;=|'\"<>]", text):
         return DataRefused(
             "rows given as a text must be the path of a file that exists, or a pattern such as data/*.parquet",
             fix="Write them to a file that ends in .csv or .parquet, or open a frame.",
@@ -461,9 +468,9 @@ def not_there(text: str) -> DataRefused:
 
 def _format(path: Path) -> str:
     name = path.name.lower()
-    if name.endswith(_CSV):
+    if name.endswith(CSV_NAMES):
         return "csv"
-    if name.endswith(_PARQUET):
+    if name.endswith(PARQUET_NAMES):
         return "parquet"
     raise other_file(path)
 
@@ -792,9 +799,8 @@ class _Spark:
         """Return how each column is read."""
         # columnar files are read by name
         with self.quiet():  # listing files plans the question, and a plan may fail on a cell and log it
-            listed: list[str] = []
-            with contextlib.suppress(Exception):
-                listed = list(self._source.inputFiles())
+            # not to be passed over: a question about other columns may have a plan that does not fail
+            listed = closed(lambda: list(self._source.inputFiles()), unreadable())
         by_place = [name for name in listed if not name.endswith((".parquet", ".orc"))]
         self._files = {address: self._file(address) for address in by_place}
         found = {}

@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import DataRefused
+from tacit.policy.table_names import CSV_NAMES, TABLE_NAMES
 
-CSV_NAMES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-PARQUET_NAMES: Final = (".parquet", ".pq")
 _ENDINGS: Final = "must end in .csv, .tsv, .csv.gz, .tsv.gz or .parquet"
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _PIECE: Final = 1 << 20
@@ -76,7 +75,7 @@ def refuse_no_file(path: str | Path) -> None:
 def is_csv(path: Path) -> bool:
     """Say by its name whether a file is CSV; refuse it if it is called neither CSV nor Parquet."""
     name = path.name.lower()
-    if not name.endswith((*CSV_NAMES, *PARQUET_NAMES)):
+    if not name.endswith(TABLE_NAMES):
         raise other_file(path)
     return name.endswith(CSV_NAMES)
 

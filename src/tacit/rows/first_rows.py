@@ -30,7 +30,7 @@ import numpy.typing as npt
 
 from tacit.policy.domain import Attribute, Categories, Domain, Flag, Grid, Integers
 from tacit.policy.intervals import Intervals
-from tacit.rows.encode import Code, Column, Expr
+from tacit.rows.encode import Code, Column, Expr, within
 
 _WORD: Final = 52  # bits: whole numbers of so many are exact in a 64-bit float, which some engines divide by
 _PART: Final = 18  # digits: whole numbers of so many fit into 64 bits
@@ -85,15 +85,7 @@ class Slot:
         cell = nw.col(self.name)
         start = self.low - self.base
         ranges = [(start + first * self.step, start + last * self.step) for first, last in positions]
-        points = [low for low, high in ranges if low == high]
-        parts = [(cell >= low) & (cell <= high) for low, high in ranges if low < high]
-        if points:
-            parts.append(cell.is_in(points))
-        if not parts:
-            return cell != cell  # false on every row: no number is missing
-        while len(parts) > 1:  # pairwise, so that a long list does not become a deep tree
-            parts = [parts[i] | parts[i + 1] if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
-        return parts[0]
+        return within(cell, ranges, cell != cell)  # false on every row: no number is missing
 
     def positions(self, found: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the positions behind kept numbers that have one."""

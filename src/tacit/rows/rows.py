@@ -39,7 +39,7 @@ from tacit.policy.domain import Attribute, Domain, Grid, Integers, Items
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
 from tacit.rows.encode import Code, Column, Expr, Positions, code_of, never, one_item
-from tacit.rows.engines import PERSON, Engine, closed, engine_for
+from tacit.rows.engines import PERSON, Engine, closed, engine_for, unreadable
 from tacit.rows.first_rows import Layout, Order, Slot, place_of
 from tacit.rows.headers import known_columns
 from tacit.rows.item_lists import ListReading, list_reading
@@ -50,10 +50,6 @@ _HALF: Final = 2**31  # totals are summed in two halves so that no engine's 64-b
 _CHANGED: Final = "the rows must stay as they were when they were opened"
 _CHANGED_FIX: Final = "Open a new session, and let nobody write the file or change the table while it lives."
 _DATES: Final = (nw.Date, nw.Datetime, nw.Time, nw.Duration)
-_UNREADABLE: Final = "the engine could not read the rows"
-_UNREADABLE_FIX: Final = (
-    "No detail is shown because rows were open: check that the file or table is complete by reading it outside Tacit."
-)
 
 
 class Rows(Protocol):
@@ -383,7 +379,7 @@ class _EngineRows:
             self._check_unchanged()  # else columns may have moved while they were read
             return table
 
-        return closed(collected, DataRefused(_UNREADABLE, fix=_UNREADABLE_FIX))
+        return closed(collected, unreadable())
 
     def _select(self, columns: Iterable[Column], more: Mapping[str, str] | None = None) -> Any:
         """Select columns, and whose row it is ("u"); rows of nobody are left out."""
