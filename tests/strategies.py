@@ -163,7 +163,10 @@ def linear_queries(draw, domain, kinds=()):
             picked.append((values[low], values[draw(st.integers(low, len(values) - 1))]))
         return queries.ranges(name, picked, where=predicate)
     if kind == "total":
-        return queries.total(draw(st.sampled_from(numbers)), where=predicate)
+        name = draw(st.sampled_from(numbers))
+        others = [n for n in plain if n != name]
+        by = draw(st.lists(st.sampled_from(others), max_size=2, unique=True)) if others else []
+        return queries.total(name, by=by, where=predicate)
     if kind == "histogram":
         names = draw(st.lists(st.sampled_from(plain), min_size=1, max_size=2, unique=True))
         return queries.histogram(*names, where=predicate)

@@ -37,15 +37,18 @@ if TYPE_CHECKING:
     from tacit.monitor.monitor import PlaceMonitor as PlaceMonitor
     from tacit.plan.explain import Explanation as Explanation
     from tacit.plan.explain import explain as explain
+    from tacit.plan.queries import above as above
+    from tacit.plan.queries import below as below
     from tacit.plan.queries import count as count
     from tacit.plan.queries import cumulative as cumulative
     from tacit.plan.queries import histogram as histogram
     from tacit.plan.queries import marginals as marginals
+    from tacit.plan.queries import mean as mean
+    from tacit.plan.queries import median as median
+    from tacit.plan.queries import quantiles as quantiles
     from tacit.plan.queries import ranges as ranges
+    from tacit.plan.queries import top_k as top_k
     from tacit.plan.queries import total as total
-    from tacit.plan.selections import above as above
-    from tacit.plan.selections import below as below
-    from tacit.plan.selections import top_k as top_k
     from tacit.plan.steps import LargestStep as LargestStep
     from tacit.plan.steps import largest_step as largest_step
     from tacit.policy import knowledge as known
@@ -85,8 +88,20 @@ _MODULES: Final = {
     "ledger.ledger": ["Ledger"],
     "monitor.monitor": ["MapMonitor", "PlaceMonitor"],
     "plan.explain": ["Explanation", "explain"],
-    "plan.queries": ["count", "cumulative", "histogram", "marginals", "ranges", "total"],
-    "plan.selections": ["above", "below", "top_k"],
+    "plan.queries": [
+        "above",
+        "below",
+        "count",
+        "cumulative",
+        "histogram",
+        "marginals",
+        "mean",
+        "median",
+        "quantiles",
+        "ranges",
+        "top_k",
+        "total",
+    ],
     "plan.steps": ["LargestStep", "largest_step"],
     "policy.domain": ["Categories", "Domain", "Flag", "Grid", "Integers", "Items"],
     "policy.policy": ["ABSENT", "Policy"],
@@ -170,7 +185,10 @@ __all__ = [
     "known",
     "largest_step",
     "marginals",
+    "mean",
+    "median",
     "noise",
+    "quantiles",
     "ranges",
     "secrets",
     "top_k",

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit as tc
-from tacit.mechanism.additive import blur
 from tacit.plan.choose import Plan, choose
-from tacit.release.infer import finished
+from tacit.release.infer import infer
+from tacit.release.measure import measure
 from tacit.release.selected import select
 from tacit.report.charts import chart
 
@@ -76,7 +76,7 @@ def check_that_all_is_finite(data):
         truth = np.concatenate([truth[-SIZE * 3 :].reshape(SIZE, 3).sum(axis=1), truth[-SIZE * 3 :]])
     fit, positive = data.draw(st.booleans()), data.draw(st.booleans())
     if isinstance(plan, Plan):
-        record = finished(plan, truth, blur(truth, plan), fit=fit, positive=positive)
+        record = infer(measure(plan, truth), consistent=fit, nonnegative=positive)
         answered = np.ones(len(record.values), dtype=np.bool_)
     else:
         record = select(replace(plan, nonnegative=positive), truth)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from brute_force import answers_of, edges_of, every_record, largest, step_by_edges
 from strategies import domains, families, linear_queries, policies
 from tacit.errors import PlanError
-from tacit.plan.queries import Count, Marginals, Total, cumulative, resolved
+from tacit.plan.queries import Count, Marginals, Total, cumulative
+from tacit.plan.query import resolve
 from tacit.plan.steps import largest_step
 from tacit.policy.domain import Domain, Integers
 from tacit.policy.policy import Policy
@@ -46,7 +47,7 @@ def test_largest_step_is_what_enumeration_finds_in_many_policies(data, policy):
 
 def check_several_rows(data, policy, rows):
     """Counted once in each cell; every one of the person's rows may move along an edge, or stay."""
-    query = resolved(data.draw(linear_queries(policy.domain)), policy.domain)
+    query = resolve(data.draw(linear_queries(policy.domain)), policy.domain)
     assume(isinstance(query, Count | Marginals | Total))
     bound = largest_step(query, policy.owned_by("id", rows))
     records = every_record(policy.domain)

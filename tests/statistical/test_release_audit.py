@@ -19,8 +19,9 @@ from tacit.audit.releases import READ_FIRST, Remembered, published
 from tacit.plan.choose import choose
 from tacit.release import planner
 from tacit.release import session as sessions
+from tacit.release.infer import infer
+from tacit.release.measure import measure
 from tacit.release.selected import select
-from tacit.release.session import finished
 from tacit.rows.rows import open_rows
 
 KEY = b"tacit audits of whole releases.."
@@ -70,20 +71,28 @@ def all_items_kept(monkeypatch):
     monkeypatch.setattr(sessions, "open_rows", careless)
 
 
-def truth_in_post_processing(monkeypatch):
-    def careless(plan, truth, noisy, **more):
-        record = finished(plan, truth, noisy, **more)
-        return replace(record, values=np.where(truth == 0, 0.0, record.values))
+def _inferred_with_the_truth(monkeypatch, changed):
+    """Measurements hold no true answers, so a careless inference has to carry them past."""
+    seen = []
 
-    monkeypatch.setattr(sessions, "finished", careless)
+    def careless_measure(plan, truth):
+        seen.append(truth)
+        return measure(plan, truth)
+
+    monkeypatch.setattr(sessions, "measure", careless_measure)
+    monkeypatch.setattr(sessions, "infer", lambda measured, **more: changed(infer(measured, **more), seen[-1]))
+
+
+def truth_in_post_processing(monkeypatch):
+    _inferred_with_the_truth(
+        monkeypatch, lambda record, truth: replace(record, values=np.where(truth == 0, 0.0, record.values))
+    )
 
 
 def truth_in_rounding(monkeypatch):
-    def careless(plan, truth, noisy, **more):
-        record = finished(plan, truth, noisy, **more)
-        return replace(record, values=record.values + 1e-9 * (truth[-1] % 2))
-
-    monkeypatch.setattr(sessions, "finished", careless)
+    _inferred_with_the_truth(
+        monkeypatch, lambda record, truth: replace(record, values=record.values + 1e-9 * (truth[-1] % 2))
+    )
 
 
 def order_by_parity(monkeypatch):

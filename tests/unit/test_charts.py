@@ -13,8 +13,10 @@ import pytest
 from rich.console import Console
 
 import tacit as tc
-from tacit.report.charts import PANELS, TOP, chart, chart_png, chart_svg, chart_text, comparison_chart
+from tacit.report.charts import chart, chart_png, chart_svg, chart_text, comparison_chart
+from tacit.report.linear_charts import PANELS
 from tacit.report.text import ledger_table, plan_table, release_table
+from tacit.report.views import TOP
 
 MOST_MARKS = 5_000
 EVIL = "<script>alert(1)</script>&\"'"

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 import tacit as tc
-from tacit.plan.asked import asked, from_document
+from tacit.plan.asked import from_document
+from tacit.plan.query import resolve
 from tacit.release.job import job_schema, plan_job, read_job
 from tacit.report.publish import publish
 
@@ -89,7 +90,7 @@ def test_a_job_with_selections_is_planned_and_published(folder):
 )
 def test_what_a_query_writes_reads_back(said, folder):
     domain = read_job(written(folder, JOB)).policy.domain
-    assert asked(from_document(said), domain).document() == said
+    assert resolve(from_document(said), domain).document() == said
 
 
 @pytest.mark.parametrize(

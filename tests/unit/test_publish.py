@@ -123,7 +123,7 @@ def test_nothing_of_a_row_is_in_any_file(job: Job) -> None:
 
 def test_files_depend_on_rows_only_through_released_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # the same released values from very different people: then every file must be the same, to the last byte
-    monkeypatch.setattr("tacit.release.session.blur", lambda truth, plan: np.arange(len(truth), dtype=np.int64) % 7)
+    monkeypatch.setattr("tacit.release.measure.blur", lambda truth, plan: np.arange(len(truth), dtype=np.int64) % 7)
     seen = []
     for number, (ages, diseases) in enumerate([([1, 2], ["flu", "hiv"]), ([99] * 500, [CANARY] * 500), ([], [])]):
         folder = tmp_path / str(number)
@@ -269,7 +269,7 @@ def test_a_budget_that_others_take_before_the_charge_is_a_refusal_that_leaves_no
 
 
 def test_what_was_paid_for_and_never_made_is_said_to_be_lost(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacit.release.session.blur", lambda truth, plan: 1 / 0)
+    monkeypatch.setattr("tacit.release.measure.blur", lambda truth, plan: 1 / 0)
     with pytest.raises(PublishError, match=r"Budget was spent for the whole job \(0.5 in all\) and is lost"):
         publish(job)
     assert not job.out.with_name("results.part").exists()

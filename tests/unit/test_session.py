@@ -322,7 +322,7 @@ def test_no_true_answer_hangs_on_an_exception(monkeypatch):
         raise KeyboardInterrupt
 
     for fault, expected in ((interrupted, KeyboardInterrupt), (lambda *_, **__: 1 / 0, tc.InternalError)):
-        monkeypatch.setattr(module, "finished", fault)
+        monkeypatch.setattr(module, "infer", fault)
         with pytest.raises(expected) as caught:
             session().release(tc.count("age < 5"), epsilon=0.5)
         trace, names = caught.value.__traceback__, set()
@@ -462,7 +462,8 @@ def test_marginals_of_people_with_several_rows_are_not_sums_of_a_joint_table():
 def test_consistent_marginals_see_nothing_but_noisy_counts():
     """Two data sets, one secret edge apart, with noise that makes them equal, give equal results."""
     from tacit.plan.choose import choose
-    from tacit.release.session import finished
+    from tacit.release.infer import infer
+    from tacit.release.measure import Measurements
 
     plan = choose(tc.marginals(ways=2), POLICY, 1)
     rng = np.random.default_rng(5)
@@ -473,7 +474,7 @@ def test_consistent_marginals_see_nothing_but_noisy_counts():
     tables = [np.concatenate([j.sum(2).ravel(), j.sum(1).ravel(), j.sum(0).ravel()]) for j in (joint, other)]
     noisy = tables[0] + rng.integers(-9, 9, len(tables[0]))
     for fit, positive in ((True, False), (True, True), (False, True), (False, False)):
-        a, b = (finished(plan, truth, noisy, fit=fit, positive=positive) for truth in tables)
+        a, b = (infer(Measurements.of(plan, truth, noisy), consistent=fit, nonnegative=positive) for truth in tables)
         assert a.values == pytest.approx(b.values, abs=1e-9)
         assert a.interval()[0] == pytest.approx(b.interval()[0])
 

@@ -22,7 +22,7 @@ In reading order:
     neighbour_check  data sets that are given for an audit
     made_up          made-up data sets, as rows that a session can open
     releases         the audit of a whole release
-    ask              a question of each kind for any policy
+    ask              questions that are written on a command line
     subjects         mechanisms of this package, ready to be audited
     registry         one case for each way in which answers are blurred
     planted          what the audits must find

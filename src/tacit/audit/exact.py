@@ -36,11 +36,10 @@ from tacit.errors import PlanError
 from tacit.noise.cube import Cube
 from tacit.noise.law import Law
 from tacit.plan.choose import Plan, choose
-from tacit.plan.predict import exact_entries, groups_used
-from tacit.plan.queries import Cumulative, Marginals
+from tacit.plan.derived import DerivedPlan
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.totals import exact_attributes
-from tacit.policy.policy import ABSENT, Policy
+from tacit.policy.policy import ABSENT, Policy, as_policy
 
 Table = Mapping[Any, float]
 Distinct = Mapping[str, tuple[Any, Any]]  # by canonical form: what Python calls equal (1, 1.0, True) may be told apart
@@ -61,6 +60,7 @@ def exact(mechanism: Any, policy: Policy, epsilon: Any = None, *, people: int = 
     >>> found.forward, found.backward
     (0.5, inf)
     """
+    policy = as_policy(policy, fix="Write audit.exact(query, policy, epsilon): the question first.")
     if callable(mechanism) and not hasattr(mechanism, "keyword"):
         claimed = None if epsilon is None else float(as_epsilon(epsilon))
         pairs, complete = _worlds(policy, people)
@@ -73,36 +73,46 @@ def of_plan(plan: Any) -> ExactAudit:
     return selection_loss(plan) if isinstance(plan, SelectionPlan) else _additive(plan)
 
 
-def _additive(plan: Plan) -> ExactAudit:
-    policy, domain = plan.policy, plan.policy.domain
-    records, all_records = records_to_try(policy, plan.base)
+def _additive(plan: Plan | DerivedPlan) -> ExactAudit:
+    """Return the worst loss of independent noise on the answers of all parts: along an edge, losses add up."""
+    policy, domain, parts = plan.policy, plan.policy.domain, plan.parts
+    tried = [records_to_try(policy, part.base) for part in parts]
+    records = list(dict.fromkeys(record for found, _ in tried for record in found))
     pairs = neighbours(policy, records)
-    adds = contributions(plan.base, domain, records)
-    unchanged = _shown_exactly(plan)
+    adds = [contributions(part.base, domain, records) for part in parts]
+    unchanged = [_shown_exactly(part) for part in parts]
     seen: dict[bytes, tuple[Fraction | float, Fraction | float]] = {}
     worst: tuple[Fraction | float, Fraction | float] = (Fraction(0), Fraction(0))
     at: Neighbours | None = None
     for pair in pairs:
-        change = change_along(pair, adds)
-        key = hashlib.sha256(change.tobytes()).digest()  # short: there may be many, and each as long as the answers
+        changes = [change_along(pair, added) for added in adds]
+        # short: there may be many, and each as long as the answers
+        key = hashlib.sha256(b"".join(change.tobytes() for change in changes)).digest()
         if key not in seen:
-            seen[key] = _loss(plan, change, unchanged), _loss(plan, -change, unchanged)
+            each = list(zip(parts, changes, unchanged, strict=True))
+            seen[key] = (
+                sum((_loss(part, change, test) for part, change, test in each), Fraction(0)),
+                sum((_loss(part, -change, test) for part, change, test in each), Fraction(0)),
+            )
         forward, backward = seen[key]
         if at is None or forward > worst[0]:
             at = pair
         worst = max(worst[0], forward), max(worst[1], backward)
-    complete = all_records and not is_coupled(policy, records) and policy.per_person == 1
-    bound = worst[0] if complete else max(worst[0], _proven(plan))
+    complete = all(all_of for _, all_of in tried) and not is_coupled(policy, records) and policy.per_person == 1
+    proven = sum((_proven(part) for part in parts), Fraction(0))
+    back = sum((_proven(part, backward=True) for part in parts), Fraction(0))
     witness = None
     if at is not None:
         # at the hidden data set's own answers the noise is zero there and largest at the cover data set
-        truth = sum(adds[record] for record in at.hidden)
-        witness = Witness(_records(policy, at.hidden), _records(policy, at.cover), np.asarray(truth).tolist())
+        truth = [np.asarray(sum(added[record] for record in at.hidden)).tolist() for added in adds]
+        witness = Witness(
+            _records(policy, at.hidden), _records(policy, at.cover), truth[0] if len(truth) == 1 else truth
+        )
     return ExactAudit(
         plan.mechanism,
         float(plan.epsilon),
-        Loss.between(worst[0], bound),
-        Loss.between(worst[1], worst[1] if complete else max(worst[1], _proven(plan, backward=True))),
+        Loss.between(worst[0], worst[0] if complete else max(worst[0], proven)),
+        Loss.between(worst[1], worst[1] if complete else max(worst[1], back)),
         witness,
         len(pairs),
         complete,
@@ -134,28 +144,27 @@ def _shown_exactly(plan: Plan) -> Callable[[Ints], bool]:
     """Return a test of whether a change leaves alone everything that a release may show without noise."""
     if plan.noise is None:
         return lambda _: True
-    query, base, policy = plan.query, plan.base, plan.policy
-    asked = query if isinstance(query, Cumulative) else base
-    fixed = exact_entries(asked, policy) if isinstance(asked, Cumulative) else None
-    totals = list(_exact_totals(plan, base)) if isinstance(base, Marginals) else []
+    asked = plan.query if plan.query.never_falls else plan.base
+    fixed = plan.fixed
+    totals = list(_exact_totals(plan))
 
     def unchanged(change: Ints) -> bool:
-        if fixed is not None and (np.cumsum(change) if asked is not base else change)[fixed].any():
+        if fixed is not None and (np.cumsum(change) if asked is not plan.base else change)[fixed].any():
             return False
         return not any(np.bincount(group, change[entries]).any() for entries, group in totals)
 
     return unchanged
 
 
-def _exact_totals(plan: Plan, base: Marginals) -> Iterator[tuple[slice, Ints]]:
+def _exact_totals(plan: Plan) -> Iterator[tuple[slice, Ints]]:
     """Yield which entries are added up to exact totals, with a label for each; options of a release included."""
     policy, domain = plan.policy, plan.policy.domain
-    groups = None if base.is_items(domain) else groups_used(plan.query, base, policy, plan.noise)
+    groups, tables = plan.groups, plan.base.tables(domain)
     start = 0
-    for names, group in zip(base.sets, groups or (), strict=groups is not None):
+    for names, group in zip(tables, groups or (), strict=groups is not None):
         entries = slice(start, start + len(group))
         yield entries, group
-        if len(base.sets) > 1:  # tables that are made to agree also use the exact ones among those that they share
+        if len(tables) > 1:  # tables that are made to agree also use the exact ones among those that they share
             kept = exact_attributes(policy, names)
             places = np.indices([domain[name].size if name in kept else 1 for name in names])
             sizes = [domain[name].size for name in names]

@@ -29,7 +29,6 @@ from tacit.audit.worlds import (
 )
 from tacit.errors import PlanError
 from tacit.plan.any_plan import AnyPlan
-from tacit.plan.queries import Total
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.policy.domain import Domain, Grid, Items
 from tacit.policy.knowledge import KnownSize
@@ -98,7 +97,7 @@ def _moves(plan: AnyPlan, *, ordered: bool) -> Iterator[tuple[str, list[Person],
     # of somebody who is there; who comes or leaves does so with all rows
     edges = [(a, b) for a, b in every_edge(policy, records) if a is not ABSENT and b is not ABSENT]
     edges = edges[:: (len(edges) - 1) // MOST_EDGES + 1] if edges else [(record, record) for record in records]
-    summed = isinstance(base, Total)
+    summed = not base.counts_people
     chosen = _farthest_rows(edges, adds, policy.per_person + MORE_ROWS, far, summed=summed)
     # which rows of more than count are kept must not matter for whether this is one step
     if not ordered and not all(policy.has_edge(a, b) for a, _ in chosen for _, b in chosen):

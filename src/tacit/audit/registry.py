@@ -14,8 +14,20 @@ from typing import Any, Final
 
 from tacit.audit.subjects import Subject, decision_subject, subject_of
 from tacit.plan.choose import choose
-from tacit.plan.queries import count, cumulative, histogram, marginals, ranges, total
-from tacit.plan.selections import above, below, top_k
+from tacit.plan.queries import (
+    above,
+    below,
+    count,
+    cumulative,
+    histogram,
+    marginals,
+    mean,
+    median,
+    quantiles,
+    ranges,
+    top_k,
+    total,
+)
 from tacit.policy.domain import Categories, Domain, Flag, Integers, Items
 from tacit.policy.knowledge import count as known_count
 from tacit.policy.policy import Policy
@@ -49,8 +61,7 @@ class Case:
 
 
 def _case(name: str, query: Any, policy: Policy, *modules: str) -> tuple[str, Case]:
-    keyword = getattr(query, "keyword", "marginals")
-    keyword = "histogram" if keyword == "marginals" and len(getattr(query, "sets", ())) == 1 else keyword
+    keyword = next(iter(query.document()))
     return name, Case(keyword, modules or ("additive",), lambda: subject_of(name, choose(query, policy, EPSILON)))
 
 
@@ -75,6 +86,13 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
         _case("ranges", ranges("age", "all"), _NEAR),
         _case("total-two-scale", total("age"), Policy(_PEOPLE, records("age == 1"))),
         _case("total", total("age"), _NEAR),
+        _case("total-by-cell", total("age", by="disease"), _EVERYTHING),
+        _case("total-by-cell-one-way", total("age", by="disease"), _ONE_WAY),
+        _case("mean", mean("age"), _EVERYTHING),
+        _case("mean-by-cell", mean("age", by="disease"), Policy(_PEOPLE, attributes("age", "disease"))),
+        _case("mean-with-secret-presence", mean("age"), Policy(_PEOPLE, attributes("sick"), presence="secret")),
+        _case("median", median("age"), _NEAR),
+        _case("quantiles", quantiles("age", [0.25, 0.75]), Policy(_PEOPLE, attributes("age"), presence="secret")),
         _case("items-one-sided-cube", histogram("clicked"), _FALLING),
         _case("items-cube", histogram("clicked"), _BOTH),
         _case("top-k-falling", top_k("clicked", 2), _FALLING, "top_k", "selection"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -25,7 +25,9 @@ from tacit.audit.worlds import Ints, Neighbours, change_along, contributions, ne
 from tacit.mechanism.additive import blur
 from tacit.mechanism.alarm import NO_VALUE, alarm_noise, decide_all
 from tacit.mechanism.selection import output_of
+from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
+from tacit.plan.derived import DerivedPlan
 from tacit.plan.ranking import BarPlan, TopKPlan
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.verdicts import AbovePlan, BelowPlan
@@ -59,19 +61,20 @@ class Subject:
         return sampled(self.release, self.hidden, self.cover, self.epsilon, samples, alpha, progress=progress)
 
 
-def subject_of(name: str, plan: Plan | SelectionPlan) -> Subject:
+def subject_of(name: str, plan: AnyPlan) -> Subject:
     """Return what a session would do for a plan, with the two inputs that should show its loss best."""
     found: ExactAudit | None = None
-    if isinstance(plan, Plan) or plan.base.size(plan.policy.domain) <= MOST_COUNTS:
+    if not isinstance(plan, SelectionPlan) or plan.base.size(plan.policy.domain) <= MOST_COUNTS:
         found = of_plan(plan)
     if isinstance(plan, SelectionPlan) and found is not None and found.witness is not None:
         hidden, cover = np.array(found.witness.hidden), np.array(found.witness.cover)
     else:
         hidden, cover = _farthest(plan)
     known = None if found is None else lambda: found
-    if isinstance(plan, Plan):
-        release, most = _blurred(plan, hidden, cover), max(FEWEST, MOST_DRAWN // len(hidden))
+    if isinstance(plan, Plan | DerivedPlan):
+        release, most = _blurred(plan.parts, hidden, cover), max(FEWEST, MOST_DRAWN // len(hidden))
         return Subject(name, plan.mechanism, float(plan.epsilon), hidden, cover, release, known, most)
+    assert isinstance(plan, SelectionPlan)  # noqa: S101 - the only other kind of plan
     release = _drawn(plan, len(hidden))
     most = _most_samples(release, hidden)
     return Subject(name, plan.mechanism, float(plan.epsilon), hidden, cover, release, known, most)
@@ -100,22 +103,29 @@ def decision_subject(name: str, epsilon: Fraction, *, step: int, threshold: int 
     )
 
 
-def _farthest(plan: Plan | SelectionPlan) -> tuple[Ints, Ints]:
-    """Return answers of two neighbours, one of whom moves the answers as far as anybody can."""
-    records, _ = records_to_try(plan.policy, plan.base)
-    adds = contributions(plan.base, plan.policy.domain, records)
+def _farthest(plan: AnyPlan) -> tuple[Ints, Ints]:
+    """Return answers of two neighbours, one of whom moves the answers as far as anybody can; those of all parts."""
+    policy = plan.policy
+    records = list(dict.fromkeys(r for part in plan.parts for r in records_to_try(policy, part.base)[0]))
+    adds = [contributions(part.base, policy.domain, records) for part in plan.parts]
 
     def cost(pair: Neighbours) -> float:
-        change = change_along(pair, adds)
-        if isinstance(plan, SelectionPlan) or plan.noise is None:
-            return float(np.abs(change).sum())
-        return float(sum(law_loss(law, change[entries]) for law, entries in plan.laws()))
+        total = 0.0
+        parts: tuple[Any, ...] = plan.parts
+        for part, added in zip(parts, adds, strict=True):
+            change = change_along(pair, added)
+            if isinstance(part, SelectionPlan) or part.noise is None:
+                total += float(np.abs(change).sum())
+            else:
+                total += float(sum(law_loss(law, change[entries]) for law, entries in part.laws()))
+        return total
 
     nobody = Neighbours((records[0],), (records[0],))
-    pair = max(neighbours(plan.policy, records), key=cost, default=nobody)
-    change = change_along(pair, adds)
+    pair = max(neighbours(policy, records), key=cost, default=nobody)
+    change = np.concatenate([change_along(pair, added) for added in adds])
     others = others_of(plan, change != 0) if isinstance(plan, SelectionPlan) else 0
-    hidden = np.asarray(sum(adds[record] for record in pair.hidden) + others, dtype=np.int64)
+    own = np.concatenate([np.asarray(sum(added[record] for record in pair.hidden)) for added in adds])
+    hidden = np.asarray(own + others, dtype=np.int64)
     return hidden, np.asarray(hidden + change)
 
 
@@ -133,15 +143,21 @@ def others_of(plan: SelectionPlan, moves: npt.NDArray[np.bool_]) -> Ints:
             return np.where(moves, clear, 0)
 
 
-def _blurred(plan: Plan, hidden: Ints, cover: Ints) -> Callable[[Ints, int], Array]:
+def _blurred(parts: Sequence[Plan], hidden: Ints, cover: Ints) -> Callable[[Ints, int], Array]:
     """Return how noisy answers are drawn; of very many, only some of those that change."""
+    starts = np.cumsum([part.base.size(part.policy.domain) for part in parts])[:-1]
+
+    def blurred(answers: Ints) -> Array:
+        each = zip(np.split(answers, starts, axis=-1), parts, strict=True)
+        return np.concatenate([blur(own, part) for own, part in each], axis=-1)
+
     if len(hidden) <= MOST_SHOWN:
-        return lambda answers, size: blur(np.tile(answers, (size, 1)), plan)
+        return lambda answers, size: blurred(np.tile(answers, (size, 1)))
     moved = np.flatnonzero(hidden != cover)
     shown = moved[:: len(moved) // 1_000 + 1]
 
     def release(answers: Ints, size: int) -> Array:
-        return np.array([blur(answers, plan)[shown] for _ in range(size)])
+        return np.array([blurred(answers)[shown] for _ in range(size)])
 
     return release
 

@@ -15,7 +15,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.queries import Count, Cumulative, LinearQuery, Marginals, Ranges, Total
+from tacit.plan.queries import Count, Marginals
+from tacit.plan.query import Linear
 from tacit.policy.domain import Axis, Domain, Items
 from tacit.policy.edges import STAY_ITEMS, Blocks, EdgeShape, FromTo, Near, Same
 from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize
@@ -52,45 +53,22 @@ def every_record(domain: Domain) -> list[Any]:
     return list(product(*(every_value(attribute) for attribute in domain.values())))
 
 
-def added(query: LinearQuery, domain: Domain, record: Any) -> Ints:
+def added(query: Linear, domain: Domain, record: Any) -> Ints:
     """Return what one person adds to the answers, straight from the meaning of the query."""
-    out = np.zeros(query.size(domain), dtype=np.int64)
-    if record is ABSENT:
-        return out
-    if query.where is not None and not query.where.compile(domain).of_record(positions(domain, record)):
-        return out
-    by_name = dict(zip(domain, record, strict=True))
-    match query:
-        case Count():
-            out[0] = 1
-        case Total():
-            out[0] = by_name[query.name]
-        case Cumulative():
-            out[_place(domain, query.name, by_name[query.name]) :] = 1
-        case Ranges():
-            at, (low, high) = _place(domain, query.name, by_name[query.name]), query.ends(domain)
-            out[(low <= at) & (at <= high)] = 1
-        case Marginals():
-            start = 0
-            for names, cells in zip(query.sets, query.sizes(domain), strict=True):
-                attribute = domain[names[0]]
-                if isinstance(attribute, Items):
-                    out[[start + place for place in attribute.positions(by_name[names[0]])]] = 1
-                else:
-                    cell = 0
-                    for name in names:
-                        cell = cell * domain[name].size + _place(domain, name, by_name[name])
-                    out[start + cell] = 1
-                start += cells
-    return out
+    picked = record is not ABSENT and (
+        query.where is None or query.where.compile(domain).of_record(positions(domain, record))
+    )
+    if not picked:
+        return np.zeros(query.size(domain), dtype=np.int64)
+    return query.added_by(dict(zip(domain, record, strict=True)), domain)
 
 
-def answers(query: LinearQuery, domain: Domain, people: Iterable[Any]) -> Ints:
+def answers(query: Linear, domain: Domain, people: Iterable[Any]) -> Ints:
     """Return the answers on a data set of these people."""
     return sum((added(query, domain, record) for record in people), np.zeros(query.size(domain), dtype=np.int64))
 
 
-def contributions(query: LinearQuery, domain: Domain, records: Iterable[Any]) -> dict[Any, Ints]:
+def contributions(query: Linear, domain: Domain, records: Iterable[Any]) -> dict[Any, Ints]:
     """Return what each of these records adds to the answers; nobody adds nothing."""
     return {record: added(query, domain, record) for record in (*records, ABSENT)}
 
@@ -175,7 +153,7 @@ def minus(whole: tuple[int, ...], part: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(x - y for x, y in zip(whole, part, strict=True))
 
 
-def records_to_try(policy: Policy, query: LinearQuery) -> tuple[list[Any], bool]:
+def records_to_try(policy: Policy, query: Linear) -> tuple[list[Any], bool]:
     """Return records that between them should show the worst edges, and whether they are all that there are."""
     domain, at_once = policy.domain, MOST_COUPLED if policy.known else MOST_RECORDS
     most = max(2, min(at_once, MOST_NUMBERS // max(query.size(domain), 1)))
@@ -192,11 +170,7 @@ def records_to_try(policy: Policy, query: LinearQuery) -> tuple[list[Any], bool]
     return list(found), False
 
 
-def _place(domain: Domain, name: str, value: Any) -> int:
-    return int(domain[name].position(value))  # type: ignore[union-attr]
-
-
-def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: LinearQuery) -> Iterator[Any]:
+def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: Linear) -> Iterator[Any]:
     """Yield the values of an attribute at which something begins or ends along these edges, the most telling first."""
     domain, tests = policy.domain, _tests(policy, shape, query)
     attribute = domain[name]
@@ -221,7 +195,7 @@ def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: LinearQue
     yield from (attribute.value(places[0]) if len(places) == 1 else tuple(places) for places in product(*by_axis))
 
 
-def _tests(policy: Policy, shape: EdgeShape, query: LinearQuery) -> list[Test]:
+def _tests(policy: Policy, shape: EdgeShape, query: Linear) -> list[Test]:
     asked = [query.where.compile(policy.domain)] if query.where is not None else []
     return [*asked, *([shape.only_from] if shape.only_from is not None else [])]
 

@@ -140,14 +140,15 @@ def _named(name: str, samples: int, alpha: float, on: Callable[[float], None]) -
 def _asked(
     name: str, ask: str | None, policy: Path, epsilon: str, samples: int, alpha: float, on: Callable[[float], None]
 ) -> AuditRow:
-    from tacit.audit.ask import question, written
+    from tacit.audit.ask import written
     from tacit.audit.subjects import subject_of
     from tacit.audit.table import audit_subject
+    from tacit.plan.asked import example
     from tacit.plan.choose import choose
     from tacit.policy.policy import Policy
 
     found = Policy.load(policy)
-    query = question(name, found) if ask is None else written(ask, name)
+    query = example(name, found) if ask is None else written(ask, name)
     plan = choose(query, found, epsilon)
     return audit_subject(subject_of(str(plan.query), plan), samples, alpha, on)
 

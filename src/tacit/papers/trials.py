@@ -26,7 +26,7 @@ from tacit.papers.baselines import (
     free_gap_top_k,
 )
 from tacit.plan.choose import choose
-from tacit.plan.selections import above, top_k
+from tacit.plan.queries import above, top_k
 from tacit.policy.domain import Domain, Items
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import values as secret_values

@@ -2,10 +2,15 @@
 
 In reading order:
 
-    queries          what can be asked
+    query            the contract of a question
+    keys             what job files may write for one
     tally            what rows are counted for
-    asked            questions as users and files write them, checked
     responses        how answers move with one record
+    cells            counts of people in cells, and how they move
+    line             what questions about ordered values share
+    examples         what audits ask about
+    queries          the questions, one module each
+    asked            questions as job files write them
     steps            how far they move along secret edges
     coupling         the same under public knowledge
     directions       which answers can rise, which can fall
@@ -15,12 +20,13 @@ In reading order:
     predict          the expected error
     any_plan         what every plan has
     choose           a whole plan
+    spread           the laws of the errors of estimates
     coverage         bounds on the noise of one answer
+    derived          plans of questions that are made of several parts
     explain          a plan in words
 
 Questions whose answer is a choice have plans of their own kind:
 
-    selections       what can be asked
     selection_plan   what such plans share
     selection_noise  the least noise that hides a choice
     verdicts         `below` and `above`

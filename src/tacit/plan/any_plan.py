@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tacit.amounts import shown
 from tacit.errors import PlanError, leads_to_a_file, path_words
 from tacit.noise.law import Law
-from tacit.plan.asked import AnyQuery
-from tacit.plan.queries import LinearQuery
+from tacit.plan.query import Linear, Query
 from tacit.plan.steps import LargestStep
 from tacit.policy.policy import Policy
 
@@ -34,7 +33,7 @@ class AnyPlan(ABC):
     afterwards, as in `Session.plan`.
     """
 
-    query: AnyQuery
+    query: Query
     policy: Policy
     epsilon: Fraction
     step: LargestStep
@@ -46,12 +45,16 @@ class AnyPlan(ABC):
     if TYPE_CHECKING:  # fields of some kinds and properties of others
 
         @property
-        def base(self) -> LinearQuery:
+        def base(self) -> Linear:
             """What is counted: noise is added to these counts, or they are compared."""
 
         @property
         def answers(self) -> int:
             """How many answers there are, at most."""
+
+        @property
+        def parts(self) -> tuple[AnyPlan, ...]:
+            """The plans whose bases are counted: this one, or those that it is made of."""
 
         @property
         def noise(self) -> Law | None:

@@ -1,34 +1,30 @@
 """From a question to a plan: how it will be answered, with which noise, how wrong it will be, and why.
 
 A plan is made from the policy and public parameters alone, before any row is opened. It is printable, hashable data.
-Cumulative counts and ranges may be answered through another query (cell counts, or cumulative counts) whose noise
-is smaller after adding up; the strategy with the smallest expected error is chosen.
+A question may be answered through another one (cell counts, or cumulative counts) whose noise is smaller after adding
+up; the way with the smallest expected error is chosen.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from tacit.amounts import as_epsilon
-from tacit.errors import PlanError
 from tacit.noise.law import Law
 from tacit.plan.any_plan import AnyPlan
-from tacit.plan.asked import AnyQuery
-from tacit.plan.asked import asked as checked
 from tacit.plan.noise_for import noise_for
-from tacit.plan.predict import directions_for, expected_variance
-from tacit.plan.queries import LARGEST_RELEASE, Cumulative, LinearQuery, Marginals, Ranges
-from tacit.plan.ranking import plan_top_k
-from tacit.plan.selection_plan import SelectionPlan, noise_name
-from tacit.plan.selections import Above, Below, Selection, TopK
+from tacit.plan.predict import expected_variance, groups_used
+from tacit.plan.query import Bools, Ints, Linear, resolve
+from tacit.plan.selection_plan import noise_name
+from tacit.plan.spread import Spread, spread_of
 from tacit.plan.steps import largest_step
-from tacit.plan.verdicts import plan_above, plan_below
 from tacit.policy.policy import Policy
 
 
@@ -36,17 +32,52 @@ from tacit.policy.policy import Policy
 class Plan(AnyPlan):
     """How a linear question will be answered. `base` is what noise is added to; answers are sums of its entries."""
 
-    query: LinearQuery
-    base: LinearQuery
+    query: Linear
+    base: Linear
     noise: Law | None
     answers: int
-    variance: float
-    one_sided_answers: bool = False
+    # which entries of the base can fall and which can rise, where each has noise on the sides that it needs
+    sides: tuple[Bools, Bools] | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for side in self.sides or ():
+            side.flags.writeable = False  # a plan is what was explained, for good
+
+    @cached_property
+    def groups(self) -> list[Ints] | None:
+        """For each table a label per cell such that sums over equal labels are exact, and used; None if none is."""
+        return groups_used(self.query, self.base, self.policy, self.noise)
+
+    @cached_property
+    def fixed(self) -> Bools | None:
+        """Which cumulative counts are exact, where they are asked for or noise is added to them; None if none is."""
+        line = self.query if self.query.never_falls else self.base
+        return line.exact_entries(self.policy)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """The laws of the errors of the estimates."""
+        return spread_of(self)
+
+    @property
+    def parts(self) -> tuple[Plan, ...]:
+        """The plan itself: it has one part."""
+        return (self,)
+
+    @property
+    def one_sided_answers(self) -> bool:
+        """Whether some entries have noise on one side only."""
+        return self.sides is not None
+
+    @cached_property
+    def variance(self) -> float:
+        """The expected variance of one answer, averaged over the answers, in units."""
+        return expected_variance(self)
 
     @property
     def rmse(self) -> float:
         """The expected root mean squared error of one answer, averaged over the answers."""
-        return math.sqrt(self.variance)
+        return math.sqrt(self.variance) * float(self.query.unit(self.policy.domain))
 
     @property
     def mechanism(self) -> str:
@@ -80,10 +111,9 @@ class Plan(AnyPlan):
         """Return each law of the noise with the entries it is for (a mask, or all of them)."""
         if self.noise is None:
             return []
-        sides = directions_for(self.base, self.policy) if self.one_sided_answers else None
-        if sides is None or self.noise.is_joint:
+        if self.sides is None or self.noise.is_joint:
             return [(self.noise, slice(None))]
-        falls, rises = sides
+        falls, rises = self.sides
         found: list[tuple[Law, Any]] = []
         for fall, rise in ((True, True), (True, False), (False, True), (False, False)):
             mask = (falls == fall) & (rises == rise)
@@ -99,69 +129,31 @@ class Plan(AnyPlan):
         return out
 
 
-def choose(query: Any, policy: Policy, epsilon: Any) -> Plan | SelectionPlan:
+def choose(query: Any, policy: Policy, epsilon: Any) -> AnyPlan:
     """Return the plan with the smallest expected error for a question under a policy at this cost."""
-    return best_plan(checked(query, policy.domain), policy, as_epsilon(epsilon))
+    plan: AnyPlan = resolve(query, policy.domain).plan(policy, as_epsilon(epsilon))
+    return plan
 
 
 def plain_plan(plan: AnyPlan) -> AnyPlan:
     """Return the plan of plain differential privacy for the same question at the same cost, to compare with."""
-    return best_plan(plan.query, plan.policy.plain(), plan.epsilon)
+    plain: AnyPlan = plan.query.plan(plan.policy.plain(), plan.epsilon)
+    return plain
 
 
-def best_plan(asked: AnyQuery, policy: Policy, spent: Fraction) -> Plan | SelectionPlan:
-    """Return the plan with the smallest expected error for a checked question."""
-    match asked:
-        case Below():
-            return plan_below(asked, policy, spent)
-        case Above():
-            return plan_above(asked, policy, spent)
-        case TopK():
-            return plan_top_k(asked, policy, spent)
-        case Selection():
-            raise TypeError(asked)
-        case _:
-            return choose_linear(asked, policy, spent)
-
-
-def choose_linear(asked: LinearQuery, policy: Policy, spent: Fraction) -> Plan:
+def plan_linear(query: Linear, policy: Policy, epsilon: Fraction) -> Plan:
     """Return the plan with the smallest expected error for a checked linear question."""
-    answers = asked.size(policy.domain)
-    if answers > LARGEST_RELEASE:
-        raise PlanError(
-            f"has {answers:,} answers, more than {LARGEST_RELEASE:,}",
-            key=str(asked),
-            fix="Ask about fewer attributes, or coarser ones.",
-        )
-    if isinstance(asked, Ranges) and policy.domain[asked.name].size > LARGEST_RELEASE:
-        # ranges are read off the counts of all values
-        raise PlanError(
-            f"has {policy.domain[asked.name].size:,} values, more than {LARGEST_RELEASE:,}",
-            key=asked.name,
-            fix="Ask for counts with `where`, or declare a coarser step.",
-        )
-    plans = [_plan(asked, base, how, policy, spent) for base, how in _strategies(asked, policy)]
+    query.check_size(policy.domain)
+    plans = [_plan(query, base, how, policy, epsilon) for base, how in query.bases(policy)]
     return min(plans, key=lambda plan: plan.variance)
 
 
-def _strategies(query: LinearQuery, policy: Policy) -> list[tuple[LinearQuery, str]]:
-    found: list[tuple[LinearQuery, str]] = [(query, "direct")]
-    if isinstance(query, Cumulative | Ranges) and policy.domain[query.name].size <= LARGEST_RELEASE:
-        found.append((Marginals(((query.name,),), query.where), "by adding up noisy cells"))
-    if isinstance(query, Ranges) and policy.domain[query.name].size <= LARGEST_RELEASE:
-        found.append((Cumulative(query.name, query.where), "as differences of noisy cumulative counts"))
-    return found
-
-
-def _plan(query: LinearQuery, base: LinearQuery, strategy: str, policy: Policy, epsilon: Fraction) -> Plan:
+def _plan(query: Linear, base: Linear, strategy: str, policy: Policy, epsilon: Fraction) -> Plan:
     step = largest_step(base, policy)
     entries = base.size(policy.domain)
-    sides = directions_for(base, policy) if query is base and step.l1 else None
+    sides = base.directions(policy) if query is base and step.l1 else None
     counts = () if sides is None else (int(sides[0].sum()), int(sides[1].sum()))
     noise, why = noise_for(step, epsilon, entries, *counts)
-    if noise is not None and noise.is_joint:
-        sides = None
-    variance = expected_variance(query, base, policy, noise, sides)
     return Plan(
         query=query,
         base=base,
@@ -171,7 +163,6 @@ def _plan(query: LinearQuery, base: LinearQuery, strategy: str, policy: Policy, 
         noise=noise,
         why=why,
         answers=query.size(policy.domain),
-        variance=variance,
         strategy=strategy,
-        one_sided_answers=sides is not None,
+        sides=None if noise is not None and noise.is_joint else sides,
     )

@@ -30,8 +30,8 @@ from typing import Final
 import numpy as np
 
 from tacit.errors import PlanError
-from tacit.plan.queries import Count, LinearQuery, Marginals
-from tacit.plan.responses import Jump
+from tacit.plan.cells import Cells, everybody
+from tacit.plan.responses import Jump, Watched
 from tacit.plan.steps import LargestStep, free_step, gathered, presence_jumps, shape_jumps
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.edges import EdgeShape, Same
@@ -47,7 +47,7 @@ MOST_SEARCH: Final = 200_000
 Signature = tuple[int, ...]
 
 
-def coupled_step(query: LinearQuery, policy: Policy) -> LargestStep:
+def coupled_step(query: Watched, policy: Policy) -> LargestStep:
     """Return a proven bound on the largest step under the policy's knowledge, or refuse with the reason."""
     alone = Policy(policy.domain, policy.secrets, (), policy.presence)
     touched = [fact for fact in policy.known if is_touched(fact, alone)]
@@ -86,9 +86,9 @@ def is_touched(fact: Known, alone: Policy) -> bool:
         case KnownSize():
             return alone.presence == "secret"
         case KnownMarginal(names):
-            return free_step(Marginals((names,)), alone).l1 > 0
+            return free_step(Cells((names,)), alone).l1 > 0
         case KnownCount(where):
-            return free_step(Count(where), alone).l1 > 0
+            return free_step(everybody(where), alone).l1 > 0
     raise TypeError(fact)
 
 
@@ -115,7 +115,7 @@ def _essential(policy: Policy) -> list[Known]:
     return [fact for fact in facts if not follows(fact)]
 
 
-def _one_marginal(query: LinearQuery, policy: Policy, fact: KnownMarginal) -> tuple[LargestStep, str]:
+def _one_marginal(query: Watched, policy: Policy, fact: KnownMarginal) -> tuple[LargestStep, str]:
     """Bound by regrouping: the sum over the marginal's cells of the largest step between records of that cell.
 
     Cells that the query's predicate does not tell apart have the same step, so one of each class is enough.
@@ -163,7 +163,7 @@ class _Within:
 
 
 def _by_signatures(
-    query: LinearQuery, policy: Policy, facts: list[Known], anything: LargestStep
+    query: Watched, policy: Policy, facts: list[Known], anything: LargestStep
 ) -> list[tuple[LargestStep, str]]:
     tests = _signature_tests(policy, facts)
     if tests is None:

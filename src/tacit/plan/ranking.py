@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from scipy.special import polygamma
@@ -24,9 +24,11 @@ from tacit.noise.two_scale import TwoScale
 from tacit.plan.noise_for import noise_for
 from tacit.plan.selection_noise import restricted, selecting_noise
 from tacit.plan.selection_plan import SelectionPlan, measured_log_probability, noise_name
-from tacit.plan.selections import TopK
 from tacit.plan.steps import LargestStep, largest_step
 from tacit.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from tacit.plan.queries.top_k import TopK
 
 CHOOSING_SHARE: Final = Fraction(2, 5)  # of the budget, where choice and measurement have their own parts
 SPARE: Final = 25  # one more candidate for so many: the best of them are published

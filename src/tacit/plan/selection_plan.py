@@ -10,13 +10,15 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tacit.noise.law import Law
 from tacit.noise.tilted_cube import TiltedCube
 from tacit.plan.any_plan import AnyPlan
-from tacit.plan.queries import LinearQuery
-from tacit.plan.selections import Selection
+
+if TYPE_CHECKING:
+    from tacit.plan.queries.selection import Selection
+    from tacit.plan.query import Linear
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,14 @@ class SelectionPlan(AnyPlan):
     query: Selection
 
     @property
-    def base(self) -> LinearQuery:
+    def base(self) -> Linear:
         """The counts that are looked at."""
         return self.query.counted
+
+    @property
+    def parts(self) -> tuple[SelectionPlan, ...]:
+        """The plan itself: it has one part."""
+        return (self,)
 
     @property
     def is_exact(self) -> bool:

@@ -24,9 +24,8 @@ from itertools import product
 from typing import Any, Final
 
 from tacit.errors import PlanError, sealed
-from tacit.plan.queries import Cumulative, LinearQuery, Ranges, Total, resolved
-from tacit.plan.responses import ItemRoom, Jump, Move, Response, response
-from tacit.plan.selections import Selection
+from tacit.plan.query import Linear, resolve
+from tacit.plan.responses import ItemRoom, Jump, Move, Response, Watched
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.domain import Axis, Domain, Items
 from tacit.policy.edges import EdgeShape, Metric, Near, Relation
@@ -98,31 +97,28 @@ def largest_step(query: Any, policy: Policy) -> LargestStep:
     from tacit.plan.coupling import coupled_step
 
     policy = as_policy(policy, fix="Write largest_step(query, policy): the question first.")
-    if isinstance(query, Selection):
-        query.check(policy.domain)
-        query = query.counted
-    asked = resolved(query, policy.domain)
+    asked = resolve(query, policy.domain).counted
     one = coupled_step(asked, policy) if policy.known else free_step(asked, policy)
     return one if policy.per_person == 1 else _several_rows(one, asked, policy)
 
 
-def _several_rows(one: LargestStep, query: LinearQuery, policy: Policy) -> LargestStep:
+def _several_rows(one: LargestStep, query: Linear, policy: Policy) -> LargestStep:
     """Return the step of a person who owns up to `per_person` rows, each of which may move along an edge.
 
     People are counted once in each cell, so no count moves by more than one, however many rows move.
     """
-    if policy.known or isinstance(query, Cumulative | Ranges):
-        # A person who is counted once in each of several cells counts several times in sums of cells, and what is
-        # known is not said to be about people or about rows: no bound is proved for these.
+    if policy.known:
+        # what is known is not said to be about people or about rows: no bound is proved
         raise PlanError(
             "has no proven step where a person owns several rows",
-            key="what is known" if policy.known else str(query),
+            key="what is known",
             given=f"per_person={policy.per_person}",
             fix="Keep one row per person, or ask for a histogram.",
         )
+    query.check_rows_of_one(policy)
     many = one.times(policy.per_person)
-    if isinstance(query, Total):
-        return many
+    if not query.counts_people:
+        return many  # every row counts in a sum
     return LargestStep(
         up=min(many.up, 1),
         down=min(many.down, 1),
@@ -135,7 +131,7 @@ def _several_rows(one: LargestStep, query: LinearQuery, policy: Policy) -> Large
     )
 
 
-def free_step(query: LinearQuery, policy: Policy) -> LargestStep:
+def free_step(query: Watched, policy: Policy) -> LargestStep:
     """Return the largest step where nothing is known about the data set: exact but for very many listed ranges."""
     why, still = [], []
     found: list[Jump] = []
@@ -179,9 +175,9 @@ def _outermost(profiles: set[Profile]) -> tuple[Profile, ...]:
     return tuple(kept)
 
 
-def presence_jumps(query: LinearQuery, domain: Domain, *, only: Any = None) -> Iterator[Jump]:
+def presence_jumps(query: Watched, domain: Domain, *, only: Any = None) -> Iterator[Jump]:
     """Go through what somebody's leaving or joining the data does; `only` restricts to some combinations."""
-    seen = response(query, domain)
+    seen = query.response(domain)
     test = query.where.compile(domain) if query.where is not None else None
     extra = list(only.tests) if only is not None else []
     split = _split(seen, domain, [test, *extra])
@@ -208,9 +204,9 @@ class _Option:
     distance: Fraction
 
 
-def shape_jumps(query: LinearQuery, domain: Domain, shape: EdgeShape, *, only: Any = None) -> Iterator[Jump]:
+def shape_jumps(query: Watched, domain: Domain, shape: EdgeShape, *, only: Any = None) -> Iterator[Jump]:
     """Go through what the edges of one shape do; `only` restricts to some combinations of classes at both ends."""
-    seen = response(query, domain)
+    seen = query.response(domain)
     test = query.where.compile(domain) if query.where is not None else None
     extra = list(only.tests) if only is not None else []
     split = _split(seen, domain, [test, shape.only_from, *extra])
@@ -235,7 +231,7 @@ def shape_jumps(query: LinearQuery, domain: Domain, shape: EdgeShape, *, only: A
             yield from seen.entered(move)
 
 
-def _check_combinations(choices: Iterable[int], query: LinearQuery) -> None:
+def _check_combinations(choices: Iterable[int], query: Watched) -> None:
     if math.prod(choices) > MOST_COMBINATIONS:
         raise PlanError(
             "must tell fewer classes of records apart", key="where", given=str(query), fix="Split it into two queries."
@@ -268,10 +264,10 @@ def _options(axis: Axis, parts: list[Intervals], shape: EdgeShape, seen: Respons
             # its own distance is settled last, from what the other axes leave of the budget
             found.append(_Option(hidden, cover, bool(changes), Fraction(0)))
         elif is_cell:
-            # without a shared budget a change is never less visible than none, so only the change is tried
+            # without a shared budget a change is hardly ever less visible than none, so only the change is tried
             if changes:
                 found.append(_Option(hidden, cover, changes=True, distance=least))
-            if stays and (shared or not changes):
+            if stays and (shared or not changes or seen.staying_may_show_more):
                 found.append(_Option(hidden, cover, changes=False, distance=Fraction(0)))
         else:
             found.append(_Option(hidden, cover, not stays, Fraction(0) if stays else least))

@@ -13,13 +13,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.queries import Count, Cumulative, LinearQuery, Marginals
+from tacit.plan.cells import Cells, everybody
 from tacit.plan.steps import free_step
 from tacit.policy.domain import Axis, Items
 from tacit.policy.edges import Blocks, FromTo, Near, Same
 from tacit.policy.intervals import Intervals
 from tacit.policy.knowledge import KnownMarginal
 from tacit.policy.policy import Policy
+from tacit.policy.where import Where
 
 IntArray = npt.NDArray[np.int64]
 
@@ -41,16 +42,16 @@ def axis_labels(policy: Policy, axis: Axis) -> IntArray:
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
-def exact_groups(query: LinearQuery, policy: Policy) -> list[IntArray] | None:
+def exact_groups(query: Cells, policy: Policy) -> list[IntArray] | None:
     """Return for each histogram a label per cell such that the sums over equal labels are exact; None if there is none.
 
     Sums are exact because no edge of the policy changes them. A restriction by `where` keeps this only if no edge
     changes whether somebody is picked.
     """
-    if not isinstance(query, Marginals) or query.is_items(policy.domain) or policy.presence == "secret":
+    if query.is_items(policy.domain) or policy.presence == "secret":
         return None
     alone = Policy(policy.domain, policy.secrets, (), policy.presence)
-    if query.where is not None and free_step(Count(query.where), alone).l1 > 0:
+    if query.where is not None and free_step(everybody(query.where), alone).l1 > 0:
         return None
     coupled = _couples(policy, alone)
     if coupled and query.where is not None:
@@ -70,12 +71,12 @@ def exact_groups(query: LinearQuery, policy: Policy) -> list[IntArray] | None:
     return found
 
 
-def exact_cumulative(query: Cumulative, policy: Policy) -> npt.NDArray[np.bool_] | None:
+def exact_cumulative(name: str, where: Where | None, policy: Policy) -> npt.NDArray[np.bool_] | None:
     """Return which cumulative counts no secret edge changes (with presence public, at least the last one)."""
-    if policy.presence == "secret" or query.where is not None:
+    if policy.presence == "secret" or where is not None:
         return None
     alone = Policy(policy.domain, policy.secrets, (), policy.presence)
-    axis = policy.domain.axes_of(query.name)[0]
+    axis = policy.domain.axes_of(name)[0]
     exact = np.zeros(axis.size, dtype=np.bool_)
     exact[-1] = True
     if not _couples(policy, alone):

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -26,9 +26,12 @@ from tacit.noise.two_scale import TwoScale
 from tacit.plan.noise_for import drawable, independent_noise, noise_for
 from tacit.plan.selection_noise import largest_fall, restricted, shift
 from tacit.plan.selection_plan import SelectionPlan, measured_log_probability, noise_name
-from tacit.plan.selections import Above, Below
 from tacit.plan.steps import LargestStep, largest_step
 from tacit.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from tacit.plan.queries.above import Above
+    from tacit.plan.queries.below import Below
 
 # Of what `above` may spend where tests and values have their own parts. A test has noise of scale c / epsilon, a value
 # (cube noise) a standard deviation of c / (3.5 epsilon): with two thirds for the tests, the two are of the same size.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from numbers import Integral
 from typing import Any, Final, TypeAlias
 
@@ -154,6 +155,20 @@ class Integers:
     def size(self) -> int:
         """Number of values."""
         return (self.high - self.low) // self.step + 1
+
+    @property
+    def unit(self) -> Fraction:
+        """What numbers are counted in when they are added up."""
+        return Fraction(1)
+
+    @property
+    def spacing(self) -> int:
+        """How many units lie between two neighbouring values."""
+        return self.step
+
+    def number(self, position: int) -> int:
+        """Return the value at a position in units."""
+        return self.low + self.step * position
 
     def axes(self, name: str) -> tuple[Axis, ...]:
         """Lay the attribute out on axes."""

@@ -6,11 +6,12 @@ In reading order:
     planner           plans, each made once
     certificate       what is promised
     answers           true answers, which never leave this stage
-    infer             from noisy entries to a record
+    measure           noisy entries, and what no secret edge changes
+    infer             from measurements to estimates with their errors
     estimate          post-processing of one table: exact totals, order, no negative counts
     agree             tables that agree with each other
-    spread            the laws that intervals are made from
     record            what a release leaves behind
+    derived           questions that are made of several parts
     selected          the same for choices: verdicts, rankings, lists
     tilted_estimates  values of chosen counts
     asking            one question at a time

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Final, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.queries import Count, Cumulative, LinearQuery, Marginals, Ranges, Total
+from tacit.plan.query import Linear
+from tacit.plan.tally import CellCounts, CellSums, ItemHolders, Tally
 from tacit.policy.domain import Domain
-from tacit.policy.where import Test
+from tacit.policy.intervals import Intervals
+from tacit.policy.policy import Policy
+from tacit.policy.where import Test, Where
 
 Ints = npt.NDArray[np.int64]
 ONE_SCAN: Final = 1_000_000  # cells of a joint table that is counted once instead of once for each marginal
@@ -18,6 +22,9 @@ ONE_SCAN: Final = 1_000_000  # cells of a joint table that is counted once inste
 
 class Countable(Protocol):
     """Rows that can be counted; see `rows/rows.py`."""
+
+    def check(self, names: tuple[str, ...], where: Test | None) -> None:
+        """Refuse, without opening a row, what these rows can never answer."""
 
     def counts(self, names: tuple[str, ...], where: Test | None = None) -> Ints:
         """Return the histogram of some attributes."""
@@ -29,56 +36,79 @@ class Countable(Protocol):
         """Return the sum of an attribute."""
 
 
-def true_answers(query: LinearQuery, rows: Countable, domain: Domain, *, joint_is_safe: bool = True) -> Ints:
-    """Return the true answers of a query, flat, in the order of its labels.
-
-    `joint_is_safe` is False where a person may be in several cells, so that marginals are not sums of a joint table.
-    """
-    test = query.where.compile(domain) if query.where is not None else None
-    match query:
-        case Count():
-            return np.asarray(rows.counts((), test), dtype=np.int64).reshape(1)
-        case Total():
-            # cut to what 62 bits hold: cutting never moves two totals further apart, so the step still bounds it
-            return np.array([max(-(2**62), min(rows.total(query.name, test), 2**62))], dtype=np.int64)
-        case Cumulative():
-            return np.cumsum(rows.counts((query.name,), test), dtype=np.int64)
-        case Ranges():
-            below = np.concatenate([[0], np.cumsum(rows.counts((query.name,), test), dtype=np.int64)])
-            return range_sums(query, below, domain)
-        case Marginals():
-            if query.is_items(domain):
-                return np.asarray(rows.item_counts(query.sets[0][0], test), dtype=np.int64)
-            return np.concatenate([table.reshape(-1) for table in _tables(query, rows, test, domain, joint_is_safe)])
+def true_answers(query: Linear, rows: Countable, policy: Policy) -> Ints:
+    """Return the true answers of a query, flat, in the order of its labels."""
+    domain = policy.domain
+    # where a person may be in several cells, marginals are not sums of a joint table
+    joint_is_safe = policy.per_person == 1
+    tallied = _tallied(query.tallies(policy), rows, domain, joint_is_safe=joint_is_safe)
+    return query.answers(tallied, domain)
 
 
-Number = TypeVar("Number", np.int64, np.float64)
+def check_rows(rows: Countable, query: Linear, policy: Policy) -> None:
+    """Refuse, before anything is charged, what these rows can never answer for a public reason."""
+    for tally in query.tallies(policy):
+        match tally:
+            case CellCounts(names, where):
+                rows.check(names, _test(where, policy.domain))
+            case ItemHolders(name, where):
+                rows.check((name,), _test(where, policy.domain))
+            case CellSums(name, by, where):
+                rows.check((name, *by), _test(where, policy.domain))
 
 
-def range_sums(query: Ranges, below: npt.NDArray[Number], domain: Domain) -> npt.NDArray[Number]:
-    """Return the count of each range from the counts below each position (one more entry than positions)."""
-    low, high = query.ends(domain)
-    return np.subtract(below[high + 1], below[low])
+def _tallied(tallies: Sequence[Tally], rows: Countable, domain: Domain, *, joint_is_safe: bool) -> list[Any]:
+    """Return what was counted for each tally; several histograms of the same people from one joint table."""
+    cells = [tally for tally in tallies if isinstance(tally, CellCounts)]
+    union = tuple(name for name in domain if any(name in tally.names for tally in cells))
+    joint: Ints | None = None
+    if (
+        len(cells) == len(tallies) > 1
+        and joint_is_safe
+        and len({tally.where for tally in cells}) == 1
+        and math.prod(domain[name].size for name in union) <= ONE_SCAN
+    ):
+        joint = rows.counts(union, _test(cells[0].where, domain))
+    found: list[Any] = []
+    for tally in tallies:
+        test = _test(tally.where, domain)
+        match tally:
+            case CellCounts(names) if joint is not None:
+                found.append(_marginal(joint, union, names))
+            case CellCounts(names):
+                found.append(rows.counts(names, test))
+            case ItemHolders(name):
+                found.append(rows.item_counts(name, test))
+            case CellSums(name, ()):
+                found.append([rows.total(name, test)])
+            case CellSums(name, by) if joint_is_safe and math.prod(domain[n].size for n in (name, *by)) <= ONE_SCAN:
+                attribute: Any = domain[name]
+                numbers = np.array([attribute.number(place) for place in range(attribute.size)], dtype=object)
+                found.append(numbers @ rows.counts((name, *by), test).reshape(attribute.size, -1).astype(object))
+            case CellSums(name, by):
+                found.append([rows.total(name, cell) for cell in _cells(by, test, domain)])
+    return found
 
 
-def _tables(
-    query: Marginals,
-    rows: Countable,
-    test: Test | None,
-    domain: Domain,
-    joint_is_safe: bool,  # noqa: FBT001
-) -> list[Ints]:
-    union = tuple(name for name in domain if any(name in names for names in query.sets))
-    if len(query.sets) > 1 and joint_is_safe and math.prod(domain[name].size for name in union) <= ONE_SCAN:
-        joint = rows.counts(union, test)
-        return [
-            joint.sum(axis=tuple(place for place, name in enumerate(union) if name not in names)).transpose(
-                _order([name for name in union if name in names], names)
-            )
-            for names in query.sets
-        ]
-    return [rows.counts(names, test) for names in query.sets]
+def _marginal(joint: Ints, union: tuple[str, ...], names: tuple[str, ...]) -> Ints:
+    """Return the histogram of some of the attributes of a joint table."""
+    dropped = tuple(place for place, name in enumerate(union) if name not in names)
+    kept = [name for name in union if name in names]
+    return np.transpose(joint.sum(axis=dropped), [kept.index(name) for name in names])
 
 
-def _order(have: list[str], want: tuple[str, ...]) -> list[int]:
-    return [have.index(name) for name in want]
+def _cells(by: tuple[str, ...], test: Test | None, domain: Domain) -> list[Test]:
+    """Return for each cell of some attributes the predicate that picks it, beside another one."""
+    axes = [axis for name in by for axis in domain.axes_of(name)]
+    found = []
+    for places in np.ndindex(*(axis.size for axis in axes)):
+        atoms = [Test.atom(axis, Intervals.points([place])) for axis, place in zip(axes, places, strict=True)]
+        whole = atoms[0] if test is None else test.joined(atoms[0], "and")
+        for atom in atoms[1:]:
+            whole = whole.joined(atom, "and")
+        found.append(whole)
+    return found
+
+
+def _test(where: Where | None, domain: Domain) -> Test | None:
+    return None if where is None else where.compile(domain)

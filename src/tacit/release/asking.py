@@ -20,7 +20,8 @@ from typing import Any
 
 from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, PlanError
-from tacit.plan.selections import Below, picked, whole_from_one, whole_threshold
+from tacit.plan.queries import Below
+from tacit.plan.queries.selection import picked, whole_from_one, whole_threshold
 from tacit.plan.verdicts import BelowPlan, plan_below
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where

@@ -29,8 +29,9 @@ from tacit.ledger.address import address_of
 from tacit.ledger.input import checked_name
 from tacit.ledger.ledger import Ledger
 from tacit.plan.any_plan import AnyPlan
-from tacit.plan.asked import KEYWORDS, AnyQuery, asked, from_document
+from tacit.plan.asked import decimal_keys, from_document, query_schema
 from tacit.plan.explain import Explanation, explain
+from tacit.plan.query import Query, resolve
 from tacit.policy.file import attribute_line, policy_below
 from tacit.policy.policy import Policy
 from tacit.policy.schema import policy_schema
@@ -75,7 +76,7 @@ class JobRelease:
     """One release of a job: a checked question, its cost, and how the answers are made to fit."""
 
     name: str
-    query: AnyQuery
+    query: Query
     epsilon: Fraction
     consistent: bool = False
     nonnegative: bool = False
@@ -305,21 +306,44 @@ def _release_name(entry: Entry) -> str:
     return name
 
 
-def _query(entry: Entry, policy: Policy) -> AnyQuery:
-    document = _plain(entry)
+def _query(entry: Entry, policy: Policy) -> Query:
+    document = _question(entry)
     blamed, places = entry, {"query": entry}
     if entry.is_mapping and len(document) == 1:
         (keyword, blamed), *_ = entry.mapping().items()
         places |= {keyword: blamed, **(blamed.mapping() if blamed.is_mapping else {})}
     with blamed.blamed(places):
         try:
-            return asked(from_document(document), policy.domain)
+            return resolve(from_document(document), policy.domain)
         except (TypeError, ValueError):
             pass
         # raised outside the handler; such a query has a list where a text must be, or the other way round
         raise blamed.refuse(
             "must be a query", given=entry.plain(), fix="For instance {histogram: [age]} or {count: 'age < 30'}."
         )
+
+
+def _question(entry: Entry) -> Any:
+    """Return a question as it was written; where a key holds decimals, these as texts."""
+    if not entry.is_mapping:
+        return _plain(entry)
+    found: dict[str, Any] = {}
+    for keyword, below in entry.mapping().items():
+        decimals = decimal_keys(keyword)
+        if not decimals or not below.is_mapping:
+            found[keyword] = _plain(below)
+            continue
+        found[keyword] = {
+            key: _decimals(value) if key in decimals else _plain(value) for key, value in below.mapping().items()
+        }
+    return found
+
+
+def _decimals(entry: Entry) -> Any:
+    if entry.is_list:
+        return [_decimals(one) for one in entry.listed()]
+    is_number = entry.node.tag.endswith((":float", ":int"))
+    return str(entry.node.value).replace("_", "") if is_number else _plain(entry)
 
 
 def _plain(entry: Entry) -> Any:
@@ -613,87 +637,5 @@ def job_schema() -> dict[str, Any]:
             "out": {**text, "description": "The folder for the results, relative to the job file."},
             "releases": {"type": "array", "minItems": 1, "items": release},
         },
-        "$defs": {**shared, "policy": policy, "query": _query_schema()},
-    }
-
-
-def _query_schema() -> dict[str, Any]:
-    text = {"type": "string", "minLength": 1}
-    names = {"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}
-    where = {"where": {**text, "description": "For instance: age < 18."}}
-    value = {"type": ["string", "integer", "boolean"]}
-    listed = {
-        "type": "array",
-        "minItems": 1,
-        "items": {"type": "array", "items": value, "minItems": 2, "maxItems": 2},
-    }
-
-    def options(more: dict[str, Any], required: list[str]) -> dict[str, Any]:
-        return {"type": "object", "additionalProperties": False, "required": required, "properties": {**more, **where}}
-
-    whole = {"type": "integer", "minimum": 1}
-    item = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["string", "integer"]}}
-    threshold = {**whole, "description": "Fewer people than this are below it."}
-    known = {
-        "below": {
-            "anyOf": [
-                options({"threshold": threshold}, ["where", "threshold"]),
-                {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "required": ["item", "threshold"],
-                    "properties": {"item": {**item, "description": "[attribute, item]"}, "threshold": threshold},
-                },
-            ]
-        },
-        "top_k": options({"attribute": text, "k": {**whole, "description": "How many to choose."}}, ["attribute", "k"]),
-        "above": options(
-            {
-                "attribute": text,
-                "threshold": threshold,
-                "at_most": {**whole, "description": "After so many answers that cost something it stops."},
-                "values": {"type": "boolean", "default": True, "description": "Whether to measure what was found."},
-            },
-            ["attribute", "threshold", "at_most"],
-        ),
-        "count": {"anyOf": [text, {"type": "null"}, options({}, [])]},
-        "histogram": {"anyOf": [*names["anyOf"], options({"attributes": names}, ["attributes"])]},
-        "cumulative": {"anyOf": [text, options({"attribute": text}, ["attribute"])]},
-        "ranges": {
-            "anyOf": [
-                text,
-                options({"attribute": text, "ranges": {"anyOf": [{"const": "all"}, listed]}}, ["attribute"]),
-            ]
-        },
-        "total": {"anyOf": [text, options({"attribute": text}, ["attribute"])]},
-        "marginals": {
-            "anyOf": [
-                *names["anyOf"],
-                {"type": "null"},
-                options(
-                    {
-                        "attributes": names,
-                        "ways": {"type": "integer", "minimum": 1},
-                        "sets": {"type": "array", "items": {"type": "array", "items": text, "minItems": 1}},
-                    },
-                    [],
-                ),
-            ]
-        },
-    }
-    return {
-        "anyOf": [
-            {"enum": ["count", "marginals"]},
-            *(
-                {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "required": [keyword],
-                    # a query that was added later is let through here and checked by the reader
-                    "properties": {keyword: known.get(keyword, {})},
-                }
-                for keyword in KEYWORDS
-            ),
-        ],
-        "description": "One question.",
+        "$defs": {**shared, "policy": policy, "query": query_schema()},
     }

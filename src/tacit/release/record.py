@@ -24,9 +24,9 @@ from tacit.drawing import draw
 from tacit.errors import PlanError, Refused
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
+from tacit.plan.spread import Spread
 from tacit.release.certificate import Certificate
 from tacit.release.number_texts import with_interval
-from tacit.release.spread import Spread
 from tacit.release.table_file import side_by_side, write_table
 
 Floats = npt.NDArray[np.float64]
@@ -137,6 +137,7 @@ class LinearRecord(ReleaseRecord):
     plan: Plan
     _centre: Floats = field(repr=False)  # estimates whose law is known
     _spread: Spread | None = field(repr=False, default=None)  # that law; None where all answers are exact
+    _unit: float = field(repr=False, default=1.0)  # what one unit of that law is worth
     _floor: Floats | None = field(repr=False, default=None)  # no true answer is smaller,
     _ceiling: Floats | None = field(repr=False, default=None)  # and none larger
 
@@ -172,7 +173,7 @@ class LinearRecord(ReleaseRecord):
         if self._spread is None:
             return self.values.copy(), self.values.copy()
         low, high = self._spread.bounds(level)
-        ends = self._centre - high, self._centre - low
+        ends = self._centre - high * self._unit, self._centre - low * self._unit
         lower, upper = (np.clip(end, self._floor, self._ceiling) for end in ends)
         return np.minimum(lower, self.values), np.maximum(upper, self.values)
 

@@ -25,20 +25,20 @@ import numpy.typing as npt
 from tacit.amounts import as_epsilon, shown
 from tacit.errors import BudgetExceeded, DataRefused, InternalError, LedgerError, PlanError, kind_of, sealed
 from tacit.ledger.ledger import Ledger, Receipt
-from tacit.mechanism.additive import blur
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
+from tacit.plan.derived import DerivedPlan
 from tacit.plan.explain import Explanation, explain
-from tacit.plan.queries import Cumulative, LinearQuery, Marginals, Ranges, Total
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.verdicts import BelowPlan
-from tacit.policy.domain import Domain
 from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy, as_policy
-from tacit.release.answers import true_answers
+from tacit.release.answers import check_rows, true_answers
 from tacit.release.asking import Asking, plan_asking
 from tacit.release.certificate import certify
-from tacit.release.infer import finished
+from tacit.release.derived import derive
+from tacit.release.infer import infer
+from tacit.release.measure import measure
 from tacit.release.planner import Planner
 from tacit.release.record import ReleaseRecord
 from tacit.release.selected import SelectionRecord, select
@@ -145,7 +145,7 @@ class Session:
         count be below zero. Both are post-processing and cost nothing. Nothing is charged, no row is opened.
         """
         plan = self._planner.plan(query, epsilon, consistent=consistent, nonnegative=nonnegative)
-        check_rows(self._rows, plan.base, self.policy.domain)
+        self._check(plan)
         return plan
 
     @sealed
@@ -208,9 +208,13 @@ class Session:
             raise _not_ours(under_another_policy=given.policy != self.policy)
         return given
 
+    def _check(self, plan: AnyPlan) -> None:
+        for part in plan.parts:
+            check_rows(self._rows, part.base, self.policy)
+
     def _reserve(self, plans: list[AnyPlan], *, run: str | None = None, job: str = "") -> list[Reserved]:
         for plan in plans:
-            check_rows(self._rows, plan.base, self.policy.domain)
+            self._check(plan)
         receipts = self._charge([(plan.epsilon, str(plan.query)) for plan in plans], run=run, job=job)
         tallies = _Tallies(plans, self._rows)
         return [
@@ -235,12 +239,12 @@ class Session:
         (receipt,) = self._charge([(plan.epsilon, str(plan))])
 
         def check(question: BelowPlan) -> None:
-            check_rows(rows, question.base, self.policy.domain)
+            check_rows(rows, question.base, self.policy)
 
         def answer(question: BelowPlan) -> SelectionRecord:
             part_of = f"{plan}, for epsilon {shown(plan.epsilon)} in all"
             promise = certify(question, dataset=self.dataset, receipt=receipt, part_of=part_of)
-            record = closed(lambda: select(question, *_tally([question], rows)), InternalError("rows were open"))
+            record = closed(lambda: select(question, *_tally([question], rows)[0]), InternalError("rows were open"))
             return replace(record, promise=promise, _make_frame=rows.frame)
 
         return Asking(plan, check, answer)
@@ -300,11 +304,11 @@ class _Tallies:
 
     def __init__(self, plans: Sequence[AnyPlan], rows: Rows) -> None:
         self._plans, self._rows = plans, rows
-        self._answers: list[Ints | None] | None = None
+        self._answers: list[list[Ints] | None] | None = None
         self._lock = threading.Lock()
 
-    def take(self, number: int) -> Ints:
-        """Return the answers of one plan, and forget them."""
+    def take(self, number: int) -> list[Ints]:
+        """Return the answers of the parts of one plan, and forget them."""
         with self._lock:
             if self._answers is None:
                 self._answers = list(_tally(self._plans, self._rows))
@@ -313,32 +317,37 @@ class _Tallies:
         return answers
 
 
-def _tally(plans: Sequence[AnyPlan], rows: Rows) -> list[Ints]:
-    """Return the true answers of what each plan looks at. The plans are under one policy."""
+def _tally(plans: Sequence[AnyPlan], rows: Rows) -> list[list[Ints]]:
+    """Return the true answers of what each part of each plan looks at. The plans are under one policy."""
     policy = plans[0].policy
     declared = next((fact.people for fact in policy.known if isinstance(fact, KnownSize)), None)
     if declared is not None and int(rows.counts(())) != declared:
         # the number is public, and bounds were made from it
         fix = "Correct known.size; rows that the domain drops do not count."
         raise DataRefused(f"must hold the declared number of people, {declared:,}", fix=fix)
-    is_safe = policy.per_person == 1
-    return [true_answers(plan.base, rows, policy.domain, joint_is_safe=is_safe) for plan in plans]
+    return [[true_answers(part.base, rows, policy) for part in plan.parts] for plan in plans]
 
 
 @singledispatch
-def _answer(plan: AnyPlan, truth: Ints) -> ReleaseRecord:
+def _answer(plan: AnyPlan, truths: Sequence[Ints]) -> ReleaseRecord:
     """Blur and estimate. True answers live in `_Tallies` until they are asked for, then in this frame and below it."""
     raise TypeError(type(plan))
 
 
 @_answer.register
-def _(plan: Plan, truth: Ints) -> ReleaseRecord:
-    return finished(plan, truth, blur(truth, plan), fit=plan.consistent, positive=plan.nonnegative)
+def _(plan: Plan, truths: Sequence[Ints]) -> ReleaseRecord:
+    return infer(measure(plan, *truths), consistent=plan.consistent, nonnegative=plan.nonnegative)
 
 
 @_answer.register
-def _(plan: SelectionPlan, truth: Ints) -> ReleaseRecord:
-    return select(plan, truth)
+def _(plan: DerivedPlan, truths: Sequence[Ints]) -> ReleaseRecord:
+    measured = [measure(part, truth) for part, truth in zip(plan.parts, truths, strict=True)]
+    return derive(plan, [infer(part, consistent=True, nonnegative=plan.nonnegative) for part in measured])
+
+
+@_answer.register
+def _(plan: SelectionPlan, truths: Sequence[Ints]) -> ReleaseRecord:
+    return select(plan, *truths)
 
 
 def _listed_plans(given: Any) -> list[AnyPlan]:
@@ -366,20 +375,6 @@ def _not_ours(*, under_another_policy: bool) -> PlanError:
         key="plan",
         fix="Make it here: session.plan(query, epsilon=..). Nothing was charged.",
     )
-
-
-def check_rows(rows: Rows, query: LinearQuery, domain: Domain) -> None:
-    """Refuse, before anything is charged, what these rows can never answer for a public reason."""
-    test = query.where.compile(domain) if query.where is not None else None
-    match query:
-        case Marginals(sets):
-            tables: tuple[tuple[str, ...], ...] = sets
-        case Cumulative(name) | Ranges(name) | Total(name):
-            tables = ((name,),)
-        case _:
-            tables = ((),)
-    for names in tables:
-        rows.check(names, test)
 
 
 def _check_texts(**given: Any) -> None:

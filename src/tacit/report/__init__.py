@@ -2,8 +2,11 @@
 
 Everything here works on plans, records and ledger accounts, which are public; rows are never opened in this stage.
 
-    charts            one chart for every kind of question
+    views             the parts of charts, and the registries of questions
+    linear_charts     counts, tables, lines and sums
+    derived_charts    means and quantiles
     selection_charts  verdicts, and what was chosen
+    charts            one chart for every kind of question
     monitor_chart     verdicts over time, and a map of places
     text              tables for the terminal
     csv_tables        released numbers as files for colleagues

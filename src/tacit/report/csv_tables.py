@@ -7,6 +7,7 @@ value divided by the sum of its table's values. Labels are made safe for spreads
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.queries import Marginals
 from tacit.release.record import ReleaseRecord
 from tacit.release.table_file import write_cross_table, write_table
 
@@ -57,11 +57,10 @@ def write_release(folder: Path, name: str, record: ReleaseRecord) -> list[str]:
 
 def _tables(record: ReleaseRecord) -> list[_Table]:
     query, domain = record.plan.query, record.plan.policy.domain
-    if not isinstance(query, Marginals) or query.is_items(domain):
-        return []
     labels, numbers = record.labels(), record.numbers()
     found, start = [], 0
-    for names, size in zip(query.sets, query.sizes(domain), strict=True):
+    for names in query.tables(domain):
+        size = math.prod(domain[each].size for each in names)
         cut = slice(start, start + size)
         start += size
         found.append(

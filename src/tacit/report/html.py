@@ -26,12 +26,12 @@ from markupsafe import Markup, escape
 from tacit.amounts import shown
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT
 from tacit.plan.explain import Explanation
-from tacit.plan.queries import Cumulative, Marginals, Ranges, Total
 from tacit.policy.describe import Section, description
 from tacit.policy.policy import Policy
 from tacit.release.number_texts import number_texts
 from tacit.release.record import ReleaseRecord
-from tacit.report.charts import BLUE, LINE, chart, chart_svg, chart_text, comparison_chart, condition, parts, question
+from tacit.report.charts import chart, chart_svg, chart_text, comparison_chart, condition, parts, question
+from tacit.report.views import BLUE, LINE
 
 ROWS_SHOWN: Final = 50
 FILES_SHOWN: Final = 13  # links; marginals of many attributes have a file for each table
@@ -136,6 +136,7 @@ def _release(
     files: Sequence[str],
 ) -> dict[str, Any]:
     plan = record.plan
+    unit = plan.query.unit_words(plan.policy.domain)
     labels, numbers = record.labels(), record.numbers()
     shows = record.reading_order()[:ROWS_SHOWN].tolist()
     columns = [number_texts(name, column[shows], plan.rmse) for name, column in numbers.items()]
@@ -154,8 +155,8 @@ def _release(
         "error": _error(plan.rmse),
         "is_exact": plan.rmse == 0,
         "plain_error": _error(explanation.plain.rmse),
-        "unit": plan.query.name if isinstance(plan.query, Total) else "people",
-        "in_units": f"(in units of {plan.query.name})" if isinstance(plan.query, Total) else "people",
+        "unit": unit,
+        "in_units": "people" if unit == "people" else f"(in units of {unit})",
         "times": f", {explanation.gain:.3g} times larger" if 1.005 < explanation.gain < math.inf else "",
         "step": plan.step,
         "moving": moving,
@@ -211,13 +212,9 @@ def _fitting(record: ReleaseRecord) -> str:
     sentences: list[str] = []
     for done in record.certificate["post_processing"]:
         if done == "nonnegative":
-            sentences.append("" if isinstance(query, Total) else "No count was left below zero.")
-        elif isinstance(query, Marginals) and len(query.sets) > 1:
-            sentences.append("Tables were made to agree with each other.")
-        elif isinstance(query, Cumulative):
-            sentences.append("Cumulative counts were made not to fall.")
-        elif isinstance(query, Ranges) and isinstance(base, Cumulative):
-            sentences.append("The cumulative counts behind the ranges were made not to fall.")
+            sentences.append("No count was left below zero." if query.counted.counts_people else "")
+        else:
+            sentences.append(query.fitting(base))
     return " ".join(filter(None, sentences))
 
 

@@ -449,6 +449,11 @@ def _matching(pattern: str) -> list[str]:
 def not_there(text: str) -> DataRefused:
     """Return the refusal of a text that leads to no file; it is repeated only if it can be nothing but a path."""
     name = re.split(r"[/\\]", text)[-1].lower()
+    if re.match(r"\s*(select|with|from)\s", text, re.IGNORECASE):
+        return DataRefused(
+            "rows given as a text must be the path of a file, not a query",
+            fix="Give the result of the query: duckdb.sql('select ..'), or a frame.",
+        )
     if _is_no_path(text) or not name.endswith(TABLE_NAMES) or re.search(r"[,;=|'\"<>]", text):
         return DataRefused(
             "rows given as a text must be the path of a file that exists, or a pattern such as data/*.parquet",

@@ -19,18 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.noise.combined import Term, bounds_near
 from tacit.noise.law import Law
-from tacit.plan.choose import Plan
-from tacit.plan.predict import exact_entries, groups_used, query_ends
-from tacit.plan.queries import Cumulative, Marginals
 from tacit.plan.sums import Blocks, blocks_of
+
+if TYPE_CHECKING:
+    from tacit.plan.choose import Plan
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -55,6 +54,11 @@ class Spread:
         found = np.array(each, dtype=np.float64).reshape(-1, 2)
         return found[self.which, 0], found[self.which, 1]
 
+    def variances(self) -> Floats:
+        """Return the variance of each answer's estimate; of answers that share a law, that of the law."""
+        each = [sum(many * weight**2 * law.variance() for law, weight, many in terms) for terms in self.laws]
+        return np.array(each, dtype=np.float64)[self.which]
+
     def exact(self) -> Bools:
         """Return which answers have no noise at all."""
         silent = [not any(weight and many and law.variance() for law, weight, many in terms) for terms in self.laws]
@@ -63,21 +67,18 @@ class Spread:
         return np.array(silent, dtype=np.bool_)[self.which]
 
 
-@lru_cache(maxsize=4)  # used by the release and its intervals; may be large
 def spread_of(plan: Plan) -> Spread:
     """Return the laws of the estimates of a plan."""
     if plan.noise is None:
         return Spread(((),), np.zeros(plan.answers, dtype=np.int64))
     if plan.query is plan.base:
         return _by_entry(plan)
-    low, high = query_ends(plan.query, plan.policy)
-    if isinstance(plan.base, Cumulative):
-        fixed = exact_entries(plan.base, plan.policy)
-        noisy = np.ones(int(high.max(initial=0)) + 1, dtype=np.bool_) if fixed is None else ~fixed
+    low, high = plan.query.runs(plan.policy.domain)
+    if plan.base.never_falls:
+        noisy = np.ones(int(high.max(initial=0)) + 1, dtype=np.bool_) if plan.fixed is None else ~plan.fixed
         kinds = np.stack([noisy[high], (low > 0) & noisy[low - 1]], axis=1).astype(np.int64)
         return _shared(kinds, lambda kind: ((plan.noise, 1.0, int(kind[0])), (plan.noise, -1.0, int(kind[1]))))
-    groups = groups_used(plan.query, plan.base, plan.policy, plan.noise)
-    blocks = None if groups is None else blocks_of(groups[0])
+    blocks = None if plan.groups is None else blocks_of(plan.groups[0])
     pieces = _pieces(low, high, blocks, even=_is_even(plan.noise))
     shared = pieces
     for ratio in RATIOS:
@@ -114,12 +115,12 @@ def _by_entry(plan: Plan) -> Spread:
     own = np.zeros(entries, dtype=np.int64)
     for number, (_, where) in enumerate(laws):
         own[where] = number
-    if isinstance(plan.base, Cumulative):
-        fixed = exact_entries(plan.base, plan.policy)
-        kinds = np.ones((entries, 1), dtype=np.int64) if fixed is None else (~fixed).astype(np.int64)[:, np.newaxis]
+    if plan.base.never_falls:
+        noisy = np.ones(entries, dtype=np.bool_) if plan.fixed is None else ~plan.fixed
+        kinds = noisy.astype(np.int64)[:, np.newaxis]
         return _shared(kinds, lambda kind: ((plan.noise, 1.0, int(kind[0])),))
-    groups = groups_used(plan.query, plan.base, plan.policy, plan.noise)
-    if groups is None or not isinstance(plan.base, Marginals):
+    groups = plan.groups
+    if groups is None:
         return Spread(tuple(((law, 1.0, 1),) for law, _ in laws), own)
     # for each cell its law and how many cells of each law its group has
     starts = np.cumsum([len(group) for group in groups])[:-1]
