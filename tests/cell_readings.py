@@ -11,7 +11,7 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from tacit.policy.domain import Attribute, Categories, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Attribute, Categories, Flag, Grid, Integers, Items
 
 NUMBER = r" *-?((\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?|inf(inity)?) *"
 

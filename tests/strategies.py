@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from brute_force import every_value
 from tacit.plan import queries
 from tacit.policy import knowledge, secrets
-from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Compare
 

@@ -29,7 +29,8 @@ import pytest
 import cell_readings
 import tacit as tc
 from tacit.errors import DataRefused
-from tacit.policy.domain import Attribute, Categories, Domain, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Attribute, Categories, Flag, Grid, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.rows.encode import Column, code_of
 from tacit.rows.engines import Engine, engine_for
 from tacit.rows.object_cells import text_of

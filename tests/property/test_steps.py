@@ -14,7 +14,8 @@ from strategies import domains, families, linear_queries, policies
 from tacit.errors import PlanError
 from tacit.plan.queries import Count, Marginals, Total, cumulative, resolved
 from tacit.plan.steps import largest_step
-from tacit.policy.domain import Domain, Integers
+from tacit.policy.attributes import Integers
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import everything, within
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from tacit.errors import PolicyError
-from tacit.policy.domain import Axis, Categories, Domain, Flag, Grid, Integers, Items, canonical
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
+from tacit.policy.attributes.attribute import Axis
+from tacit.policy.domain import Domain, canonical
 
 
 def refused(make):
@@ -122,7 +124,7 @@ def test_axes():
     assert [axis.name for axis in domain.axes_of("place")] == ["place.row", "place.column"]
     assert not domain.axis("sex").ordered
     assert domain.axes_of("clicked") == ()
-    assert domain.axis("clicked[7]") == Axis("clicked[7]", 2, ordered=True)
+    assert domain["clicked"].item_axis("clicked", 7) == Axis("clicked", 2, ordered=True, item=7)
 
 
 def test_the_number_of_sets_is_exact():

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tacit.errors import DataRefused
-from tacit.policy.domain import Categories, Flag, Integers, Items
+from tacit.policy.attributes import Categories, Flag, Integers, Items
 from tacit.policy.file import read_policy
 from tacit.policy.secrets import Everything
 from tacit.rows.draft import REVIEW, draft_policy

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import yaml
 
 from tacit.errors import PlanError, nearest
 from tacit.plan.asked import KEYWORDS, from_document
-from tacit.policy.domain import Categories, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Attribute
 from tacit.policy.policy import Policy
 
 
@@ -23,26 +23,25 @@ def question(keyword: str, policy: Policy) -> Any:
         case "below":
             return from_document({"below": {"where": _predicate(policy), "threshold": 3}})
         case "marginals":
-            names = [name for name in policy.domain if not isinstance(policy.domain[name], Items)]
+            names = [name for name in policy.domain if not policy.domain[name].is_set]
             return from_document({"marginals": {"attributes": names, "ways": 1}})
         case "histogram":
-            return from_document({"histogram": _first(policy, keyword, Categories, Integers, Flag, Grid, Items)})
+            return from_document({"histogram": _first(policy, keyword, lambda _: True)})
         case "total":
-            return from_document({"total": _first(policy, keyword, Integers)})
+            return from_document({"total": _first(policy, keyword, lambda one: one.unit is not None)})
         case "top_k" | "above":
-            name = _first(policy, keyword, Items, Categories, Integers, Flag)
+            name = _first(policy, keyword, lambda one: one.measured != "places")
             said = {"k": 1} if keyword == "top_k" else {"threshold": 3, "at_most": 1}
             return from_document({keyword: {"attribute": name, **said}})
         case _:
-            return from_document({keyword: _first(policy, keyword, Integers, Categories)})
+            name = _first(policy, keyword, lambda one: one.ordered and one.measured != "truth")
+            return from_document({keyword: name})
 
 
-def _first(policy: Policy, keyword: str, *kinds: type) -> str:
+def _first(policy: Policy, keyword: str, suits: Callable[[Attribute], bool]) -> str:
     names = sorted(policy.domain, key=lambda name: name not in policy.moved_attributes)
     for name in names:
-        attribute = policy.domain[name]
-        ordered = keyword not in ("cumulative", "ranges") or getattr(attribute, "ordered", True)
-        if isinstance(attribute, kinds) and ordered:
+        if suits(policy.domain[name]):
             return name
     raise PlanError(
         f"has no attribute that {keyword} can be asked about", key="policy", fix="Ask another kind of question."
@@ -54,14 +53,10 @@ def _predicate(policy: Policy) -> str:
     names = sorted(policy.domain, key=lambda name: name not in policy.moved_attributes)
     for name in names:
         attribute = policy.domain[name]
-        match attribute:
-            case Items():
-                return f"{name}.has({attribute.item(0)!r})"
-            case Grid():
-                continue
-            case _:
-                hidden = _sensitive(policy, name)
-                return f"{name} == {attribute.value(hidden)!r}"
+        if attribute.is_set:
+            return f"{name}.has({attribute.cell(0)!r})"
+        if len(attribute.axes(name)) == 1:
+            return f"{name} == {attribute.value(_sensitive(policy, name))!r}"
     raise PlanError("has no attribute to count by", key="policy", fix="Ask for a histogram.")
 
 

@@ -16,7 +16,8 @@ from tacit.audit.subjects import Subject, decision_subject, subject_of
 from tacit.plan.choose import choose
 from tacit.plan.queries import count, cumulative, histogram, marginals, ranges, total
 from tacit.plan.selections import above, below, top_k
-from tacit.policy.domain import Categories, Domain, Flag, Integers, Items
+from tacit.policy.attributes import Categories, Flag, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.knowledge import count as known_count
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import attributes, everything, partition, records, values, within

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice, product
+from itertools import islice, product
 from math import isqrt, prod
 from typing import Any, Final
 
@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.plan.queries import Count, Cumulative, LinearQuery, Marginals, Ranges, Total
-from tacit.policy.domain import Axis, Domain, Items
+from tacit.policy.attributes import Items
+from tacit.policy.attributes.attribute import Axis
+from tacit.policy.domain import Domain, positions
 from tacit.policy.edges import STAY_ITEMS, Blocks, EdgeShape, FromTo, Near, Same
 from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize
 from tacit.policy.policy import ABSENT, Policy
-from tacit.policy.secrets import positions
 from tacit.policy.where import Test
 
 Ints = npt.NDArray[np.int64]
@@ -41,10 +42,7 @@ class Neighbours:
 
 def every_value(attribute: Any) -> list[Any]:
     """Return every value that one attribute can have."""
-    if isinstance(attribute, Items):
-        names = [attribute.item(place) for place in range(attribute.count)]
-        return [frozenset(c) for many in range(attribute.most + 1) for c in combinations(names, many)]
-    return [attribute.value(place) for place in range(attribute.size)]
+    return list(attribute.every_value())
 
 
 def every_record(domain: Domain) -> list[Any]:
@@ -73,14 +71,11 @@ def added(query: LinearQuery, domain: Domain, record: Any) -> Ints:
         case Marginals():
             start = 0
             for names, cells in zip(query.sets, query.sizes(domain), strict=True):
-                attribute = domain[names[0]]
-                if isinstance(attribute, Items):
-                    out[[start + place for place in attribute.positions(by_name[names[0]])]] = 1
-                else:
-                    cell = 0
-                    for name in names:
-                        cell = cell * domain[name].size + _place(domain, name, by_name[name])
-                    out[start + cell] = 1
+                found = [0]
+                for name in names:
+                    places = domain[name].positions(by_name[name])
+                    found = [cell * domain[name].cells + place for cell in found for place in places]
+                out[[start + cell for cell in found]] = 1
                 start += cells
     return out
 
@@ -193,7 +188,7 @@ def records_to_try(policy: Policy, query: LinearQuery) -> tuple[list[Any], bool]
 
 
 def _place(domain: Domain, name: str, value: Any) -> int:
-    return int(domain[name].position(value))  # type: ignore[union-attr]
+    return int(domain[name].position(value))
 
 
 def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: LinearQuery) -> Iterator[Any]:
@@ -201,9 +196,9 @@ def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: LinearQue
     domain, tests = policy.domain, _tests(policy, shape, query)
     attribute = domain[name]
     if isinstance(attribute, Items):
-        mentioned = [axis.name for test in tests for axis, _ in test.atoms if axis.name.startswith(f"{name}[")]
+        mentioned = [axis.item for test in tests for axis, _ in test.atoms if axis.attribute == name]
         looked_at = mentioned or name in query.mentioned() or shape.item_moves(name) != STAY_ITEMS
-        places = [int(axis[len(name) + 1 : -1]) for axis in dict.fromkeys(mentioned)]
+        places = [place for place in dict.fromkeys(mentioned) if place is not None]
         yield from list(_item_sets(attribute, places))[: None if looked_at else 1]
         return
     by_axis = []

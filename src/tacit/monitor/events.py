@@ -35,7 +35,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused, InternalError, TacitError
 from tacit.monitor.clock import LONGEST, UNITS, Clock, iso_date, moment_of, ticks_of
-from tacit.policy.domain import Categories, Flag, Items
+from tacit.policy.attributes import Categories, Flag, Items
 from tacit.policy.intervals import Intervals
 from tacit.rows.encode import Code, Column, code_of, number_in, one_item, spelling
 from tacit.rows.engines import PERSON, Engine, engine_for

@@ -18,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import PlanError, PolicyError, kind_of
-from tacit.policy.domain import Categories, Domain, Integers, Items, Value
+from tacit.policy.attributes import Categories, Integers, Items
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.domain import Domain
 from tacit.policy.where import Where, where
 
 MOST_SETS: Final = 20_000  # histograms of one release
@@ -216,7 +218,7 @@ class Ranges(Query):
         found = []
         for low, high in self.ranges or ():
             try:
-                ends = attribute.position(low), attribute.position(high)  # type: ignore[union-attr]
+                ends = attribute.position(low), attribute.position(high)
             except PolicyError as refusal:
                 raise as_plan_error(refusal, key="ranges") from None
             if ends[0] > ends[1]:
@@ -461,13 +463,11 @@ def _columns(predicate: Where | None) -> frozenset[str]:
 
 
 def _cells(attribute: Any) -> int:
-    return int(attribute.count if isinstance(attribute, Items) else attribute.size)
+    return int(attribute.cells)
 
 
 def _values(attribute: Any) -> list[Value]:
-    if isinstance(attribute, Items):
-        return [attribute.item(place) for place in range(attribute.count)]
-    return [attribute.value(place) for place in range(attribute.size)]
+    return [attribute.cell(place) for place in range(attribute.cells)]
 
 
 def with_where(said: dict[str, Any], predicate: Where | None) -> dict[str, Any]:

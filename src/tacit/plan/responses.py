@@ -17,7 +17,9 @@ import numpy.typing as npt
 
 from tacit.errors import PlanError
 from tacit.plan.queries import Count, Cumulative, LinearQuery, Marginals, Ranges, Total
-from tacit.policy.domain import Axis, Domain, Integers
+from tacit.policy.attributes import Integers
+from tacit.policy.attributes.attribute import Axis
+from tacit.policy.domain import Domain
 from tacit.policy.edges import Blocks, FromTo, Near, Relation, Same
 from tacit.policy.intervals import Intervals
 

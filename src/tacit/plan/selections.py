@@ -16,7 +16,9 @@ from typing import Any, ClassVar, Final
 
 from tacit.errors import PlanError, is_word, kind_of
 from tacit.plan.queries import LARGEST_RELEASE, Count, LinearQuery, Marginals, read_where, suffix, with_where
-from tacit.policy.domain import Domain, Items, Value
+from tacit.policy.attributes import Items
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.domain import Domain
 from tacit.policy.where import Compare, Where, where
 
 LARGEST_THRESHOLD: Final = 10**15

@@ -2,18 +2,19 @@
 
 In reading order:
 
+    yaml_entries  YAML with the line of every key
+    intervals     sets of positions on one axis
+    attributes    the kinds of attributes, one module each
     domain        what a record may look like
     where         yes/no questions about one record
     secrets       the families of secret edges that users name
     edges         the shapes that secret edges have
-    intervals     sets of positions on one axis
     classes       positions that no predicate tells apart
     knowledge     what the world already knows
     policy        all of it together, and the guarantee
     inclusion     whether one policy protects all that another does
     chains        how many edges lie between two records
     describe      a policy in plain words
-    yaml_entries  YAML with the line of every key
     file          policy files
     schema        their JSON schema
 """

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tacit.policy.domain import Axis, Domain, Grid, Items, Record
+from tacit.policy.attributes.attribute import Axis
+from tacit.policy.domain import Domain, Record, positions
 from tacit.policy.policy import ABSENT, Policy
-from tacit.policy.secrets import Attributes, Pairs, Partition, Records, Secrets, Values, Within, positions
+from tacit.policy.secrets import Attributes, Pairs, Partition, Records, Secrets, Values, Within
 
 _LARGEST_AXIS: Final = 300  # positions of an axis that are searched for a way from one to another
 
@@ -56,16 +57,14 @@ def _alone(family: Secrets, domain: Domain, place: int, name: str, a: Record, b:
 
 def _steps(theta: Any, metric: str, domain: Domain, name: str, a: Any, b: Any) -> int | None:
     attribute = domain[name]
-    if isinstance(attribute, Items):
-        reach = {"l1": int(theta), "l2": int(theta * theta)}.get(metric, attribute.count if theta >= 1 else 0)
+    if attribute.is_set:
+        reach = {"l1": int(theta), "l2": int(theta * theta)}.get(metric, attribute.cells if theta >= 1 else 0)
         # items are given up before others are added, so that no bound on their number is in the way
         return _up(len(a - b), reach) + _up(len(b - a), reach) if reach else None
     axes = domain.axes_of(name)
     reaches = [int(theta // axis.spacing) for axis in axes]
-    if isinstance(attribute, Grid):
-        parts = [abs(x - y) for x, y in zip(a, b, strict=True)]
-    else:
-        parts = [abs(attribute.position(a) - attribute.position(b))]
+    at, to = attribute.places(name, a), attribute.places(name, b)
+    parts = [abs(at[axis.name] - to[axis.name]) for axis in axes]
     if any(part and not reach for part, reach in zip(parts, reaches, strict=True)):
         return None
     # one axis after the other is a way under every metric
@@ -92,8 +91,7 @@ def surely_unconnected(policy: Policy, hidden: Any, cover: Any) -> bool:
     for place, name in enumerate(domain):
         if a[place] == b[place]:
             continue
-        attribute = domain[name]
-        if isinstance(attribute, Items):
+        if domain[name].is_set:
             loses, gains = _item_ways(families, name)
             if (a[place] - b[place] and not loses) or (b[place] - a[place] and not gains):
                 return True
@@ -114,7 +112,7 @@ def _is_stuck(family: Secrets, domain: Domain, record: Record) -> bool:
         case Values(sensitive):
             said = dict(zip(domain, record, strict=True))
             return not any(
-                (1 in values and said[name]) or 0 in values if isinstance(domain[name], Items) else said[name] in values
+                (1 in values and said[name]) or 0 in values if domain[name].is_set else said[name] in values
                 for name, values in sensitive
             )
         case Pairs():
@@ -174,6 +172,7 @@ def _may_move(family: Secrets, name: str) -> bool:
 def _ways(family: Secrets, domain: Domain, name: str, axis: Axis, number: int) -> Callable[[int, int], bool]:
     """Return whether an edge of a family may lead from here to there on an axis; yes wherever it is not known."""
     attribute = domain[name]
+    is_line = len(attribute.axes(name)) == 1
     match family:
         case Within(theta):
             reach = theta // axis.spacing
@@ -184,14 +183,14 @@ def _ways(family: Secrets, domain: Domain, name: str, axis: Axis, number: int) -
         case Partition():
             blocks = family._block_positions(domain)
             return lambda here, there: any(here in block and there in block for block in blocks)
-        case Values(sensitive) if not isinstance(attribute, Grid | Items):
+        case Values(sensitive) if is_line:
             hidden = {attribute.position(value) for value in dict(sensitive)[name]}
             return lambda here, there: here in hidden
-        case Pairs() if not isinstance(attribute, Grid | Items):
+        case Pairs() if is_line:
             named = [(a[name], b[name]) for a, b in family._named(domain) if name in a]
             pairs = {(attribute.position(a), attribute.position(b)) for a, b in named}
             return lambda here, there: (here, there) in pairs
-        case Records(where) if where.columns() == {name} and not isinstance(attribute, Grid | Items):
+        case Records(where) if where.columns() == {name} and is_line:
             test = where.compile(domain)
             return lambda here, there: test.of_record({name: here})
     return lambda here, there: True

@@ -9,24 +9,25 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
 
 from tacit.errors import PolicyError
+from tacit.policy.attributes import Attribute
+from tacit.policy.attributes.attribute import Value
 from tacit.policy.chains import chain_length, surely_unconnected
 from tacit.policy.classes import axes_of, cells, holds
-from tacit.policy.domain import CLIP, Attribute, Categories, Domain, Flag, Grid, Integers, Items, Value
+from tacit.policy.domain import Domain, positions
 from tacit.policy.edges import Same
 from tacit.policy.intervals import Intervals
 from tacit.policy.policy import ABSENT, Policy
-from tacit.policy.secrets import Attributes, Everything, Pairs, Partition, Records, Secrets, Values, Within, positions
+from tacit.policy.secrets import Attributes, Everything, Pairs, Partition, Records, Secrets, Values, Within
 from tacit.policy.where import Test
 
 _MOST_NAMES: Final = 3  # attributes of one family that get examples of their own
 _MOST_EXAMPLES: Final = 12  # of each kind
-_MOST_ITEMS: Final = 100  # in one example
 _MOST_CELLS: Final = 20_000  # combinations tried to find a record that a predicate picks
 _WIDTH: Final = 100
 
@@ -74,7 +75,7 @@ class _Candidate:
 
 def protected_examples(policy: Policy) -> list[Example]:
     """Return pairs of records that the policy protects and pairs that it does not, each asked of the policy itself."""
-    base = {name: _readable(attribute) for name, attribute in policy.domain.attributes}
+    base = {name: attribute.usual() for name, attribute in policy.domain.attributes}
     found: list[Example] = []
     for candidate in _all_candidates(policy, base):
         sides = [ABSENT if side is None else side for side in (candidate.hidden, candidate.cover)]
@@ -152,7 +153,7 @@ def person_in_words(policy: Policy) -> str:
     if policy.person is None:
         return "Each row is one person" + (f", with the items in {policy.item}" if policy.item is not None else "")
     people, many = f"A person is all rows with the same {policy.person}", policy.per_person
-    if many == 1 and any(isinstance(attribute, Items) for attribute in policy.domain.values()):
+    if many == 1 and any(attribute.is_set for attribute in policy.domain.values()):
         first = "one row, chosen by what is in it" if policy.order is None else f"the first row by {policy.order}"
         items = "their items" if policy.item is None else f"their items in {policy.item}"
         return f"{people}: all {items} count, of the rest {first}"
@@ -219,24 +220,20 @@ def warnings(policy: Policy) -> list[str]:
             "What is known couples people: if one record changes, others must have changed with it. Every release "
             "is charged for that, so the noise is larger than without the known facts."
         )
-    dropping = [
-        name for name, a in domain.attributes if not isinstance(a, Items) and getattr(a, "otherwise", None) is None
-    ]
+    dropping = [name for name, attribute in domain.attributes if attribute.dropped == "unexpected"]
     if dropping:
         said.append(
             f"Rows with an unexpected value in {_listed(dropping, 'or')} are dropped, and dropped rows are outside the "
             "promise. Declare `otherwise` to keep them."
         )
-    clipped = [name for name, a in domain.attributes if getattr(a, "otherwise", None) == CLIP and not _lists(a)]
+    clipped = [name for name, attribute in domain.attributes if attribute.dropped == "unreadable"]
     if clipped:
         said.append(
             f"In {_listed(clipped)}, `otherwise: clip` keeps numbers out of range only: rows with a missing or "
             "unreadable value there are still dropped, and dropped rows are outside the promise. A value as "
             "`otherwise` keeps them."
         )
-    for name, attribute in domain.attributes:
-        if isinstance(attribute, Items) and attribute.at_most is not None:
-            said.append(f"Of {name}, at most {attribute.at_most} items of a person are counted; more are left out.")
+    said.extend(note for name, attribute in domain.attributes for note in attribute.notes(name))
     return list(dict.fromkeys(said))
 
 
@@ -283,25 +280,21 @@ def _family_warnings(family: Secrets, policy: Policy) -> Iterator[str]:
 
 def _outside_blocks(family: Partition, domain: Domain) -> Iterator[str]:
     attribute = domain[family.name]
-    if family.blocks is None or isinstance(attribute, Items | Grid):
+    if family.blocks is None:
         return
     covered = Intervals.of([ends for block in family._block_positions(domain) for ends in block])
     outside = Intervals.full(attribute.size).without(covered)
     if outside.count:
-        shown = _value_in_words(attribute, attribute.value(outside.lowest))
+        shown = attribute.words(attribute.value(outside.lowest))
         whole = f"{outside.count:,} values of {family.name}, for instance {shown}, are"
         if outside.count == 1:
             whole = f"the value {shown} of {family.name} is"
         yield f"`partition` protects listed blocks only: {whole} in no block and not protected by it."
 
 
-def _lists(attribute: Attribute) -> bool:
-    return isinstance(attribute, Categories)  # whose `otherwise` may be a category called clip
-
-
 def _values_warnings(name: str, attribute: Attribute, values: tuple[Value, ...], *, certain: bool) -> Iterator[str]:
     learnt = "may be learnt for certain" if certain else "is not protected by it"
-    if isinstance(attribute, Items):
+    if attribute.is_set:
         if 0 not in values:
             yield (
                 f"`values` protects having an item of {name} (having visited), not being without it (having stayed "
@@ -310,7 +303,7 @@ def _values_warnings(name: str, attribute: Attribute, values: tuple[Value, ...],
         if 1 not in values:
             yield f"`values` protects being without an item of {name}: that somebody has an item {learnt}."
     elif len(set(values)) < attribute.size:
-        shown = _listed([_value_in_words(attribute, value) for value in values], "or")
+        shown = _listed([attribute.words(value) for value in values], "or")
         yield f"`values` protects {name} being {shown}, nothing else: that it is something else {learnt}."
 
 
@@ -338,9 +331,7 @@ def _protects_nothing(family: Secrets, domain: Domain) -> bool:
         case Records(where):
             return _found(domain, where.compile(domain), lambda answer: answer) == "nobody"
         case Attributes(names):
-            return all(domain[name].size == 1 for name in names if not isinstance(domain[name], Items)) and not any(
-                isinstance(domain[name], Items) for name in names
-            )
+            return all(domain[name].size == 1 for name in names)
         case Partition(name, width, blocks):
             if width is None:
                 return all(not isinstance(block, str) and len(block) < 2 for block in blocks or ())
@@ -348,7 +339,7 @@ def _protects_nothing(family: Secrets, domain: Domain) -> bool:
             widths = width * len(axes) if len(width) == 1 else width
             return all(min(w // axis.spacing, axis.size) < 2 for w, axis in zip(widths, axes, strict=True))
         case Within(theta, names):
-            if any(isinstance(domain[name], Items) for name in names):
+            if any(domain[name].is_set for name in names):
                 return theta < 1
             axes = tuple(axis for name in names for axis in domain.axes_of(name))
             return all(theta < axis.spacing or axis.size == 1 for axis in axes)
@@ -392,7 +383,7 @@ def _all_candidates(policy: Policy, base: Fields) -> Iterator[_Candidate]:
         for candidate in _candidates(family, domain, base):
             yield replace(candidate, family=family)
     for name in _unprotected(policy)[:_MOST_NAMES]:
-        for other in _others(domain[name], base[name])[:1]:
+        for other in domain[name].others(base[name])[:1]:
             yield _Candidate(base, {**base, name: other}, if_not=f"no secret mentions {name}")
     not_there = "taking part is secret" if policy.presence == "secret" else "taking part is public"
     yield _Candidate(base, None, not_there, not_there)
@@ -424,7 +415,7 @@ def _candidates(family: Secrets, domain: Domain, base: Fields) -> Iterator[_Cand
 def _everything_candidates(domain: Domain, base: Fields) -> Iterator[_Candidate]:
     changed = dict(base)
     for number, (name, attribute) in enumerate(domain.attributes):
-        for other in _others(attribute, base[name])[:1]:
+        for other in attribute.others(base[name])[:1]:
             changed[name] = other
             if number < _MOST_NAMES:
                 yield _Candidate(base, {**base, name: other}, "everything is secret")
@@ -433,7 +424,7 @@ def _everything_candidates(domain: Domain, base: Fields) -> Iterator[_Candidate]
 
 
 def _attributes_candidates(names: tuple[str, ...], domain: Domain, base: Fields) -> Iterator[_Candidate]:
-    movable = [(name, _others(domain[name], base[name])) for name in names]
+    movable = [(name, domain[name].others(base[name])) for name in names]
     movable = [(name, others) for name, others in movable if others]
     for name, others in movable[:_MOST_NAMES]:
         yield _Candidate(base, {**base, name: others[-1]}, f"{name} is secret and nothing else differs")
@@ -447,7 +438,6 @@ def _partition_candidates(family: Partition, domain: Domain, base: Fields) -> It
     name, attribute = family.name, domain[family.name]
     inside, outside = "in one block", "in different blocks"
     if family.blocks is not None:
-        assert not isinstance(attribute, Items | Grid)  # noqa: S101 - refused when the policy was made
         blocks = family._block_positions(domain)
         wide = [block for block in blocks if block.count > 1]
         for block in wide[:1]:
@@ -457,11 +447,9 @@ def _partition_candidates(family: Partition, domain: Domain, base: Fields) -> It
             low, high = attribute.value(blocks[0].lowest), attribute.value(blocks[1].lowest)
             yield _Candidate({**base, name: low}, {**base, name: high}, if_not=outside)
         return
-    start = {**base, name: _start_of_block(attribute, base[name], family._widths(domain))}
-    widths = family._widths(domain)
-    last = _moved(attribute, start[name], [width - 1 for width in widths])
-    after = _moved(attribute, start[name], widths)
-    if last is not None and last != start[name]:
+    first, last, after = attribute.block(base[name], family._widths(domain))
+    start = {**base, name: first}
+    if last is not None and last != first:
         yield _Candidate(start, {**start, name: last}, inside)
     if after is not None:
         yield _Candidate(start, {**start, name: after}, if_not=outside)
@@ -472,14 +460,14 @@ def _within_candidates(family: Within, domain: Domain, base: Fields) -> Iterator
     moved_all: Fields = {}
     for name in family.names[:_MOST_NAMES]:
         attribute = domain[name]
-        if isinstance(attribute, Items):
+        if attribute.is_set:
             reach = int(family.theta) if family.metric != "linf" else attribute.most
             steps = [min(reach, attribute.most), reach + 1]
         else:
             steps = [int(family.theta // axis.spacing) for axis in domain.axes_of(name)[:1]]
             steps = [steps[0], steps[0] + 1]
         for step in steps:
-            start, end = _apart(attribute, base[name], step)
+            start, end = attribute.apart(base[name], step)
             if end is None or start == end:
                 continue
             yield _Candidate({**base, name: start}, {**base, name: end}, near, far)
@@ -492,8 +480,8 @@ def _within_candidates(family: Within, domain: Domain, base: Fields) -> Iterator
 
 def _values_candidates(name: str, values: tuple[Value, ...], domain: Domain, base: Fields) -> Iterator[_Candidate]:
     attribute = domain[name]
-    if isinstance(attribute, Items):
-        item = attribute.item(min(6, attribute.count - 1))
+    if attribute.is_set:
+        item = attribute.cell(min(6, attribute.cells - 1))
         has, has_not = {**base, name: [item]}, {**base, name: []}
         with_it, without = f"having an item of {name} is secret", f"not having an item of {name} is secret"
         yield _Candidate(has, has_not, with_it, f"having an item of {name} is not listed as secret")
@@ -501,11 +489,11 @@ def _values_candidates(name: str, values: tuple[Value, ...], domain: Domain, bas
         return
     listed = [_jsonable(value) for value in values]
     hidden = listed[0]
-    plain = [value for value in _others(attribute, hidden) if value not in listed]
+    plain = [value for value in attribute.others(hidden) if value not in listed]
     cover = plain[0] if plain else (listed[1:] or [None])[0]
     if cover is None:
         return
-    shown = _value_in_words(attribute, hidden), _value_in_words(attribute, cover)
+    shown = attribute.words(hidden), attribute.words(cover)
     a, b = {**base, name: hidden}, {**base, name: cover}
     yield _Candidate(a, b, f"{name} being {shown[0]} is secret")
     yield _Candidate(
@@ -520,14 +508,14 @@ def _records_candidates(test: Test, text: str, domain: Domain, base: Fields) -> 
         return
     if isinstance(outside, str):
         for name in domain:
-            for other in _others(domain[name], inside[name])[:1]:
+            for other in domain[name].others(inside[name])[:1]:
                 yield _Candidate(inside, {**inside, name: other}, f"the first has {text}")
                 return
         return
     yield _Candidate(inside, outside, f"the first has {text}")
     yield _Candidate(outside, inside, f"the first has {text}", f"the first does not have {text}")
     for name in domain:
-        for other in _others(domain[name], outside[name]):
+        for other in domain[name].others(outside[name]):
             stays = {**outside, name: other}
             if not _holds(domain, test, stays):
                 yield _Candidate(outside, stays, if_not=f"the first does not have {text}")
@@ -537,7 +525,7 @@ def _records_candidates(test: Test, text: str, domain: Domain, base: Fields) -> 
 def _pair_records(family: Pairs, domain: Domain) -> Iterator[tuple[tuple[Value, ...], tuple[Value, ...]]]:
     """Return the listed pairs as whole records; what a pair leaves open is filled in."""
     for a, b in family._named(domain):
-        filled = {name: _readable(attribute) for name, attribute in domain.attributes if name not in a}
+        filled = {name: attribute.usual() for name, attribute in domain.attributes if name not in a}
         yield domain.record({**filled, **a}), domain.record({**filled, **b})
 
 
@@ -546,7 +534,7 @@ def _found(domain: Domain, test: Test, wanted: Callable[[bool], bool], base: Fie
 
     Positions that the predicate cannot tell apart are tried once, so the size of the domain does not matter.
     """
-    start = base or {name: _readable(attribute) for name, attribute in domain.attributes}
+    start = base or {name: attribute.usual() for name, attribute in domain.attributes}
     if wanted(_holds(domain, test, start)):
         return start
     split = axes_of([test])
@@ -559,7 +547,7 @@ def _found(domain: Domain, test: Test, wanted: Callable[[bool], bool], base: Fie
             continue
         record = dict(start)
         for name, attribute in domain.attributes:
-            record[name] = _at(attribute, name, start[name], cell)
+            record[name] = attribute.moved_into(name, start[name], {split[axis][0]: cell[axis] for axis in cell})
         try:
             domain.record(record)
         except PolicyError:
@@ -570,99 +558,6 @@ def _found(domain: Domain, test: Test, wanted: Callable[[bool], bool], base: Fie
 
 def _holds(domain: Domain, test: Test, record: Fields) -> bool:
     return test.of_record(positions(domain, domain.record(record)))
-
-
-def _at(attribute: Attribute, name: str, start: Value, cell: Mapping[str, Intervals]) -> Value:
-    """Return the value nearest to a start that lies in a combination of classes."""
-
-    def nearest_in(axis: str, place: int) -> int:
-        return cell[axis].closest_to(place) if axis in cell else place
-
-    if isinstance(attribute, Items):
-        chosen = set(attribute.positions(start))
-        for axis, part in cell.items():
-            if axis.startswith(f"{name}["):
-                place = int(axis[len(name) + 1 : -1])
-                (chosen.add if 1 in part else chosen.discard)(place)
-        return [attribute.item(place) for place in sorted(chosen)]
-    if isinstance(attribute, Grid):
-        return [nearest_in(f"{name}.row", start[0]), nearest_in(f"{name}.column", start[1])]
-    return attribute.value(nearest_in(name, attribute.position(start)))
-
-
-# ---- values ---------------------------------------------------------------------------------------------------------
-
-
-def _readable(attribute: Attribute) -> Value:
-    """Return an ordinary value: not an end of a range, a round number where there is one."""
-    match attribute:
-        case Integers():
-            value = attribute.value(attribute.size // 3)
-            rounded = value - value % 10
-            fits = attribute.size > 20 and rounded >= attribute.low and (rounded - attribute.low) % attribute.step == 0
-            return rounded if fits else value
-        case Grid():
-            return [attribute.rows // 2, attribute.columns // 2]
-        case Items():
-            return []
-        case Categories() | Flag():
-            return attribute.value(0)
-
-
-def _others(attribute: Attribute, value: Value) -> list[Value]:
-    """Return a few values that differ from one, the plainest first."""
-    match attribute:
-        case Items():
-            few = [attribute.item(place) for place in range(min(attribute.count, 7))]
-            return [items for items in ([few[-1]], []) if items != value]
-        case Grid():
-            cell = attribute.position(value)
-            near = [cell + 1, cell - 1, cell + attribute.columns, 0]
-            return [list(attribute.value(at)) for at in near if 0 <= at < attribute.size and at != cell]
-        case Integers():
-            place = attribute.position(value)
-            near = [place + 1, place - 1, attribute.size - 1, 0]
-            return [attribute.value(at) for at in dict.fromkeys(near) if 0 <= at < attribute.size and at != place]
-        case Categories() | Flag():
-            place = attribute.position(value)
-            return [attribute.value(at) for at in range(min(attribute.size, 100)) if at != place]
-
-
-def _apart(attribute: Attribute, value: Value, step: int) -> tuple[Value, Value | None]:
-    """Return two values so many positions apart, the first of them the given one if that has room."""
-    match attribute:
-        case Items():
-            if step > min(attribute.most, _MOST_ITEMS):
-                return value, None
-            return [], [attribute.item(place) for place in range(step)]
-        case Grid():
-            row, column = value
-            if row + step < attribute.rows:
-                return value, [row + step, column]
-            return [0, column], [step, column] if step < attribute.rows else None
-        case Integers() | Categories() | Flag():
-            place = attribute.position(value)
-            if place + step >= attribute.size:
-                place = 0
-            end = attribute.value(place + step) if place + step < attribute.size else None
-            return attribute.value(place), end
-
-
-def _start_of_block(attribute: Attribute, value: Value, widths: list[int]) -> Value:
-    if isinstance(attribute, Grid):
-        return [part // width * width for part, width in zip(value, widths, strict=True)]
-    assert not isinstance(attribute, Items)  # noqa: S101 - refused when the policy was made
-    return attribute.value(attribute.position(value) // widths[0] * widths[0])
-
-
-def _moved(attribute: Attribute, value: Value, steps: list[int]) -> Value | None:
-    if isinstance(attribute, Grid):
-        row = min(value[0] + steps[0], attribute.rows - 1)
-        column = min(value[1] + steps[1], attribute.columns - 1)
-        return [row, column]
-    assert not isinstance(attribute, Items)  # noqa: S101 - refused when the policy was made
-    place = attribute.position(value) + steps[0]
-    return attribute.value(place) if place < attribute.size else None
 
 
 def _jsonable(value: Value) -> Value:
@@ -696,39 +591,12 @@ def _record_in_words(domain: Domain, record: Fields | None, names: Iterable[str]
     listed = list(names)
     if len(listed) == len(domain) > _MOST_NAMES:
         listed = listed[:_MOST_NAMES]
-        return ", ".join(f"{name} {_value_in_words(domain[name], record[name])}" for name in listed) + ", .."
-    return ", ".join(f"{name} {_value_in_words(domain[name], record[name])}" for name in listed)
-
-
-def _value_in_words(attribute: Attribute, value: Value) -> str:
-    match attribute:
-        case Flag():
-            return "yes" if value else "no"
-        case Grid():
-            return f"cell ({value[0]}, {value[1]})"
-        case Items():
-            shown = [str(item) for item in value[:5]]
-            more = f", and {len(value) - 5} more" if len(value) > 5 else ""
-            return "{" + ", ".join(shown) + more + "}"
-        case Integers():
-            return str(value)
-        case Categories():
-            text = str(value)
-            return text if text and len(text) <= 40 and text.isprintable() else repr(text[:40])
+        return ", ".join(f"{name} {domain[name].words(record[name])}" for name in listed) + ", .."
+    return ", ".join(f"{name} {domain[name].words(record[name])}" for name in listed)
 
 
 def _size_in_words(domain: Domain) -> str:
-    tens = 0.0
-    for attribute in domain.values():
-        if isinstance(attribute, Items):
-            # the number itself may have thousands of digits
-            chosen = min(attribute.most, attribute.count / 2)
-            ways = (math.lgamma(attribute.count + 1) - math.lgamma(chosen + 1)) - math.lgamma(
-                attribute.count - chosen + 1
-            )
-            tens += attribute.count * math.log10(2) if attribute.at_most is None else ways / math.log(10)
-        else:
-            tens += math.log10(attribute.size)
+    tens = sum(attribute.tens for attribute in domain.values())
     return f"about 10^{math.floor(tens)} possible records" if tens > 9 else f"{_many(domain.size, 'possible record')}"
 
 

@@ -7,27 +7,21 @@ gives a text that reads back as an equal policy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import PolicyError, kind_of, leads_to_a_file, nearest, path_words
 from tacit.policy import knowledge, secrets
-from tacit.policy.domain import CLIP, Attribute, Categories, Domain, Flag, Grid, Integers, Items, Value
+from tacit.policy.attributes import KINDS, Attribute, Flag, Integers
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.domain import Domain
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import PRESENCE, Policy
 from tacit.policy.secrets import Everything, Secrets
 from tacit.policy.yaml_entries import LARGEST_FILE, YAML_TAG, Entry, Source, write_yaml
 
 POLICY_KEYS: Final = ("name", "domain", "secrets", "known", "presence", "person", "per_person", "order", "item")
-_OPTIONS: Final[dict[str, tuple[str, ...]]] = {
-    "integers": ("low", "high", "step", "otherwise"),
-    "categories": ("ordered", "otherwise"),
-    "flag": ("otherwise",),
-    "grid": ("rows", "columns", "of", "low", "high", "otherwise"),
-    "items": ("first", "at_most"),
-}
 _FAMILIES: Final = ("everything", "attributes", "partition", "within", "pairs", "values", "records")
 _FACTS: Final = ("size", "marginal", "count")
 _TABLES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".xlsx", ".jsonl")
@@ -146,142 +140,49 @@ def read_domain(entry: Entry) -> Domain:
 
 def _attribute(entry: Entry) -> Attribute:
     if not entry.is_mapping:
-        if entry.is_list or entry.is_empty or entry.text() != "flag":
+        if entry.is_list or entry.is_empty or entry.text() != Flag.kind:
+            examples = [kind.example for kind in KINDS.values()]
             raise entry.refuse(
                 "must say what the values are",
                 given=entry.plain(),
-                fix=_NOT_KINDS.get(
-                    str(entry.node.value).lower(),
-                    "For instance {integers: [0, 99]}, {categories: [a, b]}, flag, {grid: ..} or {items: 1000}.",
+                fix=_OTHER_WORDS.get(
+                    str(entry.node.value).lower(), f"For instance {', '.join(examples[:-1])} or {examples[-1]}."
                 ),
             )
         return Flag()
     said = entry.mapping()
-    kinds = [kind for kind in _OPTIONS if kind in said] or (["integers"] if {"low", "high"} & set(said) else [])
+    kinds = [kind for kind in KINDS if kind in said] or ([Integers.kind] if {"low", "high"} & set(said) else [])
     if len(kinds) != 1:
-        unknown = [name for name in said if not any(name in options for options in _OPTIONS.values())]
+        known = [*KINDS, *(key.name for kind in KINDS.values() for key in kind.keys)]
+        unknown = [name for name in said if name not in known]
+        *some, last = KINDS
         raise entry.refuse(
-            "must have exactly one of integers, categories, flag, grid and items",
+            f"must have exactly one of {', '.join(some)} and {last}",
             given=list(said),
             fix=_nearest_kind(unknown[0]) if unknown and not kinds else "Keep one of them.",
         )
-    kind = kinds[0]
-    places = dict(entry.fields((kind, *_OPTIONS[kind])))
-    main = places.pop(kind, None)
-    if main is not None and main.is_mapping and kind in ("integers", "grid", "flag"):
-        inside = main.fields(_OPTIONS[kind])
+    kind = KINDS[kinds[0]]
+    names = [key.name for key in kind.keys]
+    places = dict(entry.fields((kind.kind, *names)))
+    main = places.pop(kind.kind, None)
+    if main is not None and main.is_mapping and kind.nested:
+        inside = main.fields(names)
         for twice in inside.keys() & places.keys():
-            raise places[twice].refuse("must not be given twice", fix=f"It stands inside {kind}, too.")
+            raise places[twice].refuse("must not be given twice", fix=f"It stands inside {kind.kind}, too.")
         places |= inside
         main = None
     with entry.blamed(places):
-        return _KIND_READERS[kind](entry, main, places)
+        return kind.read(entry, main, places)
 
 
-_DATES: Final = (
-    "Dates and times are not a kind: make whole numbers of them, for instance days since a fixed day or years, and "
-    "write {integers: [low, high]}."
-)
-_FRACTIONS: Final = "Fractions are not a kind: round them to whole numbers and write {integers: [low, high]}."
-_NOT_KINDS: Final = {
-    **dict.fromkeys(("date", "dates", "datetime", "datetimes", "time", "times", "timestamp", "timestamps"), _DATES),
-    **dict.fromkeys(("float", "floats", "real", "reals", "number", "numbers", "decimal", "decimals"), _FRACTIONS),
+_OTHER_WORDS: Final = {
+    **{word: f"Write {kind.example}." for kind in KINDS.values() for word in kind.other_words},
     **dict.fromkeys(("text", "texts", "string", "strings"), "Texts are listed: write {categories: [a, b, other]}."),
 }
 
 
 def _nearest_kind(word: str) -> str:
-    return _NOT_KINDS.get(word.lower()) or nearest(word, list(_OPTIONS))
-
-
-def _integers(entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
-    if main is not None:
-        ends = main.listed()
-        if len(ends) != 2 or {"low", "high"} & set(places):
-            raise main.refuse("must be [low, high]", given=main.plain(), fix="For instance [0, 99].")
-        places |= {"low": ends[0], "high": ends[1]}
-    for name in ("low", "high"):
-        if name not in places:
-            raise entry.refuse(f"must have the key {name}", given=sorted(places), fix="Write {integers: [low, high]}.")
-    otherwise: int | str | None = None
-    if "otherwise" in places:
-        otherwise = _clip_or(places["otherwise"], Entry.whole)
-    low, high = places["low"].whole(), places["high"].whole()
-    step = places["step"].whole() if "step" in places else 1
-    return Integers(low, high, step, otherwise)
-
-
-def _clip_or(entry: Entry, read: Callable[[Entry], Any]) -> Any:
-    """Return the word clip, or else what a reader makes of the entry; a word that is nearly clip is said to be so."""
-    word = entry.node.value
-    if isinstance(word, str) and word != CLIP and get_close_matches(word.lower(), [CLIP], cutoff=0.6):
-        raise entry.refuse("must be a value or clip", given=word, fix=f"Did you mean {CLIP}?")
-    return CLIP if word == CLIP else read(entry)
-
-
-def _categories(entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
-    assert main is not None  # noqa: S101 - the key was found above
-    values = [value.value() for value in main.listed()]
-    with main.blamed(places):
-        return Categories(
-            values,
-            ordered=places["ordered"].yes_or_no() if "ordered" in places else False,
-            otherwise=places["otherwise"].value() if "otherwise" in places else None,
-        )
-
-
-def _flag(entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
-    if main is not None and not main.is_empty:
-        raise main.refuse(
-            "must be a mapping", given=main.plain(), fix="Write `flag` alone, or {flag: {otherwise: ..}}."
-        )
-    return Flag(places["otherwise"].yes_or_no() if "otherwise" in places else None)
-
-
-def _grid(entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
-    if main is not None:
-        raise main.refuse("must be a mapping", given=main.plain(), fix="Write {grid: {rows: 40, columns: 30}}.")
-    for name in ("rows", "columns"):
-        if name not in places:
-            raise entry.refuse(f"must have the key {name}", given=sorted(places), fix=f"Add `{name}: ..` to the grid.")
-
-    def two(name: str) -> list[Entry]:
-        parts = places[name].listed()
-        if len(parts) != 2:
-            raise places[name].refuse("must have two parts", given=places[name].plain(), fix="Write [first, second].")
-        return parts
-
-    options: dict[str, Any] = {}
-    if "of" in places:
-        options["of"] = tuple(part.text() for part in two("of"))
-    for name in ("low", "high"):
-        if name in places:
-            options[name] = tuple(part.real() for part in two(name))
-    if "otherwise" in places:
-        options["otherwise"] = _clip_or(places["otherwise"], lambda _: tuple(part.whole() for part in two("otherwise")))
-    return Grid(places["rows"].whole(), places["columns"].whole(), **options)
-
-
-def _items(entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
-    assert main is not None  # noqa: S101 - the key was found above
-    named = main.is_list
-    if named and "first" in places:
-        raise places["first"].refuse("must not be given for items with names", fix="Remove it.")
-    with main.blamed(places):
-        return Items(
-            [value.value() for value in main.listed()] if named else main.whole(),
-            first=places["first"].whole() if "first" in places else 0,
-            at_most=places["at_most"].whole() if "at_most" in places else None,
-        )
-
-
-_KIND_READERS: Final = {
-    "integers": _integers,
-    "categories": _categories,
-    "flag": _flag,
-    "grid": _grid,
-    "items": _items,
-}
+    return _OTHER_WORDS.get(word.lower()) or nearest(word, list(KINDS))
 
 
 def read_secrets(entry: Entry, domain: Domain) -> Secrets:
@@ -451,8 +352,7 @@ def _values(entry: Entry, domain: Domain) -> Secrets:
     for name, listed in entry.mapping().items():
         with listed.blamed():
             attribute = domain.attribute(name)
-        is_set = isinstance(attribute, Items)
-        found[name] = [value.whole() if is_set else _value(value, attribute) for value in listed.listed()]
+        found[name] = [value.whole() if attribute.is_set else _value(value, attribute) for value in listed.listed()]
         with listed.blamed():
             secrets.values({name: found[name]}).check(domain)
     return secrets.values(found)
@@ -474,23 +374,9 @@ _FAMILY_READERS: Final = {
 
 def _value(entry: Entry, attribute: Attribute) -> Value:
     """Return one value of an attribute, read as that attribute's values are meant."""
-    found: Value
-    match attribute:
-        case Flag():
-            found = entry.yes_or_no() if entry.node.tag == f"{YAML_TAG}bool" else entry.value()
-        case Integers():
-            found = entry.whole()
-        case Grid():
-            found = tuple(part.whole() for part in entry.listed())
-        case Items():
-            found = frozenset(item.value() for item in entry.listed())
-        case Categories():
-            found = entry.value()
+    found = attribute.read_value(entry)
     with entry.blamed():
-        if isinstance(attribute, Items):
-            attribute.positions(found)
-        else:
-            attribute.position(found)
+        attribute.canonical(found)
     return found
 
 
@@ -522,7 +408,7 @@ def policy_document(policy: Policy) -> dict[str, Any]:
     """Return the policy as plain data that JSON can hold, in the order of a policy file."""
     said = {
         "name": policy.name,
-        "domain": {name: _attribute_document(attribute) for name, attribute in policy.domain.attributes},
+        "domain": {name: attribute.document() for name, attribute in policy.domain.attributes},
         "secrets": policy.secrets.document(),
         "known": [fact.document() for fact in policy.known],
         "presence": policy.presence,
@@ -537,34 +423,6 @@ def policy_document(policy: Policy) -> dict[str, Any]:
     if policy.item is not None:
         said["item"] = policy.item
     return said
-
-
-def _attribute_document(attribute: Attribute) -> Any:
-    otherwise = {} if getattr(attribute, "otherwise", None) is None else {"otherwise": attribute.otherwise}  # type: ignore[union-attr]
-    said: dict[str, Any]
-    match attribute:
-        case Categories():
-            ordered = {"ordered": True} if attribute.ordered else {}
-            return {"categories": list(attribute.values), **ordered, **otherwise}
-        case Integers():
-            step = {"step": attribute.step} if attribute.step != 1 else {}
-            return {"integers": [attribute.low, attribute.high], **step, **otherwise}
-        case Flag():
-            return "flag" if attribute.otherwise is None else {"flag": {"otherwise": bool(attribute.otherwise)}}
-        case Grid():
-            said = {"rows": attribute.rows, "columns": attribute.columns, "of": list(attribute.of)}
-            if attribute.low is not None and attribute.high is not None:
-                said |= {"low": list(attribute.low), "high": list(attribute.high)}
-            if attribute.otherwise is not None:
-                said["otherwise"] = CLIP if attribute.otherwise == CLIP else list(attribute.otherwise)
-            return {"grid": said}
-        case Items():
-            said = {"items": attribute.items if isinstance(attribute.items, int) else list(attribute.items)}
-            if isinstance(attribute.items, int) and attribute.first != 0:
-                said["first"] = attribute.first
-            if attribute.at_most is not None:
-                said["at_most"] = attribute.at_most
-            return said
 
 
 _TITLE: Final = """\

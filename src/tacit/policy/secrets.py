@@ -16,7 +16,9 @@ from numbers import Rational
 from typing import Any, ClassVar, Final
 
 from tacit.errors import PolicyError, kind_of, nearest
-from tacit.policy.domain import Categories, Domain, Grid, Integers, Items, Record, Value, canonical
+from tacit.policy.attributes import Attribute
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.domain import Domain, Record, canonical, positions
 from tacit.policy.edges import Blocks, EdgeShape, FromTo, ItemMoves, Metric, Near, Relation
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Where, where
@@ -144,11 +146,11 @@ class Partition(Secrets):
         key = f"secrets.partition.{self.name}"
         if (self.width is None) == (self.blocks is None):
             raise PolicyError("must have either width or blocks", key=key, fix="Give one of the two.")
-        if isinstance(attribute, Items):
+        if attribute.is_set:
             raise PolicyError("must not be a set of items", key=key, fix="Use within to protect some of the items.")
         if self.width is not None:
             axes = domain.axes_of(self.name)
-            if isinstance(attribute, Categories) and not attribute.ordered:
+            if not all(axis.ordered for axis in axes):
                 raise PolicyError(
                     "must list blocks for unordered categories",
                     key=key,
@@ -166,7 +168,7 @@ class Partition(Secrets):
                         fix="Change the width.",
                     )
             return
-        if isinstance(attribute, Grid):
+        if len(domain.axes_of(self.name)) > 1:
             raise PolicyError(
                 "must have a width on a grid", key=key, fix="Write width=[rows, columns] (in a file: `width: [..]`)."
             )
@@ -184,12 +186,11 @@ class Partition(Secrets):
 
     def _block_positions(self, domain: Domain) -> list[Intervals]:
         attribute = domain[self.name]
-        assert not isinstance(attribute, Items | Grid)  # noqa: S101 - refused by check
         found = []
         for block in self.blocks or ():
             try:
                 if isinstance(block, str):
-                    low, high = _range_ends(block)
+                    low, high = _range_ends(block, attribute)
                     found.append(Intervals.of([(attribute.position(low), attribute.position(high))]))
                 else:
                     found.append(Intervals.points(attribute.position(value) for value in block))
@@ -208,16 +209,10 @@ class Partition(Secrets):
         if _changed(domain, hidden, cover) != [self.name]:
             return False
         attribute, place = domain[self.name], list(domain).index(self.name)
-        a, b = hidden[place], cover[place]
+        a, b = (list(attribute.places(self.name, side[place]).values()) for side in (hidden, cover))
         if self.blocks is not None:
-            assert not isinstance(attribute, Items)  # noqa: S101 - refused by check
-            ends = attribute.position(a), attribute.position(b)
-            return any(ends[0] in block and ends[1] in block for block in self._block_positions(domain))
-        if isinstance(attribute, Grid):
-            return all(x // w == y // w for x, y, w in zip(a, b, self._widths(domain), strict=True))
-        assert not isinstance(attribute, Items)  # noqa: S101 - refused by check
-        width = self._widths(domain)[0]
-        return attribute.position(a) // width == attribute.position(b) // width
+            return any(a[0] in block and b[0] in block for block in self._block_positions(domain))
+        return all(x // w == y // w for x, y, w in zip(a, b, self._widths(domain), strict=True))
 
     def shapes(self, domain: Domain) -> list[EdgeShape]:
         """Return one shape for a width, one for each listed block."""
@@ -284,7 +279,7 @@ class Within(Secrets):
             )
         for name in self.names:
             attribute = domain[name]
-            if isinstance(attribute, Categories) and not attribute.ordered:
+            if not all(axis.ordered for axis in attribute.axes(name)):
                 raise PolicyError(
                     "must have distances",
                     key="secrets.within",
@@ -293,24 +288,12 @@ class Within(Secrets):
                 )
 
     def _distances(self, domain: Domain, hidden: Record, cover: Record) -> list[Fraction]:
-        parts: list[int] = []
-        for (name, attribute), a, b in zip(domain.attributes, hidden, cover, strict=True):
-            if name not in self.names:
-                continue
-            match attribute:
-                case Items():
-                    parts.append(len(a ^ b))
-                    if self.metric == "linf":
-                        parts[-1] = int(a != b)
-                    if self.metric == "l2":
-                        parts.extend([1] * (parts.pop()))
-                case Grid():
-                    parts.extend(abs(x - y) for x, y in zip(a, b, strict=True))
-                case Integers():
-                    parts.append(abs(a - b))
-                case _:
-                    parts.append(abs(attribute.position(a) - attribute.position(b)))
-        return [Fraction(part) for part in parts]
+        return [
+            distance
+            for (name, attribute), a, b in zip(domain.attributes, hidden, cover, strict=True)
+            if name in self.names
+            for distance in attribute.distances(a, b)
+        ]
 
     def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
         """Say whether only listed attributes differ, by at most theta in all."""
@@ -322,7 +305,7 @@ class Within(Secrets):
         """Return one shape with a shared distance."""
         axes = [axis for name in self.names for axis in domain.axes_of(name)]
         relations: dict[str, Relation] = {axis.name: Near(int(self.theta // axis.spacing)) for axis in axes}
-        items = {name: ItemMoves(lose=True, gain=True) for name in self.names if isinstance(domain[name], Items)}
+        items = {name: ItemMoves(lose=True, gain=True) for name in self.names if domain[name].is_set}
         return [EdgeShape(relations, items, metric=Metric(self.theta, self.metric))]
 
     def document(self) -> Any:
@@ -335,7 +318,7 @@ class Within(Secrets):
 
     def words(self, domain: Domain) -> str:
         """Say in plain words what is protected."""
-        unit = "items" if all(isinstance(domain[name], Items) for name in self.names) else self.metric
+        unit = "items" if all(domain[name].is_set for name in self.names) else self.metric
         return f"{_listed(self.names)} up to a distance of {self.theta} ({unit}): the rough value stays public"
 
 
@@ -383,20 +366,13 @@ class Pairs(Secrets):
             items: dict[str, ItemMoves] = {}
             for name in a:
                 attribute = domain[name]
-                if isinstance(attribute, Items):
+                if attribute.is_set:
                     ends = attribute.positions(a[name]), attribute.positions(b[name])
                     items[name] = ItemMoves(lose=False, gain=False, exactly=ends)
                     continue
-                places = (
-                    (a[name], b[name])
-                    if isinstance(attribute, Grid)
-                    else (
-                        (attribute.position(a[name]),),
-                        (attribute.position(b[name]),),
-                    )
-                )
-                for axis, start, end in zip(domain.axes_of(name), *places, strict=True):
-                    relations[axis.name] = FromTo(Intervals.points([start]), Intervals.points([end]))
+                starts, ends_at = attribute.places(name, a[name]), attribute.places(name, b[name])
+                for axis, start in starts.items():
+                    relations[axis] = FromTo(Intervals.points([start]), Intervals.points([ends_at[axis]]))
             found.append(EdgeShape(relations, items))
         return found
 
@@ -438,7 +414,7 @@ class Values(Secrets):
             if not values:
                 raise PolicyError("must list a value", key=f"secrets.values.{name}", given=[], fix="Add one.")
             for value in values:
-                if isinstance(attribute, Items):
+                if attribute.is_set:
                     if isinstance(value, bool) or value not in (0, 1):
                         raise PolicyError(
                             "must be 1 (has the item) or 0 (has it not)",
@@ -457,7 +433,7 @@ class Values(Secrets):
                 continue
             if name not in listed:
                 return False
-            if isinstance(attribute, Items):
+            if attribute.is_set:
                 if (a - b and 1 not in listed[name]) or (b - a and 0 not in listed[name]):
                     return False
             elif a not in [canonical(attribute, value, key=name) for value in listed[name]]:
@@ -471,22 +447,24 @@ class Values(Secrets):
         grids: list[tuple[str, Value]] = []
         for name, values in self.sensitive:
             attribute = domain[name]
-            match attribute:
-                case Items():
-                    items[name] = ItemMoves(lose=1 in values, gain=0 in values)
-                case Grid():
-                    grids.extend((name, cell) for cell in values)
-                case _:
-                    sensitive = Intervals.points(attribute.position(value) for value in values)
-                    relations[name] = FromTo(sensitive, Intervals.full(attribute.size), may_stay=True)
+            axes = attribute.axes(name)
+            if attribute.is_set:
+                items[name] = ItemMoves(lose=1 in values, gain=0 in values)
+            elif len(axes) > 1:
+                grids.extend((name, cell) for cell in values)
+            else:
+                sensitive = Intervals.points(attribute.position(value) for value in values)
+                relations[name] = FromTo(sensitive, Intervals.full(attribute.size), may_stay=True)
         # A grid has two axes, so each sensitive cell is a shape of its own (one grid at a time: refused otherwise).
         if len({name for name, _ in grids}) > 1:
             raise PolicyError("must list at most one grid", key="secrets.values", fix="Use records or everything.")
         shapes = [EdgeShape(relations, items)] if relations or items else []
         for name, cell in grids:
             leaving: dict[str, Relation] = {
-                axis.name: FromTo(Intervals.points([place]), Intervals.full(axis.size))
-                for axis, place in zip(domain.axes_of(name), cell, strict=True)
+                axis.name: FromTo(
+                    Intervals.points([domain[name].places(name, cell)[axis.name]]), Intervals.full(axis.size)
+                )
+                for axis in domain.axes_of(name)
             }
             shapes.append(EdgeShape({**relations, **leaving}, items))
         return shapes
@@ -496,7 +474,7 @@ class Values(Secrets):
         return Values(
             tuple(
                 (name, values)
-                if isinstance(domain[name], Items)
+                if domain[name].is_set
                 else (name, tuple(canonical(domain[name], value, key=name) for value in values))
                 for name, values in self.sensitive
             )
@@ -510,7 +488,7 @@ class Values(Secrets):
         """Say in plain words what is protected."""
         said = []
         for name, values in self.sensitive:
-            if isinstance(domain[name], Items):
+            if domain[name].is_set:
                 kinds = {1: "having", 0: "not having"}
                 said.append(f"{' and '.join(kinds[value] for value in values)} an item of {name}")
             else:
@@ -686,29 +664,8 @@ def records(where_sensitive: Where | str) -> Secrets:
     return Records(where(where_sensitive))
 
 
-def positions(domain: Domain, record: Record) -> dict[str, int]:
-    """Return the position of a canonical record on every axis; items only where it has them."""
-    found = _Absent0()
-    for (name, attribute), value in zip(domain.attributes, record, strict=True):
-        match attribute:
-            case Items():
-                found.update({f"{name}[{place}]": 1 for place in attribute.positions(value)})
-            case Grid():
-                found.update(zip((axis.name for axis in domain.axes_of(name)), value, strict=True))
-            case _:
-                found[name] = attribute.position(value)
-    return found
-
-
-class _Absent0(dict[str, int]):
-    """Positions by axis; an item that is not in the set is at 0."""
-
-    def __missing__(self, axis: str) -> int:
-        return 0
-
-
 def _free(domain: Domain, name: str) -> EdgeShape:
-    if isinstance(domain[name], Items):
+    if domain[name].is_set:
         return EdgeShape(items={name: ItemMoves(lose=True, gain=True)})
     axes = domain.axes_of(name)
     return EdgeShape({axis.name: FromTo(Intervals.full(axis.size), Intervals.full(axis.size)) for axis in axes})
@@ -729,14 +686,15 @@ def _check_names(names: tuple[str, ...], domain: Domain, key: str) -> None:
         raise PolicyError("must not repeat an attribute", key=key, given=list(names), fix="Remove one.")
 
 
-def _range_ends(text: str) -> tuple[int, int]:
+def _range_ends(text: str, attribute: Attribute) -> tuple[Value, Value]:
     low, dots, high = text.partition("..")
     try:
-        if not dots or int(low) > int(high):
+        ends = attribute.read_end(low), attribute.read_end(high)
+        if not dots or ends[0] > ends[1]:
             raise ValueError
-        return int(low), int(high)
     except ValueError:
         raise PolicyError("must be a list of values or a range like '0..17'", given=text, fix="Change it.") from None
+    return ends
 
 
 def _partial(domain: Domain, side: Any, key: str) -> dict[str, Value]:
@@ -796,7 +754,6 @@ __all__ = [
     "everything",
     "pairs",
     "partition",
-    "positions",
     "records",
     "values",
     "within",

@@ -11,6 +11,7 @@ Checked by  tests/unit/test_row_check.py.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -18,7 +19,7 @@ from typing import Any, Final
 import narwhals as nw
 
 from tacit.errors import DataRefused, sealed
-from tacit.policy.domain import CLIP, Attribute, Categories, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Attribute, Categories, Flag, Grid, Integers, Items
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.session import Session
 from tacit.rows.encode import Code, Column, Expr, code_of, one_item
@@ -204,9 +205,9 @@ class _Check:
     def __init__(self, policy: Policy, source: Any, *, order: str | None, item: str | None) -> None:
         self._policy, self._source, self._order, self._item = policy, source, order, item
         domain = policy.domain
-        raw_of = {name: _raw(name, attribute, item) for name, attribute in domain.items()}
+        raw_of = {name: attribute.read_from(name, item) for name, attribute in domain.items()}
         declared = frozenset(raw for names in raw_of.values() for raw in names)
-        lists = frozenset(raw_of[name][0] for name, one in domain.items() if isinstance(one, Items))
+        lists = frozenset(raw_of[name][0] for name, one in domain.items() if one.is_set)
         self._engine: Engine = engine_for(source, lists=lists, declared=declared)
         self._schema = closed(self._engine.schema, DataRefused("the columns of the source could not be listed"))
         self._refusals: dict[str, str] = {}
@@ -251,17 +252,14 @@ class _Check:
                     name,
                     totals[f"{name}\0cells"],
                     {kind: count for kind, count in found.items() if count},
-                    0 if isinstance(attribute, Items) else rows - totals[f"{name}\0valid"],
+                    0 if attribute.is_set else rows - totals[f"{name}\0valid"],
                     _counted_as(attribute, found),
                 )
             )
         return RowsCheck(rows, kept, remaining, tuple(columns), tuple(self._persons()))
 
     def _kinds(self, name: str) -> dict[str, Expr]:
-        attribute = self._policy.domain[name]
-        if isinstance(attribute, Items):
-            attribute = one_item(attribute)
-        return dict(_kinds_of(attribute, tuple(_single(column) for column in self._read[name])))
+        return dict(_kinds_of(self._policy.domain[name], tuple(_single(column) for column in self._read[name])))
 
     def _frame(self, names: Sequence[str], *, unrolled: bool = False, person: str | None = None) -> Any:
         """Return the columns of some attributes, with the number readings that their codes and our tests look at.
@@ -297,9 +295,7 @@ class _Check:
         some = {
             name: code
             for name, code in self._codes.items()
-            if code.valid is not None
-            and self._read[name][0].reading != "list"
-            and not isinstance(self._policy.domain[name], Items)
+            if code.valid is not None and self._read[name][0].reading != "list" and not self._policy.domain[name].is_set
         }
         every: Expr | None = None
         for code in some.values():
@@ -328,7 +324,7 @@ class _Check:
         if policy.person is not None:
             yield self._person(policy.person, policy.per_person)
             return
-        columns = {raw for name, one in policy.domain.items() for raw in _raw(name, one, self._item)}
+        columns = {raw for name, one in policy.domain.items() for raw in one.read_from(name, self._item)}
         called = [raw for raw, column in self._schema.items() if is_called_an_id(raw) and column.reading != "list"]
         for raw in [raw for raw in called if raw not in columns][:_MOST_IDS]:
             found = self._person(raw, None)
@@ -361,7 +357,7 @@ class _Check:
             return dict(row)
 
         row = {name: int(value or 0) for name, value in closed(collected, _UNREADABLE).items()}
-        if any(isinstance(attribute, Items) for attribute in self._policy.domain.values()):
+        if any(attribute.is_set for attribute in self._policy.domain.values()):
             row["surplus"] = 0  # the items of all rows of a person count
         return PersonCheck(
             raw,
@@ -378,12 +374,6 @@ _UNREADABLE: Final = DataRefused(
 )
 
 
-def _raw(name: str, attribute: Attribute, item: str | None) -> tuple[str, ...]:
-    if isinstance(attribute, Grid):
-        return attribute.of
-    return (item,) if item is not None and isinstance(attribute, Items) else (name,)
-
-
 def _single(column: Column) -> Column:
     """Return the column itself, or for a column of lists what a cell of the unrolled one is."""
     return column if column.element is None else replace(column.element, raw=column.raw, name=column.name)
@@ -395,11 +385,11 @@ def _rows(count: int) -> str:
 
 def _counted_as(attribute: Attribute, found: Mapping[str, int]) -> str:
     """Say what becomes of unexpected cells that drop no row, of those kinds that were found."""
-    if isinstance(attribute, Items):
+    if attribute.is_set:
         return "are ignored"
     if attribute.otherwise is None:
         return ""
-    if attribute.otherwise == CLIP:
+    if attribute.clips:
         lower = [_KINDS[kind] for kind in ("decimal", "off step") if found.get(kind)]
         if not lower:
             return "count as the nearest end of the range"
@@ -410,27 +400,42 @@ def _counted_as(attribute: Attribute, found: Mapping[str, int]) -> str:
     return f"count as {value!r}"
 
 
+@functools.singledispatch
 def _kinds_of(attribute: Attribute, columns: tuple[Column, ...]) -> Iterator[tuple[str, Expr]]:
     """Yield the tests of each kind of unexpected cell; no cell passes two of them."""
-    match attribute:
-        case Categories():
-            yield from _no_category(attribute, columns[0])
-        case Flag():
-            missing, number, _ = _readings(columns[0])
-            yield "missing", missing
-            yield "not true or false", ~missing & (number.is_null() | ((number != 0) & (number != 1)))
-        case Integers():
-            yield from _out_of_range(columns, [(attribute.low, attribute.high, attribute.step)])
-        case Grid(rows, across):
-            if attribute.low is None or attribute.high is None:
-                yield from _out_of_range(columns, [(0, rows - 1, 1), (0, across - 1, 1)])
-            else:
-                yield from _out_of_range(
-                    columns, [(low, high, None) for low, high in zip(attribute.low, attribute.high, strict=True)]
-                )
+    raise TypeError(attribute.kind)
 
 
-def _no_category(attribute: Categories, column: Column) -> Iterator[tuple[str, Expr]]:
+@_kinds_of.register
+def _(attribute: Items, columns: tuple[Column, ...]) -> Iterator[tuple[str, Expr]]:
+    yield from _kinds_of(one_item(attribute), columns)
+
+
+@_kinds_of.register
+def _(attribute: Flag, columns: tuple[Column, ...]) -> Iterator[tuple[str, Expr]]:
+    missing, number, _ = _readings(columns[0])
+    yield "missing", missing
+    yield "not true or false", ~missing & (number.is_null() | ((number != 0) & (number != 1)))
+
+
+@_kinds_of.register
+def _(attribute: Integers, columns: tuple[Column, ...]) -> Iterator[tuple[str, Expr]]:
+    yield from _out_of_range(columns, [(attribute.low, attribute.high, attribute.step)])
+
+
+@_kinds_of.register
+def _(attribute: Grid, columns: tuple[Column, ...]) -> Iterator[tuple[str, Expr]]:
+    if attribute.low is None or attribute.high is None:
+        yield from _out_of_range(columns, [(0, attribute.rows - 1, 1), (0, attribute.columns - 1, 1)])
+    else:
+        yield from _out_of_range(
+            columns, [(low, high, None) for low, high in zip(attribute.low, attribute.high, strict=True)]
+        )
+
+
+@_kinds_of.register
+def _(attribute: Categories, columns: tuple[Column, ...]) -> Iterator[tuple[str, Expr]]:
+    (column,) = columns
     missing, _, _ = _readings(column)
     known: Any = code_of(Categories(attribute.values), (column,)).valid  # without `otherwise` there is always a test
     yield "missing", missing

@@ -30,7 +30,7 @@ from tacit.plan.explain import Explanation, explain, shown
 from tacit.plan.queries import Cumulative, LinearQuery, Marginals, Ranges, Total
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.verdicts import BelowPlan
-from tacit.policy.domain import Domain, Items
+from tacit.policy.domain import Domain
 from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.answers import true_answers
@@ -377,7 +377,7 @@ def _protected(policy: Policy, order: str | None) -> str:
     many = policy.per_person
     chosen = f"the first by {order}" if order is not None else f"chosen by what is in {'it' if many == 1 else 'them'}"
     rows = "one row" if many == 1 else f"up to {many} rows"
-    if any(isinstance(attribute, Items) for attribute in policy.domain.values()):
+    if any(attribute.is_set for attribute in policy.domain.values()):
         return (
             f"one person: one record, with the items of all rows with the same {policy.person} "
             f"(and everything else of {rows}, {chosen})"

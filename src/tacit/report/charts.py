@@ -23,7 +23,8 @@ import vl_convert
 from tacit.plan.explain import OF_THE_ROWS_KEPT, Explanation, shown
 from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total
 from tacit.plan.selections import Selection
-from tacit.policy.domain import Attribute, Categories, Domain, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Attribute, Grid
+from tacit.policy.domain import Domain
 from tacit.release.number_texts import number_text, with_interval
 from tacit.release.record import ReleaseRecord
 from tacit.release.selected import SelectionRecord
@@ -252,22 +253,23 @@ def _part(domain: Domain, names: tuple[str, ...], values: Floats, lower: Floats,
 
 
 def _histogram(part: _Part, room: Room) -> View:
-    match part.attributes:
-        case (Items(),):
-            return _largest(part, room, f"items of {part.names[0]}")
-        case (Grid() as grid,):
-            return _map(part, grid, room)
-        case (Integers() as numbers,):
-            return _columns(part, numbers, room) if numbers.size <= room.bars else _line(part, room)
-        case (Categories() as listed,) if listed.size > room.bars:
-            return _line(part, room) if listed.ordered else _largest(part, room, f"values of {part.names[0]}")
-        case (Categories() | Flag() as listed,):
-            places = np.arange(listed.size)
-            return View(lying_bars(part.rows(places, label=labels_of(listed, places)), part.names[0], room))
-        case (_, _):
-            return _two(part, room)
+    if len(part.attributes) == 2:
+        return _two(part, room)
+    if len(part.attributes) != 1:
+        return _largest(part, room, "cells")
+    ((name,), (attribute,)) = part.names, part.attributes
+    match attribute.measured:
+        case "sets":
+            return _largest(part, room, f"items of {name}")
+        case "places":
+            return _map(part, room)
+        case "numbers" | "times":
+            return _columns(part, attribute, room) if attribute.size <= room.bars else _line(part, room)
+        case _ if attribute.size > room.bars:
+            return _line(part, room) if attribute.ordered else _largest(part, room, f"values of {name}")
         case _:
-            return _largest(part, room, "cells")
+            places = np.arange(attribute.size)
+            return View(lying_bars(part.rows(places, label=labels_of(attribute, places)), name, room))
 
 
 def _one_number(query: Count | Total, values: Floats, lower: Floats, upper: Floats, *, error: float) -> View:
@@ -285,8 +287,8 @@ def _one_number(query: Count | Total, values: Floats, lower: Floats, upper: Floa
     return View(fitted(alt.layer(whiskers(base, x="lower:Q", x2="upper:Q"), points, numbers), ALONE, height=56))
 
 
-def _columns(part: _Part, attribute: Integers, room: Room) -> View:
-    """Few whole numbers: upright bars."""
+def _columns(part: _Part, attribute: Attribute, room: Room) -> View:
+    """Few numbers or dates: upright bars."""
     places = np.arange(attribute.size)
     at = [attribute.value(int(place)) for place in places]
     base = alt.Chart(alt.Data(values=part.rows(places, at=at)))
@@ -315,10 +317,8 @@ def _line(part: _Part, room: Room, *, thinned: bool = False, what: str = "people
         values = np.add.reduceat(values, places) / np.diff(np.append(places, size))
         notes.append(f"Means over {width:,} neighbouring values; the table has all {size:,}.")
         has_band = False
-    is_number = isinstance(attribute, Integers)
-    at: Sequence[Any] = (
-        [attribute.value(int(p)) for p in places] if isinstance(attribute, Integers) else labels_of(attribute, places)
-    )
+    is_number = attribute.measured == "numbers"
+    at: Sequence[Any] = [attribute.value(int(p)) for p in places] if is_number else labels_of(attribute, places)
     rows = [
         {"at": here, **(interval_row(value, low, high) if has_band else {"value": _rounded(value)})}
         for here, value, low, high in zip(at, values, lower[: len(values)], upper[: len(values)], strict=True)
@@ -363,7 +363,7 @@ def _largest(part: _Part, room: Room, of: str) -> View:
     """Too many cells to show all: those with the largest released values."""
     size = len(part.values)
     order = np.argsort(-part.values, kind="stable")[: room.top]
-    sizes = [a.count if isinstance(a, Items) else a.size for a in part.attributes]
+    sizes = [attribute.cells for attribute in part.attributes]
     columns = [
         labels_of(attribute, places)
         for attribute, places in zip(part.attributes, np.unravel_index(order, sizes), strict=True)
@@ -388,8 +388,8 @@ def _side(name: str, attribute: Attribute, weights: Floats, most: int) -> _Side:
     size = len(weights)
     everything = np.arange(size)
     if size <= most:
-        return _Side(labels_of(attribute, everything), everything, is_scale=isinstance(attribute, Integers))
-    if isinstance(attribute, Integers) or (isinstance(attribute, Categories) and attribute.ordered):
+        return _Side(labels_of(attribute, everything), everything, is_scale=attribute.measured in ("numbers", "times"))
+    if attribute.ordered:
         width = -(-size // most)
         first = everything[::width]
         last = np.minimum(first + width - 1, size - 1)
@@ -416,7 +416,7 @@ def _two(part: _Part, room: Room) -> View:
     if room.fits and table.shape[few] <= len(PALETTE):
         if table.shape[many] <= 12:
             return _grouped(part, table.shape, few, many, room)
-        if isinstance(part.attributes[many], Integers):
+        if part.attributes[many].measured == "numbers":
             return _lines(part, table.shape, few, many, room)
     sides = [
         _side(name, attribute, table.sum(axis=1 - axis), room.side)
@@ -479,7 +479,6 @@ def _lines(part: _Part, shape: tuple[int, ...], few: int, many: int, room: Room)
     if width > 1:
         rows = [row for row in rows if row["place"] % width == 0]
         notes = (f"One point for every {width:,} values; the table has all of them.",)
-    assert isinstance(attribute, Integers)  # noqa: S101 - chosen by the caller
     rows = [{**row, "at": attribute.value(row["place"])} for row in rows]
     base = alt.Chart(alt.Data(values=rows))
     name = printable(part.names[many])
@@ -520,8 +519,10 @@ def _heat(rows: list[Row], sides: tuple[_Side, _Side], names: tuple[str, str], r
     return fitted(alt.layer(cells, numbers), room, height=alt.Step(step))
 
 
-def _map(part: _Part, grid: Grid, room: Room) -> View:
+def _map(part: _Part, room: Room) -> View:
     """Draw the cells of a grid in place; neighbouring cells are added up where there are too many."""
+    (grid,) = part.attributes
+    assert isinstance(grid, Grid)  # noqa: S101 - chosen by the caller
     side = GRID_SIDE if room.fits else room.side
     tall, wide = -(-grid.rows // side), -(-grid.columns // side)
     table = part.values.reshape(grid.rows, grid.columns)
@@ -678,7 +679,7 @@ def _place(query: Any, domain: Domain, best: int) -> str:
         case Marginals():
             for names, size in zip(query.sets, query.sizes(domain), strict=True):
                 if best < size:
-                    sizes = [a.count if isinstance(a := domain[name], Items) else a.size for name in names]
+                    sizes = [domain[name].cells for name in names]
                     places = np.unravel_index(np.array([best]), sizes)
                     cell = zip(names, places, strict=True)
                     return ", ".join(f"{printable(name)} {labels_of(domain[name], at)[0]}" for name, at in cell)
@@ -754,8 +755,10 @@ def number_axis(*, few: bool = False) -> Any:
 
 
 def _whole(attribute: Any) -> Any:
-    """Whole numbers on an axis; four digits stay together, as in years."""
-    long = isinstance(attribute, Integers) and max(abs(attribute.low), abs(attribute.high)) >= 10_000
+    """Numbers on an axis; four digits stay together, as in years."""
+    if attribute.unit != 1:
+        return alt.Axis(labelOverlap=True, tickCount=6)
+    long = max(abs(attribute.number(place)) for place in (0, attribute.size - 1)) >= 10_000
     return alt.Axis(format=",d" if long else "d", tickMinStep=1, labelOverlap=True, tickCount=6)
 
 
@@ -785,17 +788,17 @@ def _below_zero(values: Floats) -> tuple[str, ...]:
 
 def labels_of(attribute: Attribute, places: npt.NDArray[Any]) -> list[str]:
     """Return what values are called on a chart: always different texts for different values."""
-    if isinstance(attribute, Items):
-        return _distinct([attribute.item(int(place)) for place in places])
-    if isinstance(attribute, Flag):
-        return ["yes" if place else "no" for place in places]
-    if isinstance(attribute, Grid):
-        return [f"({row}, {column})" for row, column in (attribute.value(int(place)) for place in places)]
-    if isinstance(attribute, Integers):
-        return [str(attribute.value(int(place))) for place in places]
-    # told apart among all values, not only those shown here, so that a value has the same name everywhere
-    named = _distinct(attribute.values)
-    return [named[int(place)] for place in places]
+    match attribute.measured:
+        case "sets":
+            return _distinct([attribute.cell(int(place)) for place in places])
+        case "truth":
+            return [attribute.words(attribute.value(int(place))) for place in places]
+        case "names":
+            # told apart among all values, not only those shown here, so that a value has the same name everywhere
+            named = _distinct(attribute.every_value())
+            return [named[int(place)] for place in places]
+        case _:
+            return [str(attribute.value(int(place))) for place in places]
 
 
 def _distinct(values: Sequence[Any]) -> list[str]:

@@ -10,7 +10,6 @@ import numpy as np
 
 from tacit.plan.selections import Above, Below, Selection
 from tacit.plan.verdicts import AbovePlan, BelowPlan
-from tacit.policy.domain import Items
 from tacit.release.number_texts import with_interval
 from tacit.release.selected import SelectionRecord
 from tacit.report.charts import (
@@ -88,7 +87,7 @@ def selection_text(record: SelectionRecord) -> str:
 
 
 def _kind(attribute: Any) -> str:
-    return "Items" if isinstance(attribute, Items) else "Values"
+    return "Items" if attribute.is_set else "Values"
 
 
 def _ranking(record: SelectionRecord) -> View:

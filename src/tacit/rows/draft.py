@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import PolicyError, sealed
-from tacit.policy.domain import CLIP, Domain, Flag
+from tacit.policy.attributes import Flag
+from tacit.policy.attributes.attribute import CLIP
+from tacit.policy.domain import Domain
 from tacit.policy.yaml_entries import quoted, write_yaml
 from tacit.rows.headers import is_called_a_person, is_called_an_id, looks_like_a_value
 from tacit.rows.sample import Sample, sample_of

@@ -27,6 +27,7 @@ cells) and the vectorised numpy step that turns the distinct groups into positio
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
@@ -41,7 +42,8 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
-from tacit.policy.domain import CLIP, Attribute, Categories, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Attribute, Categories, Flag, Grid, Integers, Items
+from tacit.policy.attributes.attribute import CLIP
 from tacit.policy.intervals import Intervals
 
 Expr: TypeAlias = Any  # a narwhals expression; narwhals is outside the type checker's reach
@@ -99,7 +101,8 @@ class Code:
     (-1 for a group that has none). `atom` says in the engine whether the position (or the `row`, `column` of a grid)
     lies in a set. `atom` and `keys` may be used only on rows that `valid` picks.
     `repeats` says that the raw cells are few and repeat (names, ages), so that it pays to group by them first and to
-    look at each distinct cell once; coordinates do not repeat.
+    look at each distinct cell once; coordinates do not repeat. `ranges` are the lowest and the highest key and the step
+    from one to the next, for each key, where keys are whole numbers.
     """
 
     columns: tuple[Column, ...]
@@ -109,6 +112,7 @@ class Code:
     repeats: bool
     decode: Callable[[Sequence[pa.ChunkedArray]], Positions]
     atom: Callable[[str, Intervals], Expr]
+    ranges: tuple[tuple[int, int, int], ...] = ()
 
 
 def column_of(dtype: Any) -> Column:
@@ -141,22 +145,53 @@ def decimal_column(precision: int, scale: int) -> Column:
     return Column("real", parsed=precision > _MOST_DIGITS or scale < 0, decimals=max(scale, 0))
 
 
+@functools.singledispatch
+def _code(attribute: Attribute, columns: tuple[Column, ...]) -> Code:
+    """Return how a kind is read from its columns (two for a grid), or refuse by the schema alone."""
+    raise TypeError(attribute.kind)
+
+
 def code_of(attribute: Attribute, columns: tuple[Column, ...]) -> Code:
     """Return how an attribute is read from its columns (two for a grid), or refuse by the schema alone."""
+    return _code(attribute, columns)
+
+
+@_code.register
+def _(attribute: Categories, columns: tuple[Column, ...]) -> Code:
+    (column,) = columns
+    _check_cells(column, dates=True)
+    _check_categories(attribute, column)
+    return _categories(attribute, column)
+
+
+@_code.register
+def _(attribute: Flag, columns: tuple[Column, ...]) -> Code:
+    (column,) = columns
+    _check_cells(column)
+    otherwise = None if attribute.otherwise is None else int(attribute.otherwise)
+    return _integers(Integers(0, 1, otherwise=otherwise), column)
+
+
+@_code.register
+def _(attribute: Integers, columns: tuple[Column, ...]) -> Code:
+    (column,) = columns
+    _check_cells(column)
+    _check_integers(attribute, column)
+    return _integers(attribute, column)
+
+
+@_code.register
+def _(attribute: Grid, columns: tuple[Column, ...]) -> Code:
     for column in columns:
-        _check_type(attribute, column)
-    match attribute:
-        case Categories():
-            return _categories(attribute, columns[0])
-        case Flag():
-            otherwise = None if attribute.otherwise is None else int(attribute.otherwise)
-            return _integers(Integers(0, 1, otherwise=otherwise), columns[0])
-        case Integers():
-            return _integers(attribute, columns[0])
-        case Grid():
-            return _grid(attribute, columns)
-        case Items():
-            return code_of(one_item(attribute), columns)
+        _check_cells(column)
+        _check_whole(column, clip=attribute.clips or attribute.low is not None)
+    return _grid(attribute, columns)
+
+
+@_code.register
+def _(attribute: Items, columns: tuple[Column, ...]) -> Code:
+    _check_cells(columns[0], dates=True)
+    return code_of(one_item(attribute), columns)
 
 
 def one_item(attribute: Items) -> Categories | Integers:
@@ -185,49 +220,53 @@ def never(column: Column) -> Expr:
     return nw.col(column.name).is_null() & ~nw.col(column.name).is_null()
 
 
-def _check_type(attribute: Attribute, column: Column) -> None:
-    """Refuse what no value of a column of this type can be, and what its values cannot tell apart."""
+def _check_cells(column: Column, *, dates: bool = False) -> None:
+    """Refuse columns of a type whose cells have neither reading; `dates`: the attribute has names, which dates have."""
     if column.reading in ("list", "other"):
-        words = isinstance(attribute, Categories | Items)
         raise DataRefused(
             "must hold texts, numbers or true/false",
             column=column.raw,
-            fix="Convert the column to text first." if words else "Make whole numbers of it first: days, years, cents.",
+            fix="Convert the column to text first." if dates else "Make whole numbers of it first: days, years, cents.",
         )
-    if column.reading == "date" and not isinstance(attribute, Categories | Items):
+    if column.reading == "date" and not dates:
         raise DataRefused(
             "holds dates, which are no numbers",
             column=column.raw,
             fix="Make whole numbers of them first: years, or days since a public date.",
         )
-    match attribute:
-        case Integers():
-            _check_whole(column, clip=attribute.otherwise == CLIP)
-            largest = max(abs(attribute.low), abs(attribute.high))
-            if attribute.high - attribute.low >= 2**63:
-                raise DataRefused("must have a domain narrower than 2^63", column=column.raw, fix="Narrow the range.")
-            truths = [value for value in (0, 1) if attribute.low <= value <= attribute.high]
-            if column.reading == "truth" and not truths and attribute.otherwise != CLIP:
-                raise _unreachable("holds true and false, which count as 1 and 0, and the range has neither", column)
-        case Grid():
-            _check_whole(column, clip=attribute.otherwise == CLIP or attribute.low is not None)
-            largest = 0
-        case Categories():
-            typed = column.reading in ("whole", "wide", "real")
-            largest = max((abs(value) for value in attribute.values if not isinstance(value, str)), default=0)
-            texts = [value for value in attribute.values if isinstance(value, str)]
-            padded = [text for text in texts if _PADDED.match(text)]
-            if padded and typed:
-                raise DataRefused(
-                    f"holds numbers, but the category {padded[0]!r} is a text that no number spells",
-                    column=column.raw,
-                    fix=f"Read the column as text: dtype={{{column.raw!r}: str}} in pandas.",
-                )
-            if typed:
-                meant = [number for text in texts if (number := _meant(text)) is not None and math.isfinite(number)]
-                largest = max([largest, *(abs(int(number)) for number in meant)])
-        case _:
-            largest = 0
+
+
+def _check_integers(attribute: Integers, column: Column) -> None:
+    """Refuse what no value of a column of this type can be."""
+    _check_whole(column, clip=attribute.clips)
+    if attribute.high - attribute.low >= 2**63:
+        raise DataRefused("must have a domain narrower than 2^63", column=column.raw, fix="Narrow the range.")
+    truths = [value for value in (0, 1) if attribute.low <= value <= attribute.high]
+    if column.reading == "truth" and not truths and not attribute.clips:
+        raise _unreachable("holds true and false, which count as 1 and 0, and the range has neither", column)
+    _check_exact(column, max(abs(attribute.low), abs(attribute.high)))
+
+
+def _check_categories(attribute: Categories, column: Column) -> None:
+    """Refuse what no value of a column of this type can be, and what its values cannot tell apart."""
+    typed = column.reading in ("whole", "wide", "real")
+    largest = max((abs(value) for value in attribute.values if not isinstance(value, str)), default=0)
+    texts = [value for value in attribute.values if isinstance(value, str)]
+    padded = [text for text in texts if _PADDED.match(text)]
+    if padded and typed:
+        raise DataRefused(
+            f"holds numbers, but the category {padded[0]!r} is a text that no number spells",
+            column=column.raw,
+            fix=f"Read the column as text: dtype={{{column.raw!r}: str}} in pandas.",
+        )
+    if typed:
+        meant = [number for text in texts if (number := _meant(text)) is not None and math.isfinite(number)]
+        largest = max([largest, *(abs(int(number)) for number in meant)])
+    _check_exact(column, largest)
+
+
+def _check_exact(column: Column, largest: int) -> None:
+    """Refuse whole numbers that the readings of a column do not tell apart."""
     if largest >= EXACT and column.reading in ("text", "real"):
         raise DataRefused(
             "must have a whole-number type because its domain goes beyond 2^53",
@@ -281,8 +320,22 @@ def _numbers(columns: Iterable[Column]) -> tuple[Column, ...]:
 
 
 def _integers(attribute: Integers, column: Column) -> Code:
-    key, valid = _lattice(attribute, column)
-    low, step = attribute.low, attribute.step
+    number, real = _number(column)
+    ends = attribute.low, attribute.high, attribute.step
+    key, valid = _lattice(number, *ends, attribute.otherwise, real=real)
+    return _on_lattice(column, key, valid, ends, numbers=_numbers((column,)))
+
+
+def _on_lattice(
+    column: Column,
+    key: Expr,
+    valid: Expr | None,
+    ends: tuple[int, int, int],
+    *,
+    numbers: tuple[Column, ...],
+) -> Code:
+    """Return the code of an attribute whose key is a whole number from low to high in steps."""
+    low, _, step = ends
 
     def decode(keys: Sequence[pa.ChunkedArray]) -> Positions:
         values, missing = _whole(keys[0])
@@ -291,13 +344,16 @@ def _integers(attribute: Integers, column: Column) -> Code:
     def atom(_: str, positions: Intervals) -> Expr:
         return _within(key, [(low + first * step, low + last * step) for first, last in positions], step, column)
 
-    return Code((column,), _numbers((column,)), (key,), valid, column.reading != "real", decode, atom)
+    return Code((column,), numbers, (key,), valid, column.reading != "real", decode, atom, (ends,))
 
 
-def _lattice(attribute: Integers, column: Column) -> tuple[Expr, Expr | None]:
-    """Return the value of the range that a cell stands for, and which cells stand for one (None: all)."""
-    number, real = _number(column)
-    low, high, step, otherwise = attribute.low, attribute.high, attribute.step, attribute.otherwise
+def _lattice(
+    number: Expr, low: int, high: int, step: int, otherwise: int | str | None, *, real: bool
+) -> tuple[Expr, Expr | None]:
+    """Return the value of the range that a number stands for, and which numbers stand for one (None: all).
+
+    `real` says that numbers may have fractions.
+    """
     if otherwise == CLIP:
         # only numbers within the range are rounded: Ibis makes 64-bit integers of them, and others could fail there
         inner = nw.when((number > low) & (number < high)).then(number).floor() if real else number.cast(nw.Int64)
@@ -322,10 +378,11 @@ def _grid(attribute: Grid, columns: tuple[Column, ...]) -> Code:
     keys: list[Expr] = []
     valids: list[Expr] = []
     sizes = (attribute.rows, attribute.columns)
-    clip = CLIP if attribute.otherwise == CLIP else None
+    clip = CLIP if attribute.clips else None
     for part, (column, size) in enumerate(zip(columns, sizes, strict=True)):
         if attribute.low is None or attribute.high is None:
-            key, valid = _lattice(Integers(0, size - 1, otherwise=clip), column)
+            number, real = _number(column)
+            key, valid = _lattice(number, 0, size - 1, 1, clip, real=real)
         else:
             key, valid = _coordinate(column, attribute.low[part], attribute.high[part], size, clip=clip is not None)
         keys.append(key)
@@ -345,7 +402,8 @@ def _grid(attribute: Grid, columns: tuple[Column, ...]) -> Code:
         place = 0 if part == "row" else 1
         return _within(keys[place], list(positions), 1, columns[place])
 
-    return Code(columns, _numbers(columns), tuple(keys), both, False, decode, atom)
+    ranges = tuple((0, size - 1, 1) for size in sizes)
+    return Code(columns, _numbers(columns), tuple(keys), both, False, decode, atom, ranges)
 
 
 def _coordinate(column: Column, low: float, high: float, cells: int, *, clip: bool) -> tuple[Expr, Expr]:
