@@ -42,7 +42,7 @@ from tacit.plan.selections import above, below, top_k
 from tacit.plan.steps import LargestStep, largest_step
 from tacit.policy import knowledge as known
 from tacit.policy import secrets
-from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Categories, Dates, Decimals, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import col, where
@@ -65,6 +65,8 @@ __all__ = [
     "BudgetExceeded",
     "Categories",
     "DataRefused",
+    "Dates",
+    "Decimals",
     "Domain",
     "Explanation",
     "Flag",

@@ -37,9 +37,10 @@ from tacit.errors import DataRefused, InternalError, TacitError
 from tacit.monitor.clock import LONGEST, UNITS, Clock, iso_date, moment_of, ticks_of
 from tacit.policy.attributes import Categories, Flag, Items
 from tacit.policy.intervals import Intervals
-from tacit.rows.encode import Code, Column, code_of, number_in, one_item, spelling
+from tacit.rows.encode import Code, Column, number_in, one_item, spelling
 from tacit.rows.engines import PERSON, Engine, engine_for
 from tacit.rows.guard import closed
+from tacit.rows.kinds import code_of
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -314,7 +315,7 @@ class _Time:
 
 def _places_in(places: Places, column: Column) -> Code:
     """Return how places are read. A batch without a visit may have a column of any type, and is no reason to refuse."""
-    if column.reading in ("list", "other"):
+    if column.reading in ("time", "list", "other"):
         return code_of(places, (column,))
     with contextlib.suppress(DataRefused):
         return code_of(places, (column,))

@@ -272,7 +272,7 @@ def _partition(entry: Entry, domain: Domain) -> Secrets:
         raise said["attribute"].refuse("must be one attribute", fix="Write one entry for each.")
     name = _names(said["attribute"], domain)[0]
     if "width" in said:
-        widths = [width.whole() for width in said["width"].one_or_more()]
+        widths = [domain[name].read_width(width) for width in said["width"].one_or_more()]
         return secrets.partition(name, width=widths)
     blocks: list[list[Value] | str] = []
     for block in said["blocks"].listed():

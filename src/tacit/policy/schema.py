@@ -118,10 +118,18 @@ _DISTANCE: Final = {
 
 def _family_schemas() -> list[dict[str, Any]]:
     metric = {"enum": list(METRICS), "default": "l1", "description": "How several differences add up."}
-    width = {"anyOf": [POSITIVE, {"type": "array", "items": POSITIVE, "minItems": 1, "maxItems": 2}]}
-    part = {"anyOf": [VALUE, {"type": "array", "items": VALUE}]}
-    side = {"anyOf": [{"type": "object", "additionalProperties": part}, {"type": "array", "items": part}, VALUE]}
-    block = {"anyOf": [{"type": "array", "items": part}, {"type": "string", "pattern": r"^\s*-?[0-9]+\s*\.\."}]}
+    positive = {"type": "number", "exclusiveMinimum": 0}
+    width = {"anyOf": [positive, {"type": "array", "items": positive, "minItems": 1, "maxItems": 2}]}
+    part = {"anyOf": [{"type": ["string", "number", "boolean"]}, {"type": "array", "items": VALUE}]}
+    side = {
+        "anyOf": [
+            {"type": "object", "additionalProperties": part},
+            {"type": "array", "items": part},
+            VALUE,
+            {"type": "number"},
+        ]
+    }
+    block = {"anyOf": [{"type": "array", "items": part}, {"type": "string", "pattern": r"^\s*-?[0-9][^\s]*\s*\.\."}]}
     blocks = {"type": "array", "minItems": 1, "items": block, "description": "Lists of values, or ranges like 0..17."}
     return [
         {"const": "everything", "description": "Every value looks like every other: differential privacy."},

@@ -7,6 +7,7 @@ The tests hold the two against each other, edge by edge.
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -136,7 +137,7 @@ class Partition(Secrets):
     """Values within one block of an attribute; either blocks of a width, or listed ones."""
 
     name: str
-    width: tuple[int, ...] | None = None
+    width: tuple[int | Fraction, ...] | None = None
     blocks: tuple[tuple[Value, ...] | str, ...] | None = None
     keyword: ClassVar[str] = "partition"
 
@@ -160,11 +161,20 @@ class Partition(Secrets):
             if len(widths) != len(axes):
                 raise PolicyError(f"must have {len(axes)} widths", key=key, given=self.width, fix="One for each axis.")
             for axis, width in zip(axes, widths, strict=True):
-                if isinstance(width, bool) or not isinstance(width, int) or width < 1 or width % axis.spacing:
+                if not isinstance(width, int) and axis.spacing == int(axis.spacing):
+                    raise PolicyError(
+                        "must be a whole number", key=f"{key}.width", given=_plain_width(width), fix="Round it."
+                    )
+                if (
+                    isinstance(width, bool)
+                    or not isinstance(width, int | Fraction)
+                    or width <= 0
+                    or width % axis.spacing
+                ):
                     raise PolicyError(
                         f"must be a positive whole number of steps of {axis.spacing}",
                         key=f"{key}.width",
-                        given=width,
+                        given=_plain_width(width),
                         fix="Change the width.",
                     )
             return
@@ -202,7 +212,7 @@ class Partition(Secrets):
         axes = domain.axes_of(self.name)
         given = self.width or ()
         widths = given * len(axes) if len(given) == 1 else given
-        return [width // axis.spacing for axis, width in zip(axes, widths, strict=True)]
+        return [int(width // axis.spacing) for axis, width in zip(axes, widths, strict=True)]
 
     def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
         """Say whether only this attribute differs, and both values are in one block."""
@@ -243,7 +253,8 @@ class Partition(Secrets):
         """Return what a policy file says for this family."""
         said: dict[str, Any] = {"attribute": self.name}
         if self.width is not None:
-            said["width"] = self.width[0] if len(self.width) == 1 else list(self.width)
+            widths = [_plain_width(width) for width in self.width]
+            said["width"] = widths[0] if len(widths) == 1 else widths
         if self.blocks is not None:
             said["blocks"] = [block if isinstance(block, str) else list(block) for block in self.blocks]
         return {self.keyword: said}
@@ -251,7 +262,7 @@ class Partition(Secrets):
     def words(self, domain: Domain) -> str:
         """Say in plain words what is protected."""
         if self.width is not None:
-            size = " x ".join(str(width) for width in self.width)
+            size = " x ".join(str(_plain_width(width)) for width in self.width)
             return f"{self.name} within its block of width {size}: which block it is stays public"
         return f"{self.name} within each of {len(self.blocks or ())} listed blocks: which block it is stays public"
 
@@ -581,13 +592,13 @@ def partition(
     name: str,
     *,
     blocks: Iterable[Iterable[Value] | str] | None = None,
-    width: int | Sequence[int] | None = None,
+    width: float | Fraction | Sequence[float | Fraction] | None = None,
 ) -> Secrets:
     """Protect the value within its block; the block stays public (Blowfish's partition graph).
 
     `blocks` lists values, or ranges as texts: [["flu", "cold"], ["hiv", "hepatitis"]] or ["0..17", "18..64"].
     """
-    if width is not None and (isinstance(width, str) or not isinstance(width, int | Iterable)):
+    if width is not None and (isinstance(width, str) or not isinstance(width, int | float | Fraction | Iterable)):
         raise PolicyError("must be a whole number", key=f"secrets.partition.{name}.width", given=width, fix="Round it.")
     for block in blocks or ():
         if not isinstance(block, Iterable):
@@ -597,9 +608,21 @@ def partition(
                 given=block,
                 fix="Write [[a, b], ..].",
             )
-    widths = None if width is None else (width,) if isinstance(width, int) else tuple(width)
+    widths = None if width is None else tuple(width) if isinstance(width, Iterable) else (width,)
+    widths = None if widths is None else tuple(_exact_width(one) for one in widths)
     listed = None if blocks is None else tuple(b if isinstance(b, str) else tuple(b) for b in blocks)
     return Partition(name, widths, listed)
+
+
+def _exact_width(width: Any) -> Any:
+    """Return a width as it is written: 0.1 is a tenth."""
+    if isinstance(width, float) and math.isfinite(width):
+        width = Fraction(float.__repr__(width))
+    return int(width) if isinstance(width, Fraction) and width.denominator == 1 else width
+
+
+def _plain_width(width: Any) -> Any:
+    return float(width) if isinstance(width, Fraction) else width
 
 
 def within(theta: int | float | str | Fraction, *names: str, metric: str = "l1") -> Secrets:

@@ -8,6 +8,7 @@ Texts are read by Python's own parser and then walked; nothing in them is ever r
 from __future__ import annotations
 
 import ast
+import datetime
 import keyword
 import re
 import unicodedata
@@ -15,6 +16,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import groupby
 from typing import Any, Final, TypeAlias
 
@@ -193,7 +195,7 @@ class Column:
 
     def _compare(self, symbol: str, operand: Value) -> Compare:
         listed = operand if symbol == "in" else (operand,)
-        if not all(isinstance(value, str | int | float | np.generic) for value in listed):
+        if not all(isinstance(value, str | int | float | datetime.date | Decimal | np.generic) for value in listed):
             raise PolicyError("must compare an attribute with a constant", key="where", fix="Write the number or text.")
         return Compare(self._name, symbol, operand, self._part)
 
@@ -462,7 +464,11 @@ def _plain_operand(operand: Value) -> Value:
         return tuple(sorted((_plain_operand(part) for part in operand), key=lambda part: (str(type(part)), part)))
     if isinstance(operand, list | tuple):
         return tuple(_plain_operand(part) for part in operand)
-    return operand.item() if isinstance(operand, np.generic) else operand
+    if isinstance(operand, np.generic):
+        return operand.item()
+    if isinstance(operand, Decimal):
+        return float(operand)  # decimals that an attribute can have are read back from how the float prints
+    return str(operand) if isinstance(operand, datetime.date) else operand
 
 
 def _written(operand: Value) -> str:

@@ -27,12 +27,11 @@ cells) and the vectorised numpy step that turns the distinct groups into positio
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
@@ -42,13 +41,13 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
-from tacit.policy.attributes import Attribute, Categories, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
 from tacit.policy.attributes.attribute import CLIP
 from tacit.policy.intervals import Intervals
 
 Expr: TypeAlias = Any  # a narwhals expression; narwhals is outside the type checker's reach
 Positions: TypeAlias = npt.NDArray[np.int64]
-Reading: TypeAlias = Literal["whole", "wide", "real", "truth", "text", "date", "list", "other"]
+Reading: TypeAlias = Literal["whole", "wide", "real", "truth", "text", "date", "time", "list", "other"]
 
 # What a text must look like to be a number. No plus sign, no grouping, at most three digits of exponent: every engine
 # parses exactly these texts, each to the nearest 64-bit float, infinite beyond the largest.
@@ -70,7 +69,8 @@ class Column:
 
     The `element` of a list column says how what is in the lists can be read. A `parsed` number is read from its
     spelling: engines turn long decimals into floats in different ways. `decimals` is how many digits come after the
-    point of each cell, by its type.
+    point of each cell, by its type. `as_date` says that the helper column is a date, and the shortest form in which a
+    text may name one: `day` (2024-05-01), `month` (also 2024-05) or `year` (also 2024).
     """
 
     reading: Reading
@@ -80,11 +80,12 @@ class Column:
     element: Column | None = None
     raw: str = ""
     name: str = ""
+    as_date: str = ""
 
     @property
     def number(self) -> str:
-        """The name of the helper column with the number that the cell's text spells."""
-        return f"n_{self.name}"
+        """The name of the helper column: the number that the cell's text spells, or the UTC date that it is."""
+        return f"{self.as_date or 'n'}_{self.name}"
 
     @property
     def text(self) -> Expr:
@@ -135,70 +136,21 @@ def column_of(dtype: Any) -> Column:
         return Column("text")
     if dtype == nw.Date:
         return Column("date")
+    if dtype == nw.Datetime:
+        return Column("time")
     if dtype == nw.List:
         return Column("list", element=column_of(dtype.inner))
     return Column("other")
 
 
+def with_date(column: Column, shortest: str) -> Column:
+    """Return the column with a date as its helper; `shortest` is the shortest form in which a text may name one."""
+    return replace(column, as_date=shortest)
+
+
 def decimal_column(precision: int, scale: int) -> Column:
     """Say how a column of decimals of so many digits, so many of them after the point, is read."""
     return Column("real", parsed=precision > _MOST_DIGITS or scale < 0, decimals=max(scale, 0))
-
-
-@functools.singledispatch
-def _code(attribute: Attribute, columns: tuple[Column, ...]) -> Code:
-    """Return how a kind is read from its columns (two for a grid), or refuse by the schema alone."""
-    raise TypeError(attribute.kind)
-
-
-def code_of(attribute: Attribute, columns: tuple[Column, ...]) -> Code:
-    """Return how an attribute is read from its columns (two for a grid), or refuse by the schema alone."""
-    return _code(attribute, columns)
-
-
-@_code.register
-def _(attribute: Categories, columns: tuple[Column, ...]) -> Code:
-    (column,) = columns
-    _check_cells(column, dates=True)
-    _check_categories(attribute, column)
-    return _categories(attribute, column)
-
-
-@_code.register
-def _(attribute: Flag, columns: tuple[Column, ...]) -> Code:
-    (column,) = columns
-    _check_cells(column)
-    otherwise = None if attribute.otherwise is None else int(attribute.otherwise)
-    return _integers(Integers(0, 1, otherwise=otherwise), column)
-
-
-@_code.register
-def _(attribute: Integers, columns: tuple[Column, ...]) -> Code:
-    (column,) = columns
-    _check_cells(column)
-    _check_integers(attribute, column)
-    return _integers(attribute, column)
-
-
-@_code.register
-def _(attribute: Grid, columns: tuple[Column, ...]) -> Code:
-    for column in columns:
-        _check_cells(column)
-        _check_whole(column, clip=attribute.clips or attribute.low is not None)
-    return _grid(attribute, columns)
-
-
-@_code.register
-def _(attribute: Items, columns: tuple[Column, ...]) -> Code:
-    _check_cells(columns[0], dates=True)
-    return code_of(one_item(attribute), columns)
-
-
-def one_item(attribute: Items) -> Categories | Integers:
-    """Return the attribute that a single item is a value of; unknown items have no position and are ignored."""
-    if isinstance(attribute.items, int):
-        return Integers(attribute.first, attribute.first + attribute.items - 1)
-    return Categories(attribute.items)
 
 
 def number_in(text: str) -> float | None:
@@ -220,9 +172,9 @@ def never(column: Column) -> Expr:
     return nw.col(column.name).is_null() & ~nw.col(column.name).is_null()
 
 
-def _check_cells(column: Column, *, dates: bool = False) -> None:
+def check_cells(column: Column, *, dates: bool = False) -> None:
     """Refuse columns of a type whose cells have neither reading; `dates`: the attribute has names, which dates have."""
-    if column.reading in ("list", "other"):
+    if column.reading in ("time", "list", "other"):
         raise DataRefused(
             "must hold texts, numbers or true/false",
             column=column.raw,
@@ -236,15 +188,11 @@ def _check_cells(column: Column, *, dates: bool = False) -> None:
         )
 
 
-def _check_integers(attribute: Integers, column: Column) -> None:
-    """Refuse what no value of a column of this type can be."""
-    _check_whole(column, clip=attribute.clips)
-    if attribute.high - attribute.low >= 2**63:
-        raise DataRefused("must have a domain narrower than 2^63", column=column.raw, fix="Narrow the range.")
-    truths = [value for value in (0, 1) if attribute.low <= value <= attribute.high]
-    if column.reading == "truth" and not truths and not attribute.clips:
+def check_truths(column: Column, low: float, high: float, *, clip: bool) -> None:
+    """Refuse true and false for a range that has neither 1 nor 0."""
+    truths = [value for value in (0, 1) if low <= value <= high]
+    if column.reading == "truth" and not truths and not clip:
         raise _unreachable("holds true and false, which count as 1 and 0, and the range has neither", column)
-    _check_exact(column, max(abs(attribute.low), abs(attribute.high)))
 
 
 def _check_categories(attribute: Categories, column: Column) -> None:
@@ -277,7 +225,8 @@ def _check_exact(column: Column, largest: int) -> None:
         raise DataRefused("must have a domain within 62 bits", column=column.raw, fix="Convert the column to text.")
 
 
-def _check_whole(column: Column, *, clip: bool) -> None:
+def check_whole(column: Column, *, clip: bool) -> None:
+    """Refuse decimals for whole numbers, unless they are rounded down."""
     if column.decimals and not clip:
         raise DataRefused(
             f"holds decimals with {column.decimals} digits after the point, which are no whole numbers",
@@ -290,7 +239,7 @@ def _unreachable(rule: str, column: Column) -> DataRefused:
     return DataRefused(rule, column=column.raw, fix="Declare what the column holds, or convert it first.")
 
 
-def _number(column: Column) -> tuple[Expr, bool]:
+def number_of(column: Column) -> tuple[Expr, bool]:
     """Return the number reading of a column, missing where there is none, and whether it can have fractions."""
     cell = nw.col(column.name)
     match column.reading:
@@ -315,18 +264,39 @@ def _number(column: Column) -> tuple[Expr, bool]:
             return nw.when(~real.is_nan()).then(real), True
 
 
-def _numbers(columns: Iterable[Column]) -> tuple[Column, ...]:
+def parsed_columns(columns: Iterable[Column]) -> tuple[Column, ...]:
+    """Return the columns whose numbers are read from texts."""
     return tuple(column for column in columns if column.reading == "text" or column.parsed)
 
 
+def flag_code(attribute: Flag, columns: tuple[Column, ...]) -> Code:
+    """Return how a flag is read: as the numbers 0 and 1."""
+    (column,) = columns
+    check_cells(column)
+    otherwise = None if attribute.otherwise is None else int(attribute.otherwise)
+    return _integers(Integers(0, 1, otherwise=otherwise), column)
+
+
+def integers_code(attribute: Integers, columns: tuple[Column, ...]) -> Code:
+    """Return how integers are read, or refuse by the schema alone."""
+    (column,) = columns
+    check_cells(column)
+    check_whole(column, clip=attribute.clips)
+    if attribute.high - attribute.low >= 2**63:
+        raise DataRefused("must have a domain narrower than 2^63", column=column.raw, fix="Narrow the range.")
+    check_truths(column, attribute.low, attribute.high, clip=attribute.clips)
+    _check_exact(column, max(abs(attribute.low), abs(attribute.high)))
+    return _integers(attribute, column)
+
+
 def _integers(attribute: Integers, column: Column) -> Code:
-    number, real = _number(column)
+    number, real = number_of(column)
     ends = attribute.low, attribute.high, attribute.step
-    key, valid = _lattice(number, *ends, attribute.otherwise, real=real)
-    return _on_lattice(column, key, valid, ends, numbers=_numbers((column,)))
+    key, valid = lattice_key(number, *ends, attribute.otherwise, real=real)
+    return on_lattice(column, key, valid, ends, numbers=parsed_columns((column,)))
 
 
-def _on_lattice(
+def on_lattice(
     column: Column,
     key: Expr,
     valid: Expr | None,
@@ -347,7 +317,7 @@ def _on_lattice(
     return Code((column,), numbers, (key,), valid, column.reading != "real", decode, atom, (ends,))
 
 
-def _lattice(
+def lattice_key(
     number: Expr, low: int, high: int, step: int, otherwise: int | str | None, *, real: bool
 ) -> tuple[Expr, Expr | None]:
     """Return the value of the range that a number stands for, and which numbers stand for one (None: all).
@@ -374,15 +344,19 @@ def _lattice(
     return (nw.when(inside).then(number).cast(nw.Int64) if real else number), inside
 
 
-def _grid(attribute: Grid, columns: tuple[Column, ...]) -> Code:
+def grid_code(attribute: Grid, columns: tuple[Column, ...]) -> Code:
+    """Return how a cell of a map is read from its two columns, or refuse by the schema alone."""
+    for column in columns:
+        check_cells(column)
+        check_whole(column, clip=attribute.clips or attribute.low is not None)
     keys: list[Expr] = []
     valids: list[Expr] = []
     sizes = (attribute.rows, attribute.columns)
     clip = CLIP if attribute.clips else None
     for part, (column, size) in enumerate(zip(columns, sizes, strict=True)):
         if attribute.low is None or attribute.high is None:
-            number, real = _number(column)
-            key, valid = _lattice(number, 0, size - 1, 1, clip, real=real)
+            number, real = number_of(column)
+            key, valid = lattice_key(number, 0, size - 1, 1, clip, real=real)
         else:
             key, valid = _coordinate(column, attribute.low[part], attribute.high[part], size, clip=clip is not None)
         keys.append(key)
@@ -403,11 +377,11 @@ def _grid(attribute: Grid, columns: tuple[Column, ...]) -> Code:
         return _within(keys[place], list(positions), 1, columns[place])
 
     ranges = tuple((0, size - 1, 1) for size in sizes)
-    return Code(columns, _numbers(columns), tuple(keys), both, False, decode, atom, ranges)
+    return Code(columns, parsed_columns(columns), tuple(keys), both, False, decode, atom, ranges)
 
 
 def _coordinate(column: Column, low: float, high: float, cells: int, *, clip: bool) -> tuple[Expr, Expr]:
-    number = nw.col(column.name) if column.reading == "wide" else _number(column)[0]
+    number = nw.col(column.name) if column.reading == "wide" else number_of(column)[0]
     number = number.cast(nw.Float64)
     low, high = float(low), float(high)
     inside = (number >= low) & (number <= high)
@@ -421,6 +395,20 @@ def _coordinate(column: Column, low: float, high: float, cells: int, *, clip: bo
         bounded = nw.when(inside).then(cell).cast(nw.Int64)
     bounded = nw.when(bounded >= cells - 1).then(_int(cells - 1)).otherwise(bounded)
     return bounded, ~number.is_null() if clip else inside
+
+
+def items_code(attribute: Items, columns: tuple[Column, ...]) -> Code:
+    """Return how one item of a set is read, or refuse by the schema alone."""
+    check_cells(columns[0], dates=True)
+    one = one_item(attribute)
+    return integers_code(one, columns) if isinstance(one, Integers) else categories_code(one, columns)
+
+
+def one_item(attribute: Items) -> Categories | Integers:
+    """Return the attribute that a single item is a value of; unknown items have no position and are ignored."""
+    if isinstance(attribute.items, int):
+        return Integers(attribute.first, attribute.first + attribute.items - 1)
+    return Categories(attribute.items)
 
 
 @dataclass
@@ -437,10 +425,14 @@ class Meanings:
     folded: dict[str, list[str]] = field(default_factory=dict)
 
 
-def _categories(attribute: Categories, column: Column) -> Code:
+def categories_code(attribute: Categories, columns: tuple[Column, ...]) -> Code:
+    """Return how categories are read, or refuse by the schema alone."""
+    (column,) = columns
+    check_cells(column, dates=True)
+    _check_categories(attribute, column)
     meanings = meanings_of(attribute, column)
     texts, numbers = meanings.texts, meanings.numbers
-    number = _number(column)[0] if numbers else None
+    number = number_of(column)[0] if numbers else None
     if number is not None and column.reading in ("whole", "truth"):
         number = number.cast(nw.Int64)
     cell = column.text
@@ -493,7 +485,7 @@ def _categories(attribute: Categories, column: Column) -> Code:
             return ~hits(everywhere.without(positions))
         return hits(positions)
 
-    needed = _numbers((column,)) if numbers else ()
+    needed = parsed_columns((column,)) if numbers else ()
     return Code((column,), needed, tuple(keys), hits(everywhere) if other is None else None, True, decode, atom)
 
 

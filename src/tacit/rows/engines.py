@@ -22,7 +22,7 @@ import re
 import threading
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
@@ -34,6 +34,7 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
+from tacit.rows.date_texts import duckdb_date, polars_date, spark_date
 from tacit.rows.encode import NUMBER, Column, column_of, decimal_column
 from tacit.rows.file_identity import Identities, each_once, identities, identity
 from tacit.rows.file_kinds import not_utf8, not_well_formed, other_file, refuse_other_files
@@ -75,6 +76,9 @@ class Engine(Protocol):
 
     def numbers(self, native: Any, columns: Mapping[str, str]) -> Any:
         """Add the number reading of text columns (new name -> column)."""
+
+    def dates(self, native: Any, columns: Mapping[str, tuple[str, str]]) -> Any:
+        """Add the UTC dates of columns (new name -> column, precision); see `rows/date_cells.py`."""
 
     def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
         """Replace list columns by the keys of their items, each once; see `rows/item_lists.py`."""
@@ -119,6 +123,18 @@ def _engine_for(source: Any, lists: frozenset[str], declared: frozenset[str]) ->
     if module == "ibis" and hasattr(source, "to_pyarrow") and hasattr(source, "schema"):
         return _ibis(source)
     raise DataRefused(f"rows must be {_KINDS}", fix=f"A {module} {name} is none of them.")
+
+
+def with_readings(engine: Engine, frame: Any, columns: Iterable[Column]) -> Any:
+    """Add the helper columns: numbers that texts spell, and dates."""
+    wanted = list(columns)
+    numbers = {column.number: column.name for column in wanted if not column.as_date}
+    dates = {column.number: (column.name, column.as_date) for column in wanted if column.as_date}
+    if numbers:
+        frame = nw.from_native(engine.numbers(nw.to_native(frame), numbers)).lazy()
+    if dates:
+        frame = nw.from_native(engine.dates(nw.to_native(frame), dates)).lazy()
+    return frame
 
 
 def _schema(native: Any) -> dict[str, Column]:
@@ -192,6 +208,12 @@ class _DuckDB:
         """Read texts as numbers: whatever is not one becomes missing."""
         read = "".join(f", {_sql_number(f'CAST({column} AS VARCHAR)')} AS {new}" for new, column in columns.items())
         return native.project("*" + read)
+
+    def dates(self, native: Any, columns: Mapping[str, tuple[str, str]]) -> Any:
+        """Read dates."""
+        kinds = {name: kind.id for name, kind in zip(native.columns, native.types, strict=True)}
+        read = (f", {duckdb_date(column, kinds[column], form)} AS {new}" for new, (column, form) in columns.items())
+        return native.project("*" + "".join(read))
 
     def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
         """Read lists."""
@@ -716,6 +738,13 @@ class _Polars:
             _polars_number(pl.col(column).cast(pl.String)).alias(new) for new, column in columns.items()
         )
 
+    def dates(self, native: Any, columns: Mapping[str, tuple[str, str]]) -> Any:
+        """Read dates."""
+        kinds = native.collect_schema()
+        return native.with_columns(
+            polars_date(column, kinds[column], form).alias(new) for new, (column, form) in columns.items()
+        )
+
     def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
         """Read lists."""
         import polars as pl
@@ -815,6 +844,13 @@ class _Spark:
 
         texts = ((new, functions.col(column).cast("string")) for new, column in columns.items())
         return native.select("*", *(_spark_number(text).alias(new) for new, text in texts))
+
+    def dates(self, native: Any, columns: Mapping[str, tuple[str, str]]) -> Any:
+        """Read dates."""
+        kinds = {field.name: field.dataType.typeName() for field in native.schema.fields}
+        return native.withColumns(
+            {new: spark_date(column, kinds[column], form) for new, (column, form) in columns.items()}
+        )
 
     def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
         """Read lists."""

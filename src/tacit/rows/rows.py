@@ -39,11 +39,12 @@ from tacit.policy.attributes import Items
 from tacit.policy.domain import Domain
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
-from tacit.rows.encode import Code, Column, Expr, Positions, code_of, never
-from tacit.rows.engines import PERSON, Engine, closed, engine_for
+from tacit.rows.encode import Code, Column, Expr, Positions, never
+from tacit.rows.engines import PERSON, Engine, closed, engine_for, with_readings
 from tacit.rows.first_rows import Layout, Order, Slot, place_of
 from tacit.rows.headers import known_columns
 from tacit.rows.item_lists import ListReading, list_reading
+from tacit.rows.kinds import code_of
 
 Counts = npt.NDArray[np.int64]
 _MOST_CELLS: Final = 2**31
@@ -264,7 +265,7 @@ class _EngineRows:
         self._axes = {axis.name: (name, axis.part) for name in domain for axis in domain.axes_of(name)}
 
     def _ordered(self, column: Column) -> Order:
-        if column.reading == "other":
+        if column.reading in ("time", "other"):
             native = self._engine.select({"o": column.raw})
             unlisted = DataRefused("the columns of the source could not be listed")
             dtype = closed(lambda: nw.from_native(native).lazy().collect_schema()["o"], unlisted)
@@ -398,9 +399,8 @@ class _EngineRows:
         return frame
 
     def _with_numbers(self, frame: Any, columns: Iterable[Column]) -> Any:
-        """Add the number readings of text columns."""
-        read = {column.number: column.name for column in columns}
-        return nw.from_native(self._engine.numbers(nw.to_native(frame), read)).lazy() if read else frame
+        """Add the helper columns: numbers that texts spell, and dates."""
+        return with_readings(self._engine, frame, columns)
 
     def _with_order(self, frame: Any) -> Any:
         """Add what rows are sorted by."""

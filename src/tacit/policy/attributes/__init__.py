@@ -21,6 +21,8 @@ from typing import Final
 
 from tacit.policy.attributes.attribute import Attribute
 from tacit.policy.attributes.categories import Categories
+from tacit.policy.attributes.dates import Dates
+from tacit.policy.attributes.decimals import Decimals
 from tacit.policy.attributes.flag import Flag
 from tacit.policy.attributes.grid import Grid
 from tacit.policy.attributes.integers import Integers
@@ -30,6 +32,8 @@ KINDS: Final[dict[str, type[Attribute]]] = {
     one.kind: one
     for one in (
         Integers,
+        Decimals,
+        Dates,
         Categories,
         Flag,
         Grid,
@@ -37,4 +41,4 @@ KINDS: Final[dict[str, type[Attribute]]] = {
     )
 }
 
-__all__ = ["KINDS", "Attribute", "Categories", "Flag", "Grid", "Integers", "Items"]
+__all__ = ["KINDS", "Attribute", "Categories", "Dates", "Decimals", "Flag", "Grid", "Integers", "Items"]

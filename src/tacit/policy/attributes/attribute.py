@@ -166,6 +166,10 @@ class Attribute(ABC):
         """Read one end of a range such as 0..17; a ValueError means that it is none."""
         return int(text)
 
+    def read_width(self, entry: Entry) -> Fraction | int:
+        """Read the width of a block."""
+        return entry.whole()
+
     @classmethod
     @abstractmethod
     def examples(cls) -> Iterator[Attribute]:
@@ -320,7 +324,7 @@ def rank_of_number(operand: Value) -> Fraction | float:
         raise PolicyError("must compare with a number", given=operand, fix="Remove the quotes.")
     if isinstance(operand, float) and math.isinf(operand):
         return operand
-    return Fraction(repr(operand)) if isinstance(operand, float) else Fraction(operand)
+    return Fraction(float.__repr__(operand)) if isinstance(operand, float) else Fraction(operand)
 
 
 def alike(name: Value, known: Sequence[Value]) -> str:
