@@ -87,7 +87,10 @@ REFUSED = [
     (lambda: Items(3, at_most=1).positions([0, 1]), "must have at most 1 items; got [0, 1]. Remove some."),
     (lambda: Domain({}), "domain must have at least one attribute; got {}. Declare a column."),
     (lambda: Domain(["age"]), "domain must be a mapping; got ['age']. Write {\"age\": tc.Integers(17, 90)}."),
-    (lambda: Domain({"age": 5}), "domain.age must be Integers, Categories, Flag, Grid or Items; got 5."),
+    (
+        lambda: Domain({"age": 5}),
+        "domain.age must be Integers, Decimals, Dates, Categories, Flag, Grid or Items; got 5.",
+    ),
     (
         lambda: Domain({"place": Grid(2, 2), "place.row": Flag()}),
         "domain must not be used twice; got 'place.row'. Rename one attribute.",

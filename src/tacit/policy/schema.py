@@ -120,15 +120,9 @@ def _family_schemas() -> list[dict[str, Any]]:
     metric = {"enum": list(METRICS), "default": "l1", "description": "How several differences add up."}
     positive = {"type": "number", "exclusiveMinimum": 0}
     width = {"anyOf": [positive, {"type": "array", "items": positive, "minItems": 1, "maxItems": 2}]}
-    part = {"anyOf": [{"type": ["string", "number", "boolean"]}, {"type": "array", "items": VALUE}]}
-    side = {
-        "anyOf": [
-            {"type": "object", "additionalProperties": part},
-            {"type": "array", "items": part},
-            VALUE,
-            {"type": "number"},
-        ]
-    }
+    value = {"type": ["string", "number", "boolean"]}
+    part = {"anyOf": [value, {"type": "array", "items": VALUE}]}
+    side = {"anyOf": [{"type": "object", "additionalProperties": part}, {"type": "array", "items": part}, value]}
     block = {"anyOf": [{"type": "array", "items": part}, {"type": "string", "pattern": r"^\s*-?[0-9][^\s]*\s*\.\."}]}
     blocks = {"type": "array", "minItems": 1, "items": block, "description": "Lists of values, or ranges like 0..17."}
     return [

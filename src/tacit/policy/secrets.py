@@ -165,12 +165,8 @@ class Partition(Secrets):
                     raise PolicyError(
                         "must be a whole number", key=f"{key}.width", given=_plain_width(width), fix="Round it."
                     )
-                if (
-                    isinstance(width, bool)
-                    or not isinstance(width, int | Fraction)
-                    or width <= 0
-                    or width % axis.spacing
-                ):
+                is_number = isinstance(width, int | Fraction) and not isinstance(width, bool)
+                if not is_number or width <= 0 or width % axis.spacing:
                     raise PolicyError(
                         f"must be a positive whole number of steps of {axis.spacing}",
                         key=f"{key}.width",
@@ -608,8 +604,9 @@ def partition(
                 given=block,
                 fix="Write [[a, b], ..].",
             )
-    widths = None if width is None else tuple(width) if isinstance(width, Iterable) else (width,)
-    widths = None if widths is None else tuple(_exact_width(one) for one in widths)
+    widths = None
+    if width is not None:
+        widths = tuple(_exact_width(one) for one in (width if isinstance(width, Iterable) else (width,)))
     listed = None if blocks is None else tuple(b if isinstance(b, str) else tuple(b) for b in blocks)
     return Partition(name, widths, listed)
 

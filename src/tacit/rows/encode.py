@@ -184,7 +184,7 @@ def check_cells(column: Column, *, dates: bool = False) -> None:
         raise DataRefused(
             "holds dates, which are no numbers",
             column=column.raw,
-            fix="Make whole numbers of them first: years, or days since a public date.",
+            fix="Declare {dates: [from, to]}, or make whole numbers of them first: years.",
         )
 
 
@@ -231,7 +231,7 @@ def check_whole(column: Column, *, clip: bool) -> None:
         raise DataRefused(
             f"holds decimals with {column.decimals} digits after the point, which are no whole numbers",
             column=column.raw,
-            fix="Declare otherwise: clip to round them down, or make whole numbers of them first (hundredths).",
+            fix="Declare otherwise: clip to round them down, or {decimals: [low, high], step: 0.01}.",
         )
 
 
