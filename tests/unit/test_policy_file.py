@@ -320,8 +320,8 @@ REFUSED = [
     # attributes
     (
         "domain:\n  a: {integer: [0, 1]}\nsecrets: everything\n",
-        ":2: domain.a must have exactly one of integers, decimals, dates, categories, flag, grid and items; got ['integer']. "
-        "Did you mean 'integers'?",
+        ":2: domain.a must have exactly one of integers, decimals, dates, categories, flag, grid and items; "
+        "got ['integer']. Did you mean 'integers'?",
     ),
     (
         "domain:\n  a: text\nsecrets: everything\n",

@@ -38,7 +38,7 @@ from tacit.monitor.clock import LONGEST, UNITS, Clock, iso_date, moment_of, tick
 from tacit.policy.attributes import Categories, Flag, Items
 from tacit.policy.intervals import Intervals
 from tacit.rows.encode import Code, Column, number_in, one_item, spelling
-from tacit.rows.engines import PERSON, Engine, engine_for
+from tacit.rows.engines import PERSON, Engine, engine_for, with_readings
 from tacit.rows.guard import closed
 from tacit.rows.kinds import code_of
 
@@ -225,8 +225,7 @@ class _Reader:
         return frame.select(*keys, "n", *(key.alias(f"k{number}") for number, key in enumerate(places)))
 
     def _with_numbers(self, frame: Any) -> Any:
-        read = {column.number: column.name for column in self._code.numbers}
-        return nw.from_native(self._engine.numbers(nw.to_native(frame), read)).lazy() if read else frame
+        return with_readings(self._engine, frame, self._code.numbers)
 
     def _decoded(self, table: pa.Table) -> Events:
         lines = table.num_rows

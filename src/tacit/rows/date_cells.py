@@ -12,7 +12,7 @@ import narwhals as nw
 from tacit.errors import DataRefused
 from tacit.policy.attributes import Dates
 from tacit.policy.attributes.attribute import CLIP
-from tacit.rows.encode import Code, Column, Expr, lattice_key, on_lattice, with_date
+from tacit.rows.encode import Code, Column, Derived, Expr, lattice_key, on_lattice, with_date
 from tacit.rows.unexpected import Unexpected
 
 _PRECISION: Final = {"day": "day", "week": "day", "month": "month", "quarter": "month", "year": "year"}
@@ -33,12 +33,13 @@ def dates_code(attribute: Dates, columns: tuple[Column, ...]) -> Code:
     otherwise: int | str | None = attribute.otherwise
     if otherwise is not None and otherwise != CLIP:
         otherwise = first + attribute.position(otherwise)
-    key, valid = lattice_key(_tick(dated, attribute.by), first, last, 1, otherwise, real=False)
-    return on_lattice(column, key, valid, (first, last, 1), numbers=(dated,))
+    tick = _tick(dated, attribute.by)
+    key, valid = lattice_key(nw.col(tick.number), first, last, 1, otherwise, real=False)
+    return on_lattice(column, key, valid, (first, last, 1), numbers=(dated, tick))
 
 
-def _tick(column: Column, by: str) -> Expr:
-    """Return the number of the period that a cell lies in, as `policy/attributes/dates.py` counts them."""
+def _tick(column: Column, by: str) -> Derived:
+    """Return how to compute the number of a cell's period, as `policy/attributes/dates.py` counts them."""
     date = nw.col(column.number)
     year, month = date.dt.year().cast(nw.Int64), date.dt.month().cast(nw.Int64)
     match by:
@@ -56,7 +57,7 @@ def _tick(column: Column, by: str) -> Expr:
     # only years from 1 to 9999 reach the arithmetic: of negative numbers engines divide in different ways
     inner = nw.when((year >= 1) & (year <= 9999)).then(tick)
     late = nw.when(year > 9999).then(nw.lit(_AFTER, nw.Int64)).otherwise(inner)
-    return nw.when(year < 1).then(nw.lit(-1, nw.Int64)).otherwise(late)
+    return Derived(f"t{by}_{column.name}", nw.when(year < 1).then(nw.lit(-1, nw.Int64)).otherwise(late))
 
 
 def _whole_part(number: Expr, by: int) -> Expr:
@@ -67,7 +68,8 @@ def dates_unexpected(attribute: Dates, columns: tuple[Column, ...]) -> Unexpecte
     """Yield cells that are no date of the range."""
     (column,) = columns
     missing = nw.col(column.name).is_null()
-    tick, (first, last) = _tick(with_date(column, _PRECISION[attribute.by]), attribute.by), attribute.ticks
+    first, last = attribute.ticks
+    tick = nw.col(_tick(with_date(column, _PRECISION[attribute.by]), attribute.by).number)
     yield "missing", missing
     yield "not a date", ~missing & tick.is_null()
     yield "before", (tick < first).fill_null(False)

@@ -15,6 +15,7 @@ from tacit.policy.attributes.attribute import CLIP
 from tacit.rows.encode import (
     Code,
     Column,
+    Derived,
     Expr,
     check_cells,
     check_truths,
@@ -42,37 +43,43 @@ def decimals_code(attribute: Decimals, columns: tuple[Column, ...]) -> Code:
     otherwise = attribute.otherwise
     if otherwise is not None and otherwise != CLIP:
         otherwise = ends[0] + attribute.position(otherwise) * ends[2]
-    wholes, real = _wholes(attribute, column)
-    key, valid = lattice_key(wholes, *ends, otherwise, real=real)
-    return on_lattice(column, key, valid, ends, numbers=parsed_columns((column,)))
+    real = number_of(column)[1]
+    helpers = _wholes(attribute, column)
+    key, valid = lattice_key(nw.col(helpers[-1].number), *ends, otherwise, real=real)
+    return on_lattice(column, key, valid, ends, numbers=(*parsed_columns((column,)), *helpers))
 
 
-def _wholes(attribute: Decimals, column: Column) -> tuple[Expr, bool]:
-    """Return the number reading times the scale, with a half for what lies between two whole numbers."""
+def _wholes(attribute: Decimals, column: Column) -> list[Derived]:
+    """Return how to compute the number reading times the scale, with a half for what lies between two whole numbers."""
     number, real = number_of(column)
     (low, high, _), scale = attribute.scaled, attribute.scale
+    name = f"w{scale}_{low}_{high}_{column.name}".replace("-", "m")
     if not real:
         # beyond these every number is alike, and the product could overflow
         first, last = low // scale - 1, -(-high // scale) + 1
         inner = nw.when((number > first) & (number < last)).then(number.cast(nw.Int64) * scale)
         outer = nw.when(number <= first).then(nw.lit(low - 1, nw.Int64)).otherwise(inner)
-        return nw.when(number >= last).then(nw.lit(high + 1, nw.Int64)).otherwise(outer), False
+        return [Derived(name, nw.when(number >= last).then(nw.lit(high + 1, nw.Int64)).otherwise(outer))]
     first_float, last_float, by = low / scale, high / scale, float(scale)
     inside = nw.when((number >= first_float) & (number <= last_float)).then(number)
     # the product may be one off, the division by which it is set right is not
-    guess = (inside * by).floor()
-    below = nw.when((guess + 1.0) / by <= inside).then(guess + 1.0).otherwise(guess)
-    below = nw.when(guess / by > inside).then(guess - 1.0).otherwise(below)
-    exact = nw.when(below / by == inside).then(below).otherwise(below + 0.5)
+    guess, below = nw.col(f"g{name}"), nw.col(f"b{name}")
+    above = nw.when((guess + 1.0) / by <= number).then(guess + 1.0).otherwise(guess)
+    exact = nw.when(below / by == number).then(below).otherwise(below + 0.5)
     outer = nw.when(number < first_float).then(nw.lit(float(low - 1), nw.Float64)).otherwise(exact)
-    return nw.when(number > last_float).then(nw.lit(float(high + 1), nw.Float64)).otherwise(outer), True
+    return [
+        Derived(f"g{name}", (inside * by).floor().cast(nw.Float64)),
+        Derived(f"b{name}", nw.when(guess / by > number).then(guess - 1.0).otherwise(above)),
+        Derived(name, nw.when(number > last_float).then(nw.lit(float(high + 1), nw.Float64)).otherwise(outer)),
+    ]
 
 
 def decimals_unexpected(attribute: Decimals, columns: tuple[Column, ...]) -> Unexpected:
     """Yield cells that are no number of the lattice."""
     (column,) = columns
     missing, unread = yield from no_number(column)
-    wholes, real = _wholes(attribute, column)
+    real = number_of(column)[1]
+    wholes = nw.col(_wholes(attribute, column)[-1].number)
     low, high, step = attribute.scaled
     is_number = ~missing & ~unread
     yield "below", (is_number & (wholes < low)).fill_null(False)

@@ -94,9 +94,21 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)  # expressions do not compare to true or false
+class Derived:
+    """A helper column that is computed from others; with a name of its own, its expression is written once."""
+
+    number: str
+    expression: Expr
+
+
+Helper: TypeAlias = Column | Derived
+
+
+@dataclass(frozen=True, eq=False)
 class Code:
     """How one attribute is grouped by in the engine and decoded from the groups.
 
+    `numbers` are the helper columns that everything else looks at, in order (`rows/engines.py` adds them).
     `keys` are the expressions to group by: equal keys mean equal positions, and the other way round. `valid` picks
     the rows that have a position (None: all of them). `decode` turns the key columns of the groups into positions
     (-1 for a group that has none). `atom` says in the engine whether the position (or the `row`, `column` of a grid)
@@ -107,7 +119,7 @@ class Code:
     """
 
     columns: tuple[Column, ...]
-    numbers: tuple[Column, ...]
+    numbers: tuple[Helper, ...]
     keys: tuple[Expr, ...]
     valid: Expr | None
     repeats: bool
@@ -302,7 +314,7 @@ def on_lattice(
     valid: Expr | None,
     ends: tuple[int, int, int],
     *,
-    numbers: tuple[Column, ...],
+    numbers: tuple[Helper, ...],
 ) -> Code:
     """Return the code of an attribute whose key is a whole number from low to high in steps."""
     low, _, step = ends

@@ -35,7 +35,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
 from tacit.rows.date_texts import duckdb_date, polars_date, spark_date
-from tacit.rows.encode import NUMBER, Column, column_of, decimal_column
+from tacit.rows.encode import NUMBER, Column, Derived, Helper, column_of, decimal_column
 from tacit.rows.file_identity import Identities, each_once, identities, identity
 from tacit.rows.file_kinds import not_utf8, not_well_formed, other_file, refuse_other_files
 from tacit.rows.guard import cancelled_by_interrupt
@@ -125,15 +125,19 @@ def _engine_for(source: Any, lists: frozenset[str], declared: frozenset[str]) ->
     raise DataRefused(f"rows must be {_KINDS}", fix=f"A {module} {name} is none of them.")
 
 
-def with_readings(engine: Engine, frame: Any, columns: Iterable[Column]) -> Any:
-    """Add the helper columns: numbers that texts spell, and dates."""
-    wanted = list(columns)
-    numbers = {column.number: column.name for column in wanted if not column.as_date}
-    dates = {column.number: (column.name, column.as_date) for column in wanted if column.as_date}
+def with_readings(engine: Engine, frame: Any, helpers: Iterable[Helper]) -> Any:
+    """Add the helper columns: numbers that texts spell, dates, and what is computed from them."""
+    wanted = list(helpers)
+    columns = [helper for helper in wanted if isinstance(helper, Column)]
+    numbers = {column.number: column.name for column in columns if not column.as_date}
+    dates = {column.number: (column.name, column.as_date) for column in columns if column.as_date}
     if numbers:
         frame = nw.from_native(engine.numbers(nw.to_native(frame), numbers)).lazy()
     if dates:
         frame = nw.from_native(engine.dates(nw.to_native(frame), dates)).lazy()
+    derived = {helper.number: helper.expression for helper in wanted if isinstance(helper, Derived)}
+    for name, expression in derived.items():  # one after the other: each may look at those before it
+        frame = frame.with_columns(expression.alias(name))
     return frame
 
 

@@ -39,7 +39,7 @@ from tacit.policy.attributes import Items
 from tacit.policy.domain import Domain
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
-from tacit.rows.encode import Code, Column, Expr, Positions, never
+from tacit.rows.encode import Code, Column, Expr, Helper, Positions, never
 from tacit.rows.engines import PERSON, Engine, closed, engine_for, with_readings
 from tacit.rows.first_rows import Layout, Order, Slot, place_of
 from tacit.rows.headers import known_columns
@@ -398,7 +398,7 @@ class _EngineRows:
             frame = frame.filter(~nw.col("u").cast(nw.Float64).is_nan())
         return frame
 
-    def _with_numbers(self, frame: Any, columns: Iterable[Column]) -> Any:
+    def _with_numbers(self, frame: Any, columns: Iterable[Helper]) -> Any:
         """Add the helper columns: numbers that texts spell, and dates."""
         return with_readings(self._engine, frame, columns)
 
