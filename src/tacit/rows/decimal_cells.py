@@ -62,14 +62,16 @@ def _wholes(attribute: Decimals, column: Column) -> list[Derived]:
         return [Derived(name, nw.when(number >= last).then(nw.lit(high + 1, nw.Int64)).otherwise(outer))]
     first_float, last_float, by = low / scale, high / scale, float(scale)
     inside = nw.when((number >= first_float) & (number <= last_float)).then(number)
-    # the product may be one off, the division by which it is set right is not
-    guess, below = nw.col(f"g{name}"), nw.col(f"b{name}")
-    above = nw.when((guess + 1.0) / by <= number).then(guess + 1.0).otherwise(guess)
-    exact = nw.when(below / by == number).then(below).otherwise(below + 0.5)
+    # The product may be one off; it is set right by divisions, which are exact to the nearest float. By a column: some
+    # engines divide by a constant as they multiply by its reciprocal, and that is another float.
+    guess, below, tens = nw.col(f"g{name}"), nw.col(f"b{name}"), nw.col(f"s{name}")
+    above = nw.when((guess + 1.0) / tens <= number).then(guess + 1.0).otherwise(guess)
+    exact = nw.when(below / tens == number).then(below).otherwise(below + 0.5)
     outer = nw.when(number < first_float).then(nw.lit(float(low - 1), nw.Float64)).otherwise(exact)
     return [
         Derived(f"g{name}", (inside * by).floor().cast(nw.Float64)),
-        Derived(f"b{name}", nw.when(guess / by > number).then(guess - 1.0).otherwise(above)),
+        Derived(f"s{name}", guess * 0.0 + by),
+        Derived(f"b{name}", nw.when(guess / tens > number).then(guess - 1.0).otherwise(above)),
         Derived(name, nw.when(number > last_float).then(nw.lit(float(high + 1), nw.Float64)).otherwise(outer)),
     ]
 
