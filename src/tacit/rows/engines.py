@@ -346,6 +346,8 @@ class _Pandas(_Buffers):
                 return Column("text")
         if isinstance(dtype, pd.ArrowDtype):
             return _arrow_column(dtype.pyarrow_dtype)
+        if isinstance(dtype, pd.DatetimeTZDtype):
+            return Column("time")
         empty = pd.DataFrame({"c": pd.Series([], dtype=dtype)})
         return column_of(nw.from_native(empty, eager_only=True).schema["c"])
 
