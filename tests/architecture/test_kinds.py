@@ -1,4 +1,4 @@
-"""A kind lives in one place: nobody outside its package asks which class an attribute is."""
+"""A kind lives in one place: nobody outside its package asks which class an attribute or a family of secrets is."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 
 import tacit
 from tacit.policy.attributes import KINDS
+from tacit.policy.secrets import FAMILIES
 
 SRC = Path(tacit.__file__).parent
-NAMES = {kind.__name__ for kind in KINDS.values()}
+NAMES = {kind.__name__ for kind in (*KINDS.values(), *FAMILIES.values())}
 # Where one kind alone is meant, and nothing would change if another one came.
 ONE_KIND_ALONE = {
     "rows/encode.py": "one item is a number or a name",
@@ -49,9 +50,9 @@ def type_tests(file: Path) -> Iterator[int]:
     "file",
     [file.relative_to(SRC).as_posix() for file in sorted(SRC.rglob("*.py")) if "papers" not in file.parts],
 )
-def test_nobody_asks_for_the_class_of_an_attribute(file: str) -> None:
+def test_nobody_asks_for_the_class_of_a_kind(file: str) -> None:
     lines = list(type_tests(SRC / file))
-    if file.startswith("policy/attributes/") or file in ONE_KIND_ALONE:
+    if file.startswith(("policy/attributes/", "policy/secrets/")) or file in ONE_KIND_ALONE:
         return
     assert lines == [], f"{file} asks in lines {lines}; give the kinds a method instead"
 

@@ -18,6 +18,7 @@ from tacit.policy.attributes import KINDS, Attribute, Dates, Decimals
 from tacit.policy.domain import positions
 from tacit.policy.file import read_policy, write_policy
 from tacit.policy.schema import policy_schema
+from tacit.policy.secrets import FAMILIES
 from tacit.rows.kinds import CELLS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -41,6 +42,19 @@ def test_a_kind_is_complete(kind: str) -> None:
     for key in made.keys:
         assert any(key.name in str(schema) for schema in made.schemas())
         assert key.name in f"{made.row}", "the docs do not name its key"
+
+
+@pytest.mark.parametrize("keyword", FAMILIES)
+def test_a_family_is_complete(keyword: str) -> None:
+    family = FAMILIES[keyword]
+    assert family.schemas()
+    page = (DOCS / "files.md").read_text(encoding="utf-8")
+    for row in family.rows:
+        assert str(row) in page, "the docs do not name it"
+    said = family.example or keyword
+    text = f"{{domain: {{age: {{integers: [0, 99]}}, disease: {{categories: [flu, hiv]}}}}, secrets: {said}}}"
+    assert isinstance(read_policy(text).secrets, family)
+    jsonschema.Draft202012Validator(policy_schema()).validate(yaml.safe_load(text))
 
 
 @pytest.mark.parametrize("one", EXAMPLES)

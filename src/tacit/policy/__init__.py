@@ -7,7 +7,7 @@ In reading order:
     attributes    the kinds of attributes, one module each
     domain        what a record may look like
     where         yes/no questions about one record
-    secrets       the families of secret edges that users name
+    secrets       the families of secret edges that users name, one module each
     edges         the shapes that secret edges have
     classes       positions that no predicate tells apart
     knowledge     what the world already knows

@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import PolicyError, kind_of, leads_to_a_file, nearest, path_words
-from tacit.policy import knowledge, secrets
+from tacit.policy import knowledge
 from tacit.policy.attributes import KINDS, Attribute, Flag, Integers
-from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import PRESENCE, Policy
-from tacit.policy.secrets import Everything, Secrets
-from tacit.policy.yaml_entries import LARGEST_FILE, YAML_TAG, Entry, Source, write_yaml
+from tacit.policy.secrets import FAMILIES, Attributes, Everything, Secrets
+from tacit.policy.secrets.family import read_names
+from tacit.policy.yaml_entries import LARGEST_FILE, Entry, Source, write_yaml
 
 POLICY_KEYS: Final = ("name", "domain", "secrets", "known", "presence", "person", "per_person", "order", "item")
-_FAMILIES: Final = ("everything", "attributes", "partition", "within", "pairs", "values", "records")
 _FACTS: Final = ("size", "marginal", "count")
 _TABLES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".pq", ".xlsx", ".jsonl")
 
@@ -219,165 +218,18 @@ def _keyword(entry: Entry, known: Sequence[str], example: str) -> tuple[str, Ent
 
 
 def _family(entry: Entry, domain: Domain) -> Secrets:
-    keyword, said = _keyword(entry, _FAMILIES, "{attributes: [disease]}")
-    if keyword == "everything":
-        if said is not entry and not said.is_empty:
-            raise said.refuse("must stand alone", given=said.plain(), fix="Write `everything` without a colon.")
-        return Everything()
+    keyword, said = _keyword(entry, list(FAMILIES), Attributes.example)
+    kind = FAMILIES[keyword]
     if said is entry:
-        raise entry.refuse("must say more", given=keyword, fix=f"For instance {_EXAMPLES[keyword]}.")
+        if kind.example:
+            raise entry.refuse("must say more", given=keyword, fix=f"For instance {kind.example}.")
+        return Everything()
     places = said.mapping() if said.is_mapping else {}
     with said.blamed(places):
-        family = _FAMILY_READERS[keyword](said, domain)
+        family = kind.read(said, domain)
         family.check(domain)
         family.shapes(domain)
         return family
-
-
-_EXAMPLES: Final = {
-    "attributes": "{attributes: [disease]}",
-    "partition": "{partition: {attribute: age, width: 10}}",
-    "within": "{within: {age: 5}}",
-    "pairs": "{pairs: [[{disease: hiv}, {disease: flu}]]}",
-    "values": "{values: {disease: [hiv]}}",
-    "records": '{records: "age < 18"}',
-}
-
-
-def _names(entry: Entry, domain: Domain) -> list[str]:
-    found = []
-    for said in entry.one_or_more():
-        with said.blamed():
-            found.append(said.text())
-            domain.attribute(found[-1])
-    return found
-
-
-def _attributes(entry: Entry, domain: Domain) -> Secrets:
-    return secrets.attributes(*_names(entry, domain))
-
-
-def _partition(entry: Entry, domain: Domain) -> Secrets:
-    if not entry.is_mapping:
-        name = str(entry.node.value) if not entry.is_list else "age"
-        raise entry.refuse(
-            "must say how wide the blocks are, or list them",
-            given=entry.plain(),
-            fix=f"Write partition: {{attribute: {name}, width: 10}}, or blocks: [[a, b], ..] instead of width.",
-        )
-    said = entry.fields(("attribute", "width", "blocks"), required=("attribute",))
-    if len({"width", "blocks"} & set(said)) != 1:
-        raise entry.refuse("must have either width or blocks", given=sorted(said), fix="Give one of the two.")
-    if said["attribute"].is_list:
-        raise said["attribute"].refuse("must be one attribute", fix="Write one entry for each.")
-    name = _names(said["attribute"], domain)[0]
-    if "width" in said:
-        widths = [domain[name].read_width(width) for width in said["width"].one_or_more()]
-        return secrets.partition(name, width=widths)
-    blocks: list[list[Value] | str] = []
-    for block in said["blocks"].listed():
-        if block.is_list:
-            blocks.append([_value(value, domain[name]) for value in block.listed()])
-        else:
-            blocks.append(block.text())
-    return secrets.partition(name, blocks=blocks)
-
-
-def _within(entry: Entry, domain: Domain) -> Secrets:
-    if not entry.is_mapping:
-        names = [str(said.node.value) for said in entry.one_or_more() if not (said.is_list or said.is_mapping)]
-        short = f"{{{(names or ['age'])[0]}: 5}}"
-        if len(names) > 1:
-            short = f"{{theta: 5, attributes: [{', '.join(names)}]}}"
-        raise entry.refuse("must say the distance", given=entry.plain(), fix=f"Write within: {short}.")
-    said = entry.mapping()
-    # short: {age: 5}, also {place: 5, metric: l2}; an attribute may itself be called theta
-    names = [name for name in said if name != "metric" or (len(said) == 1 and name in domain)]
-    if len(names) == 1 and (names[0] in domain or names[0] not in ("theta", "attributes")):
-        with said[names[0]].blamed():
-            domain.attribute(names[0])
-            theta = _theta(said[names[0]])
-            secrets.within(theta, names[0]).check(domain)
-        metric = said["metric"].text() if "metric" in said and names != ["metric"] else "l1"
-        return secrets.within(theta, names[0], metric=metric)
-    if len(names) > 1 and not {"theta", "attributes"} & set(names) and all(name in domain for name in names):
-        raise entry.refuse(
-            "must say one distance for all attributes together",
-            given=entry.plain(),
-            fix=f"Write {{theta: 5, attributes: [{', '.join(names)}]}}, or one entry for each.",
-        )
-    long = entry.fields(("theta", "attributes", "metric"), required=("theta", "attributes"))
-    metric = long["metric"].text() if "metric" in long else "l1"
-    return secrets.within(_theta(long["theta"]), *_names(long["attributes"], domain), metric=metric)
-
-
-def _theta(entry: Entry) -> int | str:
-    """Return the distance exactly as written: 5, 2.5 or 5/2."""
-    if entry.node.tag in (f"{YAML_TAG}str", f"{YAML_TAG}float"):
-        return str(entry.node.value).replace("_", "")
-    return entry.whole()
-
-
-def _pairs(entry: Entry, domain: Domain) -> Secrets:
-    found = []
-    for pair in entry.listed():
-        sides = pair.listed()
-        if len(sides) != 2:
-            raise pair.refuse("must be [hidden, cover]", given=pair.plain(), fix="Give two records.")
-        found.append(tuple(_side(side, domain) for side in sides))
-        with pair.blamed():
-            secrets.pairs(found[-1:]).check(domain)
-    return secrets.pairs(found)
-
-
-def _side(entry: Entry, domain: Domain) -> Any:
-    if entry.is_mapping:
-        found = {}
-        for name, value in entry.mapping().items():
-            with value.blamed():
-                found[name] = _value(value, domain.attribute(name))
-        return found
-    if len(domain) == 1:
-        return _value(entry, next(iter(domain.values())))
-    parts = entry.listed()
-    if len(parts) != len(domain):
-        raise entry.refuse(
-            f"must have the attributes {', '.join(domain)}", given=entry.plain(), fix="Write {name: value, ..}."
-        )
-    return [_value(part, attribute) for part, attribute in zip(parts, domain.values(), strict=True)]
-
-
-def _values(entry: Entry, domain: Domain) -> Secrets:
-    found = {}
-    for name, listed in entry.mapping().items():
-        with listed.blamed():
-            attribute = domain.attribute(name)
-        found[name] = [value.whole() if attribute.is_set else _value(value, attribute) for value in listed.listed()]
-        with listed.blamed():
-            secrets.values({name: found[name]}).check(domain)
-    return secrets.values(found)
-
-
-def _records(entry: Entry, domain: Domain) -> Secrets:
-    return secrets.records(entry.text())
-
-
-_FAMILY_READERS: Final = {
-    "attributes": _attributes,
-    "partition": _partition,
-    "within": _within,
-    "pairs": _pairs,
-    "values": _values,
-    "records": _records,
-}
-
-
-def _value(entry: Entry, attribute: Attribute) -> Value:
-    """Return one value of an attribute, read as that attribute's values are meant."""
-    found = attribute.read_value(entry)
-    with entry.blamed():
-        attribute.canonical(found)
-    return found
 
 
 def read_known(entry: Entry, domain: Domain) -> list[Known]:
@@ -397,7 +249,7 @@ def _fact(entry: Entry, domain: Domain) -> Known:
             example = "{marginal: [disease]}" if keyword == "marginal" else '{count: "age < 18"}'
             raise entry.refuse("must say more", given=keyword, fix=f"For instance {example}.")
         elif keyword == "marginal":
-            fact = knowledge.marginal(*_names(said, domain))
+            fact = knowledge.marginal(*read_names(said, domain))
         else:
             fact = knowledge.count(said.text())
         fact.check(domain)

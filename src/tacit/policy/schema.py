@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from tacit.policy.attributes import KINDS
-from tacit.policy.attributes.keys import POSITIVE, VALUE, mapping, two
+from tacit.policy.attributes.keys import NAMES, POSITIVE, PREDICATE, mapping
 from tacit.policy.policy import PRESENCE
-from tacit.policy.secrets import METRICS
+from tacit.policy.secrets import FAMILIES
 
 
 def policy_schema() -> dict[str, Any]:
@@ -82,97 +82,20 @@ def policy_schema() -> dict[str, Any]:
                 "anyOf": [schema for kind in KINDS.values() for schema in kind.schemas()],
                 "description": "The values of one column.",
             },
-            "family": {"anyOf": _family_schemas(), "description": "A family of secrets."},
+            "family": {
+                "anyOf": [schema for family in FAMILIES.values() for schema in family.schemas()],
+                "description": "A family of secrets.",
+            },
             "fact": {
                 "anyOf": [
                     {"const": "size", "description": "How many people there are."},
                     mapping(
                         {"size": {"type": "integer", "minimum": 0}}, ["size"], "How many there are, and the number."
                     ),
-                    mapping({"marginal": _NAMES}, ["marginal"], "The whole histogram of some attributes."),
-                    mapping({"count": _PREDICATE}, ["count"], "How many people a predicate picks."),
+                    mapping({"marginal": NAMES}, ["marginal"], "The whole histogram of some attributes."),
+                    mapping({"count": PREDICATE}, ["count"], "How many people a predicate picks."),
                 ],
                 "description": "Something public about the data set.",
             },
         },
     }
-
-
-_NAMES: Final[dict[str, Any]] = {
-    "anyOf": [
-        {"type": "string"},
-        {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True},
-    ],
-    "description": "Names of attributes.",
-}
-_PREDICATE: Final = {
-    "type": "string",
-    "minLength": 1,
-    "description": "For instance: age < 18 and disease in ['flu', 'hiv'], or clicked.has(7).",
-}
-_DISTANCE: Final = {
-    "anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": r"^\+?[0-9]+([./][0-9]+)?"}],
-    "description": "The largest distance that is protected: 5, 2.5 or 5/2.",
-}
-
-
-def _family_schemas() -> list[dict[str, Any]]:
-    metric = {"enum": list(METRICS), "default": "l1", "description": "How several differences add up."}
-    positive = {"type": "number", "exclusiveMinimum": 0}
-    width = {"anyOf": [positive, {"type": "array", "items": positive, "minItems": 1, "maxItems": 2}]}
-    value = {"type": ["string", "number", "boolean"]}
-    part = {"anyOf": [value, {"type": "array", "items": VALUE}]}
-    side = {"anyOf": [{"type": "object", "additionalProperties": part}, {"type": "array", "items": part}, value]}
-    block = {"anyOf": [{"type": "array", "items": part}, {"type": "string", "pattern": r"^\s*-?[0-9][^\s]*\s*\.\."}]}
-    blocks = {"type": "array", "minItems": 1, "items": block, "description": "Lists of values, or ranges like 0..17."}
-    return [
-        {"const": "everything", "description": "Every value looks like every other: differential privacy."},
-        mapping({"everything": {"type": "null"}}, ["everything"], "Every value looks like every other."),
-        mapping({"attributes": _NAMES}, ["attributes"], "Each of these attributes, one at a time."),
-        mapping(
-            {"partition": mapping({"attribute": {"type": "string"}, "width": width}, ["attribute", "width"])},
-            ["partition"],
-            "The value within its block of a width; which block it is stays public.",
-        ),
-        mapping(
-            {"partition": mapping({"attribute": {"type": "string"}, "blocks": blocks}, ["attribute", "blocks"])},
-            ["partition"],
-            "The value within its listed block; which block it is stays public.",
-        ),
-        mapping(
-            {"within": mapping({"theta": _DISTANCE, "attributes": _NAMES, "metric": metric}, ["theta", "attributes"])},
-            ["within"],
-            "Values up to a distance; the rough value stays public.",
-        ),
-        mapping(
-            {
-                "within": {
-                    "type": "object",
-                    "properties": {"metric": metric},
-                    "additionalProperties": _DISTANCE,
-                    "minProperties": 1,
-                    "maxProperties": 2,
-                    "not": {"required": ["theta", "attributes"]},
-                }
-            },
-            ["within"],
-            "Values up to a distance, in short: {age: 5}.",
-        ),
-        mapping(
-            {"pairs": {"type": "array", "minItems": 1, "items": two(side)}},
-            ["pairs"],
-            "Listed pairs [hidden, cover]: the first looks like the second.",
-        ),
-        mapping(
-            {
-                "values": {
-                    "type": "object",
-                    "minProperties": 1,
-                    "additionalProperties": {"type": "array", "minItems": 1, "items": part},
-                }
-            },
-            ["values"],
-            "Sensitive values by attribute; 1 means having an item. They look like any other value.",
-        ),
-        mapping({"records": _PREDICATE}, ["records"], "Everything about the people that a predicate calls sensitive."),
-    ]

@@ -1,4 +1,4 @@
-"""What a policy file says about an attribute: its keys, from which reader, JSON schema and docs follow."""
+"""What a policy file says: keys, from which reader, JSON schema and docs follow, and schemas that many share."""
 
 from __future__ import annotations
 
@@ -12,6 +12,20 @@ from tacit.policy.yaml_entries import Entry
 VALUE: Final[dict[str, Any]] = {"type": ["string", "integer", "boolean"]}
 WHOLE: Final[dict[str, Any]] = {"type": "integer"}
 POSITIVE: Final[dict[str, Any]] = {"type": "integer", "minimum": 1}
+ANY: Final[dict[str, Any]] = {"type": ["string", "number", "boolean"]}
+PART: Final[dict[str, Any]] = {"anyOf": [ANY, {"type": "array", "items": VALUE}]}
+NAMES: Final[dict[str, Any]] = {
+    "anyOf": [
+        {"type": "string"},
+        {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True},
+    ],
+    "description": "Names of attributes.",
+}
+PREDICATE: Final[dict[str, Any]] = {
+    "type": "string",
+    "minLength": 1,
+    "description": "For instance: age < 18 and disease in ['flu', 'hiv'], or clicked.has(7).",
+}
 _CLIP: Final = "clip"
 
 
@@ -26,14 +40,14 @@ class Key:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table of kinds in docs/files.md."""
+    """A row of a table in docs/files.md."""
 
     kind: str
     keys: str
     values: str
 
     def __str__(self) -> str:
-        return f"| {self.kind} | {self.keys} | {self.values} |"
+        return f"| {self.kind}{' ' * bool(self.kind)}| {self.keys} | {self.values} |"
 
 
 def read_keys(keys: Sequence[Key], places: dict[str, Entry]) -> dict[str, Any]:
