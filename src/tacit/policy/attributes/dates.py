@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final
 
 from tacit.errors import PolicyError, nearest
@@ -105,7 +106,7 @@ class Dates(Line):
             except PolicyError as refusal:
                 raise refusal.located(key="otherwise") from None
 
-    @property
+    @cached_property
     def ticks(self) -> tuple[int, int]:
         """The numbers of the first and the last period, counted from the year 1."""
         first, last = (_tick(text, self.by) for text in (self.start, self.end))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final
 
 from tacit.errors import PolicyError
@@ -94,13 +95,13 @@ class Decimals(Line):
                 )
             object.__setattr__(self, "otherwise", self.canonical(otherwise))
 
-    @property
+    @cached_property
     def scale(self) -> int:
         """The power of ten that makes whole numbers of all values."""
         digits = max(-int(number.as_tuple().exponent) for number in (self.low, self.step))
         return int(10 ** max(0, digits))
 
-    @property
+    @cached_property
     def scaled(self) -> tuple[int, int, int]:
         """Low, high and step, times the scale."""
         low, high, step = (int(number * self.scale) for number in (self.low, self.high, self.step))
