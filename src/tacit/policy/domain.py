@@ -23,6 +23,7 @@ Record: TypeAlias = tuple[Value, ...]
 class Domain(Mapping[str, Attribute]):
     """The declared attributes by name. Public; never read off the data.
 
+    >>> from tacit.policy.attributes import Categories, Integers
     >>> domain = Domain({"age": Integers(17, 90), "disease": Categories(["flu", "hiv"])})
     >>> domain.size
     148
