@@ -17,7 +17,8 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from tacit.policy.domain import Categories, Domain, Flag, Integers
+from tacit.policy.attributes import Categories, Flag, Integers
+from tacit.policy.domain import Domain
 from tacit.policy.where import where
 from tacit.rows.rows import open_rows
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total
 from tacit.plan.query import resolve
-from tacit.policy.domain import Items
+from tacit.policy.attributes import Items
 from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.secrets import positions

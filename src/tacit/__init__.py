@@ -53,12 +53,14 @@ if TYPE_CHECKING:
     from tacit.plan.steps import largest_step as largest_step
     from tacit.policy import knowledge as known
     from tacit.policy import secrets as secrets
-    from tacit.policy.domain import Categories as Categories
+    from tacit.policy.attributes import Categories as Categories
+    from tacit.policy.attributes import Dates as Dates
+    from tacit.policy.attributes import Decimals as Decimals
+    from tacit.policy.attributes import Flag as Flag
+    from tacit.policy.attributes import Grid as Grid
+    from tacit.policy.attributes import Integers as Integers
+    from tacit.policy.attributes import Items as Items
     from tacit.policy.domain import Domain as Domain
-    from tacit.policy.domain import Flag as Flag
-    from tacit.policy.domain import Grid as Grid
-    from tacit.policy.domain import Integers as Integers
-    from tacit.policy.domain import Items as Items
     from tacit.policy.policy import ABSENT as ABSENT
     from tacit.policy.policy import Policy as Policy
     from tacit.policy.where import col as col
@@ -103,7 +105,8 @@ _MODULES: Final = {
         "total",
     ],
     "plan.steps": ["LargestStep", "largest_step"],
-    "policy.domain": ["Categories", "Domain", "Flag", "Grid", "Integers", "Items"],
+    "policy.attributes": ["Categories", "Dates", "Decimals", "Flag", "Grid", "Integers", "Items"],
+    "policy.domain": ["Domain"],
     "policy.policy": ["ABSENT", "Policy"],
     "policy.where": ["col", "where"],
     "release.record": ["ReleaseRecord"],
@@ -150,6 +153,8 @@ __all__ = [
     "BudgetExceeded",
     "Categories",
     "DataRefused",
+    "Dates",
+    "Decimals",
     "Domain",
     "Explanation",
     "Flag",

@@ -54,7 +54,7 @@ def test_every_module_has_a_docstring() -> None:
 
 
 @pytest.mark.parametrize(
-    "package", sorted(file.parent.relative_to(SRC).as_posix() for file in SRC.glob("*/__init__.py"))
+    "package", sorted(file.parent.relative_to(SRC).as_posix() for file in SRC.rglob("*/__init__.py"))
 )
 def test_a_package_names_every_module_in_reading_order(package: str) -> None:
     modules = {

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 
 from tacit.errors import DataRefused
-from tacit.policy.domain import Categories, Domain, Integers, Items
+from tacit.policy.attributes import Categories, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.where import where
 from tacit.rows.rows import open_rows
 

@@ -13,7 +13,8 @@ from tacit.errors import PlanError
 from tacit.plan.queries import count, cumulative, histogram, total
 from tacit.plan.steps import largest_step
 from tacit.policy import knowledge, secrets
-from tacit.policy.domain import Domain, Flag, Integers
+from tacit.policy.attributes import Flag, Integers
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 
 

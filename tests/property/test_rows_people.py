@@ -25,7 +25,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.policy.domain import Attribute, Categories, Domain, Flag, Integers, Items
+from tacit.policy.attributes import Attribute, Categories, Flag, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.where import where
 from tacit.rows.rows import open_rows
 

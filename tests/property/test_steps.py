@@ -15,7 +15,8 @@ from tacit.errors import PlanError
 from tacit.plan.queries import Count, Marginals, Total, cumulative
 from tacit.plan.query import resolve
 from tacit.plan.steps import largest_step
-from tacit.policy.domain import Domain, Integers
+from tacit.policy.attributes import Integers
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import everything, within
 

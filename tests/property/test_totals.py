@@ -117,7 +117,8 @@ def test_under_knowledge_agreeing_data_sets_have_the_same_exact_totals_in_many_p
 
 def test_a_plan_with_several_rows_per_person_uses_no_totals():
     from tacit.plan.queries import histogram
-    from tacit.policy.domain import Categories, Domain
+    from tacit.policy.attributes import Categories
+    from tacit.policy.domain import Domain
     from tacit.policy.secrets import everything
 
     domain = Domain({"a": Categories(["x", "y"])})

@@ -8,8 +8,9 @@ import time
 import pytest
 
 from tacit.policy import knowledge, secrets
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
 from tacit.policy.describe import Example, describe, description, protected_examples, warnings
-from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.policy import ABSENT, Policy
 
 DOMAIN = Domain(

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from tacit.errors import PolicyError
-from tacit.policy.domain import Axis, Categories, Domain, Flag, Grid, Integers, Items, canonical
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
+from tacit.policy.attributes.attribute import Axis
+from tacit.policy.domain import Domain, canonical
 
 
 def refused(make):
@@ -85,7 +87,10 @@ REFUSED = [
     (lambda: Items(3, at_most=1).positions([0, 1]), "must have at most 1 items; got [0, 1]. Remove some."),
     (lambda: Domain({}), "domain must have at least one attribute; got {}. Declare a column."),
     (lambda: Domain(["age"]), "domain must be a mapping; got ['age']. Write {\"age\": tc.Integers(17, 90)}."),
-    (lambda: Domain({"age": 5}), "domain.age must be Integers, Categories, Flag, Grid or Items; got 5."),
+    (
+        lambda: Domain({"age": 5}),
+        "domain.age must be Integers, Decimals, Dates, Categories, Flag, Grid or Items; got 5.",
+    ),
     (
         lambda: Domain({"place": Grid(2, 2), "place.row": Flag()}),
         "domain must not be used twice; got 'place.row'. Rename one attribute.",
@@ -122,7 +127,7 @@ def test_axes():
     assert [axis.name for axis in domain.axes_of("place")] == ["place.row", "place.column"]
     assert not domain.axis("sex").ordered
     assert domain.axes_of("clicked") == ()
-    assert domain.axis("clicked[7]") == Axis("clicked[7]", 2, ordered=True)
+    assert domain["clicked"].item_axis("clicked", 7) == Axis("clicked", 2, ordered=True, item=7)
 
 
 def test_the_number_of_sets_is_exact():

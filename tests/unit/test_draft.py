@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from tacit.errors import DataRefused
-from tacit.policy.domain import Categories, Flag, Integers, Items
+from tacit.policy.attributes import Categories, Flag, Integers, Items
 from tacit.policy.file import read_policy
 from tacit.policy.secrets import Everything
 from tacit.rows.draft import REVIEW, draft_policy
@@ -73,8 +73,8 @@ def test_every_line_with_values_from_the_data_is_marked():
 def test_a_draft_says_why_a_column_is_left_out():
     text = draft_policy(pd.DataFrame(TABLE))
     unwrapped = " ".join(line.strip().lstrip("# ") for line in text.splitlines())
-    assert '"income": fractions. Round them to whole numbers first' in unwrapped
-    assert '"day": dates or times. Make whole numbers of them first' in unwrapped
+    assert '"income": fractions. Write {decimals: [low, high], step: 0.01, otherwise: clip}' in unwrapped
+    assert '"day": dates or times. Of dates, write {dates: [from, to], by: month, otherwise: clip}' in unwrapped
     assert (
         '"who is \\"it\\"": looks like an identifier: leave it out of the domain and name it as `person:` if one '
         'person may own several rows, person: "who is \\"it\\""'

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import DataRefused
-from tacit.policy.domain import Domain, Integers
+from tacit.policy.attributes import Integers
+from tacit.policy.domain import Domain
 from tacit.rows.draft import draft_policy
 from tacit.rows.rows import open_rows
 

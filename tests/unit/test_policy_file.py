@@ -11,7 +11,8 @@ import yaml
 
 from tacit.errors import PolicyError
 from tacit.policy import knowledge, secrets, yaml_entries
-from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.file import load_policy, policy_document, read_policy, write_policy
 from tacit.policy.policy import Policy
 from tacit.policy.schema import policy_schema
@@ -319,17 +320,17 @@ REFUSED = [
     # attributes
     (
         "domain:\n  a: {integer: [0, 1]}\nsecrets: everything\n",
-        ":2: domain.a must have exactly one of integers, categories, flag, grid and items; got ['integer']. "
-        "Did you mean 'integers'?",
+        ":2: domain.a must have exactly one of integers, decimals, dates, categories, flag, grid and items; "
+        "got ['integer']. Did you mean 'integers'?",
     ),
     (
         "domain:\n  a: text\nsecrets: everything\n",
         ":2: domain.a must say what the values are; got 'text'. Texts are listed: write {categories: [a, b, other]}.",
     ),
     (
-        "domain:\n  a: {dates: [2020, 2024]}\nsecrets: everything\n",
-        ":2: domain.a must have exactly one of integers, categories, flag, grid and items; got ['dates']. "
-        "Dates and times are not a kind: make whole numbers of them, for instance days since a fixed day or years",
+        "domain:\n  a: {timestamps: [2020, 2024]}\nsecrets: everything\n",
+        ":2: domain.a must have exactly one of integers, decimals, dates, categories, flag, grid and items; "
+        "got ['timestamps']. Write {dates: [2024-01-01, 2024-12-31]}.",
     ),
     (
         "domain:\n  a: {integers: [0, 9], otherwise: Clip}\nsecrets: everything\n",
@@ -342,7 +343,8 @@ REFUSED = [
     (
         "domain:\n  a: sometimes\nsecrets: everything\n",
         ":2: domain.a must say what the values are; got 'sometimes'. "
-        "For instance {integers: [0, 99]}, {categories: [a, b]}, flag, {grid: ..} or {items: 1000}.",
+        "For instance {integers: [0, 99]}, {decimals: [0, 1], step: 0.1}, "
+        "{dates: [2024-01-01, 2024-12-31]}, {categories: [a, b]}, flag, {grid: ..} or {items: 1000}.",
     ),
     (
         "domain:\n  a: {low: 0, high: 9, stpe: 3}\nsecrets: everything\n",

@@ -24,7 +24,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tacit.errors import DataRefused, PlanError
-from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.where import where
 from tacit.rows.rows import ItemCounts, open_rows
 

@@ -24,7 +24,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tacit.errors import DataRefused, InternalError, TacitError
-from tacit.policy.domain import Categories, Domain, Integers, Items
+from tacit.policy.attributes import Categories, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.where import where
 from tacit.rows import encode
 from tacit.rows.rows import Rows, closed, open_rows

@@ -12,8 +12,8 @@ from strategies import domains, predicates
 from tacit.errors import PlanError, PolicyError
 from tacit.plan.queries import count, cumulative, histogram, marginals
 from tacit.plan.query import resolve
-from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
-from tacit.policy.secrets import positions
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
+from tacit.policy.domain import Domain, positions
 from tacit.policy.where import Both, Compare, Either, Not, col, where
 
 DOMAIN = Domain(

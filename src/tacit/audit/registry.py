@@ -28,7 +28,8 @@ from tacit.plan.queries import (
     top_k,
     total,
 )
-from tacit.policy.domain import Categories, Domain, Flag, Integers, Items
+from tacit.policy.attributes import Categories, Flag, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.knowledge import count as known_count
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import attributes, everything, partition, records, values, within

@@ -31,7 +31,8 @@ from tacit.plan.derived import DerivedPlan
 from tacit.plan.ranking import BarPlan, TopKPlan
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.verdicts import AbovePlan, BelowPlan
-from tacit.policy.domain import Domain, Integers
+from tacit.policy.attributes import Integers
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import pairs
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice, product
+from itertools import islice, product
 from math import isqrt, prod
 from typing import Any, Final
 
@@ -17,11 +17,12 @@ import numpy.typing as npt
 
 from tacit.plan.queries import Count, Marginals
 from tacit.plan.query import Linear
-from tacit.policy.domain import Axis, Domain, Items
+from tacit.policy.attributes import Items
+from tacit.policy.attributes.attribute import Axis
+from tacit.policy.domain import Domain, positions
 from tacit.policy.edges import STAY_ITEMS, Blocks, EdgeShape, FromTo, Near, Same
 from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize
 from tacit.policy.policy import ABSENT, Policy
-from tacit.policy.secrets import positions
 from tacit.policy.where import Test
 
 Ints = npt.NDArray[np.int64]
@@ -42,10 +43,7 @@ class Neighbours:
 
 def every_value(attribute: Any) -> list[Any]:
     """Return every value that one attribute can have."""
-    if isinstance(attribute, Items):
-        names = [attribute.item(place) for place in range(attribute.count)]
-        return [frozenset(c) for many in range(attribute.most + 1) for c in combinations(names, many)]
-    return [attribute.value(place) for place in range(attribute.size)]
+    return list(attribute.every_value())
 
 
 def every_record(domain: Domain) -> list[Any]:
@@ -175,9 +173,9 @@ def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: Linear) -
     domain, tests = policy.domain, _tests(policy, shape, query)
     attribute = domain[name]
     if isinstance(attribute, Items):
-        mentioned = [axis.name for test in tests for axis, _ in test.atoms if axis.name.startswith(f"{name}[")]
+        mentioned = [axis.item for test in tests for axis, _ in test.atoms if axis.attribute == name]
         looked_at = mentioned or name in query.mentioned() or shape.item_moves(name) != STAY_ITEMS
-        places = [int(axis[len(name) + 1 : -1]) for axis in dict.fromkeys(mentioned)]
+        places = [place for place in dict.fromkeys(mentioned) if place is not None]
         yield from list(_item_sets(attribute, places))[: None if looked_at else 1]
         return
     by_axis = []

@@ -24,7 +24,8 @@ from tacit.plan.coupling import is_touched
 from tacit.plan.directions import directions
 from tacit.plan.queries import Marginals, count, histogram
 from tacit.plan.steps import LargestStep, largest_step
-from tacit.policy.domain import Categories, Domain, Flag, Items
+from tacit.policy.attributes import Categories, Flag, Items
+from tacit.policy.domain import Domain
 from tacit.policy.edges import STAY_ITEMS, EdgeShape, Same
 from tacit.policy.policy import Policy, as_policy
 from tacit.policy.where import col
@@ -138,7 +139,7 @@ def unit_of(policy: Policy, person: Any, visits: Any, *, default: int | None) ->
 def place_column(policy: Policy, name: str, item: Any) -> str:
     """Return the column with the places; where the policy says in which column its items are, it is that one."""
     given = column_name(item, "item")
-    said = policy.item if isinstance(policy.domain[name], Items) else None
+    said = policy.item if policy.domain[name].is_set else None
     if said is not None and given not in (None, said):
         raise PlanError("must be the column that the policy names", key="item", given=given, fix="Leave it out.")
     return given or said or name
@@ -216,7 +217,7 @@ def _clears(policy: Policy, name: str, places: Items, positions: Sequence[int]) 
 def _moves_elsewhere(shape: EdgeShape, domain: Domain, name: str) -> bool:
     """Say whether edges of a shape may change another attribute than this one."""
     axes = [axis for other in domain if other != name for axis in domain.axes_of(other)]
-    sets = [other for other in domain if other != name and isinstance(domain[other], Items)]
+    sets = [other for other in domain if other != name and domain[other].is_set]
     return any(not shape.relation(axis.name, axis.size).within(Same(), axis.size) for axis in axes) or any(
         shape.item_moves(other) != STAY_ITEMS for other in sets
     )

@@ -35,12 +35,13 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused, InternalError, TacitError
 from tacit.monitor.clock import LONGEST, UNITS, Clock, iso_date, moment_of, ticks_of
-from tacit.policy.domain import Categories, Flag, Items
+from tacit.policy.attributes import Categories, Flag, Items
 from tacit.policy.intervals import Intervals
 from tacit.policy.table_names import TABLE_NAMES
-from tacit.rows.encode import Code, Column, code_of, number_in, one_item, spelling
-from tacit.rows.engines import PERSON, Engine, engine_for
+from tacit.rows.encode import Code, Column, number_in, one_item, spelling
+from tacit.rows.engines import PERSON, Engine, engine_for, with_readings
 from tacit.rows.guard import closed
+from tacit.rows.kinds import code_of
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -224,8 +225,7 @@ class _Reader:
         return frame.select(*keys, "n", *(key.alias(f"k{number}") for number, key in enumerate(places)))
 
     def _with_numbers(self, frame: Any) -> Any:
-        read = {column.number: column.name for column in self._code.numbers}
-        return nw.from_native(self._engine.numbers(nw.to_native(frame), read)).lazy() if read else frame
+        return with_readings(self._engine, frame, self._code.numbers)
 
     def _decoded(self, table: pa.Table) -> Events:
         lines = table.num_rows
@@ -314,7 +314,7 @@ class _Time:
 
 def _places_in(places: Places, column: Column) -> Code:
     """Return how places are read. A batch without a visit may have a column of any type, and is no reason to refuse."""
-    if column.reading in ("list", "other"):
+    if column.reading in ("time", "list", "other"):
         return code_of(places, (column,))
     with contextlib.suppress(DataRefused):
         return code_of(places, (column,))

@@ -22,7 +22,7 @@ from tacit.mechanism.alarm import ABOVE, CERTAINLY_BELOW, alarm_noise
 from tacit.monitor.clock import Clock
 from tacit.monitor.journal import Alarm, Published, read_published
 from tacit.noise.two_scale import TwoScale
-from tacit.policy.domain import Categories, Items
+from tacit.policy.attributes import Categories, Items
 from tacit.release.table_file import write_frame
 
 PAUSED: Final = "paused"
@@ -70,7 +70,7 @@ class Places:
 
     def label(self, position: int) -> Any:
         """Return the name of a place."""
-        return self.attribute.item(position) if isinstance(self.attribute, Items) else self.attribute.value(position)
+        return self.attribute.cell(position)
 
     def position(self, place: Any) -> int:
         """Return the position of a monitored place, or refuse."""
@@ -239,7 +239,7 @@ def map_time(settings: Mapping[str, Any], step: int) -> int | str:
 
 def size_of(attribute: Items | Categories) -> int:
     """Return how many places there are."""
-    return attribute.count if isinstance(attribute, Items) else attribute.size
+    return attribute.cells
 
 
 def position_of(attribute: Items | Categories, place: Any) -> int:

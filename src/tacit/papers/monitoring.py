@@ -18,7 +18,8 @@ from tacit.mechanism.alarm import NO_VALUE, chance_certainly_below, decide_all
 from tacit.monitor.history import History
 from tacit.monitor.monitor import MapMonitor
 from tacit.papers.data import CheckIns
-from tacit.policy.domain import Domain, Items
+from tacit.policy.attributes import Items
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import values as secret_values
 

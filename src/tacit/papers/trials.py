@@ -27,7 +27,8 @@ from tacit.papers.baselines import (
 )
 from tacit.plan.choose import choose
 from tacit.plan.queries import above, top_k
-from tacit.policy.domain import Domain, Items
+from tacit.policy.attributes import Items
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import values as secret_values
 from tacit.release.selected import select

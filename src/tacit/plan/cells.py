@@ -10,7 +10,9 @@ from typing import Any, ClassVar
 from tacit.errors import PlanError
 from tacit.plan.query import suffix
 from tacit.plan.responses import Jump, Move, Response
-from tacit.policy.domain import Axis, Domain, Items, Value
+from tacit.policy.attributes import Items
+from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.domain import Domain
 from tacit.policy.where import Where
 
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 from tacit.amounts import shown
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.query import Floats, Linear, Query
-from tacit.policy.domain import Domain, Value
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.domain import Domain
 from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy
 

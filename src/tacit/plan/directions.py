@@ -17,8 +17,8 @@ import numpy.typing as npt
 from tacit.plan.cells import Cells, everybody
 from tacit.plan.coupling import is_touched
 from tacit.plan.steps import shape_jumps
+from tacit.policy.attributes.attribute import Axis
 from tacit.policy.classes import axes_of
-from tacit.policy.domain import Axis
 from tacit.policy.edges import Blocks, EdgeShape, FromTo, Near, Relation, Same
 from tacit.policy.intervals import Intervals
 from tacit.policy.policy import Policy
@@ -117,7 +117,7 @@ def _possible(
         if shape is not None and not all(
             shape.relation(name, elsewhere[name][0].size).sources(Intervals.full(elsewhere[name][0].size)) & part
             for name, part in chosen.items()
-            if "[" not in name  # a set of items may hold any item before it moves
+            if elsewhere[name][0].item is None  # a set of items may hold any item before it moves
         ):
             continue
         here: Any = np.ones(shape_of, dtype=np.bool_)

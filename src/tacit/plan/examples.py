@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tacit.errors import PlanError
-from tacit.policy.domain import Grid, Items
+from tacit.policy.attributes import Grid, Items
 from tacit.policy.policy import Policy
 
 

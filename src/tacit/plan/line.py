@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tacit.errors import PlanError
 from tacit.plan.query import Linear, attribute_of
-from tacit.policy.domain import Categories, Domain
+from tacit.policy.attributes import Categories
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from tacit.noise.law import Law
     from tacit.plan.responses import Response
     from tacit.plan.tally import Tally
-    from tacit.policy.domain import Domain, Value
+    from tacit.policy.attributes.attribute import Value
+    from tacit.policy.domain import Domain
     from tacit.policy.policy import Policy
 
 Ints = npt.NDArray[np.int64]

@@ -15,7 +15,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tacit.policy.domain import Axis, Domain
+from tacit.policy.attributes.attribute import Axis
+from tacit.policy.domain import Domain
 from tacit.policy.edges import Blocks, FromTo, Near, Relation, Same
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Where

@@ -26,8 +26,10 @@ from typing import Any, Final
 from tacit.errors import PlanError, sealed
 from tacit.plan.query import Linear, resolve
 from tacit.plan.responses import ItemRoom, Jump, Move, Response, Watched
+from tacit.policy.attributes import Items
+from tacit.policy.attributes.attribute import Axis
 from tacit.policy.classes import axes_of, cells, holds
-from tacit.policy.domain import Axis, Domain, Items
+from tacit.policy.domain import Domain
 from tacit.policy.edges import EdgeShape, Metric, Near, Relation
 from tacit.policy.intervals import Intervals
 from tacit.policy.policy import Policy, as_policy
@@ -88,7 +90,8 @@ class LargestStep:
 def largest_step(query: Any, policy: Policy) -> LargestStep:
     """Return how far one person can move the answers of a query along a secret edge of a policy.
 
-    >>> from tacit.policy.domain import Domain, Integers
+    >>> from tacit.policy.attributes import Integers
+    >>> from tacit.policy.domain import Domain
     >>> from tacit.policy.secrets import within
     >>> from tacit.plan.queries import cumulative
     >>> largest_step(cumulative("age"), Policy(Domain({"age": Integers(0, 99)}), within(5, "age"))).l1
@@ -248,7 +251,7 @@ def _split(seen: Response, domain: Domain, tests: list[Test | None]) -> dict[str
 
 
 def _options(axis: Axis, parts: list[Intervals], shape: EdgeShape, seen: Response, domain: Domain) -> list[_Option]:
-    relation = _relation(axis, shape, domain)
+    relation = _relation(axis, shape)
     is_cell = any(axis in domain.axes_of(name) for name in seen.cells)
     is_line = seen.line is not None and axis.name == seen.line.name
     shared = shape.metric is not None and isinstance(relation, Near)
@@ -274,14 +277,12 @@ def _options(axis: Axis, parts: list[Intervals], shape: EdgeShape, seen: Respons
     return found
 
 
-def _relation(axis: Axis, shape: EdgeShape, domain: Domain) -> Relation:
-    name, _, place = axis.name.partition("[")
-    if place and name in domain and isinstance(domain[name], Items):
-        position = int(place.rstrip("]"))
-        moves = shape.item_moves(name)
-        if shape.metric is not None and name in shape.items and moves.exactly is None:
+def _relation(axis: Axis, shape: EdgeShape) -> Relation:
+    if axis.item is not None:
+        moves = shape.item_moves(axis.attribute)
+        if shape.metric is not None and axis.attribute in shape.items and moves.exactly is None:
             return Near(1)  # has its share of the distance
-        return moves.flag(position)
+        return moves.flag(axis.item)
     return shape.relation(axis.name, axis.size)
 
 
@@ -303,9 +304,9 @@ def _move(
     changed = frozenset(name for name in seen.cells for axis in domain.axes_of(name) if options[axis.name].changes)
     if seen.line is None:
         return Move(changed=changed, items=room)
-    relation = _relation(seen.line, shape, domain)
+    relation = _relation(seen.line, shape)
     if shape.metric is not None and isinstance(relation, Near):
-        relation = Near(int(shape.metric.left_for_one(distances) // seen.line.spacing))
+        relation = Near(shape.metric.steps_left(distances, seen.line.spacing))
     ends = hidden[seen.line.name], cover[seen.line.name]
     if not relation.differences(*ends):
         return None

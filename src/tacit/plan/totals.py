@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from tacit.plan.cells import Cells, everybody
 from tacit.plan.steps import free_step
-from tacit.policy.domain import Axis, Items
+from tacit.policy.attributes import Items
+from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges import Blocks, FromTo, Near, Same
 from tacit.policy.intervals import Intervals
 from tacit.policy.knowledge import KnownMarginal

@@ -2,11 +2,13 @@
 
 In reading order:
 
+    yaml_entries  YAML with the line of every key
+    intervals     sets of positions on one axis
+    attributes    the kinds of attributes, one module each
     domain        what a record may look like
     where         yes/no questions about one record
-    secrets       the families of secret edges that users name
+    secrets       the families of secret edges that users name, one module each
     edges         the shapes that secret edges have
-    intervals     sets of positions on one axis
     classes       positions that no predicate tells apart
     knowledge     what the world already knows
     policy        all of it together, and the guarantee
@@ -14,7 +16,6 @@ In reading order:
     chains        how many edges lie between two records
     describe      a policy in plain words
     table_names   suffixes of tables
-    yaml_entries  YAML with the line of every key
     file          policy files
     schema        their JSON schema
 """

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
-from tacit.policy.domain import Domain, Items
+from tacit.policy.domain import Domain
 from tacit.policy.where import Where, where
 
 
@@ -74,7 +74,7 @@ class KnownMarginal(Known):
                 "must name different attributes", key="known.marginal", given=list(self.names), fix="List each once."
             )
         for name in self.names:
-            if isinstance(domain.attribute(name, key="known.marginal"), Items):
+            if domain.attribute(name, key="known.marginal").is_set:
                 raise PolicyError("must not be a set of items", key="known.marginal", given=name, fix="Use count.")
 
     def document(self) -> Any:

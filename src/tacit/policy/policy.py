@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import PolicyError, kind_of, nearest, sealed, word_or_kind
-from tacit.policy.domain import Domain, Items, Value
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.domain import Domain
 from tacit.policy.edges import STAY_ITEMS, EdgeShape, Same
 from tacit.policy.knowledge import Known, KnownSize
 from tacit.policy.secrets import Everything, Secrets
@@ -94,7 +95,7 @@ class Policy:
             raise PolicyError("needs a person column", key="per_person", given=per_person, fix="Say person='id'.")
         if order is not None and person is None:
             raise PolicyError("needs a person column", key="order", given=order, fix="Say person='id'.")
-        sets = [attribute for attribute, kind in domain.items() if isinstance(kind, Items)]
+        sets = [attribute for attribute, kind in domain.items() if kind.is_set]
         if sets == [item]:
             item = None  # the column that is read anyway
         if not isinstance(name, str):
@@ -182,7 +183,7 @@ class Policy:
             for name in self.domain
             for shape in self.shapes
             if any(shape.relation(axis.name, axis.size) != Same() for axis in self.domain.axes_of(name))
-            or (isinstance(self.domain[name], Items) and shape.item_moves(name) != STAY_ITEMS)
+            or (self.domain[name].is_set and shape.item_moves(name) != STAY_ITEMS)
         )
 
     def covers(self, weaker: Policy) -> bool:

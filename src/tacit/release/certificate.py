@@ -16,7 +16,7 @@ from tacit.amounts import shown
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
 from tacit.plan.any_plan import AnyPlan
-from tacit.policy.domain import Items
+from tacit.policy.attributes import Items
 from tacit.policy.policy import Policy
 
 

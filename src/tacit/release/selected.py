@@ -22,7 +22,7 @@ from tacit.plan.coverage import noise_bounds
 from tacit.plan.ranking import BarPlan, TopKPlan
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.verdicts import AbovePlan, BelowPlan
-from tacit.policy.domain import Attribute, Items
+from tacit.policy.attributes import Attribute
 from tacit.release.number_texts import number_text
 from tacit.release.record import Floats, Ints, ReleaseRecord, check_level
 from tacit.release.table_file import side_by_side
@@ -244,8 +244,7 @@ def _rows(
 
 def _names(attribute: Attribute, places: Ints) -> list[Any]:
     """Return what the items or values at these positions are called."""
-    name = attribute.item if isinstance(attribute, Items) else attribute.value
-    return [name(place) for place in places.tolist()]
+    return [attribute.cell(place) for place in places.tolist()]
 
 
 def _whole(numbers: Sequence[int]) -> Ints:

@@ -12,7 +12,8 @@ import numpy as np
 from tacit.plan.cells import cells_of
 from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total
 from tacit.plan.query import in_words
-from tacit.policy.domain import Attribute, Categories, Domain, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Attribute, Categories, Flag, Grid, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.release.number_texts import with_interval
 from tacit.report.views import (
     ALONE,

@@ -21,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT
-from tacit.policy.domain import Attribute, Domain, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Attribute, Flag, Grid, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.release.number_texts import number_text, with_interval
 from tacit.release.record import ReleaseRecord
 

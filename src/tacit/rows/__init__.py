@@ -4,7 +4,12 @@ In reading order:
 
     rows           the only door: counts, item counts and sums
     engines        the few things that each engine needs said in its own way
+    kinds          how the cells of each kind of attribute are read: one line for a kind
     encode         from a raw cell to a position of the domain, the same on every engine
+    decimal_cells  the same for decimals
+    date_cells     the same for dates
+    date_texts     the UTC day that a cell is, found by the engine
+    unexpected     which cells are unexpected, and in what way
     first_rows     which rows of a person count
     item_lists     lists of items, each row by itself
     object_cells   cells that are Python objects

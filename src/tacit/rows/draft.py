@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import PolicyError, sealed
-from tacit.policy.domain import CLIP, Domain, Flag
+from tacit.policy.attributes import Flag
+from tacit.policy.attributes.attribute import CLIP
+from tacit.policy.domain import Domain
 from tacit.policy.yaml_entries import quoted, write_yaml
 from tacit.rows.headers import is_called_a_person, is_called_an_id, looks_like_a_value
 from tacit.rows.sample import Sample, sample_of
@@ -224,13 +226,13 @@ def _declared(column: _Column, values: list[Any], rows_in_all: int, rows: int) -
     if all(isinstance(value, int | float | decimal.Decimal) for value in values):
         column.kind = "fraction"
         return (
-            "fractions. Round them to whole numbers first, for instance to thousands or to hundredths, and write "
-            "{integers: [low, high], otherwise: clip}."
+            "fractions. Write {decimals: [low, high], step: 0.01, otherwise: clip} with the range and the step that "
+            "you know, or round them to whole numbers first."
         )
     if all(isinstance(value, datetime.date | datetime.time | datetime.timedelta) for value in values):
         return (
-            "dates or times. Make whole numbers of them first, for instance the year, or days since a fixed day, and "
-            "write {integers: [low, high], otherwise: clip}."
+            "dates or times. Of dates, write {dates: [from, to], by: month, otherwise: clip} with the range that you "
+            "know; make whole numbers of times first."
         )
     if all(isinstance(value, str) for value in values):
         return _texts(column, values, rows_in_all, rows)
@@ -264,8 +266,8 @@ def _texts(column: _Column, values: list[str], rows_in_all: int, rows: int) -> s
     different = sorted(set(values))
     if _mostly(_ANY_DATE, values):
         return (
-            "dates or times, not all in one form. Make whole numbers of them first, for instance the year, or days "
-            "since a fixed day, and write {integers: [low, high], otherwise: clip}."
+            "dates or times, not all in one form. Write them like 2024-05-01 first, and declare "
+            "{dates: [from, to], by: month, otherwise: clip}."
         )
     if _mostly(_COMMA, values):
         return (

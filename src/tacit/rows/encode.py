@@ -31,7 +31,7 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
@@ -41,12 +41,13 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
-from tacit.policy.domain import CLIP, Attribute, Categories, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
+from tacit.policy.attributes.attribute import CLIP
 from tacit.policy.intervals import Intervals
 
 Expr: TypeAlias = Any  # a narwhals expression; narwhals is outside the type checker's reach
 Positions: TypeAlias = npt.NDArray[np.int64]
-Reading: TypeAlias = Literal["whole", "wide", "real", "truth", "text", "date", "list", "other"]
+Reading: TypeAlias = Literal["whole", "wide", "real", "truth", "text", "date", "time", "list", "other"]
 
 # What a text must look like to be a number. No plus sign, no grouping, at most three digits of exponent: every engine
 # parses exactly these texts, each to the nearest 64-bit float, infinite beyond the largest.
@@ -68,7 +69,8 @@ class Column:
 
     The `element` of a list column says how what is in the lists can be read. A `parsed` number is read from its
     spelling: engines turn long decimals into floats in different ways. `decimals` is how many digits come after the
-    point of each cell, by its type.
+    point of each cell, by its type. `as_date` says that the helper column is a date, and the shortest form in which a
+    text may name one: `day` (2024-05-01), `month` (also 2024-05) or `year` (also 2024).
     """
 
     reading: Reading
@@ -78,11 +80,12 @@ class Column:
     element: Column | None = None
     raw: str = ""
     name: str = ""
+    as_date: str = ""
 
     @property
     def number(self) -> str:
-        """The name of the helper column with the number that the cell's text spells."""
-        return f"n_{self.name}"
+        """The name of the helper column: the number that the cell's text spells, or the UTC date that it is."""
+        return f"{self.as_date or 'n'}_{self.name}"
 
     @property
     def text(self) -> Expr:
@@ -91,24 +94,38 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)  # expressions do not compare to true or false
+class Derived:
+    """A helper column that is computed from others; with a name of its own, its expression is written once."""
+
+    number: str
+    expression: Expr
+
+
+Helper: TypeAlias = Column | Derived
+
+
+@dataclass(frozen=True, eq=False)
 class Code:
     """How one attribute is grouped by in the engine and decoded from the groups.
 
+    `numbers` are the helper columns that everything else looks at, in order (`rows/engines.py` adds them).
     `keys` are the expressions to group by: equal keys mean equal positions, and the other way round. `valid` picks
     the rows that have a position (None: all of them). `decode` turns the key columns of the groups into positions
     (-1 for a group that has none). `atom` says in the engine whether the position (or the `row`, `column` of a grid)
     lies in a set. `atom` and `keys` may be used only on rows that `valid` picks.
     `repeats` says that the raw cells are few and repeat (names, ages), so that it pays to group by them first and to
-    look at each distinct cell once; coordinates do not repeat.
+    look at each distinct cell once; coordinates do not repeat. `ranges` are the lowest and the highest key and the step
+    from one to the next, for each key, where keys are whole numbers.
     """
 
     columns: tuple[Column, ...]
-    numbers: tuple[Column, ...]
+    numbers: tuple[Helper, ...]
     keys: tuple[Expr, ...]
     valid: Expr | None
     repeats: bool
     decode: Callable[[Sequence[pa.ChunkedArray]], Positions]
     atom: Callable[[str, Intervals], Expr]
+    ranges: tuple[tuple[int, int, int], ...] = ()
 
 
 def column_of(dtype: Any) -> Column:
@@ -131,39 +148,21 @@ def column_of(dtype: Any) -> Column:
         return Column("text")
     if dtype == nw.Date:
         return Column("date")
+    if dtype == nw.Datetime:
+        return Column("time")
     if dtype == nw.List:
         return Column("list", element=column_of(dtype.inner))
     return Column("other")
 
 
+def with_date(column: Column, shortest: str) -> Column:
+    """Return the column with a date as its helper; `shortest` is the shortest form in which a text may name one."""
+    return replace(column, as_date=shortest)
+
+
 def decimal_column(precision: int, scale: int) -> Column:
     """Say how a column of decimals of so many digits, so many of them after the point, is read."""
     return Column("real", parsed=precision > _MOST_DIGITS or scale < 0, decimals=max(scale, 0))
-
-
-def code_of(attribute: Attribute, columns: tuple[Column, ...]) -> Code:
-    """Return how an attribute is read from its columns (two for a grid), or refuse by the schema alone."""
-    for column in columns:
-        _check_type(attribute, column)
-    match attribute:
-        case Categories():
-            return _categories(attribute, columns[0])
-        case Flag():
-            otherwise = None if attribute.otherwise is None else int(attribute.otherwise)
-            return _integers(Integers(0, 1, otherwise=otherwise), columns[0])
-        case Integers():
-            return _integers(attribute, columns[0])
-        case Grid():
-            return _grid(attribute, columns)
-        case Items():
-            return code_of(one_item(attribute), columns)
-
-
-def one_item(attribute: Items) -> Categories | Integers:
-    """Return the attribute that a single item is a value of; unknown items have no position and are ignored."""
-    if isinstance(attribute.items, int):
-        return Integers(attribute.first, attribute.first + attribute.items - 1)
-    return Categories(attribute.items)
 
 
 def number_in(text: str) -> float | None:
@@ -185,49 +184,49 @@ def never(column: Column) -> Expr:
     return nw.col(column.name).is_null() & ~nw.col(column.name).is_null()
 
 
-def _check_type(attribute: Attribute, column: Column) -> None:
-    """Refuse what no value of a column of this type can be, and what its values cannot tell apart."""
-    if column.reading in ("list", "other"):
-        words = isinstance(attribute, Categories | Items)
+def check_cells(column: Column, *, dates: bool = False) -> None:
+    """Refuse columns of a type whose cells have neither reading; `dates`: the attribute has names, which dates have."""
+    if column.reading in ("time", "list", "other"):
         raise DataRefused(
             "must hold texts, numbers or true/false",
             column=column.raw,
-            fix="Convert the column to text first." if words else "Make whole numbers of it first: days, years, cents.",
+            fix="Convert the column to text first." if dates else "Make whole numbers of it first: days, years, cents.",
         )
-    if column.reading == "date" and not isinstance(attribute, Categories | Items):
+    if column.reading == "date" and not dates:
         raise DataRefused(
             "holds dates, which are no numbers",
             column=column.raw,
-            fix="Make whole numbers of them first: years, or days since a public date.",
+            fix="Declare {dates: [from, to]}, or make whole numbers of them first: years.",
         )
-    match attribute:
-        case Integers():
-            _check_whole(column, clip=attribute.otherwise == CLIP)
-            largest = max(abs(attribute.low), abs(attribute.high))
-            if attribute.high - attribute.low >= 2**63:
-                raise DataRefused("must have a domain narrower than 2^63", column=column.raw, fix="Narrow the range.")
-            truths = [value for value in (0, 1) if attribute.low <= value <= attribute.high]
-            if column.reading == "truth" and not truths and attribute.otherwise != CLIP:
-                raise _unreachable("holds true and false, which count as 1 and 0, and the range has neither", column)
-        case Grid():
-            _check_whole(column, clip=attribute.otherwise == CLIP or attribute.low is not None)
-            largest = 0
-        case Categories():
-            typed = column.reading in ("whole", "wide", "real")
-            largest = max((abs(value) for value in attribute.values if not isinstance(value, str)), default=0)
-            texts = [value for value in attribute.values if isinstance(value, str)]
-            padded = [text for text in texts if _PADDED.match(text)]
-            if padded and typed:
-                raise DataRefused(
-                    f"holds numbers, but the category {padded[0]!r} is a text that no number spells",
-                    column=column.raw,
-                    fix=f"Read the column as text: dtype={{{column.raw!r}: str}} in pandas.",
-                )
-            if typed:
-                meant = [number for text in texts if (number := _meant(text)) is not None and math.isfinite(number)]
-                largest = max([largest, *(abs(int(number)) for number in meant)])
-        case _:
-            largest = 0
+
+
+def check_truths(column: Column, low: float, high: float, *, clip: bool) -> None:
+    """Refuse true and false for a range that has neither 1 nor 0."""
+    truths = [value for value in (0, 1) if low <= value <= high]
+    if column.reading == "truth" and not truths and not clip:
+        raise _unreachable("holds true and false, which count as 1 and 0, and the range has neither", column)
+
+
+def _check_categories(attribute: Categories, column: Column) -> None:
+    """Refuse what no value of a column of this type can be, and what its values cannot tell apart."""
+    typed = column.reading in ("whole", "wide", "real")
+    largest = max((abs(value) for value in attribute.values if not isinstance(value, str)), default=0)
+    texts = [value for value in attribute.values if isinstance(value, str)]
+    padded = [text for text in texts if _PADDED.match(text)]
+    if padded and typed:
+        raise DataRefused(
+            f"holds numbers, but the category {padded[0]!r} is a text that no number spells",
+            column=column.raw,
+            fix=f"Read the column as text: dtype={{{column.raw!r}: str}} in pandas.",
+        )
+    if typed:
+        meant = [number for text in texts if (number := _meant(text)) is not None and math.isfinite(number)]
+        largest = max([largest, *(abs(int(number)) for number in meant)])
+    _check_exact(column, largest)
+
+
+def _check_exact(column: Column, largest: int) -> None:
+    """Refuse whole numbers that the readings of a column do not tell apart."""
     if largest >= EXACT and column.reading in ("text", "real"):
         raise DataRefused(
             "must have a whole-number type because its domain goes beyond 2^53",
@@ -238,12 +237,13 @@ def _check_type(attribute: Attribute, column: Column) -> None:
         raise DataRefused("must have a domain within 62 bits", column=column.raw, fix="Convert the column to text.")
 
 
-def _check_whole(column: Column, *, clip: bool) -> None:
+def check_whole(column: Column, *, clip: bool) -> None:
+    """Refuse decimals for whole numbers, unless they are rounded down."""
     if column.decimals and not clip:
         raise DataRefused(
             f"holds decimals with {column.decimals} digits after the point, which are no whole numbers",
             column=column.raw,
-            fix="Declare otherwise: clip to round them down, or make whole numbers of them first (hundredths).",
+            fix="Declare otherwise: clip to round them down, or {decimals: [low, high], step: 0.01}.",
         )
 
 
@@ -251,7 +251,7 @@ def _unreachable(rule: str, column: Column) -> DataRefused:
     return DataRefused(rule, column=column.raw, fix="Declare what the column holds, or convert it first.")
 
 
-def _number(column: Column) -> tuple[Expr, bool]:
+def number_of(column: Column) -> tuple[Expr, bool]:
     """Return the number reading of a column, missing where there is none, and whether it can have fractions."""
     cell = nw.col(column.name)
     match column.reading:
@@ -276,13 +276,48 @@ def _number(column: Column) -> tuple[Expr, bool]:
             return nw.when(~real.is_nan()).then(real), True
 
 
-def _numbers(columns: Iterable[Column]) -> tuple[Column, ...]:
+def parsed_columns(columns: Iterable[Column]) -> tuple[Column, ...]:
+    """Return the columns whose numbers are read from texts."""
     return tuple(column for column in columns if column.reading == "text" or column.parsed)
 
 
+def flag_code(attribute: Flag, columns: tuple[Column, ...]) -> Code:
+    """Return how a flag is read: as the numbers 0 and 1."""
+    (column,) = columns
+    check_cells(column)
+    otherwise = None if attribute.otherwise is None else int(attribute.otherwise)
+    return _integers(Integers(0, 1, otherwise=otherwise), column)
+
+
+def integers_code(attribute: Integers, columns: tuple[Column, ...]) -> Code:
+    """Return how integers are read, or refuse by the schema alone."""
+    (column,) = columns
+    check_cells(column)
+    check_whole(column, clip=attribute.clips)
+    if attribute.high - attribute.low >= 2**63:
+        raise DataRefused("must have a domain narrower than 2^63", column=column.raw, fix="Narrow the range.")
+    check_truths(column, attribute.low, attribute.high, clip=attribute.clips)
+    _check_exact(column, max(abs(attribute.low), abs(attribute.high)))
+    return _integers(attribute, column)
+
+
 def _integers(attribute: Integers, column: Column) -> Code:
-    key, valid = _lattice(attribute, column)
-    low, step = attribute.low, attribute.step
+    number, real = number_of(column)
+    ends = attribute.low, attribute.high, attribute.step
+    key, valid = lattice_key(number, *ends, attribute.otherwise, real=real)
+    return on_lattice(column, key, valid, ends, numbers=parsed_columns((column,)))
+
+
+def on_lattice(
+    column: Column,
+    key: Expr,
+    valid: Expr | None,
+    ends: tuple[int, int, int],
+    *,
+    numbers: tuple[Helper, ...],
+) -> Code:
+    """Return the code of an attribute whose key is a whole number from low to high in steps."""
+    low, _, step = ends
 
     def decode(keys: Sequence[pa.ChunkedArray]) -> Positions:
         values, missing = _whole(keys[0])
@@ -291,13 +326,16 @@ def _integers(attribute: Integers, column: Column) -> Code:
     def atom(_: str, positions: Intervals) -> Expr:
         return within(key, [(low + first * step, low + last * step) for first, last in positions], never(column))
 
-    return Code((column,), _numbers((column,)), (key,), valid, column.reading != "real", decode, atom)
+    return Code((column,), numbers, (key,), valid, column.reading != "real", decode, atom, (ends,))
 
 
-def _lattice(attribute: Integers, column: Column) -> tuple[Expr, Expr | None]:
-    """Return the value of the range that a cell stands for, and which cells stand for one (None: all)."""
-    number, real = _number(column)
-    low, high, step, otherwise = attribute.low, attribute.high, attribute.step, attribute.otherwise
+def lattice_key(
+    number: Expr, low: int, high: int, step: int, otherwise: int | str | None, *, real: bool
+) -> tuple[Expr, Expr | None]:
+    """Return the value of the range that a number stands for, and which numbers stand for one (None: all).
+
+    `real` says that numbers may have fractions.
+    """
     if otherwise == CLIP:
         # only numbers within the range are rounded: Ibis makes 64-bit integers of them, and others could fail there
         inner = nw.when((number > low) & (number < high)).then(number).floor() if real else number.cast(nw.Int64)
@@ -318,14 +356,19 @@ def _lattice(attribute: Integers, column: Column) -> tuple[Expr, Expr | None]:
     return (nw.when(inside).then(number).cast(nw.Int64) if real else number), inside
 
 
-def _grid(attribute: Grid, columns: tuple[Column, ...]) -> Code:
+def grid_code(attribute: Grid, columns: tuple[Column, ...]) -> Code:
+    """Return how a cell of a map is read from its two columns, or refuse by the schema alone."""
+    for column in columns:
+        check_cells(column)
+        check_whole(column, clip=attribute.clips or attribute.low is not None)
     keys: list[Expr] = []
     valids: list[Expr] = []
     sizes = (attribute.rows, attribute.columns)
-    clip = CLIP if attribute.otherwise == CLIP else None
+    clip = CLIP if attribute.clips else None
     for part, (column, size) in enumerate(zip(columns, sizes, strict=True)):
         if attribute.low is None or attribute.high is None:
-            key, valid = _lattice(Integers(0, size - 1, otherwise=clip), column)
+            number, real = number_of(column)
+            key, valid = lattice_key(number, 0, size - 1, 1, clip, real=real)
         else:
             key, valid = _coordinate(column, attribute.low[part], attribute.high[part], size, clip=clip is not None)
         keys.append(key)
@@ -345,11 +388,12 @@ def _grid(attribute: Grid, columns: tuple[Column, ...]) -> Code:
         place = 0 if part == "row" else 1
         return within(keys[place], list(positions), never(columns[place]))
 
-    return Code(columns, _numbers(columns), tuple(keys), both, False, decode, atom)
+    ranges = tuple((0, size - 1, 1) for size in sizes)
+    return Code(columns, parsed_columns(columns), tuple(keys), both, False, decode, atom, ranges)
 
 
 def _coordinate(column: Column, low: float, high: float, cells: int, *, clip: bool) -> tuple[Expr, Expr]:
-    number = nw.col(column.name) if column.reading == "wide" else _number(column)[0]
+    number = nw.col(column.name) if column.reading == "wide" else number_of(column)[0]
     number = number.cast(nw.Float64)
     low, high = float(low), float(high)
     inside = (number >= low) & (number <= high)
@@ -363,6 +407,20 @@ def _coordinate(column: Column, low: float, high: float, cells: int, *, clip: bo
         bounded = nw.when(inside).then(cell).cast(nw.Int64)
     bounded = nw.when(bounded >= cells - 1).then(_int(cells - 1)).otherwise(bounded)
     return bounded, ~number.is_null() if clip else inside
+
+
+def items_code(attribute: Items, columns: tuple[Column, ...]) -> Code:
+    """Return how one item of a set is read, or refuse by the schema alone."""
+    check_cells(columns[0], dates=True)
+    one = one_item(attribute)
+    return integers_code(one, columns) if isinstance(one, Integers) else categories_code(one, columns)
+
+
+def one_item(attribute: Items) -> Categories | Integers:
+    """Return the attribute that a single item is a value of; unknown items have no position and are ignored."""
+    if isinstance(attribute.items, int):
+        return Integers(attribute.first, attribute.first + attribute.items - 1)
+    return Categories(attribute.items)
 
 
 @dataclass
@@ -379,10 +437,14 @@ class Meanings:
     folded: dict[str, list[str]] = field(default_factory=dict)
 
 
-def _categories(attribute: Categories, column: Column) -> Code:
+def categories_code(attribute: Categories, columns: tuple[Column, ...]) -> Code:
+    """Return how categories are read, or refuse by the schema alone."""
+    (column,) = columns
+    check_cells(column, dates=True)
+    _check_categories(attribute, column)
     meanings = meanings_of(attribute, column)
     texts, numbers = meanings.texts, meanings.numbers
-    number = _number(column)[0] if numbers else None
+    number = number_of(column)[0] if numbers else None
     if number is not None and column.reading in ("whole", "truth"):
         number = number.cast(nw.Int64)
     cell = column.text
@@ -435,7 +497,7 @@ def _categories(attribute: Categories, column: Column) -> Code:
             return ~hits(everywhere.without(positions))
         return hits(positions)
 
-    needed = _numbers((column,)) if numbers else ()
+    needed = parsed_columns((column,)) if numbers else ()
     return Code((column,), needed, tuple(keys), hits(everywhere) if other is None else None, True, decode, atom)
 
 

@@ -22,7 +22,7 @@ import re
 import threading
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
@@ -35,7 +35,8 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
 from tacit.policy.table_names import CSV_NAMES, PARQUET_NAMES, TABLE_NAMES
-from tacit.rows.encode import NUMBER, Column, column_of, decimal_column
+from tacit.rows.date_texts import duckdb_date, polars_date, spark_date
+from tacit.rows.encode import NUMBER, Column, Derived, Helper, column_of, decimal_column
 from tacit.rows.file_identity import Identities, each_once, identities, identity
 from tacit.rows.file_kinds import not_utf8, not_well_formed, other_file, refuse_other_files
 from tacit.rows.guard import cancelled_by_interrupt
@@ -73,6 +74,9 @@ class Engine(Protocol):
 
     def numbers(self, native: Any, columns: Mapping[str, str]) -> Any:
         """Add the number reading of text columns (new name -> column)."""
+
+    def dates(self, native: Any, columns: Mapping[str, tuple[str, str]]) -> Any:
+        """Add the UTC dates of columns (new name -> column, precision); see `rows/date_cells.py`."""
 
     def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
         """Replace list columns by the keys of their items, each once; see `rows/item_lists.py`."""
@@ -126,6 +130,22 @@ def unreadable() -> DataRefused:
         fix="No detail is shown because rows were open: check that the file or table is complete by reading it outside "
         "Tacit.",
     )
+
+
+def with_readings(engine: Engine, frame: Any, helpers: Iterable[Helper]) -> Any:
+    """Add the helper columns: numbers that texts spell, dates, and what is computed from them."""
+    wanted = list(helpers)
+    columns = [helper for helper in wanted if isinstance(helper, Column)]
+    numbers = {column.number: column.name for column in columns if not column.as_date}
+    dates = {column.number: (column.name, column.as_date) for column in columns if column.as_date}
+    if numbers:
+        frame = nw.from_native(engine.numbers(nw.to_native(frame), numbers)).lazy()
+    if dates:
+        frame = nw.from_native(engine.dates(nw.to_native(frame), dates)).lazy()
+    derived = {helper.number: helper.expression for helper in wanted if isinstance(helper, Derived)}
+    for name, expression in derived.items():  # one after the other: each may look at those before it
+        frame = frame.with_columns(expression.alias(name))
+    return frame
 
 
 def _schema(native: Any) -> dict[str, Column]:
@@ -199,6 +219,12 @@ class _DuckDB:
         """Read texts as numbers: whatever is not one becomes missing."""
         read = "".join(f", {_sql_number(f'CAST({column} AS VARCHAR)')} AS {new}" for new, column in columns.items())
         return native.project("*" + read)
+
+    def dates(self, native: Any, columns: Mapping[str, tuple[str, str]]) -> Any:
+        """Read dates."""
+        kinds = {name: kind.id for name, kind in zip(native.columns, native.types, strict=True)}
+        read = (f", {duckdb_date(column, kinds[column], form)} AS {new}" for new, (column, form) in columns.items())
+        return native.project("*" + "".join(read))
 
     def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
         """Read lists."""
@@ -327,6 +353,8 @@ class _Pandas(_Buffers):
                 return Column("text")
         if isinstance(dtype, pd.ArrowDtype):
             return _arrow_column(dtype.pyarrow_dtype)
+        if isinstance(dtype, pd.DatetimeTZDtype):
+            return Column("time")
         empty = pd.DataFrame({"c": pd.Series([], dtype=dtype)})
         return column_of(nw.from_native(empty, eager_only=True).schema["c"])
 
@@ -728,6 +756,13 @@ class _Polars:
             _polars_number(pl.col(column).cast(pl.String)).alias(new) for new, column in columns.items()
         )
 
+    def dates(self, native: Any, columns: Mapping[str, tuple[str, str]]) -> Any:
+        """Read dates."""
+        kinds = native.collect_schema()
+        return native.with_columns(
+            polars_date(column, kinds[column], form).alias(new) for new, (column, form) in columns.items()
+        )
+
     def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
         """Read lists."""
         import polars as pl
@@ -826,6 +861,13 @@ class _Spark:
 
         texts = ((new, functions.col(column).cast("string")) for new, column in columns.items())
         return native.select("*", *(_spark_number(text).alias(new) for new, text in texts))
+
+    def dates(self, native: Any, columns: Mapping[str, tuple[str, str]]) -> Any:
+        """Read dates."""
+        kinds = {field.name: field.dataType.typeName() for field in native.schema.fields}
+        return native.withColumns(
+            {new: spark_date(column, kinds[column], form) for new, (column, form) in columns.items()}
+        )
 
     def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
         """Read lists."""

@@ -28,7 +28,8 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from tacit.policy.domain import Attribute, Categories, Domain, Flag, Grid, Integers
+from tacit.policy.attributes import Attribute
+from tacit.policy.domain import Domain
 from tacit.policy.intervals import Intervals
 from tacit.rows.encode import Code, Column, Expr, within
 
@@ -131,18 +132,20 @@ class Layout:
         return [words[word].alias(word) for word in self.words]
 
 
-def place_of(attribute: Attribute, code: Code) -> Expr:
-    """Return the place of a row's value, for an attribute with one number; defined where the code is valid."""
-    if isinstance(attribute, Integers):
-        return code.keys[0].cast(nw.Int64) - attribute.low
-    if isinstance(attribute, Flag):
-        return code.keys[0].cast(nw.Int64)
+def place_of(size: int, code: Code) -> Expr:
+    """Return the place of a row's value among so many, for an attribute with one key; defined where the code is valid.
+
+    Of numbers: how far it is from the lowest one, which orders rows alike.
+    """
+    if code.ranges:
+        ((low, _, _),) = code.ranges
+        return code.keys[0].cast(nw.Int64) - low if low else code.keys[0].cast(nw.Int64)
     # one question for each binary digit of the place, not one for each category
     digits = [
-        nw.when(code.atom("", Intervals.points(place for place in range(attribute.size) if place >> digit & 1)))
+        nw.when(code.atom("", Intervals.points(place for place in range(size) if place >> digit & 1)))
         .then(nw.lit(1 << digit, nw.Int64))
         .otherwise(nw.lit(0, nw.Int64))
-        for digit in range((attribute.size - 1).bit_length())
+        for digit in range((size - 1).bit_length())
     ]
     total = nw.lit(0, nw.Int64) if not digits else digits[0]
     for digit in digits[1:]:
@@ -151,16 +154,10 @@ def place_of(attribute: Attribute, code: Code) -> Expr:
 
 
 def _slots(attribute: Attribute, code: Code, names: Iterator[str]) -> Iterator[Slot]:
-    match attribute:
-        case Integers():
-            yield _slot(next(names), code.keys[0], code.valid, attribute.low, attribute.high, attribute.step)
-        case Grid():
-            for key, size in zip(code.keys, (attribute.rows, attribute.columns), strict=True):
-                yield _slot(next(names), key, code.valid, 0, size - 1)
-        case Flag() | Categories():
-            yield _slot(next(names), place_of(attribute, code), code.valid, 0, attribute.size - 1)
-        case _:
-            raise AssertionError  # sets of items are no part of a row
+    for key, (low, high, step) in zip(code.keys, code.ranges, strict=False):
+        yield _slot(next(names), key, code.valid, low, high, step)
+    if not code.ranges:
+        yield _slot(next(names), place_of(attribute.size, code), code.valid, 0, attribute.size - 1)
 
 
 def _slot(name: str, key: Expr, valid: Expr | None, low: int, high: int, step: int = 1) -> Slot:

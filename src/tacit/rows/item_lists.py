@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from tacit.policy.domain import Integers, Items
+from tacit.policy.attributes import Integers, Items
 from tacit.rows.encode import NOT_PLAIN, Column, Meanings, meanings_of, one_item, spelling
 
 Key: TypeAlias = str | float | bool

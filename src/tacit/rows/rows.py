@@ -35,14 +35,16 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused, InternalError, PlanError, nearest, sealed
-from tacit.policy.domain import Attribute, Domain, Grid, Integers, Items
+from tacit.policy.attributes import Items
+from tacit.policy.domain import Domain
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
-from tacit.rows.encode import Code, Column, Expr, Positions, code_of, never, one_item
-from tacit.rows.engines import PERSON, Engine, closed, engine_for, unreadable
+from tacit.rows.encode import Code, Column, Expr, Helper, Positions, never
+from tacit.rows.engines import PERSON, Engine, closed, engine_for, unreadable, with_readings
 from tacit.rows.first_rows import Layout, Order, Slot, place_of
 from tacit.rows.headers import known_columns
 from tacit.rows.item_lists import ListReading, list_reading
+from tacit.rows.kinds import code_of
 
 Counts = npt.NDArray[np.int64]
 _MOST_CELLS: Final = 2**31
@@ -67,7 +69,7 @@ class Rows(Protocol):
         """Count for each item of a set the people who have it."""
 
     def total(self, name: str, where: Test | None = None) -> int:
-        """Add up a whole-number attribute over the people."""
+        """Add up an attribute over the people, in its unit."""
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Make a frame of the user's own kind out of columns that may be shown."""
@@ -135,7 +137,7 @@ def open_rows(
 
 def columns_of(domain: Domain, item: str | None) -> dict[str, tuple[str, ...]]:
     """Return the data columns that each attribute is read from."""
-    return {name: _raw(name, attribute, item) for name, attribute in domain.items()}
+    return {name: attribute.read_from(name, item) for name, attribute in domain.items()}
 
 
 class _CountedItems:
@@ -146,9 +148,9 @@ class _CountedItems:
     def __init__(self, source: ItemCounts, domain: Domain) -> None:
         self._source, self._domain = source, domain
         ((name, items), *others) = domain.items()
-        if others or not isinstance(items, Items):
+        if others or not items.is_set:
             raise DataRefused("item counts need a domain with one set of items", fix="Declare only the items.")
-        if items.count != len(source.counts):
+        if items.cells != len(source.counts):
             raise DataRefused("must have one count per item of the domain", column=name, fix="Check the two lengths.")
 
     def check(self, names: tuple[str, ...], where: Test | None) -> None:
@@ -167,10 +169,10 @@ class _CountedItems:
         self.check(names, where)
         if where is None:
             return np.array(self._source.people, dtype=np.int64)
-        axis = where.atoms[0][0].name
-        having = int(self._source.counts[int(axis.rpartition("[")[2].rstrip("]"))])
-        picked = (having if where.of_record({axis: 1}) else 0) + (
-            self._source.people - having if where.of_record({axis: 0}) else 0
+        axis = where.atoms[0][0]
+        having = int(self._source.counts[axis.item])
+        picked = (having if where.of_record({axis.name: 1}) else 0) + (
+            self._source.people - having if where.of_record({axis.name: 0}) else 0
         )
         return np.array(picked, dtype=np.int64)
 
@@ -207,7 +209,7 @@ class _EngineRows:
         moved: frozenset[str] | None,
     ) -> None:
         self._domain, self._per_person = domain, per_person
-        sets = [name for name, attribute in domain.items() if isinstance(attribute, Items)]
+        sets = [name for name, attribute in domain.items() if attribute.is_set]
         if item is not None and len(sets) != 1:
             raise DataRefused("item can only be given for a domain with one set of items", fix="Leave it out.")
         if sets and per_person > 1:
@@ -256,14 +258,10 @@ class _EngineRows:
                 raise DataRefused("must hold one value per row", column=given.raw, fix="Name another column.")
         self._order = None if ordered is None else self._ordered(ordered)
         self._layout = Layout(domain, self._codes, moved)
-        self._axes = {
-            axis.name: (name, axis.name.removeprefix(name).lstrip("."))
-            for name in domain
-            for axis in domain.axes_of(name)
-        }
+        self._axes = {axis.name: (name, axis.part) for name in domain for axis in domain.axes_of(name)}
 
     def _ordered(self, column: Column) -> Order:
-        if column.reading == "other":
+        if column.reading in ("time", "other"):
             native = self._engine.select({"o": column.raw})
             unlisted = DataRefused("the columns of the source could not be listed")
             dtype = closed(lambda: nw.from_native(native).lazy().collect_schema()["o"], unlisted)
@@ -293,7 +291,7 @@ class _EngineRows:
         """Count the people in each cell of these attributes; with no name, all of them (a 0-d array)."""
         for name in names:
             self._domain.attribute(name, key="counts")
-        if any(isinstance(self._domain[name], Items) for name in names):
+        if any(self._domain[name].is_set for name in names):
             raise _no_cells(names)
         shape = tuple(self._domain[name].size for name in names)
         if math.prod(shape) > _MOST_CELLS:
@@ -334,15 +332,16 @@ class _EngineRows:
         return closed(decoded, InternalError("counting items")) if code.keys else np.zeros(attribute.count, np.int64)
 
     def total(self, name: str, where: Test | None = None) -> int:
-        """Add up a whole-number attribute over the people."""
+        """Add up an attribute over the people, in its unit."""
         attribute = self._domain.attribute(name, key="total")
-        if not isinstance(attribute, Integers):
+        if attribute.unit is None:
             raise _no_total(name)
+        ((low, _, step),) = self._codes[name].ranges
 
         def summed() -> Any:
             if self._person is None:
                 frame = self._rows(frozenset({name}), where)
-                above = self._codes[name].keys[0].cast(nw.Int64) - attribute.low
+                above = self._codes[name].keys[0].cast(nw.Int64) - low
             else:
                 frame = self._people(frozenset({name}), where)
                 (slot,) = self._layout.slots[name]
@@ -361,7 +360,8 @@ class _EngineRows:
 
         def decoded() -> int:
             (row,) = table.to_pylist()
-            return int(row["high"] or 0) * _HALF + int(row["low"] or 0) + attribute.low * int(row["n"])
+            steps = (int(row["high"] or 0) * _HALF + int(row["low"] or 0)) // step
+            return steps * attribute.spacing + attribute.number(0) * int(row["n"])
 
         return closed(decoded, InternalError("adding up rows"))
 
@@ -394,10 +394,9 @@ class _EngineRows:
             frame = frame.filter(~nw.col("u").cast(nw.Float64).is_nan())
         return frame
 
-    def _with_numbers(self, frame: Any, columns: Iterable[Column]) -> Any:
-        """Add the number readings of text columns."""
-        read = {column.number: column.name for column in columns}
-        return nw.from_native(self._engine.numbers(nw.to_native(frame), read)).lazy() if read else frame
+    def _with_numbers(self, frame: Any, columns: Iterable[Helper]) -> Any:
+        """Add the helper columns: numbers that texts spell, and dates."""
+        return with_readings(self._engine, frame, columns)
 
     def _with_order(self, frame: Any) -> Any:
         """Add what rows are sorted by."""
@@ -417,12 +416,12 @@ class _EngineRows:
 
     def _asked(self, where: Test | None) -> tuple[set[str], dict[str, tuple[str, int, str]]]:
         """Return the attributes that a test asks for, and its items: axis -> set, place, and the name of a mark."""
-        names = sorted({axis.name for axis, _ in where.atoms}) if where is not None else []
+        axes = sorted({axis for axis, _ in where.atoms} if where is not None else [], key=lambda axis: axis.name)
         items = {}
-        for number, axis in enumerate(axis for axis in names if axis not in self._axes):
-            name, _, place = axis.rpartition("[")
-            items[axis] = (name, int(place.rstrip("]")), f"h{number}")
-        return {self._axes[axis][0] for axis in names if axis in self._axes}, items
+        for number, axis in enumerate(axis for axis in axes if axis.item is not None):
+            assert axis.item is not None  # noqa: S101 - chosen above
+            items[axis.name] = (axis.attribute, axis.item, f"h{number}")
+        return {axis.attribute for axis in axes if axis.item is None}, items
 
     # ------------------------------------------------------------------ where every row is a person
 
@@ -571,7 +570,7 @@ class _EngineRows:
             frame = frame.filter(code.valid)
         if attribute.at_most is None or not code.keys:
             return _Held(frame, code.keys, lambda place: code.atom("", Intervals.points([place])))
-        place = place_of(one_item(attribute), code).alias("i")
+        place = place_of(attribute.count, code).alias("i")
         sequence = [*self._sequence, "place"] if is_list else self._sequence
         frame = self._with_order(frame).select("u", place, *sequence)
         if len(sequence) <= 1:
@@ -685,12 +684,6 @@ def _pointer(raw: str, declared: frozenset[str], known: list[str], *, is_file: b
     if match:
         return f"Did you mean {match[0]!r}?"
     return known_columns(known, declared) or "Check the name in the header of the file."
-
-
-def _raw(name: str, attribute: Attribute, item: str | None) -> tuple[str, ...]:
-    if isinstance(attribute, Grid):
-        return attribute.of
-    return (item,) if item is not None and isinstance(attribute, Items) else (name,)
 
 
 def _grouped(frame: Any, keys: Sequence[Expr], *, distinct: tuple[str, ...] = (), lines: Expr | None = None) -> Any:

@@ -11,7 +11,8 @@ from tacit.plan.keys import TEXT, WHOLE, Key, Question
 from tacit.plan.queries.count import Count
 from tacit.plan.queries.selection import Selection, picked, whole_threshold
 from tacit.plan.verdicts import BelowPlan, plan_below
-from tacit.policy.domain import Domain, Value
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 

@@ -14,7 +14,8 @@ from tacit.plan.keys import WHERE, Question
 from tacit.plan.query import Ints, Linear, check_where, columns_of, read_where, with_where
 from tacit.plan.responses import Response
 from tacit.plan.tally import CellCounts, Tally
-from tacit.policy.domain import Domain, Value
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 

@@ -31,7 +31,8 @@ from tacit.plan.query import (
 from tacit.plan.responses import Jump, Move, Response, cover_ends, ends_of, hidden_ends
 from tacit.plan.tally import CellCounts, Tally
 from tacit.plan.totals import exact_cumulative
-from tacit.policy.domain import Axis, Domain, Value
+from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 

@@ -36,7 +36,8 @@ from tacit.plan.query import (
 from tacit.plan.sums import blocks_of, cells_in_sum
 from tacit.plan.tally import CellCounts, ItemHolders, Tally
 from tacit.plan.totals import exact_groups
-from tacit.policy.domain import Domain, Value
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 

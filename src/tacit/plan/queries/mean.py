@@ -26,7 +26,8 @@ from tacit.plan.queries.count import Count
 from tacit.plan.queries.marginals import Marginals
 from tacit.plan.queries.total import Total, by_words, check_summed, read_by
 from tacit.plan.query import Floats, Linear, check_where, columns_of, read_where, suffix, with_where
-from tacit.policy.domain import Domain, Value
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 

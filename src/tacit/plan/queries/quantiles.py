@@ -30,7 +30,8 @@ from tacit.plan.query import (
     suffix,
     with_where,
 )
-from tacit.policy.domain import Domain, Value
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 

@@ -32,7 +32,8 @@ from tacit.plan.query import (
 )
 from tacit.plan.responses import Jump, Move, Response, cover_ends, ends_of, hidden_ends, meet
 from tacit.plan.tally import CellCounts, Tally
-from tacit.policy.domain import Axis, Domain, Value
+from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.domain import Domain
 from tacit.policy.edges import Blocks
 from tacit.policy.intervals import Intervals
 from tacit.policy.policy import Policy
