@@ -11,9 +11,9 @@ import numpy as np
 from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total
 from tacit.plan.query import resolve
 from tacit.policy.attributes import Items
+from tacit.policy.domain import positions
 from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize
 from tacit.policy.policy import ABSENT, Policy
-from tacit.policy.secrets import positions
 
 
 def every_value(attribute: Any) -> list[Any]:

@@ -21,15 +21,12 @@ ONE_KIND_ALONE = {
     "rows/item_lists.py": "one item is a number or a name",
     "rows/rows.py": "sets of items have a reading of their own",
     "audit/worlds.py": "sets of items have edges of their own",
-    "plan/queries.py": "sets of items are counted item by item",
-    "plan/selections.py": "items or values, in words",
-    "plan/responses.py": "totals",
     "plan/steps.py": "room in sets of items",
     "plan/totals.py": "sets of items have no cells",
     "monitor/checks.py": "places are items, categories or a flag",
     "monitor/events.py": "places are items, categories or a flag",
     "monitor/history.py": "places are items or categories",
-    "report/charts.py": "a map",
+    "report/linear_charts.py": "a map",
 }
 
 

@@ -279,7 +279,6 @@ def test_a_name_with_signs_of_patterns_is_one_file(tmp_path: Path) -> None:
         "age,sex\r1,secret\r",
         "1,secret\n",
         "1,secret",
-        "SELECT * FROM people WHERE name = 'secret'",
         "secret" * 40,
         "secret" * 5000,
         "secret\0",
@@ -294,6 +293,13 @@ def test_rows_given_as_a_text_are_not_shown(rows: str) -> None:
     )
     assert sentence(rows) == said
     assert sentence([rows]) == said
+
+
+def test_a_query_given_as_a_text_is_not_shown() -> None:
+    assert sentence("SELECT * FROM people WHERE name = 'secret'") == (
+        "rows given as a text must be the path of a file, not a query. "
+        "Give the result of the query: duckdb.sql('select ..'), or a frame."
+    )
 
 
 def test_a_header_that_is_no_utf8(tmp_path: Path) -> None:

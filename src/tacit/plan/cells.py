@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from tacit.errors import PlanError
 from tacit.plan.query import suffix
 from tacit.plan.responses import Jump, Move, Response
-from tacit.policy.attributes import Items
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
 from tacit.policy.where import Where
@@ -61,19 +60,17 @@ def everybody(where: Where | None = None) -> Cells:
 
 def is_items(attribute: Any) -> bool:
     """Say whether an attribute is a set of items, of which a person has several."""
-    return isinstance(attribute, Items)
+    return bool(attribute.is_set)
 
 
 def cells_of(attribute: Any) -> int:
     """Return the number of cells of an attribute's histogram."""
-    return int(attribute.count if isinstance(attribute, Items) else attribute.size)
+    return int(attribute.cells)
 
 
 def values_of(attribute: Any) -> list[Value]:
     """Return what each cell of an attribute's histogram is called."""
-    if isinstance(attribute, Items):
-        return [attribute.item(place) for place in range(attribute.count)]
-    return [attribute.value(place) for place in range(attribute.size)]
+    return [attribute.cell(place) for place in range(attribute.cells)]
 
 
 def cell_labels(names: tuple[str, ...], domain: Domain) -> dict[str, list[Value]]:

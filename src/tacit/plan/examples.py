@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from tacit.errors import PlanError
-from tacit.policy.attributes import Grid, Items
 from tacit.policy.policy import Policy
 
 
@@ -24,30 +23,26 @@ def first_predicate(policy: Policy) -> str:
     """Return a predicate about a value that people may want to hide."""
     for name in _secret_first(policy):
         attribute = policy.domain[name]
-        match attribute:
-            case Items():
-                return f"{name}.has({attribute.item(0)!r})"
-            case Grid():
-                continue
-            case _:
-                hidden = _sensitive(policy, name)
-                return f"{name} == {attribute.value(hidden)!r}"
+        if attribute.is_set:
+            return f"{name}.has({attribute.cell(0)!r})"
+        if len(attribute.axes(name)) == 1:
+            return f"{name} == {attribute.value(_sensitive(policy, name))!r}"
     raise PlanError("has no attribute to count by", key="policy", fix="Ask for a histogram.")
 
 
 def has_order(attribute: Any) -> bool:
     """Say whether cumulative counts of an attribute make sense, beyond those of yes and no."""
-    return bool(getattr(attribute, "ordered", getattr(attribute, "unit", None) is not None))
+    return bool(attribute.ordered and attribute.measured != "truth")
 
 
 def has_cells(attribute: Any) -> bool:
     """Say whether an attribute has a list of values, or of items, that can be ranked."""
-    return not isinstance(attribute, Grid)
+    return bool(attribute.measured != "places")
 
 
 def can_be_added_up(attribute: Any) -> bool:
     """Say whether an attribute is a number."""
-    return getattr(attribute, "unit", None) is not None
+    return attribute.unit is not None
 
 
 def _secret_first(policy: Policy) -> list[str]:

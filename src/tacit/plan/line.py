@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tacit.errors import PlanError
 from tacit.plan.query import Linear, attribute_of
-from tacit.policy.attributes import Categories
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 
@@ -15,7 +14,7 @@ def check_ordered(domain: Domain, name: str, keyword: str) -> None:
     axes = domain.axes_of(name)
     if len(axes) != 1 or not axes[0].ordered:
         ordered = "Declare ordered=True (in a file: `ordered: true`)."
-        fix = ordered if isinstance(attribute, Categories) else "Use a histogram."
+        fix = ordered if attribute.measured == "names" else "Use a histogram."
         raise PlanError("must have an order", key=keyword, given=name, fix=fix)
 
 

@@ -257,4 +257,4 @@ def in_words(names: Sequence[str]) -> str:
 
 def position(domain: Domain, name: str, value: Any) -> int:
     """Return the place of a value in its attribute."""
-    return int(domain[name].position(value))  # type: ignore[union-attr]
+    return int(domain[name].position(value))

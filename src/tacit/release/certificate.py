@@ -16,7 +16,6 @@ from tacit.amounts import shown
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
 from tacit.plan.any_plan import AnyPlan
-from tacit.policy.attributes import Items
 from tacit.policy.policy import Policy
 
 
@@ -122,7 +121,7 @@ def protects_in_words(policy: Policy) -> str:
     many, order = policy.per_person, policy.order
     chosen = f"the first by {order}" if order is not None else f"chosen by what is in {'it' if many == 1 else 'them'}"
     rows = "one row" if many == 1 else f"up to {many} rows"
-    if any(isinstance(attribute, Items) for attribute in policy.domain.values()):
+    if any(attribute.is_set for attribute in policy.domain.values()):
         return (
             f"one person: one record, with the items of all rows with the same {policy.person} "
             f"(and everything else of {rows}, {chosen})"

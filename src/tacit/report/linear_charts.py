@@ -12,7 +12,7 @@ import numpy as np
 from tacit.plan.cells import cells_of
 from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total
 from tacit.plan.query import in_words
-from tacit.policy.attributes import Attribute, Categories, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Attribute, Grid
 from tacit.policy.domain import Domain
 from tacit.release.number_texts import with_interval
 from tacit.report.views import (
@@ -83,29 +83,29 @@ def part_of(
 
 def histogram_view(part: Part, room: Room) -> View:
     """Return the view that suits the attributes of a table."""
-    match part.attributes:
-        case (Items(),):
-            return _largest(part, room, f"items of {part.names[0]}")
-        case (Grid() as grid,):
-            return _map(part, grid, room)
-        case (Integers() as numbers,):
-            return _columns(part, numbers, room) if numbers.size <= room.bars else _line(part, room)
-        case (Categories() as listed,) if listed.size > room.bars:
-            return _line(part, room) if listed.ordered else _largest(part, room, f"values of {part.names[0]}")
-        case (Categories() | Flag() as listed,):
-            places = np.arange(listed.size)
-            return View(
-                lying_bars(part.rows(places, label=labels_of(listed, places)), part.names[0], room, what=part.what)
-            )
-        case (_, _):
-            return _two(part, room)
+    if len(part.attributes) == 2:
+        return _two(part, room)
+    if len(part.attributes) != 1:
+        return _largest(part, room, "cells")
+    ((name,), (attribute,)) = part.names, part.attributes
+    match attribute.measured:
+        case "sets":
+            return _largest(part, room, f"items of {name}")
+        case "places":
+            return _map(part, room)
+        case "numbers" | "times":
+            return _columns(part, attribute, room) if attribute.size <= room.bars else _line(part, room)
+        case _ if attribute.size > room.bars:
+            return _line(part, room) if attribute.ordered else _largest(part, room, f"values of {name}")
         case _:
-            return _largest(part, room, "cells")
+            places = np.arange(attribute.size)
+            rows = part.rows(places, label=labels_of(attribute, places))
+            return View(lying_bars(rows, name, room, what=part.what))
 
 
 def bars_by_cell(part: Part) -> View:
     """Return bars of numbers that are no counts, so that neighbouring cells cannot be added up."""
-    if len(part.attributes) == 1 and not isinstance(part.attributes[0], Grid):
+    if len(part.attributes) == 1 and part.attributes[0].measured != "places":
         return histogram_view(part, ALONE)
     return _largest(part, ALONE, "cells")
 
@@ -124,7 +124,7 @@ def one_number(name: str, title: str, values: Floats, lower: Floats, upper: Floa
     return View(fitted(alt.layer(whiskers(base, x="lower:Q", x2="upper:Q"), points, numbers), ALONE, height=56))
 
 
-def _columns(part: Part, attribute: Integers, room: Room) -> View:
+def _columns(part: Part, attribute: Attribute, room: Room) -> View:
     """Few whole numbers: upright bars."""
     places = np.arange(attribute.size)
     at = [attribute.value(int(place)) for place in places]
@@ -154,10 +154,8 @@ def _line(part: Part, room: Room, *, thinned: bool = False, what: str = "") -> V
         values = np.add.reduceat(values, places) / np.diff(np.append(places, size))
         notes.append(f"Means over {width:,} neighbouring values; the table has all {size:,}.")
         has_band = False
-    is_number = isinstance(attribute, Integers)
-    at: Sequence[Any] = (
-        [attribute.value(int(p)) for p in places] if isinstance(attribute, Integers) else labels_of(attribute, places)
-    )
+    is_number = attribute.measured == "numbers"
+    at: Sequence[Any] = [attribute.value(int(p)) for p in places] if is_number else labels_of(attribute, places)
     rows = [
         {"at": here, **(interval_row(value, low, high) if has_band else {"value": rounded(value)})}
         for here, value, low, high in zip(at, values, lower[: len(values)], upper[: len(values)], strict=True)
@@ -186,7 +184,7 @@ def _largest(part: Part, room: Room, of: str) -> View:
     """Too many cells to show all: those with the largest released values."""
     size = len(part.values)
     order = np.argsort(-part.values, kind="stable")[: room.top]
-    sizes = [a.count if isinstance(a, Items) else a.size for a in part.attributes]
+    sizes = [attribute.cells for attribute in part.attributes]
     columns = [
         labels_of(attribute, places)
         for attribute, places in zip(part.attributes, np.unravel_index(order, sizes), strict=True)
@@ -211,8 +209,8 @@ def _side(name: str, attribute: Attribute, weights: Floats, most: int) -> _Side:
     size = len(weights)
     everything = np.arange(size)
     if size <= most:
-        return _Side(labels_of(attribute, everything), everything, is_scale=isinstance(attribute, Integers))
-    if isinstance(attribute, Integers) or (isinstance(attribute, Categories) and attribute.ordered):
+        return _Side(labels_of(attribute, everything), everything, is_scale=attribute.measured in ("numbers", "times"))
+    if attribute.ordered:
         width = -(-size // most)
         first = everything[::width]
         last = np.minimum(first + width - 1, size - 1)
@@ -239,7 +237,7 @@ def _two(part: Part, room: Room) -> View:
     if room.fits and table.shape[few] <= len(PALETTE):
         if table.shape[many] <= 12:
             return _grouped(part, table.shape, few, many, room)
-        if isinstance(part.attributes[many], Integers):
+        if part.attributes[many].measured == "numbers":
             return _lines(part, table.shape, few, many, room)
     sides = [
         _side(name, attribute, table.sum(axis=1 - axis), room.side)
@@ -302,7 +300,6 @@ def _lines(part: Part, shape: tuple[int, ...], few: int, many: int, room: Room) 
     if width > 1:
         rows = [row for row in rows if row["place"] % width == 0]
         notes = (f"One point for every {width:,} values; the table has all of them.",)
-    assert isinstance(attribute, Integers)  # noqa: S101 - chosen by the caller
     rows = [{**row, "at": attribute.value(row["place"])} for row in rows]
     base = alt.Chart(alt.Data(values=rows))
     name = printable(part.names[many])
@@ -343,8 +340,10 @@ def _heat(rows: list[Row], sides: tuple[_Side, _Side], names: tuple[str, str], r
     return fitted(alt.layer(cells, numbers), room, height=alt.Step(step))
 
 
-def _map(part: Part, grid: Grid, room: Room) -> View:
+def _map(part: Part, room: Room) -> View:
     """Draw the cells of a grid in place; neighbouring cells are added up where there are too many."""
+    (grid,) = part.attributes
+    assert isinstance(grid, Grid)  # noqa: S101 - chosen by the caller
     side = GRID_SIDE if room.fits else room.side
     tall, wide = -(-grid.rows // side), -(-grid.columns // side)
     table = part.values.reshape(grid.rows, grid.columns)

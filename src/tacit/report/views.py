@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT
-from tacit.policy.attributes import Attribute, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
 from tacit.release.number_texts import number_text, with_interval
 from tacit.release.record import ReleaseRecord
@@ -190,8 +190,10 @@ def number_axis(*, few: bool = False) -> Any:
 
 
 def whole_axis(attribute: Any) -> Any:
-    """Whole numbers on an axis; four digits stay together, as in years."""
-    long = isinstance(attribute, Integers) and max(abs(attribute.low), abs(attribute.high)) >= 10_000
+    """Numbers on an axis; four digits stay together, as in years."""
+    if attribute.unit != 1:
+        return alt.Axis(labelOverlap=True, tickCount=6)
+    long = max(abs(attribute.number(place)) for place in (0, attribute.size - 1)) >= 10_000
     return alt.Axis(format=",d" if long else "d", tickMinStep=1, labelOverlap=True, tickCount=6)
 
 
@@ -217,17 +219,17 @@ def tips_for(field: str, title: str = "") -> list[Any]:
 
 def labels_of(attribute: Attribute, places: npt.NDArray[Any]) -> list[str]:
     """Return what values are called on a chart: always different texts for different values."""
-    if isinstance(attribute, Items):
-        return distinct([attribute.item(int(place)) for place in places])
-    if isinstance(attribute, Flag):
-        return ["yes" if place else "no" for place in places]
-    if isinstance(attribute, Grid):
-        return [f"({row}, {column})" for row, column in (attribute.value(int(place)) for place in places)]
-    if isinstance(attribute, Integers):
-        return [str(attribute.value(int(place))) for place in places]
-    # told apart among all values, not only those shown here, so that a value has the same name everywhere
-    named = distinct(attribute.values)
-    return [named[int(place)] for place in places]
+    match attribute.measured:
+        case "sets":
+            return distinct([attribute.cell(int(place)) for place in places])
+        case "truth":
+            return [attribute.words(attribute.value(int(place))) for place in places]
+        case "names":
+            # told apart among all values, not only those shown here, so that a value has the same name everywhere
+            named = distinct(attribute.every_value())
+            return [named[int(place)] for place in places]
+        case _:
+            return [str(attribute.value(int(place))) for place in places]
 
 
 def distinct(values: Sequence[Any]) -> list[str]:

@@ -122,7 +122,7 @@ class Marginals(Cells, Linear):
         for names, cells in zip(self.sets, self.sizes(domain), strict=True):
             attribute = domain[names[0]]
             if is_items(attribute):
-                out[[start + place for place in attribute.positions(record[names[0]])]] = 1  # type: ignore[union-attr]
+                out[[start + place for place in attribute.positions(record[names[0]])]] = 1
             else:
                 cell = 0
                 for name in names:

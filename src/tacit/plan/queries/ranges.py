@@ -66,7 +66,7 @@ class Ranges(Linear):
         found = []
         for low, high in self.ranges or ():
             try:
-                ends = attribute.position(low), attribute.position(high)  # type: ignore[union-attr]
+                ends = attribute.position(low), attribute.position(high)
             except PolicyError as refusal:
                 raise as_plan_error(refusal, key="ranges") from None
             if ends[0] > ends[1]:

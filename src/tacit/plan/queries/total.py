@@ -83,7 +83,7 @@ class Total(Linear):
 
     def unit(self, domain: Domain) -> Fraction:
         """Return what one unit of the sums is worth."""
-        return Fraction(domain[self.name].unit)  # type: ignore[union-attr]
+        return domain[self.name].unit or Fraction(1)
 
     def tallies(self, policy: Policy) -> tuple[Tally, ...]:
         """Return what rows are counted for."""
@@ -103,7 +103,7 @@ class Total(Linear):
         cell = 0
         for name in self.by:
             cell = cell * domain[name].size + position(domain, name, record[name])
-        out[cell] = domain[self.name].number(position(domain, self.name, record[self.name])) - self.origin  # type: ignore[union-attr]
+        out[cell] = domain[self.name].number(position(domain, self.name, record[self.name])) - self.origin
         return out
 
     def response(self, domain: Domain) -> Response:
@@ -171,7 +171,7 @@ def read_by(by: Any, keyword: str) -> tuple[str, ...]:
 def check_summed(domain: Domain, name: str, by: tuple[str, ...], keyword: str) -> None:
     """Refuse what cannot be added up in these cells."""
     if not can_be_added_up(attribute_of(domain, name, keyword)):
-        raise PlanError("must be declared as integers", key=keyword, given=name, fix="Count it instead.")
+        raise PlanError("must be declared as integers or decimals", key=keyword, given=name, fix="Count it instead.")
     for other in by:
         if is_items(attribute_of(domain, other, f"{keyword}.by")):
             raise PlanError(
