@@ -309,7 +309,7 @@ SPILL = """
 import os, sys
 from pathlib import Path
 from tacit.rows import engines
-connection = engines._embedded()
+connection = engines.embedded()
 connection.execute("SET memory_limit = '60MB'")
 connection.execute("SET threads = 1")
 connection.execute("CREATE TEMP TABLE t AS SELECT i, i::VARCHAR || repeat('x', 60) AS s FROM range(2000000) r(i)")

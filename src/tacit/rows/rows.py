@@ -35,14 +35,17 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused, InternalError, PlanError, nearest, sealed
+from tacit.plan.tally import CellCounts, CellSums, ItemHolders, Tally
 from tacit.policy.domain import Attribute, Domain, Grid, Integers, Items
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
+from tacit.rows.counting import Asked, Counted
 from tacit.rows.encode import Code, Column, Expr, Positions, code_of, never, one_item
 from tacit.rows.engines import PERSON, Engine, closed, engine_for
 from tacit.rows.first_rows import Layout, Order, Slot, place_of
 from tacit.rows.headers import known_columns
 from tacit.rows.item_lists import ListReading, list_reading
+from tacit.rows.one_pass import OnePass
 
 Counts = npt.NDArray[np.int64]
 _MOST_CELLS: Final = 2**31
@@ -63,6 +66,9 @@ class Rows(Protocol):
 
     def check(self, names: tuple[str, ...], where: Test | None) -> None:
         """Refuse, without opening a row, what these rows can never answer."""
+
+    def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
+        """Return what every tally asks for: one array each."""
 
     def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
         """Count the people in each cell of these attributes; with no name, all of them (a 0-d array)."""
@@ -164,6 +170,20 @@ class _CountedItems:
         if where is not None and len({axis.name for axis, _ in where.atoms}) > 1:
             raise DataRefused("item counts cannot say how many people have two items together", fix="Give the rows.")
 
+    def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
+        """Return the counts that each tally asks for."""
+        return [self._tallied(tally) for tally in tallies]
+
+    def _tallied(self, tally: Tally) -> npt.NDArray[Any]:
+        where = _compiled(tally, self._domain)
+        match tally:
+            case CellCounts(names):
+                return self.counts(names, where)
+            case ItemHolders(name):
+                return self.item_counts(name, where)
+            case CellSums(name):
+                raise _no_total(name)
+
     def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
         """Count the people, or those who have (or lack) one item."""
         if names:
@@ -260,6 +280,15 @@ class _EngineRows:
                 raise DataRefused("must hold one value per row", column=given.raw, fix="Name another column.")
         self._order = None if ordered is None else self._ordered(ordered)
         self._layout = Layout(domain, self._codes, moved)
+        self._pass = OnePass(
+            self._engine,
+            domain,
+            self._codes,
+            person=self._person,
+            per_person=per_person,
+            order=self._order,
+            ranked=list(self._layout.slots),
+        )
         self._axes = {
             axis.name: (name, axis.name.removeprefix(name).lstrip("."))
             for name in domain
@@ -293,16 +322,71 @@ class _EngineRows:
             if not self._engine.unchanged():
                 raise DataRefused(_CHANGED, fix=_CHANGED_FIX)
 
+    def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
+        """Return what every tally asks for, all of them in one pass where batches are counted here."""
+        return self._tallied([(tally, _compiled(tally, self._domain)) for tally in tallies])
+
     def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
         """Count the people in each cell of these attributes; with no name, all of them (a 0-d array)."""
-        for name in names:
-            self._domain.attribute(name, key="counts")
-        if any(isinstance(self._domain[name], Items) for name in names):
-            raise _no_cells(names)
+        (found,) = self._tallied([(CellCounts(names), where)])
+        return found
+
+    def item_counts(self, name: str, where: Test | None = None) -> Counts:
+        """Count for each item of a set the people who have it."""
+        (found,) = self._tallied([(ItemHolders(name), where)])
+        return found
+
+    def total(self, name: str, where: Test | None = None) -> int:
+        """Add up a whole-number attribute over the people."""
+        (found,) = self._tallied([(CellSums(name), where)])
+        return int(found[()])
+
+    def _tallied(self, asked: Sequence[tuple[Tally, Test | None]]) -> list[npt.NDArray[Any]]:
+        found: list[npt.NDArray[Any] | None] = [None] * len(asked)
+        tables: dict[int, Asked] = {}
+        for number, (tally, where) in enumerate(asked):
+            if isinstance(tally, ItemHolders):
+                _items(self._domain, tally.name)
+                continue
+            tables[number] = _asked_of(tally, where, self._domain)
+        for number, (tally, where) in enumerate(asked):
+            if isinstance(tally, ItemHolders):
+                found[number] = self._held_items(tally.name, where)
+        for (number, one), table in zip(tables.items(), self._tabled(list(tables.values())), strict=True):
+            added = None if one.added is None else _numbers_of(self._domain, one.added)
+            if added is not None:
+                first, spacing = added
+                table = np.asarray(first * table[..., 1] + spacing * table[..., 0], dtype=object)
+            found[number] = table
+        return [one for one in found if one is not None]
+
+    def _tabled(self, asked: Sequence[Asked]) -> list[npt.NDArray[Any]]:
+        """Return the counts of people, or sums of positions with their counts, for each table."""
+        if not asked:
+            return []
+        plan = Counted(asked, self._domain, joint_is_safe=self._per_person == 1)
+        here = [number for number, need in enumerate(plan.needs) if self._pass.can_count(need)]
+        found: list[Any] = [None] * len(plan.needs)
+        if here:
+
+            def read() -> list[npt.NDArray[Any]] | None:
+                self._check_unchanged()
+                tables = self._pass.counted([plan.needs[number] for number in here])
+                self._check_unchanged()  # else columns may have moved while they were read
+                return tables
+
+            tables = closed(read, DataRefused(_UNREADABLE, fix=_UNREADABLE_FIX))
+            for number, table in zip(here, tables, strict=True) if tables is not None else ():
+                found[number] = table
+        for number, need in enumerate(plan.needs):
+            if found[number] is None:
+                found[number] = self._grouped_cells(need) if need.added is None else self._summed(need)
+        return closed(lambda: plan.tallies(found), InternalError("counting rows"))
+
+    def _grouped_cells(self, need: Asked) -> Counts:
+        """Let the engine group the rows."""
+        names, where, people = need.names, need.where, self._person is not None
         shape = tuple(self._domain[name].size for name in names)
-        if math.prod(shape) > _MOST_CELLS:
-            raise PlanError("must have at most 2^31 cells", key="histogram", given=list(names), fix="Ask for fewer.")
-        people = self._person is not None
 
         def grouped() -> Any:
             if not people:
@@ -316,8 +400,7 @@ class _EngineRows:
         positions = self._slot_positions if people else self._key_positions
         return closed(lambda: _cells(table, positions(table, names), shape), InternalError("counting rows"))
 
-    def item_counts(self, name: str, where: Test | None = None) -> Counts:
-        """Count for each item of a set the people who have it."""
+    def _held_items(self, name: str, where: Test | None) -> Counts:
         attribute = _items(self._domain, name)
 
         def grouped() -> Any:
@@ -337,35 +420,45 @@ class _EngineRows:
         code = self._item_codes[name]
         return closed(decoded, InternalError("counting items")) if code.keys else np.zeros(attribute.count, np.int64)
 
-    def total(self, name: str, where: Test | None = None) -> int:
-        """Add up a whole-number attribute over the people."""
-        attribute = self._domain.attribute(name, key="total")
-        if not isinstance(attribute, Integers):
-            raise _no_total(name)
+    def _summed(self, need: Asked) -> npt.NDArray[Any]:
+        """Let the engine add positions up: sums, and how many rows were added."""
+        name, people = need.added or "", self._person is not None
+        first, step = _keys_of(self._domain, name)
+        shape = tuple(self._domain[one].size for one in need.names)
 
         def summed() -> Any:
-            if self._person is None:
-                frame = self._rows(frozenset({name}), where)
-                above = self._codes[name].keys[0].cast(nw.Int64) - attribute.low
+            if not people:
+                frame = self._rows(frozenset({name, *need.names}), need.where)
+                keys = [key for one in need.names for key in self._codes[one].keys]
+                above = self._codes[name].keys[0].cast(nw.Int64) - first
             else:
-                frame = self._people(frozenset({name}), where)
+                frame = self._people(frozenset({name, *need.names}), need.where)
+                keys = [nw.col(slot.name) for one in need.names for slot in self._layout.slots[one]]
                 (slot,) = self._layout.slots[name]
                 above = nw.col(slot.name) - (slot.low - slot.base)
             # every kept row counts, also if two of a person are equal: a sum over distinct values could jump by a whole
             # value when one of them moves by one
-            frame = frame.select(k0=above)
-            frame = frame.select(low=nw.col("k0") % _HALF, rest=nw.col("k0") - nw.col("k0") % _HALF)
+            by = [f"g{place}" for place in range(len(keys))]
+            frame = frame.select(*(key.alias(one) for key, one in zip(keys, by, strict=True)), k0=above)
+            frame = frame.select(*by, low=nw.col("k0") % _HALF, rest=nw.col("k0") - nw.col("k0") % _HALF)
             # rest is a multiple of 2^31 below 2^63, so the division is exact in any engine
-            frame = frame.select("low", high=(nw.col("rest") / _HALF).cast(nw.Int64))
+            frame = frame.select(*by, "low", high=(nw.col("rest") / _HALF).cast(nw.Int64))
             # a sum may be wider than what it adds up, and a connection may hand out wide numbers as bytes
-            sums = [nw.col(name).sum().cast(nw.Int64) for name in ("low", "high")]
-            return frame.select(*sums, nw.len().cast(nw.Int64).alias("n"))
+            sums = [nw.col(one).sum().cast(nw.Int64).alias(one) for one in ("low", "high")]
+            lines = nw.len().cast(nw.Int64).alias("n")
+            return frame.group_by(*by).agg(*sums, lines) if by else frame.select(*sums, lines)
 
         table = self._read(summed)
+        positions = self._slot_positions if people else self._key_positions
 
-        def decoded() -> int:
-            (row,) = table.to_pylist()
-            return int(row["high"] or 0) * _HALF + int(row["low"] or 0) + attribute.low * int(row["n"])
+        def decoded() -> npt.NDArray[Any]:
+            places = positions(table.drop_columns(["low", "high"]), need.names)
+            found = np.zeros((math.prod(shape), 2), dtype=object)
+            columns = (_whole(table.column(one)).tolist() for one in ("low", "high", "n"))
+            for cell, low, high, lines in zip(_cell_numbers(table.num_rows, places, shape), *columns, strict=True):
+                if cell >= 0:
+                    found[cell] += (high * _HALF + low) // step, lines
+            return found.reshape(*shape, 2)
 
         return closed(decoded, InternalError("adding up rows"))
 
@@ -666,16 +759,21 @@ def _either(has: Expr, positions: Intervals) -> Expr:
 
 
 def _cells(table: pa.Table, places: Sequence[Positions], shape: tuple[int, ...]) -> Counts:
-    """Add the people of each group to the cell that its positions say; -1 is no position."""
-    people = _whole(table.column("n"))
-    cells = np.zeros(len(people), dtype=np.int64)
-    inside = np.ones(len(people), dtype=np.bool_)
+    """Add the people of each group to the cell that its positions say."""
+    people, cells = _whole(table.column("n")), _cell_numbers(table.num_rows, places, shape)
+    counts = np.zeros(math.prod(shape), dtype=np.int64)
+    np.add.at(counts, cells[cells >= 0], people[cells >= 0])
+    return counts.reshape(shape)
+
+
+def _cell_numbers(groups: int, places: Sequence[Positions], shape: tuple[int, ...]) -> Counts:
+    """Return the cell of each group; -1 where one of its positions is -1, which is no position."""
+    cells = np.zeros(groups, dtype=np.int64)
+    inside = np.ones(groups, dtype=np.bool_)
     for positions, size in zip(places, shape, strict=True):
         inside &= positions >= 0
         cells = cells * size + positions
-    counts = np.zeros(math.prod(shape), dtype=np.int64)
-    np.add.at(counts, cells[inside], people[inside])
-    return counts.reshape(shape)
+    return np.where(inside, cells, -1)
 
 
 def _pointer(raw: str, declared: frozenset[str], known: list[str], *, is_file: bool) -> str:
@@ -716,6 +814,38 @@ def _grouped(frame: Any, keys: Sequence[Expr], *, distinct: tuple[str, ...] = ()
 
 def _whole(column: pa.ChunkedArray) -> Counts:
     return np.asarray(column.cast(pa.int64()).fill_null(0).to_numpy(), dtype=np.int64)  # the sum of no lines is missing
+
+
+def _compiled(tally: Tally, domain: Domain) -> Test | None:
+    return None if tally.where is None else tally.where.compile(domain)
+
+
+def _asked_of(tally: CellCounts | CellSums, where: Test | None, domain: Domain) -> Asked:
+    """Return what a tally asks for, or refuse what is no table."""
+    if isinstance(tally, CellSums):
+        domain.attribute(tally.name, key="total")
+        _keys_of(domain, tally.name)
+    names = tally.by if isinstance(tally, CellSums) else tally.names
+    for name in names:
+        domain.attribute(name, key="counts")
+    if any(isinstance(domain[name], Items) for name in names):
+        raise _no_cells(names)
+    if math.prod(domain[name].size for name in names) > _MOST_CELLS:
+        raise PlanError("must have at most 2^31 cells", key="histogram", given=list(names), fix="Ask for fewer.")
+    return Asked(names, where, tally.name if isinstance(tally, CellSums) else None)
+
+
+def _keys_of(domain: Domain, name: str) -> tuple[int, int]:
+    """Return the key of an attribute's first position, and how far one is from the next."""
+    attribute = domain[name]
+    if not isinstance(attribute, Integers):
+        raise _no_total(name)
+    return attribute.low, attribute.step
+
+
+def _numbers_of(domain: Domain, name: str) -> tuple[int, int]:
+    """Return the number at an attribute's first position, and how far one is from the next, in its unit."""
+    return _keys_of(domain, name)
 
 
 def _items(domain: Domain, name: str) -> Items:
