@@ -47,7 +47,6 @@ class Asked:
         named = {name for name in domain for axis in domain.axes_of(name) if axis.name in axes}
         return frozenset(named | {*self.names, *(() if self.added is None else (self.added,))})
 
-
     def is_about_cells(self, domain: Domain) -> bool:
         """Say whether the predicate asks for nothing but attributes with one position a row: for no item of a set."""
         axes = {axis.name for name in domain for axis in domain.axes_of(name)}

@@ -71,7 +71,9 @@ class OnePass:
         for name in need.names:
             cells *= self._domain[name].size
         wide = max((self._sizes[name] for name in self._codes), default=0) >= 2**62
-        return need.is_about_cells(self._domain) and cells <= MOST_BINS and not wide and self._per_person <= _MOST_RECORDS
+        return (
+            need.is_about_cells(self._domain) and cells <= MOST_BINS and not wide and self._per_person <= _MOST_RECORDS
+        )
 
     def counted(self, needs: Sequence[Asked]) -> list[npt.NDArray[Any]] | None:
         """Return what was counted for each need; None if the engine counts better by itself."""

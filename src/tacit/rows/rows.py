@@ -378,6 +378,12 @@ class _EngineRows:
             tables = closed(read, DataRefused(_UNREADABLE, fix=_UNREADABLE_FIX))
             for number, table in zip(here, tables, strict=True) if tables is not None else ():
                 found[number] = table
+        left = [number for number, one in enumerate(found) if one is None]
+        together = [number for number in left if self._can_pile(plan.needs[number], len(left))]
+        if len(together) > 1:
+            tables = self._piled_cells([plan.needs[number] for number in together])
+            for number, table in zip(together, tables, strict=True):
+                found[number] = table
         for number, need in enumerate(plan.needs):
             if found[number] is None:
                 found[number] = self._grouped_cells(need) if need.added is None else self._summed(need)
@@ -399,6 +405,74 @@ class _EngineRows:
         table = self._read(grouped)
         positions = self._slot_positions if people else self._key_positions
         return closed(lambda: _cells(table, positions(table, names), shape), InternalError("counting rows"))
+
+    def _can_pile(self, need: Asked, needs: int) -> bool:
+        """Say whether the cells of a need, one of so many, fit into 62 bits as the engine numbers them."""
+        if need.added is not None or not need.is_about_cells(self._domain):
+            return False
+        slots = [slot for name in need.names for slot in self._layout.slots[name]]
+        asked, _ = self._asked(need.where)
+        wide = any(not slot.bits for name in {*need.names, *asked} for slot in self._layout.slots[name])
+        return not wide and math.prod(slot.missing for slot in slots) * needs < 2**62
+
+    def _piled_cells(self, needs: Sequence[Asked]) -> list[Counts]:
+        """Let the engine count several tables in one go: one line for each row and table, with a number for its cell.
+
+        The number is the mixed-radix number of the slots, times the number of tables, plus which table it is.
+        """
+        names = frozenset().union(*(need.attributes(self._domain) for need in needs))
+        marks = [f"t{number}" for number in range(len(needs))]
+
+        def piled() -> Any:
+            if self._person is None:
+                slots = [slot for name in sorted(names) for slot in self._layout.slots[name]]
+                frame = self._rows(names, None).select(*(slot.kept.alias(slot.name) for slot in slots))
+            else:
+                frame = self._people(names, None)
+            cells = [self._cell_of(need, len(needs)) + number for number, need in enumerate(needs)]
+            owner = ["u"] if self._per_person > 1 else []
+            frame = frame.select(*owner, *(cell.alias(mark) for cell, mark in zip(cells, marks, strict=True)))
+            frame = frame.unpivot(on=marks, index=owner or None, variable_name="v", value_name="t")
+            frame = frame.select(*owner, "t").filter(~nw.col("t").is_null())
+            return _grouped(frame, [nw.col("t")], distinct=tuple(owner))
+
+        table = self._read(piled)
+
+        def decoded() -> list[Counts]:
+            numbers, people = _whole(table.column("k0")), _whole(table.column("n"))
+            tables = []
+            for number, need in enumerate(needs):
+                ours = numbers % len(needs) == number
+                cells, places = numbers[ours] // len(needs), []
+                for name in reversed(need.names):
+                    parts = []
+                    for slot in reversed(self._layout.slots[name]):
+                        parts.append(slot.positions(cells % slot.missing))
+                        cells = cells // slot.missing
+                    sizes = [axis.size for axis in self._domain.axes_of(name)]
+                    places.append(np.ravel_multi_index(tuple(reversed(parts)), tuple(sizes)))
+                shape = tuple(self._domain[name].size for name in need.names)
+                counts = np.zeros(math.prod(shape), dtype=np.int64)
+                np.add.at(counts, _cell_numbers(int(ours.sum()), places[::-1], shape), people[ours])
+                tables.append(counts.reshape(shape))
+            return tables
+
+        return closed(decoded, InternalError("counting rows"))
+
+    def _cell_of(self, need: Asked, needs: int) -> Expr:
+        """Return the number of a row's cell, times `needs`; missing where the need does not count the row."""
+        cell: Any = nw.lit(0, nw.Int64)
+        for slot in (slot for name in need.names for slot in self._layout.slots[name]):
+            cell = cell * slot.missing + nw.col(slot.name)
+        cell = cell * needs
+        if need.where is None:
+            return cell
+
+        def atom(axis: str, positions: Intervals) -> Expr:
+            name, part = self._axes[axis]
+            return self._layout.slots[name][part == "column"].lies_in(positions)
+
+        return nw.when(need.where.holds(lambda axis, found: atom(axis.name, found), lambda e: ~e)).then(cell)
 
     def _held_items(self, name: str, where: Test | None) -> Counts:
         attribute = _items(self._domain, name)
