@@ -21,6 +21,9 @@ MAY_READ_ROWS = (
     "rows/rows.py",
     "rows/engines.py",
     "rows/encode.py",
+    "rows/batches.py",
+    "rows/positions.py",
+    "rows/one_pass.py",
     "rows/first_rows.py",
     "rows/item_lists.py",
     "rows/object_cells.py",  # cells that are Python objects, for engines.py

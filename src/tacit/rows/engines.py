@@ -818,6 +818,23 @@ class _Polars:
         """Cut the columns of a frame into batches; of a plan, leave the counting to polars."""
         if self._scans:
             return None
+        import polars as pl
+
+        held = (
+            pl.Int8,
+            pl.Int16,
+            pl.Int32,
+            pl.Int64,
+            pl.UInt8,
+            pl.UInt16,
+            pl.UInt32,
+            pl.UInt64,
+            pl.Float32,
+            pl.Float64,
+        )
+        texts = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Datetime, pl.Decimal, pl.Null)
+        if not all(self._found[raw] in (*held, *texts) for raw in columns.values()):  # Arrow may lack the type
+            return None
         table = self.select(columns).collect().to_arrow()
         found = {new: _plain(table.column(new)) for new in columns}
         if not all(_is_held(column.type) for column in found.values()):
