@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 BATCH: Final = 2**18  # rows: what is made of a column of them fits into a processor's cache
+_FEW: Final = 2**15  # rows that are not worth a thread
 _MOST_THREADS: Final = 8
 
 
@@ -40,13 +41,14 @@ def threads() -> int:
 
 
 def of_columns(columns: Mapping[str, pa.ChunkedArray], rows: int) -> list[Piece]:
-    """Return the pieces of columns in memory."""
+    """Return the pieces of columns in memory: enough of them for every thread."""
+    step = max(_FEW, min(BATCH, -(-rows // (2 * threads()))))
 
     def piece(start: int) -> Iterator[Batch]:
-        stop = min(start + BATCH, rows)
+        stop = min(start + step, rows)
         yield Batch(stop - start, {name: joined(column.slice(start, stop - start)) for name, column in columns.items()})
 
-    return [lambda start=start: piece(start) for start in range(0, rows, BATCH)]  # type: ignore[misc]
+    return [lambda start=start: piece(start) for start in range(0, rows, step)]  # type: ignore[misc]
 
 
 def of_reader(opened: Callable[[], Any]) -> list[Piece]:

@@ -101,6 +101,7 @@ class Engine(Protocol):
         """Return a connection to an embedded DuckDB of ours."""
 
     keeps: bool  # whether the rows are the same as long as `unchanged` says so
+    rows: int | None  # how many there are, where that is known without reading them
 
     def quiet(self, *cancel: Callable[[], object]) -> contextlib.AbstractContextManager[None]:
         """Keep the engine from showing or logging anything while rows are read; `cancel` what an interrupt must end."""
@@ -177,6 +178,7 @@ class _DuckDB:
     """A DuckDB relation: the user's own, or one that we make over files and buffers."""
 
     keeps = False
+    rows: int | None = None
 
     def __init__(self, kind: str, relation: Any) -> None:
         self.kind = kind
@@ -289,6 +291,7 @@ class _Buffers(_DuckDB):
     def __init__(self, kind: str, table: Any, names: Sequence[Any]) -> None:
         super().__init__(kind, None)
         self._table = table
+        self.rows = len(table)
         self._names = [name for name in names if isinstance(name, str)]  # no domain can mean any other name
         self._connection = embedded()
         self._converted: dict[tuple[str, bool], pa.ChunkedArray] = {}
@@ -778,6 +781,7 @@ class _Polars:
             raise DataRefused(f"polars must be at least version {oldest}", fix=f"pip install 'polars>={oldest}'.")
         self._lazy = source.lazy()
         self._scans = isinstance(source, pl.LazyFrame)
+        self.rows: int | None = None if self._scans else len(source)
         self.keeps = not self._scans  # a plan may read something else next time; a frame does not change
         self._found: Any = None
         self._files: Identities = {}
@@ -902,6 +906,7 @@ class _Spark:
 
     kind = "pyspark"
     keeps = False
+    rows: int | None = None
 
     def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
         """Leave the counting to Spark."""

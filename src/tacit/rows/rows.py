@@ -39,7 +39,7 @@ from tacit.plan.tally import CellCounts, CellSums, ItemHolders, Tally
 from tacit.policy.domain import Attribute, Domain, Grid, Integers, Items
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
-from tacit.rows.counting import Asked, Counted
+from tacit.rows.counting import JOINT, Asked, Counted
 from tacit.rows.encode import Code, Column, Expr, Positions, code_of, never, one_item
 from tacit.rows.engines import PERSON, Engine, closed, engine_for
 from tacit.rows.first_rows import Layout, Order, Slot, place_of
@@ -364,7 +364,9 @@ class _EngineRows:
         """Return the counts of people, or sums of positions with their counts, for each table."""
         if not asked:
             return []
-        plan = Counted(asked, self._domain, joint_is_safe=self._per_person == 1)
+        # over few rows a large joint table costs more than it saves
+        most = JOINT if self._engine.rows is None else min(JOINT, max(self._engine.rows // 4, 2**10))
+        plan = Counted(asked, self._domain, joint_is_safe=self._per_person == 1, most=most)
         here = [number for number, need in enumerate(plan.needs) if self._pass.can_count(need)]
         found: list[Any] = [None] * len(plan.needs)
         if here:
