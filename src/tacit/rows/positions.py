@@ -20,9 +20,11 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
+from tacit.errors import InternalError
 from tacit.rows.batches import Batch
 from tacit.rows.encode import Code
 from tacit.rows.engines import read_numbers
+from tacit.rows.guard import closed
 
 Codes = npt.NDArray[Any]  # positions in the smallest type; the size of the attribute stands for none
 _WIDEST_TABLE: Final = 2**22  # entries of a look-up table by number
@@ -67,7 +69,8 @@ class _Evaluator:
             keys = [key if code.valid is None else nw.when(code.valid).then(key) for key in code.keys]
             chosen = [key.alias(name) for key, name in zip(keys, names, strict=True)]
             found = nw.from_native(frame).lazy().select("row", *chosen).collect(backend="pyarrow").to_arrow()
-        places = code.decode([found.column(name) for name in names])
+        keys_found = [found.column(name) for name in names]
+        places = closed(lambda: code.decode(keys_found), InternalError("counting rows"))
         positions = np.full(rows, size, dtype=smallest(size))
         positions[found.column("row").to_numpy()] = np.where(places < 0, size, places)
         return positions
