@@ -26,6 +26,9 @@ MAY_READ_ROWS = (
     "rows/date_cells.py",
     "rows/date_texts.py",  # in the words of each engine, for engines.py
     "rows/unexpected.py",
+    "rows/batches.py",
+    "rows/positions.py",
+    "rows/one_pass.py",
     "rows/first_rows.py",
     "rows/item_lists.py",
     "rows/object_cells.py",  # cells that are Python objects, for engines.py

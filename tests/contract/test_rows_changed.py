@@ -233,13 +233,13 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
 ) -> None:
     path = write(COLUMNS, tmp_path / f"a.{write.__name__}")
     rows: Any = open_rows(path, DOMAIN)
-    select = rows._engine.select
+    pieces = rows._engine.pieces
 
     def changed(columns: Any) -> Any:
         os.replace(write(SWAPPED, path.with_name(f"new{path.suffix}")), path)
-        return select(columns)
+        return pieces(columns)
 
-    monkeypatch.setattr(rows._engine, "select", changed)
+    monkeypatch.setattr(rows._engine, "pieces", changed)
     with pytest.raises(DataRefused, match=CHANGED) as refused:
         rows.counts(("ward",))
     assert refused.value.__context__ is None

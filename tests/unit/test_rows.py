@@ -125,7 +125,7 @@ def test_questions_that_have_no_cells_are_refused() -> None:
         rows.counts(("item",))
     with pytest.raises(PlanError, match=r"^histogram must have at most 2\^31 cells; got \['age'\]"):
         rows.counts(("age",))
-    with pytest.raises(PlanError, match=r"^total must be declared as integers; got 'item'"):
+    with pytest.raises(PlanError, match=r"^total must be declared as integers or decimals; got 'item'"):
         rows.total("item")
     with pytest.raises(PlanError, match=r"^item_counts must be a set of items; got 'age'"):
         rows.item_counts("age")
@@ -316,7 +316,7 @@ SPILL = """
 import os, sys
 from pathlib import Path
 from tacit.rows import engines
-connection = engines._embedded()
+connection = engines.embedded()
 connection.execute("SET memory_limit = '60MB'")
 connection.execute("SET threads = 1")
 connection.execute("CREATE TEMP TABLE t AS SELECT i, i::VARCHAR || repeat('x', 60) AS s FROM range(2000000) r(i)")

@@ -90,6 +90,13 @@ class Remembered:
         """Make a frame of the rows' own kind."""
         return self._rows.frame(columns)
 
+    def tally(self, tallies: Sequence[Any]) -> list[Any]:
+        """Return what each tally asks for."""
+        return [self._asked(self._one, tally) for tally in tallies]
+
+    def _one(self, tally: Any) -> Any:
+        return self._rows.tally([tally])[0]
+
     def counts(self, *asked: Any) -> Any:
         """Count the people in each cell."""
         return self._asked(self._rows.counts, *asked)

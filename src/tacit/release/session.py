@@ -33,7 +33,7 @@ from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.verdicts import BelowPlan
 from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy, as_policy
-from tacit.release.answers import check_rows, true_answers
+from tacit.release.answers import check_rows, count_once
 from tacit.release.asking import Asking, plan_asking
 from tacit.release.certificate import certify
 from tacit.release.derived import derive
@@ -321,11 +321,14 @@ def _tally(plans: Sequence[AnyPlan], rows: Rows) -> list[list[Ints]]:
     """Return the true answers of what each part of each plan looks at. The plans are under one policy."""
     policy = plans[0].policy
     declared = next((fact.people for fact in policy.known if isinstance(fact, KnownSize)), None)
-    if declared is not None and int(rows.counts(())) != declared:
+    parts = [part for plan in plans for part in plan.parts]
+    people, found = count_once([part.base for part in parts], rows, policy, people=declared is not None)
+    if people != declared:
         # the number is public, and bounds were made from it
         fix = "Correct known.size; rows that the domain drops do not count."
         raise DataRefused(f"must hold the declared number of people, {declared:,}", fix=fix)
-    return [[true_answers(part.base, rows, policy) for part in plan.parts] for plan in plans]
+    answers = iter(found)
+    return [[next(answers) for _ in plan.parts] for plan in plans]
 
 
 @singledispatch

@@ -2,7 +2,7 @@
 
 In reading order:
 
-    rows           the only door: counts, item counts and sums
+    rows           the only door: tallies go in, counts and sums come out
     engines        the few things that each engine needs said in its own way
     kinds          how the cells of each kind of attribute are read: one line for a kind
     encode         from a raw cell to a position of the domain, the same on every engine
@@ -11,6 +11,10 @@ In reading order:
     date_texts     the UTC day that a cell is, found by the engine
     unexpected     which cells are unexpected, and in what way
     first_rows     which rows of a person count
+    counting       what one pass must count so that every tally can be made of it
+    one_pass       everything that a job counts, in one pass over batches of rows
+    positions      the positions of a batch: each distinct cell is looked at once
+    batches        columns of a source in batches, and threads that work on them
     item_lists     lists of items, each row by itself
     object_cells   cells that are Python objects
     guard          what leaves when work on rows fails or is interrupted

@@ -22,7 +22,7 @@ import re
 import threading
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
@@ -35,6 +35,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
 from tacit.policy.table_names import CSV_NAMES, PARQUET_NAMES, TABLE_NAMES
+from tacit.rows.batches import BATCH, Piece, of_columns, of_parquet, of_reader
 from tacit.rows.date_texts import duckdb_date, polars_date, spark_date
 from tacit.rows.encode import NUMBER, Column, Derived, Helper, column_of, decimal_column
 from tacit.rows.file_identity import Identities, each_once, identities, identity
@@ -52,6 +53,11 @@ _DELIMITERS: Final = ",;\t|"
 _LONGEST_LINE: Final = 16 * 2**20
 _LONGEST_PATH: Final = 4096
 _OLDEST_POLARS: Final = (1, 18)  # not a dependency, so that no installer sees to it
+# of DuckDB: what Arrow holds without a change
+_STREAMED: Final = {
+    *("boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint"),
+    *("float", "double", "decimal", "varchar", "date", "timestamp"),
+}
 _KINDS: Final = "a path, a pandas, polars, Arrow, DuckDB, Spark or Ibis table, or ItemCounts"
 
 
@@ -90,8 +96,17 @@ class Engine(Protocol):
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Make a frame of the user's kind."""
 
-    def quiet(self) -> contextlib.AbstractContextManager[None]:
-        """Keep the engine from showing or logging anything while rows are read."""
+    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
+        """Return the raw columns (new name -> raw name) as batches; None if the engine counts better by itself."""
+
+    def helper(self) -> duckdb.DuckDBPyConnection:
+        """Return a connection to an embedded DuckDB of ours."""
+
+    keeps: bool  # whether the rows are the same as long as `unchanged` says so
+    rows: int | None  # how many there are, where that is known without reading them
+
+    def quiet(self, *cancel: Callable[[], object]) -> contextlib.AbstractContextManager[None]:
+        """Keep the engine from showing or logging anything while rows are read; `cancel` what an interrupt must end."""
 
 
 def engine_for(source: Any, *, lists: frozenset[str], declared: frozenset[str]) -> Engine:
@@ -148,6 +163,11 @@ def with_readings(engine: Engine, frame: Any, helpers: Iterable[Helper]) -> Any:
     return frame
 
 
+def duckdb_readings(relation: Any, helpers: Iterable[Helper]) -> Any:
+    """Return a relation of DuckDB with the helper columns, whatever engine its cells came from."""
+    return with_readings(_DuckDB("duckdb", relation), nw.from_native(relation).lazy(), helpers)
+
+
 def _schema(native: Any) -> dict[str, Column]:
     return {name: column_of(dtype) for name, dtype in nw.from_native(native).lazy().collect_schema().items()}
 
@@ -175,8 +195,22 @@ def _no_warnings() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _cancelled(*cancel: Callable[[], object]) -> Iterator[None]:
+    def every() -> None:
+        for one in cancel:
+            with contextlib.suppress(Exception):  # nothing to cancel any more
+                one()
+
+    with cancelled_by_interrupt(every) if cancel else contextlib.nullcontext():
+        yield
+
+
 class _DuckDB:
     """A DuckDB relation: the user's own, or one that we make over files and buffers."""
+
+    keeps = False
+    rows: int | None = None
 
     def __init__(self, kind: str, relation: Any) -> None:
         self.kind = kind
@@ -217,8 +251,7 @@ class _DuckDB:
 
     def numbers(self, native: Any, columns: Mapping[str, str]) -> Any:
         """Read texts as numbers: whatever is not one becomes missing."""
-        read = "".join(f", {_sql_number(f'CAST({column} AS VARCHAR)')} AS {new}" for new, column in columns.items())
-        return native.project("*" + read)
+        return read_numbers(native, columns)
 
     def dates(self, native: Any, columns: Mapping[str, tuple[str, str]]) -> Any:
         """Read dates."""
@@ -247,13 +280,22 @@ class _DuckDB:
         return pd.DataFrame(dict(columns)) if self.kind == "file" else duckdb.from_arrow(_arrow(columns))
 
     @contextlib.contextmanager
-    def quiet(self) -> Iterator[None]:
+    def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
         """Keep quiet, and end at once when interrupted."""
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(_no_warnings())
-            if self._connection is not None:
-                stack.enter_context(cancelled_by_interrupt(self._connection.interrupt))
+        ours = () if self._connection is None else (self._connection.interrupt,)
+        with _no_warnings(), _cancelled(*ours, *cancel):
             yield
+
+    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
+        """Stream the columns, if Arrow holds them without a change."""
+        relation = self.relation(columns)
+        if not all(kind.id in _STREAMED for kind in relation.types):
+            return None
+        return of_reader(lambda: relation.to_arrow_reader(BATCH))
+
+    def helper(self) -> duckdb.DuckDBPyConnection:
+        """Return a connection beside our own, or one to a DuckDB of its own beside the user's."""
+        return embedded() if self._connection is None else self._connection.cursor()
 
 
 def _exact(expression: str, kind: Any) -> str:
@@ -263,6 +305,12 @@ def _exact(expression: str, kind: Any) -> str:
     which of them stands for all would be one person's doing. It clings to every expression that is made of this one.
     """
     return f"(CAST({expression} AS VARCHAR) COLLATE C)" if kind.id in ("varchar", "enum") else expression
+
+
+def read_numbers(relation: Any, columns: Mapping[str, str]) -> Any:
+    """Add the number reading of text columns (new name -> column) to a DuckDB relation."""
+    read = "".join(f", {_sql_number(f'CAST({column} AS VARCHAR)')} AS {new}" for new, column in columns.items())
+    return relation.project("*" + read)
 
 
 def _sql_number(text: str) -> str:
@@ -276,11 +324,14 @@ def _sql_number(text: str) -> str:
 class _Buffers(_DuckDB):
     """Columns in memory, read in place by an embedded DuckDB."""
 
+    keeps = True
+
     def __init__(self, kind: str, table: Any, names: Sequence[Any]) -> None:
         super().__init__(kind, None)
         self._table = table
+        self.rows = len(table)
         self._names = [name for name in names if isinstance(name, str)]  # no domain can mean any other name
-        self._connection = _embedded()
+        self._connection = embedded()
         self._converted: dict[tuple[str, bool], pa.ChunkedArray] = {}
 
     def schema(self) -> dict[str, Column]:
@@ -303,13 +354,23 @@ class _Buffers(_DuckDB):
         """Return a column as Arrow holds it; `whose` says that it is read as the ids of people."""
         raise NotImplementedError
 
-    def relation(self, columns: Mapping[str, str]) -> Any:
-        """Hand the columns to DuckDB."""
+    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
+        """Cut the columns into batches."""
+        found = self._cells_of(columns)
+        if not all(_is_held(column.type) for column in found.values()):
+            return None
+        return of_columns(found, len(self._table))
+
+    def _cells_of(self, columns: Mapping[str, str]) -> dict[str, pa.ChunkedArray]:
         keys = {new: (raw, new == PERSON) for new, raw in columns.items()}
         for raw, whose in keys.values():
             if (raw, whose) not in self._converted:
                 self._converted[raw, whose] = _plain(self.cells(raw, whose=whose))
-        table = pa.table({new: self._converted[key] for new, key in keys.items()})
+        return {new: self._converted[key] for new, key in keys.items()}
+
+    def relation(self, columns: Mapping[str, str]) -> Any:
+        """Hand the columns to DuckDB."""
+        table = pa.table(self._cells_of(columns))
         if not columns:
             table = pa.table({"one": pa.array(np.ones(len(self._table), dtype=np.int8))})
         return self._connection.from_arrow(table)
@@ -414,6 +475,23 @@ def _plain(cells: Any) -> pa.ChunkedArray:
     return cells
 
 
+def _is_held(kind: pa.DataType) -> bool:
+    """Say whether cells of this type mean the same to Arrow and to DuckDB."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    return bool(
+        _is_text(kind)
+        or types.is_boolean(kind)
+        or types.is_integer(kind)
+        or types.is_float32(kind)
+        or types.is_float64(kind)
+        or types.is_date32(kind)
+        or types.is_timestamp(kind)
+        or types.is_decimal128(kind)
+    )
+
+
 def _decodable(cells: pa.Array) -> pa.Array:
     """Return texts, or lists of them, without the bytes that are no UTF-8: these become missing."""
     kind = cells.type
@@ -512,7 +590,7 @@ def _parquet(paths: Sequence[Path]) -> Engine:
                 f"file {str(path)!r} must have the same columns, of the same types, as {str(paths[0])!r}",
                 fix="Write it again.",
             )
-    connection = _embedded()
+    connection = embedded()
     listed = ", ".join(map(_literal, paths))
     # a folder called like a column does not speak for the column that the file has
     options = ", hive_partitioning=false" + (", union_by_name=true" if len(paths) > 1 else "")
@@ -522,7 +600,7 @@ def _parquet(paths: Sequence[Path]) -> Engine:
     if relation is None:
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         raise DataRefused(f"file {str(paths[0])!r}{more} must be readable as Parquet", fix="Write it again.")
-    return _Files(relation, connection, before, [name for name, _ in first])
+    return _Parquet(relation, connection, before, paths, first)
 
 
 def _parquet_columns(path: Path) -> list[tuple[str, Any]]:
@@ -555,7 +633,7 @@ def _csv(paths: Sequence[Path], declared: frozenset[str]) -> Engine:
             raise DataRefused(f"file {str(path)!r} must have the same header as {str(paths[0])!r}", fix="Rewrite it.")
     if not declared <= set(names):  # without a header line these would be the first person's values
         refuse_one_name_twice(names)
-    connection = _embedded()
+    connection = embedded()
 
     def read(some: Sequence[Path]) -> Any:
         columns = ", ".join(f"'k{place}': 'VARCHAR'" for place in range(len(names)))
@@ -626,6 +704,8 @@ def _outside_quotes(line: str) -> str:
 class _Files(_DuckDB):
     """Files, read by an embedded DuckDB that lives as long as the rows. `before` is what they were when opened."""
 
+    keeps = True
+
     def __init__(
         self, relation: Any, connection: duckdb.DuckDBPyConnection, before: Identities, names: Sequence[str]
     ) -> None:
@@ -641,6 +721,38 @@ class _Files(_DuckDB):
     def unchanged(self) -> bool:
         """Say whether the files are those that were opened."""
         return identities(self._before) == self._before
+
+
+class _Parquet(_Files):
+    """Parquet files, whose row groups Arrow reads where it understands their columns just as DuckDB does."""
+
+    def __init__(
+        self,
+        relation: Any,
+        connection: duckdb.DuckDBPyConnection,
+        before: Identities,
+        paths: Sequence[Path],
+        leaves: Sequence[tuple[str, Any]],
+    ) -> None:
+        super().__init__(relation, connection, before, [name for name, _ in leaves])
+        self._paths, self._leaves = paths, dict(leaves)
+
+    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
+        """Return the row groups, or a stream."""
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(self._paths[0]) as file:
+            arrow = {field.name: field.type for field in file.schema_arrow}
+        read, texts = self.schema(), set()
+        for raw in columns.values():
+            kind, leaves = arrow[raw], self._leaves[raw]
+            # a dot in a name is the way to a part of a column to Arrow
+            alike = "." not in raw and len(leaves) == 1 and leaves[0][0] != "INT96" and _is_held(kind)
+            if not alike or _arrow_column(kind) != read[raw]:
+                return super().pieces(columns)
+            if _is_text(kind):
+                texts.add(raw)
+        return of_parquet(self._paths, columns, frozenset(texts))
 
 
 class _Csv(_Files):
@@ -676,7 +788,8 @@ class _Csv(_Files):
 _numbers: Final = itertools.count()
 
 
-def _embedded() -> duckdb.DuckDBPyConnection:
+def embedded() -> duckdb.DuckDBPyConnection:
+    """Return a DuckDB in this process that fetches nothing, shows nothing and spills into a private folder."""
     # no extension is fetched from the network, and no progress bar is drawn over the user's terminal
     settings: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     connection = duckdb.connect(":memory:", config=settings)
@@ -713,6 +826,8 @@ class _Polars:
             raise DataRefused(f"polars must be at least version {oldest}", fix=f"pip install 'polars>={oldest}'.")
         self._lazy = source.lazy()
         self._scans = isinstance(source, pl.LazyFrame)
+        self.rows: int | None = None if self._scans else len(source)
+        self.keeps = not self._scans  # a plan may read something else next time; a frame does not change
         self._found: Any = None
         self._files: Identities = {}
 
@@ -747,6 +862,37 @@ class _Polars:
         # a selector, because pl.col reads a name like ^a.*$ as a pattern
         chosen = [selectors.by_name(raw).as_expr().alias(new) for new, raw in columns.items()]
         return self._lazy.select(chosen) if chosen else self._lazy.select(pl.int_range(pl.len()).alias("one"))
+
+    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
+        """Cut the columns of a frame into batches; of a plan, leave the counting to polars."""
+        if self._scans:
+            return None
+        import polars as pl
+
+        held = (
+            pl.Int8,
+            pl.Int16,
+            pl.Int32,
+            pl.Int64,
+            pl.UInt8,
+            pl.UInt16,
+            pl.UInt32,
+            pl.UInt64,
+            pl.Float32,
+            pl.Float64,
+        )
+        texts = (pl.String, pl.Categorical, pl.Enum, pl.Boolean, pl.Date, pl.Datetime, pl.Decimal, pl.Null)
+        if not all(self._found[raw] in (*held, *texts) for raw in columns.values()):  # Arrow may lack the type
+            return None
+        table = self.select(columns).collect().to_arrow()
+        found = {new: _plain(table.column(new)) for new in columns}
+        if not all(_is_held(column.type) for column in found.values()):
+            return None
+        return of_columns(found, table.num_rows)
+
+    def helper(self) -> duckdb.DuckDBPyConnection:
+        """Return a DuckDB of its own."""
+        return embedded()
 
     def numbers(self, native: Any, columns: Mapping[str, str]) -> Any:
         """Read texts as numbers."""
@@ -792,9 +938,11 @@ class _Polars:
 
         return pl.DataFrame(_arrow(columns))
 
-    def quiet(self) -> contextlib.AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
         """Keep quiet."""
-        return _no_warnings()
+        with _no_warnings(), _cancelled(*cancel):
+            yield
 
 
 def _polars_number(text: Any) -> Any:
@@ -809,6 +957,16 @@ class _Spark:
     """A Spark DataFrame."""
 
     kind = "pyspark"
+    keeps = False
+    rows: int | None = None
+
+    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
+        """Leave the counting to Spark."""
+        return None
+
+    def helper(self) -> duckdb.DuckDBPyConnection:
+        """Return a DuckDB of its own."""
+        return embedded()
 
     def __init__(self, source: Any) -> None:
         self._source = source
@@ -897,9 +1055,9 @@ class _Spark:
         return self._source.sparkSession.createDataFrame(_arrow(columns))
 
     @contextlib.contextmanager
-    def quiet(self) -> Iterator[None]:
+    def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
         """Keep quiet: Spark writes the text of a failure, cell included, to its own log."""
-        with _no_warnings(), log_off(self._source):
+        with _no_warnings(), log_off(self._source), _cancelled(*cancel):
             yield
 
 

@@ -35,16 +35,19 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused, InternalError, PlanError, nearest, sealed
+from tacit.plan.tally import CellCounts, CellSums, ItemHolders, Tally
 from tacit.policy.attributes import Items
 from tacit.policy.domain import Domain
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
+from tacit.rows.counting import JOINT, Asked, Counted
 from tacit.rows.encode import Code, Column, Expr, Helper, Positions, never
 from tacit.rows.engines import PERSON, Engine, closed, engine_for, unreadable, with_readings
 from tacit.rows.first_rows import Layout, Order, Slot, place_of
 from tacit.rows.headers import known_columns
 from tacit.rows.item_lists import ListReading, list_reading
 from tacit.rows.kinds import code_of
+from tacit.rows.one_pass import OnePass
 
 Counts = npt.NDArray[np.int64]
 _MOST_CELLS: Final = 2**31
@@ -61,6 +64,9 @@ class Rows(Protocol):
 
     def check(self, names: tuple[str, ...], where: Test | None) -> None:
         """Refuse, without opening a row, what these rows can never answer."""
+
+    def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
+        """Return what every tally asks for: one array each."""
 
     def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
         """Count the people in each cell of these attributes; with no name, all of them (a 0-d array)."""
@@ -162,6 +168,20 @@ class _CountedItems:
         if where is not None and len({axis.name for axis, _ in where.atoms}) > 1:
             raise DataRefused("item counts cannot say how many people have two items together", fix="Give the rows.")
 
+    def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
+        """Return the counts that each tally asks for."""
+        return [self._tallied(tally) for tally in tallies]
+
+    def _tallied(self, tally: Tally) -> npt.NDArray[Any]:
+        where = _compiled(tally, self._domain)
+        match tally:
+            case CellCounts(names):
+                return self.counts(names, where)
+            case ItemHolders(name):
+                return self.item_counts(name, where)
+            case CellSums(name):
+                raise _no_total(name)
+
     def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
         """Count the people, or those who have (or lack) one item."""
         if names:
@@ -258,6 +278,15 @@ class _EngineRows:
                 raise DataRefused("must hold one value per row", column=given.raw, fix="Name another column.")
         self._order = None if ordered is None else self._ordered(ordered)
         self._layout = Layout(domain, self._codes, moved)
+        self._pass = OnePass(
+            self._engine,
+            domain,
+            self._codes,
+            person=self._person,
+            per_person=per_person,
+            order=self._order,
+            ranked=list(self._layout.slots),
+        )
         self._axes = {axis.name: (name, axis.part) for name in domain for axis in domain.axes_of(name)}
 
     def _ordered(self, column: Column) -> Order:
@@ -287,16 +316,79 @@ class _EngineRows:
             if not self._engine.unchanged():
                 raise DataRefused(_CHANGED, fix=_CHANGED_FIX)
 
+    def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
+        """Return what every tally asks for, all of them in one pass where batches are counted here."""
+        return self._tallied([(tally, _compiled(tally, self._domain)) for tally in tallies])
+
     def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
         """Count the people in each cell of these attributes; with no name, all of them (a 0-d array)."""
-        for name in names:
-            self._domain.attribute(name, key="counts")
-        if any(self._domain[name].is_set for name in names):
-            raise _no_cells(names)
+        (found,) = self._tallied([(CellCounts(names), where)])
+        return found
+
+    def item_counts(self, name: str, where: Test | None = None) -> Counts:
+        """Count for each item of a set the people who have it."""
+        (found,) = self._tallied([(ItemHolders(name), where)])
+        return found
+
+    def total(self, name: str, where: Test | None = None) -> int:
+        """Add up a whole-number attribute over the people."""
+        (found,) = self._tallied([(CellSums(name), where)])
+        return int(found[()])
+
+    def _tallied(self, asked: Sequence[tuple[Tally, Test | None]]) -> list[npt.NDArray[Any]]:
+        found: list[npt.NDArray[Any] | None] = [None] * len(asked)
+        tables: dict[int, Asked] = {}
+        for number, (tally, where) in enumerate(asked):
+            if isinstance(tally, ItemHolders):
+                _items(self._domain, tally.name)
+                continue
+            tables[number] = _asked_of(tally, where, self._domain)
+        for number, (tally, where) in enumerate(asked):
+            if isinstance(tally, ItemHolders):
+                found[number] = self._held_items(tally.name, where)
+        for (number, one), table in zip(tables.items(), self._tabled(list(tables.values())), strict=True):
+            added = None if one.added is None else _numbers_of(self._domain, one.added)
+            if added is not None:
+                first, spacing = added
+                table = np.asarray(first * table[..., 1] + spacing * table[..., 0], dtype=object)
+            found[number] = table
+        return [one for one in found if one is not None]
+
+    def _tabled(self, asked: Sequence[Asked]) -> list[npt.NDArray[Any]]:
+        """Return the counts of people, or sums of positions with their counts, for each table."""
+        if not asked:
+            return []
+        # over few rows a large joint table costs more than it saves
+        most = JOINT if self._engine.rows is None else min(JOINT, max(self._engine.rows // 4, 2**10))
+        plan = Counted(asked, self._domain, joint_is_safe=self._per_person == 1, most=most)
+        here = [number for number, need in enumerate(plan.needs) if self._pass.can_count(need)]
+        found: list[Any] = [None] * len(plan.needs)
+        if here:
+
+            def read() -> list[npt.NDArray[Any]] | None:
+                self._check_unchanged()
+                tables = self._pass.counted([plan.needs[number] for number in here])
+                self._check_unchanged()  # else columns may have moved while they were read
+                return tables
+
+            tables = closed(read, unreadable())
+            for number, table in zip(here, tables, strict=True) if tables is not None else ():
+                found[number] = table
+        left = [number for number, one in enumerate(found) if one is None]
+        together = [number for number in left if self._can_pile(plan.needs[number], len(left))]
+        if len(together) > 1:
+            tables = self._piled_cells([plan.needs[number] for number in together])
+            for number, table in zip(together, tables, strict=True):
+                found[number] = table
+        for number, need in enumerate(plan.needs):
+            if found[number] is None:
+                found[number] = self._grouped_cells(need) if need.added is None else self._summed(need)
+        return closed(lambda: plan.tallies(found), InternalError("counting rows"))
+
+    def _grouped_cells(self, need: Asked) -> Counts:
+        """Let the engine group the rows."""
+        names, where, people = need.names, need.where, self._person is not None
         shape = tuple(self._domain[name].size for name in names)
-        if math.prod(shape) > _MOST_CELLS:
-            raise PlanError("must have at most 2^31 cells", key="histogram", given=list(names), fix="Ask for fewer.")
-        people = self._person is not None
 
         def grouped() -> Any:
             if not people:
@@ -310,8 +402,75 @@ class _EngineRows:
         positions = self._slot_positions if people else self._key_positions
         return closed(lambda: _cells(table, positions(table, names), shape), InternalError("counting rows"))
 
-    def item_counts(self, name: str, where: Test | None = None) -> Counts:
-        """Count for each item of a set the people who have it."""
+    def _can_pile(self, need: Asked, needs: int) -> bool:
+        """Say whether the cells of a need, one of so many, fit into 62 bits as the engine numbers them."""
+        if need.added is not None or not need.is_about_cells(self._domain):
+            return False
+        slots = [slot for name in need.names for slot in self._layout.slots[name]]
+        asked, _ = self._asked(need.where)
+        wide = any(not slot.bits for name in {*need.names, *asked} for slot in self._layout.slots[name])
+        return not wide and math.prod(slot.missing for slot in slots) * needs < 2**62
+
+    def _piled_cells(self, needs: Sequence[Asked]) -> list[Counts]:
+        """Let the engine count several tables in one go: one line for each row and table, with a number for its cell.
+
+        The number is the mixed-radix number of the slots, times the number of tables, plus which table it is.
+        """
+        names = frozenset().union(*(need.attributes(self._domain) for need in needs))
+        marks = [f"t{number}" for number in range(len(needs))]
+
+        def piled() -> Any:
+            if self._person is None:
+                slots = [slot for name in sorted(names) for slot in self._layout.slots[name]]
+                frame = self._rows(names, None).select(*(slot.kept.alias(slot.name) for slot in slots))
+            else:
+                frame = self._people(names, None)
+            cells = [self._cell_of(need, len(needs)) + number for number, need in enumerate(needs)]
+            owner = ["u"] if self._per_person > 1 else []
+            frame = frame.select(*owner, *(cell.alias(mark) for cell, mark in zip(cells, marks, strict=True)))
+            frame = frame.unpivot(on=marks, index=owner or None, variable_name="v", value_name="t")
+            frame = frame.select(*owner, "t").filter(~nw.col("t").is_null())
+            return _grouped(frame, [nw.col("t")], distinct=tuple(owner))
+
+        table = self._read(piled)
+
+        def decoded() -> list[Counts]:
+            numbers, people = _whole(table.column("k0")), _whole(table.column("n"))
+            tables = []
+            for number, need in enumerate(needs):
+                ours = numbers % len(needs) == number
+                cells, places = numbers[ours] // len(needs), []
+                for name in reversed(need.names):
+                    parts = []
+                    for slot in reversed(self._layout.slots[name]):
+                        parts.append(slot.positions(cells % slot.missing))
+                        cells = cells // slot.missing
+                    sizes = [axis.size for axis in self._domain.axes_of(name)]
+                    places.append(np.ravel_multi_index(tuple(reversed(parts)), tuple(sizes)))
+                shape = tuple(self._domain[name].size for name in need.names)
+                counts = np.zeros(math.prod(shape), dtype=np.int64)
+                np.add.at(counts, _cell_numbers(int(ours.sum()), places[::-1], shape), people[ours])
+                tables.append(counts.reshape(shape))
+            return tables
+
+        return closed(decoded, InternalError("counting rows"))
+
+    def _cell_of(self, need: Asked, needs: int) -> Expr:
+        """Return the number of a row's cell, times `needs`; missing where the need does not count the row."""
+        cell: Any = nw.lit(0, nw.Int64)
+        for slot in (slot for name in need.names for slot in self._layout.slots[name]):
+            cell = cell * slot.missing + nw.col(slot.name)
+        cell = cell * needs
+        if need.where is None:
+            return cell
+
+        def atom(axis: str, positions: Intervals) -> Expr:
+            name, part = self._axes[axis]
+            return self._layout.slots[name][part == "column"].lies_in(positions)
+
+        return nw.when(need.where.holds(lambda axis, found: atom(axis.name, found), lambda e: ~e)).then(cell)
+
+    def _held_items(self, name: str, where: Test | None) -> Counts:
         attribute = _items(self._domain, name)
 
         def grouped() -> Any:
@@ -331,37 +490,45 @@ class _EngineRows:
         code = self._item_codes[name]
         return closed(decoded, InternalError("counting items")) if code.keys else np.zeros(attribute.count, np.int64)
 
-    def total(self, name: str, where: Test | None = None) -> int:
-        """Add up an attribute over the people, in its unit."""
-        attribute = self._domain.attribute(name, key="total")
-        if attribute.unit is None:
-            raise _no_total(name)
-        ((low, _, step),) = self._codes[name].ranges
+    def _summed(self, need: Asked) -> npt.NDArray[Any]:
+        """Let the engine add positions up: sums, and how many rows were added."""
+        name, people = need.added or "", self._person is not None
+        ((first, _, step),) = self._codes[name].ranges
+        shape = tuple(self._domain[one].size for one in need.names)
 
         def summed() -> Any:
-            if self._person is None:
-                frame = self._rows(frozenset({name}), where)
-                above = self._codes[name].keys[0].cast(nw.Int64) - low
+            if not people:
+                frame = self._rows(frozenset({name, *need.names}), need.where)
+                keys = [key for one in need.names for key in self._codes[one].keys]
+                above = self._codes[name].keys[0].cast(nw.Int64) - first
             else:
-                frame = self._people(frozenset({name}), where)
+                frame = self._people(frozenset({name, *need.names}), need.where)
+                keys = [nw.col(slot.name) for one in need.names for slot in self._layout.slots[one]]
                 (slot,) = self._layout.slots[name]
                 above = nw.col(slot.name) - (slot.low - slot.base)
             # every kept row counts, also if two of a person are equal: a sum over distinct values could jump by a whole
             # value when one of them moves by one
-            frame = frame.select(k0=above)
-            frame = frame.select(low=nw.col("k0") % _HALF, rest=nw.col("k0") - nw.col("k0") % _HALF)
+            by = [f"g{place}" for place in range(len(keys))]
+            frame = frame.select(*(key.alias(one) for key, one in zip(keys, by, strict=True)), k0=above)
+            frame = frame.select(*by, low=nw.col("k0") % _HALF, rest=nw.col("k0") - nw.col("k0") % _HALF)
             # rest is a multiple of 2^31 below 2^63, so the division is exact in any engine
-            frame = frame.select("low", high=(nw.col("rest") / _HALF).cast(nw.Int64))
+            frame = frame.select(*by, "low", high=(nw.col("rest") / _HALF).cast(nw.Int64))
             # a sum may be wider than what it adds up, and a connection may hand out wide numbers as bytes
-            sums = [nw.col(name).sum().cast(nw.Int64) for name in ("low", "high")]
-            return frame.select(*sums, nw.len().cast(nw.Int64).alias("n"))
+            sums = [nw.col(one).sum().cast(nw.Int64).alias(one) for one in ("low", "high")]
+            lines = nw.len().cast(nw.Int64).alias("n")
+            return frame.group_by(*by).agg(*sums, lines) if by else frame.select(*sums, lines)
 
         table = self._read(summed)
+        positions = self._slot_positions if people else self._key_positions
 
-        def decoded() -> int:
-            (row,) = table.to_pylist()
-            steps = (int(row["high"] or 0) * _HALF + int(row["low"] or 0)) // step
-            return steps * attribute.spacing + attribute.number(0) * int(row["n"])
+        def decoded() -> npt.NDArray[Any]:
+            places = positions(table.drop_columns(["low", "high"]), need.names)
+            found = np.zeros((math.prod(shape), 2), dtype=object)
+            columns = (_whole(table.column(one)).tolist() for one in ("low", "high", "n"))
+            for cell, low, high, lines in zip(_cell_numbers(table.num_rows, places, shape), *columns, strict=True):
+                if cell >= 0:
+                    found[cell] += (high * _HALF + low) // step, lines
+            return found.reshape(*shape, 2)
 
         return closed(decoded, InternalError("adding up rows"))
 
@@ -661,16 +828,21 @@ def _either(has: Expr, positions: Intervals) -> Expr:
 
 
 def _cells(table: pa.Table, places: Sequence[Positions], shape: tuple[int, ...]) -> Counts:
-    """Add the people of each group to the cell that its positions say; -1 is no position."""
-    people = _whole(table.column("n"))
-    cells = np.zeros(len(people), dtype=np.int64)
-    inside = np.ones(len(people), dtype=np.bool_)
+    """Add the people of each group to the cell that its positions say."""
+    people, cells = _whole(table.column("n")), _cell_numbers(table.num_rows, places, shape)
+    counts = np.zeros(math.prod(shape), dtype=np.int64)
+    np.add.at(counts, cells[cells >= 0], people[cells >= 0])
+    return counts.reshape(shape)
+
+
+def _cell_numbers(groups: int, places: Sequence[Positions], shape: tuple[int, ...]) -> Counts:
+    """Return the cell of each group; -1 where one of its positions is -1, which is no position."""
+    cells = np.zeros(groups, dtype=np.int64)
+    inside = np.ones(groups, dtype=np.bool_)
     for positions, size in zip(places, shape, strict=True):
         inside &= positions >= 0
         cells = cells * size + positions
-    counts = np.zeros(math.prod(shape), dtype=np.int64)
-    np.add.at(counts, cells[inside], people[inside])
-    return counts.reshape(shape)
+    return np.where(inside, cells, -1)
 
 
 def _pointer(raw: str, declared: frozenset[str], known: list[str], *, is_file: bool) -> str:
@@ -707,6 +879,29 @@ def _whole(column: pa.ChunkedArray) -> Counts:
     return np.asarray(column.cast(pa.int64()).fill_null(0).to_numpy(), dtype=np.int64)  # the sum of no lines is missing
 
 
+def _compiled(tally: Tally, domain: Domain) -> Test | None:
+    return None if tally.where is None else tally.where.compile(domain)
+
+
+def _asked_of(tally: CellCounts | CellSums, where: Test | None, domain: Domain) -> Asked:
+    """Return what a tally asks for, or refuse what is no table."""
+    if isinstance(tally, CellSums) and domain.attribute(tally.name, key="total").unit is None:
+        raise _no_total(tally.name)
+    names = tally.by if isinstance(tally, CellSums) else tally.names
+    for name in names:
+        domain.attribute(name, key="counts")
+    if any(domain[name].is_set for name in names):
+        raise _no_cells(names)
+    if math.prod(domain[name].size for name in names) > _MOST_CELLS:
+        raise PlanError("must have at most 2^31 cells", key="histogram", given=list(names), fix="Ask for fewer.")
+    return Asked(names, where, tally.name if isinstance(tally, CellSums) else None)
+
+
+def _numbers_of(domain: Domain, name: str) -> tuple[int, int]:
+    """Return the number at an attribute's first position, and how far one is from the next, in its unit."""
+    return domain[name].number(0), domain[name].spacing
+
+
 def _items(domain: Domain, name: str) -> Items:
     attribute = domain.attribute(name, key="item_counts")
     if not isinstance(attribute, Items):
@@ -719,4 +914,4 @@ def _no_cells(names: tuple[str, ...]) -> PlanError:
 
 
 def _no_total(name: str) -> PlanError:
-    return PlanError("must be declared as integers", key="total", given=name, fix="Count it instead.")
+    return PlanError("must be declared as integers or decimals", key="total", given=name, fix="Count it instead.")

@@ -61,7 +61,9 @@ class Quantiles(Derived):
         """Refuse what the domain does not have."""
         key = "median" if self.shares == (HALF,) else self.keyword
         if not can_be_added_up(attribute_of(domain, self.name, key)):
-            raise PlanError("must be declared as integers", key=key, given=self.name, fix="Ask for `cumulative`.")
+            raise PlanError(
+                "must be declared as integers or decimals", key=key, given=self.name, fix="Ask for `cumulative`."
+            )
         check_where(self.where, domain)
 
     def mentioned(self) -> frozenset[str]:
