@@ -241,7 +241,7 @@ def while_loading(module: str, *args: str, answer: Any = signal.SIG_DFL) -> subp
     return subprocess.CompletedProcess(loading.args, loading.returncode, out, "".join(said))
 
 
-@pytest.mark.parametrize("module", ["tacit.errors", "numpy", "typer"])
+@pytest.mark.parametrize("module", ["tacit.errors", "tacit.cli.screen", "typer"])
 def test_an_interrupt_while_the_command_loads_is_one_line(module: str) -> None:
     done = while_loading(module, "--version")
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "tacit: interrupted. Nothing was charged.\n")
@@ -253,11 +253,12 @@ def test_an_interrupt_while_the_command_loads_is_a_document_with_json() -> None:
     said = json.loads(done.stdout)["error"]
     assert set(said) == {"kind", "file", "line", "key", "rule", "given", "fix", "message"}
     assert said["kind"] == "Interrupted"
-    assert said["message"] == f"{said['rule']} {said['fix']}"
+    assert (said["rule"], said["fix"]) == ("interrupted.", "Nothing was charged.")
+    assert said["message"] == "interrupted. Nothing was charged."
 
 
 def test_an_interrupt_that_is_to_be_ignored_is_ignored() -> None:
-    done = while_loading("numpy", "--version", answer=signal.SIG_IGN)
+    done = while_loading("typer", "--version", answer=signal.SIG_IGN)
     assert (done.returncode, done.stderr) == (0, "")
 
 

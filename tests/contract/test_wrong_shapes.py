@@ -192,9 +192,10 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
 }
 # public callables that take none of these, and what is no callable
 NO_ROWS = {
-    *("ABSENT", "Categories", "Domain", "Explanation", "Flag", "Grid", "Integers", "ItemCounts", "Items"),
-    *("LargestStep", "ReleaseRecord", "RowsCheck", "__version__", "above", "below", "col", "count", "cumulative"),
-    *("histogram", "known", "marginals", "noise", "ranges", "secrets", "top_k", "total", "where"),
+    *("ABSENT", "Categories", "Dates", "Decimals", "Domain", "Explanation", "Flag", "Grid", "Integers", "ItemCounts"),
+    *("Items", "LargestStep", "ReleaseRecord", "RowsCheck", "__version__", "above", "below", "col", "count"),
+    *("cumulative", "histogram", "known", "marginals", "mean", "median", "noise", "quantiles", "ranges", "secrets"),
+    *("top_k", "total", "where"),
 }
 
 
@@ -341,7 +342,7 @@ def test_rows_of_a_wrong_shape_are_refused_with_the_forms_that_are_not(shape: st
     with pytest.raises(tc.DataRefused) as caught:
         rows_in_place(SHAPES[shape]())
     assert str(caught.value).startswith(
-        ("rows must be a path, a pandas, polars, Arrow", "rows given as a text must be the path of a file that exists")
+        ("rows must be a path, a pandas, polars, Arrow", "rows given as a text must be the path of a file")
     )
 
 

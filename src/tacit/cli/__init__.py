@@ -163,7 +163,7 @@ def _ended(how: str, command: list[str]) -> dict[str, Any]:
     """Say that somebody ended the command, and what it had charged by then."""
     from tacit.rows.guard import charges
 
-    spent = charges.in_words() if command and command[0] in MAY_CHARGE else ""
+    spent = charges.in_words() if command and command[0] in MAY_CHARGE else "Nothing was charged."
     return {**misuse(f"{how}.", spent), "kind": "Interrupted"}
 
 
