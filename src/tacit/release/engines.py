@@ -22,6 +22,7 @@ import re
 import threading
 import warnings
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -247,7 +248,7 @@ def _sql_number(text: str) -> str:
     )
 
 
-class _Buffers(_DuckDB):
+class _Buffers(_DuckDB, ABC):
     """Columns in memory, read in place by an embedded DuckDB."""
 
     def __init__(self, kind: str, table: Any, names: Sequence[Any]) -> None:
@@ -269,13 +270,13 @@ class _Buffers(_DuckDB):
         """Say yes: the columns are our own."""
         return True
 
+    @abstractmethod
     def column(self, name: str) -> Column:
         """Return how a column is read."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cells(self, name: str, *, whose: bool) -> Any:
         """Return a column as Arrow holds it; `whose` says that it is read as the ids of people."""
-        raise NotImplementedError
 
     def relation(self, columns: Mapping[str, str]) -> Any:
         """Hand the columns to DuckDB."""
