@@ -31,8 +31,8 @@ sources = {
 }
 policy = tc.Policy(tc.Domain({"age": tc.Integers(0, 99)}), tc.secrets.within(5, "age"))
 session = tc.Session(policy, sources[sys.argv[1]](), 100)
-threading.Timer(float(sys.argv[2]), os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
+    threading.Timer(float(sys.argv[2]), os.kill, (os.getpid(), signal.SIGINT)).start()
     while True:
         session.release(tc.histogram("age"), 0.001)
 except KeyboardInterrupt as interrupt:

@@ -165,11 +165,7 @@ def release(
     `about` is a policy, or a session, whose rows and budget are left alone. All other arguments are those of the
     release; `order` and `item` those of a session, or else the policy's. At most `samples` releases are made of either
     data set, fewer if that would take longer than `seconds`; the result says how many, and what stays beyond so many.
-
-    >>> import tacit as tc
-    >>> policy = tc.Policy(tc.Domain({"sick": tc.Flag()}), tc.secrets.attributes("sick"), person="id", per_person=2)
-    >>> tc.audit.release(policy, tc.count("sick == True"), 0.5, samples=1_000).verdict
-    <Verdict.NONE_FOUND: 'NONE_FOUND'>
+    `docs/audits.md` has an example.
     """
     policy = about.policy if isinstance(about, Session) else about
     if not isinstance(policy, Policy):

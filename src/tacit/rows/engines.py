@@ -22,6 +22,7 @@ import re
 import threading
 import warnings
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -321,7 +322,7 @@ def _sql_number(text: str) -> str:
     )
 
 
-class _Buffers(_DuckDB):
+class _Buffers(_DuckDB, ABC):
     """Columns in memory, read in place by an embedded DuckDB."""
 
     keeps = True
@@ -346,13 +347,13 @@ class _Buffers(_DuckDB):
         """Say yes: the columns are our own."""
         return True
 
+    @abstractmethod
     def column(self, name: str) -> Column:
         """Return how a column is read."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cells(self, name: str, *, whose: bool) -> Any:
         """Return a column as Arrow holds it; `whose` says that it is read as the ids of people."""
-        raise NotImplementedError
 
     def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
         """Cut the columns into batches."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -94,7 +95,7 @@ def list_reading(attribute: Items, element: Column) -> ListReading:
     return ListReading(keys, meanings, None, fractions, truths, attribute.at_most)
 
 
-class ListFunctions:
+class ListFunctions(ABC):
     """What the list functions of an engine must say; expressions are the engine's own.
 
     The order of work is the same everywhere: keys, known ones (only if there is a bound), each once, the first so many.
@@ -140,57 +141,57 @@ class ListFunctions:
 
     number: Callable[[Any], Any]
 
+    @abstractmethod
     def of_texts(self, column: Any) -> Any:
         """Return a list column as lists of texts."""
-        raise NotImplementedError
 
+    @abstractmethod
     def mapped(self, column: Any, made: Callable[[Any], Any]) -> Any:
         """Return what is made of each element."""
-        raise NotImplementedError
 
+    @abstractmethod
     def kept(self, column: Any, condition: Callable[[Any], Any]) -> Any:
         """Return the elements for which a condition holds, each once, in the order in which they first occur."""
-        raise NotImplementedError
 
+    @abstractmethod
     def once(self, column: Any) -> Any:
         """Return the elements, each once, in any order."""
-        raise NotImplementedError
 
+    @abstractmethod
     def first(self, column: Any, many: int) -> Any:
         """Return the first elements."""
-        raise NotImplementedError
 
+    @abstractmethod
     def among(self, element: Any, values: list[Any]) -> Any:
         """Say whether an element is one of the values."""
-        raise NotImplementedError
 
+    @abstractmethod
     def between(self, element: Any, low: int, high: int, *, fractions: bool, truths: bool) -> Any:
         """Say whether an element is a whole number of a range."""
-        raise NotImplementedError
 
+    @abstractmethod
     def chosen(self, cases: list[tuple[Any, Any]], otherwise: Any) -> Any:
         """Return what stands beside the first condition that holds."""
-        raise NotImplementedError
 
+    @abstractmethod
     def looked_up(self, number: Any, table: dict[float, str]) -> Any:
         """Return the text that a table has for a number of the table."""
-        raise NotImplementedError
 
+    @abstractmethod
     def constant(self, text: str) -> Any:
         """Return a text that is the same on every row."""
-        raise NotImplementedError
 
+    @abstractmethod
     def is_plain(self, text: Any) -> Any:
         """Say whether a text that has a number reading plainly spells it."""
-        raise NotImplementedError
 
     def both(self, one: Any, other: Any) -> Any:
         """Say whether two conditions hold."""
         return one & other
 
+    @abstractmethod
     def has(self, column: Any, key: Key) -> Any:
         """Say whether a list holds a key; a missing list does not."""
-        raise NotImplementedError
 
 
 class DuckDBLists(ListFunctions):
