@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import copy
 import csv
 import functools
 import glob
@@ -102,6 +103,20 @@ class Engine(Protocol):
 
     def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
         """Return the raw columns (new name -> raw name) as batches; None if the engine counts better by itself."""
+
+    place: Any  # what decides, beside the types of columns, what can be counted; None if that cannot be said
+
+    def emptied(self) -> Engine:
+        """Return the engine with the same columns and no row."""
+
+    def nothing(self, columns: Mapping[str, str]) -> pa.Table:
+        """Return no rows of the raw columns (new name -> raw name), in the types that `pieces` gives them."""
+
+    def rehearse(self, native: Any) -> None:
+        """Do with a frame over no rows what fails if its types cannot be counted; on Spark no job runs."""
+
+    def type_of(self, raw: str) -> str:
+        """Return what the type of a column is called; looks at no row."""
 
     def helper(self) -> duckdb.DuckDBPyConnection:
         """Return a connection to an embedded DuckDB of ours."""
@@ -214,6 +229,7 @@ class _DuckDB:
     """A DuckDB relation: the user's own, or one that we make over files and buffers."""
 
     keeps = False
+    place: Any = None
     rows: int | None = None
 
     def __init__(self, kind: str, relation: Any) -> None:
@@ -301,6 +317,24 @@ class _DuckDB:
             return None
         return of_reader(lambda: relation.to_arrow_reader(BATCH))
 
+    def emptied(self) -> Engine:
+        """Limit the relation to no row, which reads none."""
+        other = copy.copy(self)
+        other._relation = self._relation.limit(0)
+        return other
+
+    def nothing(self, columns: Mapping[str, str]) -> pa.Table:
+        """Read no rows."""
+        return self.relation(columns).limit(0).to_arrow_table()
+
+    def rehearse(self, native: Any) -> None:
+        """Read no rows."""
+        native.to_arrow_table()
+
+    def type_of(self, raw: str) -> str:
+        """Return the name of a type."""
+        return str(self.relation({"c": raw}).types[0])
+
     def helper(self) -> duckdb.DuckDBPyConnection:
         """Return a connection beside our own, or one to a DuckDB of its own beside the user's."""
         return embedded() if self._connection is None else self._connection.cursor()
@@ -362,6 +396,16 @@ class _Buffers(_DuckDB, ABC):
     def cells(self, name: str, *, whose: bool) -> Any:
         """Return a column as Arrow holds it; `whose` says that it is read as the ids of people."""
 
+    def emptied(self) -> Engine:
+        """Keep no row."""
+        other = copy.copy(self)
+        other._table, other.rows, other._converted = self._table[:0], 0, {}
+        return other
+
+    def nothing(self, columns: Mapping[str, str]) -> pa.Table:
+        """Return no rows."""
+        return pa.table(self._cells_of(columns)).slice(0, 0)
+
     def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
         """Cut the columns into batches."""
         found = self._cells_of(columns)
@@ -387,12 +431,18 @@ class _Buffers(_DuckDB, ABC):
 class _Arrow(_Buffers):
     """An Arrow table."""
 
+    place = "pyarrow"
+
     def __init__(self, table: Any) -> None:
         super().__init__("pyarrow", table, table.column_names)
 
     def column(self, name: str) -> Column:
         """Return how a column is read."""
         return _arrow_column(self._table.schema.field(name).type)
+
+    def type_of(self, raw: str) -> str:
+        """Return the name of a type."""
+        return str(self._table.schema.field(raw).type)
 
     def cells(self, name: str, *, whose: bool) -> Any:
         """Return a column."""
@@ -405,6 +455,8 @@ class _Arrow(_Buffers):
 
 class _Pandas(_Buffers):
     """A pandas frame. Columns of Python objects are read as texts, or as lists of items where items are expected."""
+
+    place = "pandas"
 
     def __init__(self, table: Any, lists: frozenset[str]) -> None:
         # what is done to the frame from now on, its names included, is done to another one
@@ -426,6 +478,12 @@ class _Pandas(_Buffers):
             return Column("time")
         empty = pd.DataFrame({"c": pd.Series([], dtype=dtype)})
         return column_of(nw.from_native(empty, eager_only=True).schema["c"])
+
+    def type_of(self, raw: str) -> str:
+        """Return the name of a type."""
+        dtype = self._table.dtypes[raw]
+        kind = f"{dtype} of {dtype.categories.dtype}" if isinstance(dtype, pd.CategoricalDtype) else str(dtype)
+        return f"{kind} with lists" if raw in self._lists else kind
 
     def cells(self, name: str, *, whose: bool) -> Any:
         """Return a column."""
@@ -730,6 +788,8 @@ class _Files(_DuckDB):
 class _Parquet(_Files):
     """Parquet files, whose row groups Arrow reads where it understands their columns just as DuckDB does."""
 
+    place = "parquet"
+
     def __init__(
         self,
         relation: Any,
@@ -748,13 +808,35 @@ class _Parquet(_Files):
 
     def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
         """Return the row groups, or a stream."""
+        return (
+            of_parquet(self._paths, columns, self._texts) if self._read_by_arrow(columns) else super().pieces(columns)
+        )
+
+    def _read_by_arrow(self, columns: Mapping[str, str]) -> bool:
+        """Say whether Arrow reads these columns as DuckDB does, in one type each."""
         read = self.schema()
         for raw in columns.values():
             kinds = self._types[raw]
             alike = raw in self._flat and self._flat[raw][0] != "INT96" and len(kinds) == 1
             if not alike or not all(_is_held(kind) and _arrow_column(kind) == read[raw] for kind in kinds):
-                return super().pieces(columns)
-        return of_parquet(self._paths, columns, self._texts)
+                return False
+        return True
+
+    def emptied(self) -> Engine:
+        """Read no file."""
+        other = copy.copy(self)
+        other._relation, other._paths = self._relation.limit(0), ()
+        return other
+
+    def nothing(self, columns: Mapping[str, str]) -> pa.Table:
+        """Return no rows, in the types that Arrow finds in the files."""
+        types = {new: next(iter(self._types[raw])) for new, raw in columns.items()}
+        return pa.schema(types).empty_table() if self._read_by_arrow(columns) else super().nothing(columns)
+
+    def type_of(self, raw: str) -> str:
+        """Return the name of a type: to DuckDB, and to Arrow."""
+        kinds = dict(zip(self._relation.columns, self._relation.types, strict=True))
+        return f"{kinds.get(raw)}, {self._flat.get(raw)}, {sorted(map(str, self._types[raw]))}"
 
     def _arrow_types(self) -> dict[str, set[pa.DataType]]:
         """Return the types that each column has to Arrow in the files: a file can say more than its columns."""
@@ -774,6 +856,8 @@ class _Csv(_Files):
     DuckDB is told how many columns there are and reads them by place; so the header is looked at again, too.
     """
 
+    place = "csv"
+
     def __init__(
         self,
         relation: Any,
@@ -788,6 +872,10 @@ class _Csv(_Files):
     def schema(self) -> dict[str, Column]:
         """Return how each column is read."""
         return {name: Column("text") for name in self._places}
+
+    def type_of(self, raw: str) -> str:
+        """Return the name of the one type."""
+        return "VARCHAR"
 
     def unchanged(self) -> bool:
         """Say whether the files are those that were opened, headers included."""
@@ -839,6 +927,7 @@ class _Polars:
             raise DataRefused(f"polars must be at least version {oldest}", fix=f"pip install 'polars>={oldest}'.")
         self._lazy = source.lazy()
         self._scans = isinstance(source, pl.LazyFrame)
+        self.place = ("polars", self._scans)
         self.rows: int | None = None if self._scans else len(source)
         self.keeps = not self._scans  # a plan may read something else next time; a frame does not change
         self._found: Any = None
@@ -902,6 +991,27 @@ class _Polars:
         if not all(_is_held(column.type) for column in found.values()):
             return None
         return of_columns(found, table.num_rows)
+
+    def emptied(self) -> Engine:
+        """Make a frame of the same columns: whatever a plan does, none of it is done."""
+        import polars as pl
+
+        other = copy.copy(self)
+        other._lazy, other.rows = pl.DataFrame(schema=self._found).lazy(), 0
+        return other
+
+    def nothing(self, columns: Mapping[str, str]) -> pa.Table:
+        """Return no rows."""
+        table = self.select(columns).collect().to_arrow()
+        return pa.table({new: _plain(table.column(new)) for new in columns}).slice(0, 0)
+
+    def rehearse(self, native: Any) -> None:
+        """Read no rows."""
+        native.collect().to_arrow()
+
+    def type_of(self, raw: str) -> str:
+        """Return the name of a type."""
+        return str(self._found[raw])
 
     def helper(self) -> duckdb.DuckDBPyConnection:
         """Return a DuckDB of its own."""
@@ -981,12 +1091,31 @@ class _Spark:
         """Leave the counting to Spark."""
         return None
 
+    def emptied(self) -> Engine:
+        """Limit the frame to no row."""
+        other = copy.copy(self)
+        other._source = self._source.limit(0)
+        return other
+
+    def nothing(self, columns: Mapping[str, str]) -> pa.Table:
+        """Return no rows: there are no pieces."""
+        return pa.table({})
+
+    def rehearse(self, native: Any) -> None:
+        """Look at the types of the plan: Spark checks them when it makes one, and no job runs."""
+        _ = native.schema
+
+    def type_of(self, raw: str) -> str:
+        """Return the name of a type."""
+        return str(self._source.schema[raw].dataType.simpleString())
+
     def helper(self) -> duckdb.DuckDBPyConnection:
         """Return a DuckDB of its own."""
         return embedded()
 
     def __init__(self, source: Any) -> None:
         self._source = source
+        self.place = ("pyspark", id(source.sparkSession))
         self._files: dict[str, Any] = {}
 
     def names(self) -> list[str]:

@@ -27,7 +27,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
 from tacit.policy.domain import Domain
-from tacit.rows.batches import BATCH, Batch, Piece, Workers, of_reader
+from tacit.rows.batches import BATCH, Batch, Piece, Workers, joined, of_reader
 from tacit.rows.counting import MOST_BINS, Asked, Bins, Packing
 from tacit.rows.encode import Code, Column
 from tacit.rows.engines import PERSON, Engine, embedded, read_numbers
@@ -54,6 +54,7 @@ class OnePass:
         per_person: int,
         order: Order | None,
         ranked: Sequence[str],
+        looker: Any = None,
     ) -> None:
         self._engine, self._domain, self._codes = engine, domain, codes
         self._person, self._per_person, self._order = person, per_person, order
@@ -61,7 +62,7 @@ class OnePass:
         self._sizes = {name: domain[name].size for name in codes}
         self._dropping = frozenset(name for name, code in codes.items() if code.valid is not None)
         self._kept: tuple[frozenset[str], list[tuple[Records, int]]] | None = None
-        self._looker: Any = None  # looks cells up
+        self._looker = looker  # a DuckDB that looks cells up
         self._owners: Any = None  # puts the rows of people together; a DuckDB of its own, whose threads may wait for us
         self._encoder: Encoder | None = None
 
@@ -112,14 +113,34 @@ class OnePass:
 
     def _pieces(self, asked: frozenset[str]) -> list[Piece] | None:
         with self._engine.quiet():
-            # which of a person's rows come first may be up to any attribute
-            read = asked if self._person is None or not asked else self._codes
-            columns = {column.name: column.raw for name in read for column in self._codes[name].columns}
-            if self._person is not None:
-                columns[PERSON] = self._person.raw
-                if self._order is not None and read:
-                    columns["o"] = self._order.raw
-            return self._engine.pieces(columns)
+            return self._engine.pieces(self._columns(asked))
+
+    def _columns(self, asked: frozenset[str]) -> dict[str, str]:
+        # which of a person's rows come first may be up to any attribute
+        read = asked if self._person is None or not asked else self._codes
+        columns = {column.name: column.raw for name in read for column in self._codes[name].columns}
+        if self._person is not None:
+            columns[PERSON] = self._person.raw
+            if self._order is not None and read:
+                columns["o"] = self._order.raw
+        return columns
+
+    def rehearse(self) -> None:
+        """Do with no rows everything that fails if their types cannot be counted."""
+        columns = self._columns(frozenset(self._codes))
+        if not columns or self._pieces(frozenset(self._codes)) is None:
+            return
+        table = self._engine.nothing(columns)
+        cells = {name: joined(table.column(name)) for name in columns}
+        if self._codes:
+            read = {column.name for code in self._codes.values() for column in code.columns}
+            self._encoding().rehearse(Batch(0, {name: found for name, found in cells.items() if name in read}))
+        if self._person is not None:
+            packing = Packing({name: self._sizes[name] for name in self._ranked})
+            rows = {name: plain(cells[name]) for name in (PERSON, "o") if name in cells}
+            words = {f"w{number}": pa.array([], type=pa.int64()) for number in range(packing.words)}
+            relation = self.looker().from_arrow(pa.table(rows | words))
+            self._first_rows(relation, packing.words, min(self._per_person, 2)).to_arrow_table()
 
     # ------------------------------------------------------------------ every row is a person
 
@@ -160,9 +181,14 @@ class OnePass:
 
     def _encoding(self) -> Encoder:
         if self._encoder is None:
-            self._looker = self._engine.helper()
-            self._encoder = Encoder(self._codes, self._sizes, self._looker)
+            self._encoder = Encoder(self._codes, self._sizes, self.looker())
         return self._encoder
+
+    def looker(self) -> Any:
+        """Return the DuckDB that looks cells up."""
+        if self._looker is None:
+            self._looker = self._engine.helper()
+        return self._looker
 
     # ------------------------------------------------------------------ rows have owners
 

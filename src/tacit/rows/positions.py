@@ -11,7 +11,7 @@ A position is kept in the smallest unsigned type that holds the size of the attr
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import narwhals as nw
@@ -42,12 +42,19 @@ class Encoder:
     """From batches of raw cells to positions, for some attributes."""
 
     def __init__(self, codes: Mapping[str, Code], sizes: Mapping[str, int], connection: Any) -> None:
-        evaluator = _Evaluator(connection)
-        self._columns = {name: _Column(code, sizes[name], evaluator) for name, code in codes.items()}
+        self._evaluator, self._codes = _Evaluator(connection), codes
+        self._columns = {name: _Column(code, sizes[name], self._evaluator) for name, code in codes.items()}
 
     def codes(self, name: str, batch: Batch) -> Codes:
         """Return the positions of an attribute in the rows of a batch."""
         return self._columns[name].codes(batch)
+
+    def rehearse(self, batch: Batch) -> None:
+        """Do with a batch of no rows, for all attributes at once, what fails if its types cannot be looked up."""
+        self._evaluator.rehearse(self._codes.values(), {name: plain(cells) for name, cells in batch.columns.items()})
+        for cells in batch.columns.values():
+            if not pa.types.is_dictionary(cells.type):
+                cells.dictionary_encode()
 
 
 class _Evaluator:
@@ -72,6 +79,13 @@ class _Evaluator:
         positions = np.full(rows, size, dtype=smallest(size))
         positions[found.column("row").to_numpy()] = np.where(places < 0, size, places)
         return positions
+
+    def rehearse(self, codes: Iterable[Code], columns: Mapping[str, pa.Array]) -> None:
+        """Run the expressions of several codes on no rows."""
+        keys = [nw.when(code.valid).then(key) if code.valid is not None else key for code in codes for key in code.keys]
+        helpers = dict.fromkeys(helper for code in codes for helper in code.numbers)
+        frame = duckdb_readings(self._connection.from_arrow(pa.table(dict(columns))), helpers)
+        frame.select(*(key.alias(f"k{place}") for place, key in enumerate(keys))).collect(backend="pyarrow")
 
 
 class _Column:

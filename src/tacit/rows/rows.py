@@ -23,7 +23,9 @@ person, read within the row (`rows/item_lists.py`).
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Final, Protocol
@@ -54,6 +56,7 @@ _MOST_CELLS: Final = 2**31
 _HALF: Final = 2**31  # totals are summed in two halves so that no engine's 64-bit sum can overflow
 _CHANGED: Final = "the rows must stay as they were when they were opened"
 _CHANGED_FIX: Final = "Open a new session, and let nobody write the file or change the table while it lives."
+_rehearsed: Final[set[Any]] = set()  # the shapes of rows that were found countable
 _DATES: Final = (nw.Date, nw.Datetime, nw.Time, nw.Duration)
 
 
@@ -288,22 +291,129 @@ class _EngineRows:
             ranked=list(self._layout.slots),
         )
         self._axes = {axis.name: (name, axis.part) for name in domain for axis in domain.axes_of(name)}
+        self._rehearse(moved)
 
     def _ordered(self, column: Column) -> Order:
         if column.reading in ("time", "other"):
-            native = self._engine.select({"o": column.raw})
-            unlisted = DataRefused("the columns of the source could not be listed")
-            dtype = closed(lambda: nw.from_native(native).lazy().collect_schema()["o"], unlisted)
-            if dtype not in _DATES:
-                raise DataRefused(
-                    "must hold numbers, dates or texts, because rows are ordered by it",
-                    column=column.raw,
-                    fix="Name another column, or convert it first.",
-                )
+            refusal = DataRefused(
+                "must hold numbers, dates or texts, because rows are ordered by it",
+                column=column.raw,
+                fix="Name another column, or convert it first.",
+            )
+
+            def found() -> Any:
+                native = closed(self._engine.emptied, refusal).select({"o": column.raw})
+                return nw.from_native(native).lazy().collect_schema()["o"]
+
+            if closed(found, refusal) not in _DATES:
+                raise refusal
         return Order(column, column.raw)
 
     def __repr__(self) -> str:
         return f"Rows({self.kind})"
+
+    # ------------------------------------------------------------------ before anything is charged
+
+    def _rehearse(self, moved: frozenset[str] | None) -> None:
+        """Count no rows of the same types, so that what fails by a type, or by an engine, fails before any charge."""
+        uncountable = DataRefused("the engine cannot count rows of these types", fix="Convert the columns first.")
+        shapes = closed(self._shapes, uncountable)
+        place = self._engine.place
+        known = (place, frozenset(shapes), self._per_person > 1, moved is None)
+        if place is not None and known in _rehearsed:
+            return
+        engine = closed(self._engine.emptied, uncountable)
+        codes = {name: self._codes[name] for name in shapes.values() if name in self._codes}
+
+        def fails(some: Mapping[str, Code], items: Mapping[str, Column], *, owned: bool) -> bool:
+            return _fails(lambda: self._over(engine, some, items, moved, owned=owned).count_nothing())
+
+        if fails(codes, self._item_columns, owned=True):
+            for name, code in codes.items():
+                if fails({name: code}, {}, owned=False):
+                    raise self._wrong_type(code.columns[0])
+            if self._person is not None and fails({}, {}, owned=True):
+                raise self._wrong_type(self._person)
+            if not fails(codes, {}, owned=True):
+                raise self._wrong_type(next(iter(self._item_columns.values())))
+            raise uncountable if self._order is None else self._wrong_type(self._order.column)
+        _rehearsed.add(known)
+
+    def _shapes(self) -> dict[Any, str]:
+        """Return what decides whether columns can be counted, their types and how they are read, and one for each."""
+
+        def types(*columns: Column) -> tuple[str, ...]:
+            return tuple(self._engine.type_of(column.raw) for column in columns)
+
+        found: dict[Any, str] = {}
+        for name, code in self._codes.items():
+            read = (len(code.keys), len(code.numbers), code.valid is None, len(code.ranges))
+            found[type(self._domain[name]), types(*code.columns), read] = name
+        for role, column in (("person", self._person), ("order", None if self._order is None else self._order.column)):
+            if column is not None:
+                found[role, types(column)] = role
+        for name, column in self._item_columns.items():
+            bounded = self._domain[name].most is not None
+            found[type(self._domain[name]), types(column), bounded, len(self._item_codes[name].numbers)] = name
+        return found
+
+    def _wrong_type(self, column: Column) -> DataRefused:
+        # no more than the name: a type may list the values of a column
+        called = re.match(r"\w+(\([-0-9, ]*\))?", self._engine.type_of(column.raw))
+        return DataRefused(
+            f"has a type that cannot be counted here: {called[0] if called else 'unknown'}",
+            column=column.raw,
+            fix="Convert it first: to whole numbers, decimals of at most 38 digits, or texts.",
+        )
+
+    def _over(
+        self,
+        engine: Engine,
+        codes: Mapping[str, Code],
+        items: Mapping[str, Column],
+        moved: frozenset[str] | None,
+        *,
+        owned: bool,
+    ) -> _EngineRows:
+        """Return rows like these in another engine, with some of the attributes and, if `owned`, with owners."""
+        other = copy(self)
+        other._engine, other._codes = engine, dict(codes)
+        other._person, other._order = (self._person, self._order) if owned else (None, None)
+        other._item_columns = dict(items)
+        other._layout = Layout(self._domain, codes, moved)
+        other._pass = OnePass(
+            engine,
+            self._domain,
+            codes,
+            person=other._person,
+            per_person=self._per_person,
+            order=other._order,
+            ranked=list(other._layout.slots),
+            looker=None if self.kind == "pyspark" else self._pass.looker(),
+        )
+        return other
+
+    def count_nothing(self) -> None:
+        """Do with rows of which there are none everything that fails if their types cannot be counted."""
+        with self._engine.quiet():
+            self._pass.rehearse()
+            names, tables, owner = tuple(self._codes), [], ["u"]
+            slots = [slot for name in names for slot in self._layout.slots[name]]
+            marks = [slot.name for slot in slots]
+            if self._person is not None:
+                frame = self._people(frozenset(names), None)
+                tables.append(_grouped(frame, [nw.col(mark) for mark in marks], distinct=("u",)))
+            elif names:
+                frame, owner = self._rows(frozenset(names), None), []
+                frame = frame.select(*(slot.kept.alias(slot.name) for slot in slots))
+                tables.append(self._grouped_twice(names, None))
+            if marks:
+                tables.append(nw.from_native(self._engine.stacked(nw.to_native(frame), owner, marks, "t")).lazy())
+            for name in self._item_columns:
+                held = self._held_in_rows(name, None) if self._person is None else self._held(name)
+                tables.append(_grouped(held.frame, held.keys, distinct=() if self._person is None else ("u",)))
+            for table in tables:
+                self._engine.rehearse(nw.to_native(table))
 
     # ------------------------------------------------------------------ what can be asked
 
@@ -803,6 +913,16 @@ class _Columns:
             other = "another column" if self._is_file and alike[0] not in self._declared else repr(alike[0])
             raise DataRefused(f"must differ from {other} in more than case", column=raw, fix="Rename one of them.")
         return self._found.setdefault(raw, replace(self._schema[raw], raw=raw, name=f"c{len(self._found)}"))
+
+
+def _fails(work: Callable[[], None]) -> bool:
+    """Say whether work on rows of which there are none fails, which only their types can be the reason for."""
+    failure = DataRefused("the rows cannot be counted")
+    try:
+        closed(work, failure)
+    except DataRefused as raised:
+        return raised is failure
+    return False
 
 
 def _check_shared(raw_of: Mapping[str, tuple[str, ...]], moved: frozenset[str] | None) -> None:
