@@ -143,3 +143,15 @@ def test_texts_of_many_chunks_have_room() -> None:
     coded = pa.chunked_array([chunk.dictionary_encode() for chunk in column.chunks])
     assert batches.joined(coded).type == pa.dictionary(pa.int64(), pa.large_string())
     assert batches.joined(coded).to_pylist() == ["a", None, "b"]
+
+
+@pytest.mark.parametrize("per_person", [1, 9])
+@pytest.mark.parametrize("role", ["who", "day"])
+@pytest.mark.parametrize("kind", [pa.timestamp("s", "UTC"), pa.timestamp("ms", "UTC"), pa.duration("s")], ids=str)
+def test_no_time_is_too_far_to_be_compared(kind: pa.DataType, role: str, per_person: int) -> None:
+    table = {"ward": ["A", "B", "B"], "ill": [True] * 3, "who": [1, 1, 2], "day": [2, 1, 3]}
+    times = pa.array([2**62, -(2**62), 5]).view(kind)
+    people = open_rows(pa.table({**table, role: times}), DOMAIN, person="who", order="day", per_person=per_person)
+    assert people.counts(()) == (3 if role == "who" else 2)
+    first = [[0, 0], [0, 2], [0, 0]] if role == "day" and per_person == 1 else [[0, 1], [0, 2], [0, 0]]
+    assert people.counts(("ward", "ill")).tolist() == first

@@ -37,7 +37,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
 from tacit.policy.table_names import CSV_NAMES, PARQUET_NAMES, TABLE_NAMES
-from tacit.rows.batches import BATCH, Piece, is_text, of_columns, of_parquet, of_reader
+from tacit.rows.batches import BATCH, Piece, compared, is_text, of_columns, of_parquet, of_reader
 from tacit.rows.date_texts import duckdb_date, polars_date, spark_date
 from tacit.rows.encode import NUMBER, Column, Derived, Helper, column_of, decimal_column
 from tacit.rows.file_identity import Identities, each_once, identities, identity
@@ -418,7 +418,8 @@ class _Buffers(_DuckDB, ABC):
         for raw, whose in keys.values():
             if (raw, whose) not in self._converted:
                 self._converted[raw, whose] = _plain(self.cells(raw, whose=whose))
-        return {new: self._converted[key] for new, key in keys.items()}
+        found = {new: self._converted[key] for new, key in keys.items()}
+        return {new: compared(cells) if new in (PERSON, "o") else cells for new, cells in found.items()}
 
     def relation(self, columns: Mapping[str, str]) -> Any:
         """Hand the columns to DuckDB."""

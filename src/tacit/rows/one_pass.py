@@ -27,7 +27,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
 from tacit.policy.domain import Domain
-from tacit.rows.batches import BATCH, Batch, Piece, Workers, joined, of_reader
+from tacit.rows.batches import BATCH, Batch, Piece, Workers, compared, joined, of_reader
 from tacit.rows.counting import MOST_BINS, Asked, Bins, Packing
 from tacit.rows.encode import Code, Column
 from tacit.rows.engines import PERSON, Engine, embedded, read_numbers
@@ -137,7 +137,7 @@ class OnePass:
             self._encoding().rehearse(Batch(0, {name: found for name, found in cells.items() if name in read}))
         if self._person is not None:
             packing = Packing({name: self._sizes[name] for name in self._ranked})
-            rows = {name: plain(cells[name]) for name in (PERSON, "o") if name in cells}
+            rows = {name: compared(plain(cells[name])) for name in (PERSON, "o") if name in cells}
             words = {f"w{number}": pa.array([], type=pa.int64()) for number in range(packing.words)}
             relation = self.looker().from_arrow(pa.table(rows | words))
             self._first_rows(relation, packing.words, min(self._per_person, 2)).to_arrow_table()
@@ -202,9 +202,9 @@ class OnePass:
 
         def encoded(batch: Batch) -> pa.RecordBatch:
             codes = {name: encoder.codes(name, batch) for name in self._ranked} if asked else {}
-            columns = {PERSON: plain(batch.columns[PERSON])}
+            columns = {PERSON: compared(plain(batch.columns[PERSON]))}
             if "o" in batch.columns:
-                columns["o"] = plain(batch.columns["o"])
+                columns["o"] = compared(plain(batch.columns["o"]))
             words = packing.packed(codes, batch.rows)
             return pa.record_batch({**columns, **{f"w{number}": pa.array(word) for number, word in enumerate(words)}})
 

@@ -302,8 +302,8 @@ class _EngineRows:
             )
 
             def found() -> Any:
-                native = closed(self._engine.emptied, refusal).select({"o": column.raw})
-                return nw.from_native(native).lazy().collect_schema()["o"]
+                native = closed(self._engine.emptied, refusal).select({"c": column.raw})
+                return nw.from_native(native).lazy().collect_schema()["c"]
 
             if closed(found, refusal) not in _DATES:
                 raise refusal
