@@ -26,7 +26,7 @@ from tacit.report.views import (
     View,
     draw,
     fitted,
-    interval_row,
+    interval_rows,
     labels_of,
     lying_bars,
     number_axis,
@@ -87,7 +87,8 @@ def _threshold(query: Below, record: SelectionRecord) -> View:
     if not np.isnan(value):
         exact = ", exact" if plan.is_exact else ""  # of what, the subtitle says
         said += f": {with_interval(value, ends[0], ends[1], plan.rmse, before='95% interval ')}{exact}"
-    rows = [{"label": "count", "said": said, **interval_row(threshold if np.isnan(value) else value, *ends)}]
+    (drawn,) = interval_rows([threshold if np.isnan(value) else value], ends[:1], ends[1:])
+    rows = [{"label": "count", "said": said, **drawn}]
     base = alt.Chart(alt.Data(values=rows))
     widest = max(ends[1], float(threshold)) * 1.15 + 1
     scale = alt.Scale(domain=[0, widest])
@@ -164,10 +165,8 @@ def _scanned(query: Above, record: SelectionRecord) -> View:
 def _rows(record: SelectionRecord, picked: Any) -> list[Row]:
     lower, upper = record.interval(LEVEL)
     labels = labels_of(record.plan.policy.domain[_attribute(record)], record.places[picked])
-    return [
-        {"label": label, **interval_row(record.values[place], lower[place], upper[place])}
-        for label, place in zip(labels, picked, strict=True)
-    ]
+    drawn = interval_rows(record.values[picked], lower[picked], upper[picked])
+    return [{"label": label, **ends} for label, ends in zip(labels, drawn, strict=True)]
 
 
 def _attribute(record: SelectionRecord) -> str:
