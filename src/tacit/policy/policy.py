@@ -124,6 +124,9 @@ class Policy:
             object.__setattr__(self, field, value)
         self.shapes  # noqa: B018 - computed now, so that a policy that exists can be used
 
+    def __str__(self) -> str:
+        return self.describe().rstrip("\n")
+
     @cached_property
     def shapes(self) -> tuple[EdgeShape, ...]:
         """The secret edges between present people, as shapes."""

@@ -325,7 +325,7 @@ def _tally(plans: Sequence[AnyPlan], rows: Rows) -> list[list[Ints]]:
     people, found = count_once([part.base for part in parts], rows, policy, people=declared is not None)
     if people != declared:
         # the number is public, and bounds were made from it
-        fix = "Correct known.size; rows that the domain drops do not count."
+        fix = "Correct known.size; rows that the domain drops do not count. What was asked stays charged."
         raise DataRefused(f"must hold the declared number of people, {declared:,}", fix=fix)
     answers = iter(found)
     return [[next(answers) for _ in plan.parts] for plan in plans]

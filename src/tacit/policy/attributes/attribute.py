@@ -60,6 +60,7 @@ class Attribute(ABC):
     measured: ClassVar[Literal["names", "truth", "numbers", "times", "places", "sets"]]
     is_set: ClassVar[bool] = False  # many values at once, each with an axis of its own
     ordered: bool = False  # whether cumulative counts make sense
+    distance_unit: str = ""  # what distances are counted in, where that has a name: month
     otherwise: Any = None  # what unexpected values count as (None: their rows are dropped)
 
     # ---- values and their positions ----

@@ -93,7 +93,10 @@ class Decimals(Line):
                     given=otherwise,
                     fix="Did you mean 'clip'?",
                 )
-            object.__setattr__(self, "otherwise", self.canonical(otherwise))
+            try:
+                object.__setattr__(self, "otherwise", self.canonical(otherwise))
+            except PolicyError as refusal:
+                raise refusal.located(key="otherwise") from None
 
     @cached_property
     def scale(self) -> int:
@@ -164,8 +167,9 @@ class Decimals(Line):
             raise entry.refuse(
                 "must be [low, high], with a step", given=given, fix="For instance {decimals: [0, 1], step: 0.1}."
             )
-        low, high = (end.real() for end in read_two(main))
-        return cls(low, high, **read_keys(cls.keys, places))
+        low, high = read_two(main)
+        with main.blamed({"low": low, "high": high, **places}):
+            return cls(low.real(), high.real(), **read_keys(cls.keys, places))
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
