@@ -350,3 +350,15 @@ def test_a_noisy_value_is_never_called_exact() -> None:
         tc.histogram("age"), epsilon=0.1, nonnegative=True
     )
     assert "exact" not in chart_text(record)
+
+
+def test_a_cost_that_is_no_decimal_has_one_beside() -> None:
+    policy = tc.Policy(tc.Domain({"a": tc.Integers(0, 9)}), tc.secrets.everything())
+    session = tc.Session(policy, pd.DataFrame({"a": [1, 2, 3]}), budget="35/57")
+    explained = session.explain(tc.count("a < 5"), epsilon="35/114", show=False)
+    record = session.release(explained.plan)
+    text = html_report("job", policy, {"young": record}, [explained], budget=Fraction(35, 57))
+    assert "for epsilon 35/114 (about 0.307)." in text
+    said = re.sub(r"exp\(35/114\)|&#34;35/114&#34;", "", text)  # certificates are exact
+    assert "35/114" not in said.replace("35/114 (about 0.307)", "")
+    assert "epsilon 35/114 (about 0.307)." in " ".join(chart(record).to_dict()["title"]["subtitle"])

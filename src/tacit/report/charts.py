@@ -12,7 +12,7 @@ from typing import Any, Final
 import altair as alt
 import vl_convert
 
-from tacit.amounts import shown
+from tacit.amounts import shown_with_decimal
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT
 from tacit.plan.explain import Explanation
 from tacit.release.record import ReleaseRecord
@@ -169,11 +169,11 @@ def _finished(view: View, record: ReleaseRecord) -> Any:
     if plan.is_exact:
         said.append(f"Exact, {OF_THE_ROWS_KEPT}: no secret edge changes these answers.")
     elif view.has_intervals:
-        said.append(f"{view.are} with 95% intervals, epsilon {shown(plan.epsilon)}.")
+        said.append(f"{view.are} with 95% intervals, epsilon {shown_with_decimal(plan.epsilon)}.")
     elif view.are == "Estimates":
-        said.append(f"Estimates, epsilon {shown(plan.epsilon)}; the table has their 95% intervals.")
+        said.append(f"Estimates, epsilon {shown_with_decimal(plan.epsilon)}; the table has their 95% intervals.")
     else:
-        said.append(f"{view.are}, epsilon {shown(plan.epsilon)}.")
+        said.append(f"{view.are}, epsilon {shown_with_decimal(plan.epsilon)}.")
     drawn = styled(view.layers, question(record), [*said, *view.notes])
     return drawn.properties(description=chart_text(record))
 

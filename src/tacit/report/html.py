@@ -23,7 +23,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
-from tacit.amounts import shown
+from tacit.amounts import shown_with_decimal
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT
 from tacit.plan.explain import Explanation
 from tacit.policy.describe import Section, description
@@ -109,10 +109,10 @@ def html_report(
         one_row_each=no_person and not certificates,  # otherwise they say so themselves
         is_replayed=any(record.promise is not None and record.promise.replayed for record in records.values()),
         no_ledger=any(each.get("ledger") is None for each in certificates),
-        spent=shown(so_far),
+        spent=shown_with_decimal(so_far),
         factor=_factor(so_far),
-        budget=None if budget is None else shown(budget),
-        left=None if last is None else shown(last),
+        budget=None if budget is None else shown_with_decimal(budget),
+        left=None if last is None else shown_with_decimal(last),
         description=_blocks(description(policy)),
         releases=releases,
         comparison=_inline(chart_svg(comparison_chart(explained)), "comparison"),
@@ -149,9 +149,9 @@ def _release(
         "parts": parts(record),
         "answers": f"{plan.answers:,}",
         "answer": record.summary() if plan.answers == 1 else f"{plan.answers:,} answers",
-        "cost": shown(plan.epsilon),
-        "so_far": shown(so_far),
-        "left": "" if explanation.remaining is None else shown(explanation.remaining),
+        "cost": shown_with_decimal(plan.epsilon),
+        "so_far": shown_with_decimal(so_far),
+        "left": "" if explanation.remaining is None else shown_with_decimal(explanation.remaining),
         "error": _error(plan.rmse),
         "is_exact": plan.rmse == 0,
         "plain_error": _error(explanation.plain.rmse),

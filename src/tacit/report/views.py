@@ -293,7 +293,7 @@ def interval_rows(values: Any, lower: Any, upper: Any) -> list[Row]:
 def digits_for(*columns: Any) -> int:
     """Return the digits after the point that are finer than any pixel of a chart of these numbers: two, or more.
 
-    >>> digits_for([120.0, 80.0]), digits_for([0.0037, 0.0041], [0.0036, 0.0040])
+    >>> digits_for([1200.0, 80.0]), digits_for([0.0037, 0.0041], [0.0036, 0.0040])
     (2, 8)
     """
     numbers = np.concatenate([np.asarray(column, dtype=np.float64) for column in columns])
