@@ -303,8 +303,10 @@ def digits_for(*columns: Any) -> int:
     return max(2, 4 - math.floor(math.log10(span))) if span else 2
 
 
-def rounded(value: float, digits: int, turn: Callable[[float], float] = np.round) -> float:
-    """Return a number with so many digits after the point, which keeps files small."""
+def rounded(value: float, digits: int, turn: Callable[[float], float] = np.round) -> float | None:
+    """Return a number with so many digits after the point, which keeps files small; None for what is no number."""
+    if np.isnan(value):
+        return None
     scale = 10.0**digits
     return float(turn(round(float(value) * scale, 6))) / scale
 
