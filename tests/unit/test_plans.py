@@ -21,7 +21,9 @@ from tacit.plan import choose as choosing
 from tacit.plan import explain as explaining
 from tacit.plan.any_plan import AnyPlan
 from tacit.release import planner as planning
-from tacit.release.job import Job, plan_job, read_job, run_job
+from tacit.release.job_file import Job, read_job
+from tacit.release.job_plan import plan_job
+from tacit.release.job_run import run_job
 from tacit.release.planner import Planner
 from tacit.report.publish import publish
 

@@ -81,7 +81,7 @@ def audit_job(
     from tacit.audit.subjects import subject_of
     from tacit.audit.table import audit_subject, audit_whole
     from tacit.plan.choose import choose
-    from tacit.release.job import read_job
+    from tacit.release.job_file import read_job
 
     found = read_job(job)
     plans = {release.name: choose(release.query, found.about(), release.epsilon) for release in found.releases}

@@ -12,13 +12,15 @@ Checked by  tests/unit/test_plans.py.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
+from tacit.errors import PlanError
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import choose
 from tacit.policy.policy import Policy
-from tacit.release.infer import check_options
+
+LARGEST_FIT: Final = 2_000_000  # cells of tables that are made to agree
 
 
 class Planner:
@@ -40,3 +42,23 @@ class Planner:
     def has_made(self, plan: AnyPlan) -> bool:
         """Say whether this very object was made here."""
         return self._made.get(id(plan)) is plan
+
+
+def check_options(plan: AnyPlan, *, consistent: bool) -> None:
+    """Refuse post-processing that cannot be done, before anything is charged."""
+    domain = plan.policy.domain
+    if not consistent or len(plan.query.tables(domain)) < 2:
+        return
+    if plan.policy.per_person > 1:
+        raise PlanError(
+            "must not be asked for where a person counts in several cells, since true tables do not agree then",
+            key="consistent",
+            fix="Leave it out, or keep one row of each person.",
+        )
+    cells = plan.query.counted.size(domain)
+    if cells > LARGEST_FIT:
+        raise PlanError(
+            f"is for tables of {LARGEST_FIT:,} cells at most, and these have {cells:,}",
+            key="consistent",
+            fix="Ask for fewer or smaller tables, or leave it out.",
+        )

@@ -42,7 +42,7 @@ from tacit.release.measure import measure
 from tacit.release.planner import Planner
 from tacit.release.record import ReleaseRecord
 from tacit.release.selected import SelectionRecord, select
-from tacit.rows.engines import is_file
+from tacit.rows.file_columns import is_file
 from tacit.rows.guard import charges, closed, paid_for
 from tacit.rows.rows import Rows, columns_of, open_rows
 
