@@ -109,7 +109,9 @@ class Ledger:
         create: bool = True,
     ) -> None:
         if not isinstance(where, str | Path):
-            raise LedgerError(f"must be a path or a URL, not {kind_of(where)}", key="ledger", fix="Name its file.")
+            raise LedgerError(
+                f"must be a path or a database URL, not {kind_of(where)}", key="ledger", fix="Name its file."
+            )
         self._seal = Seal(checked_key(key))
         self._store = Store(where, seal=self._seal, wait_seconds=wait_seconds, create=create)
         self._rules = Rules(self._store.name)
