@@ -27,8 +27,13 @@ class Planner:
     """Makes plans under one policy, and knows its own."""
 
     def __init__(self, policy: Policy) -> None:
-        self.policy = policy
+        self._policy = policy
         self._made: WeakValueDictionary[int, AnyPlan] = WeakValueDictionary()  # by id: the object itself, no equal one
+
+    @property
+    def policy(self) -> Policy:
+        """The policy of all plans."""
+        return self._policy
 
     def plan(self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False) -> AnyPlan:
         """Return the plan for a question at this cost, or refuse; `Session.plan` says what the options do."""

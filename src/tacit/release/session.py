@@ -206,8 +206,9 @@ class Session:
             if option is not None:
                 fix = f"Leave it out, or plan anew: session.plan(query, .., {key}=..). Nothing was charged."
                 raise PlanError("is part of the plan already", key=key, fix=fix)
-        if not self._planner.has_made(given):
-            raise _not_ours(under_another_policy=given.policy != self.policy)
+        under_another_policy = given.policy != self.policy
+        if under_another_policy or not self._planner.has_made(given):
+            raise _not_ours(under_another_policy=under_another_policy)
         return given
 
     def _check(self, plan: AnyPlan) -> None:
