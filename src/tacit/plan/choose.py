@@ -41,18 +41,20 @@ class Plan(AnyPlan):
 
     def __post_init__(self) -> None:
         for side in self.sides or ():
-            side.flags.writeable = False  # a plan is what was explained, for good
+            _locked(side)
 
     @cached_property
-    def groups(self) -> list[Ints] | None:
+    def groups(self) -> tuple[Ints, ...] | None:
         """For each table a label per cell such that sums over equal labels are exact, and used; None if none is."""
-        return groups_used(self.query, self.base, self.policy, self.noise)
+        used = groups_used(self.query, self.base, self.policy, self.noise)
+        return None if used is None else tuple(_locked(group) for group in used)
 
     @cached_property
     def fixed(self) -> Bools | None:
         """Which cumulative counts are exact, where they are asked for or noise is added to them; None if none is."""
         line = self.query if self.query.never_falls else self.base
-        return line.exact_entries(self.policy)
+        exact = line.exact_entries(self.policy)
+        return None if exact is None else _locked(exact)
 
     @cached_property
     def spread(self) -> Spread:
@@ -127,6 +129,12 @@ class Plan(AnyPlan):
         for law, entries in self.laws():
             out[entries] = number(law)
         return out
+
+
+def _locked(array: Any) -> Any:
+    """Return an array that nobody can write: a plan is what was explained, for good."""
+    array.flags.writeable = False
+    return array
 
 
 def choose(query: Any, policy: Policy, epsilon: Any) -> AnyPlan:

@@ -15,7 +15,9 @@ In reading order:
     selected          the same for choices: verdicts, rankings, lists
     tilted_estimates  values of chosen counts
     asking            one question at a time
-    job               a file of releases
+    job_file          a file of releases: what it says
+    job_plan          what it would cost, and whether it could run
+    job_run           pay for it and make its releases
     row_check         which cells of the rows do not fit the domain
     table_file        released numbers as CSV
     number_texts      released numbers as people read them

@@ -9,13 +9,10 @@ lead further away from the truth, and intervals are widened where they would lea
 from __future__ import annotations
 
 import math
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import PlanError
-from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
 from tacit.release.agree import agreement, nearest
 from tacit.release.estimate import increasing, with_totals
@@ -26,27 +23,6 @@ from tacit.release.record import LinearRecord
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-LARGEST_FIT: Final = 2_000_000  # cells of tables that are made to agree
-
-
-def check_options(plan: AnyPlan, *, consistent: bool) -> None:
-    """Refuse post-processing that cannot be done, before anything is charged."""
-    domain = plan.policy.domain
-    if not consistent or len(plan.query.tables(domain)) < 2:
-        return
-    if plan.policy.per_person > 1:
-        raise PlanError(
-            "must not be asked for where a person counts in several cells, since true tables do not agree then",
-            key="consistent",
-            fix="Leave it out, or keep one row of each person.",
-        )
-    cells = plan.query.counted.size(domain)
-    if cells > LARGEST_FIT:
-        raise PlanError(
-            f"is for tables of {LARGEST_FIT:,} cells at most, and these have {cells:,}",
-            key="consistent",
-            fix="Ask for fewer or smaller tables, or leave it out.",
-        )
 
 
 def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool = False) -> LinearRecord:
