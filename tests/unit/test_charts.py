@@ -17,7 +17,7 @@ import tacit as tc
 from tacit.report.charts import chart, chart_png, chart_svg, chart_text, comparison_chart
 from tacit.report.linear_charts import PANELS
 from tacit.report.text import ledger_table, plan_table, release_table
-from tacit.report.views import TOP
+from tacit.report.views import TOP, interval_rows
 
 MOST_MARKS = 5_000
 EVIL = "<script>alert(1)</script>&\"'"
@@ -466,3 +466,10 @@ def test_charts_show_numbers_of_every_size_as_they_are(size: float, query: str) 
         assert abs(row["value"] - value) <= 1e-4 * reach
         assert 0 <= low - row["lower"] + 1e-9 * reach <= 1e-4 * reach
         assert 0 <= row["upper"] - high + 1e-9 * reach <= 1e-4 * reach
+
+
+def test_what_is_no_number_is_left_out_and_changes_no_other_one() -> None:
+    nothing = float("nan")
+    missing, there = interval_rows([nothing, 0.0038], [nothing, 0.0036], [nothing, 0.0041])
+    assert missing == {"value": None, "lower": None, "upper": None}
+    assert there == {"value": 0.0038, "lower": 0.0036, "upper": 0.0041}
