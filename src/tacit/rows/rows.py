@@ -36,7 +36,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused, InternalError, PlanError, nearest, sealed
 from tacit.plan.tally import CellCounts, CellSums, ItemHolders, Tally
-from tacit.policy.attributes import Items
+from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
@@ -250,7 +250,7 @@ class _EngineRows:
         self._lists: dict[str, tuple[ListReading, Code]] = {}
         for name, attribute in domain.items():
             columns = tuple(column(raw) for raw in raw_of[name])
-            if not isinstance(attribute, Items):
+            if not attribute.is_set:
                 self._codes[name] = code_of(attribute, columns)
                 continue
             self._item_columns[name] = columns[0]
@@ -480,7 +480,7 @@ class _EngineRows:
         table = self._read(grouped)
 
         def decoded() -> Counts:
-            counts = np.zeros(attribute.count, dtype=np.int64)
+            counts = np.zeros(attribute.cells, dtype=np.int64)
             keys = [table.column(name) for name in table.column_names if name != "n"]
             places = self._item_positions(name, keys)
             people = _whole(table.column("n"))
@@ -488,7 +488,7 @@ class _EngineRows:
             return counts
 
         code = self._item_codes[name]
-        return closed(decoded, InternalError("counting items")) if code.keys else np.zeros(attribute.count, np.int64)
+        return closed(decoded, InternalError("counting items")) if code.keys else np.zeros(attribute.cells, np.int64)
 
     def _summed(self, need: Asked) -> npt.NDArray[Any]:
         """Let the engine add positions up: sums, and how many rows were added."""
@@ -737,7 +737,7 @@ class _EngineRows:
             frame = frame.filter(code.valid)
         if attribute.at_most is None or not code.keys:
             return _Held(frame, code.keys, lambda place: code.atom("", Intervals.points([place])))
-        place = place_of(attribute.count, code).alias("i")
+        place = place_of(attribute.cells, code).alias("i")
         sequence = [*self._sequence, "place"] if is_list else self._sequence
         frame = self._with_order(frame).select("u", place, *sequence)
         if len(sequence) <= 1:
@@ -902,9 +902,9 @@ def _numbers_of(domain: Domain, name: str) -> tuple[int, int]:
     return domain[name].number(0), domain[name].spacing
 
 
-def _items(domain: Domain, name: str) -> Items:
+def _items(domain: Domain, name: str) -> Attribute:
     attribute = domain.attribute(name, key="item_counts")
-    if not isinstance(attribute, Items):
+    if not attribute.is_set:
         raise PlanError("must be a set of items", key="item_counts", given=name, fix="Ask for a histogram.")
     return attribute
 
