@@ -29,9 +29,9 @@ from tacit.ledger.address import address_of
 from tacit.ledger.input import checked_name
 from tacit.ledger.ledger import Ledger
 from tacit.plan.any_plan import AnyPlan
-from tacit.plan.asked import decimal_keys, from_document, query_schema
 from tacit.plan.explain import Explanation, explain
 from tacit.plan.query import Query, resolve
+from tacit.plan.questions import decimal_keys, from_document, query_schema
 from tacit.policy.file import attribute_line, policy_below
 from tacit.policy.policy import Policy
 from tacit.policy.schema import policy_schema
