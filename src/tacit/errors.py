@@ -42,6 +42,9 @@ class TacitError(Exception):
     exit_code = 1
 
 
+Retold = TypeVar("Retold", bound="Refused")
+
+
 class Refused(TacitError):
     """A refusal before any row was opened: names the place, the rule, the value given and the fix."""
 
@@ -76,6 +79,11 @@ class Refused(TacitError):
         found.given, found._has_given, found._shown = self.given, self._has_given, self._shown
         found.args = (found.sentence(),)
         return found
+
+    def retold(self, kind: type[Retold], *, key: str = "") -> Retold:
+        """Return the same refusal as one of another kind, about another key if there is one."""
+        given: dict[str, Any] = {"given": self.given} if self._has_given else {}
+        return kind(self.rule, key=key or self.key, fix=self.fix, **given)
 
 
 class PolicyError(Refused):

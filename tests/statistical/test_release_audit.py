@@ -17,6 +17,7 @@ from tacit.audit.canonical import canonical
 from tacit.audit.made_up import made_up
 from tacit.audit.releases import READ_FIRST, Remembered, published
 from tacit.plan.choose import choose
+from tacit.plan.tally import CellCounts
 from tacit.release import planner
 from tacit.release import session as sessions
 from tacit.release.infer import infer
@@ -216,14 +217,14 @@ def test_rows_are_read_until_they_agree():
         def __init__(self, drifts):
             self.drifts = drifts
 
-        def counts(self, names, where=None):
+        def tally(self, tallies):
             self.reads += 1
-            return np.array([5 + (self.drifts and self.reads == 2)])
+            return [np.array([5 + (self.drifts and self.reads == 2)]) for _ in tallies]
 
     steady, drifting = Rows(False), Rows(True)
     for rows, reads in ((steady, READ_FIRST), (drifting, 10)):
         seen = [Remembered(rows)] * 10
-        answers = [one.counts(("age",)).tolist() for one in seen]
+        answers = [one.tally([CellCounts(("age",))])[0].tolist() for one in seen]
         assert rows.reads == reads
         assert answers == [[6 if rows.drifts and at == 1 else 5] for at in range(10)]
 

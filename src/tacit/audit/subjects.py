@@ -101,10 +101,14 @@ def _(plan: SelectionPlan) -> Played:
     return Played(hidden, cover, release, _most_samples(release, hidden), found)
 
 
+def visits_policy(step: int) -> Policy:
+    """Return the policy under which a person's visits to a place, up to so many, may be none."""
+    visits = Domain({"visits": Integers(0, step)})
+    return Policy(visits, pairs([(many, 0) for many in range(1, step + 1)]))
+
+
 def decision_subject(name: str, epsilon: Fraction, *, step: int, threshold: int = 3) -> Subject:
     """Return one decision of a monitor, about a place where a person has up to `step` visits that may be none."""
-    visits = Domain({"visits": Integers(0, step)})
-    policy = Policy(visits, pairs([(many, 0) for many in range(1, step + 1)]))
     last = threshold + 4 * step
 
     def law(people: tuple[tuple[int], ...]) -> dict[int, float]:
@@ -120,7 +124,7 @@ def decision_subject(name: str, epsilon: Fraction, *, step: int, threshold: int 
         threshold,
         threshold - step,
         lambda count, size: decide_all(np.full(size, count), threshold, epsilon, step=step),
-        lambda: exact(law, policy, epsilon, people=3),
+        lambda: exact(law, visits_policy(step), epsilon, people=3),
     )
 
 

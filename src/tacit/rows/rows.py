@@ -62,20 +62,11 @@ class Rows(Protocol):
 
     kind: str
 
-    def check(self, names: tuple[str, ...], where: Test | None) -> None:
+    def check(self, tally: Tally) -> None:
         """Refuse, without opening a row, what these rows can never answer."""
 
     def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
         """Return what every tally asks for: one array each."""
-
-    def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
-        """Count the people in each cell of these attributes; with no name, all of them (a 0-d array)."""
-
-    def item_counts(self, name: str, where: Test | None = None) -> Counts:
-        """Count for each item of a set the people who have it."""
-
-    def total(self, name: str, where: Test | None = None) -> int:
-        """Add up an attribute over the people, in its unit."""
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Make a frame of the user's own kind out of columns that may be shown."""
@@ -159,8 +150,11 @@ class _CountedItems:
         if items.cells != len(source.counts):
             raise DataRefused("must have one count per item of the domain", column=name, fix="Check the two lengths.")
 
-    def check(self, names: tuple[str, ...], where: Test | None) -> None:
+    def check(self, tally: Tally) -> None:
         """Refuse what item counts alone cannot answer."""
+        self._check(tally.attributes, _compiled(tally, self._domain))
+
+    def _check(self, names: tuple[str, ...], where: Test | None) -> None:
         if names and names != tuple(self._domain):
             raise _no_cells(names)
         if names and where is not None:
@@ -186,7 +180,7 @@ class _CountedItems:
         """Count the people, or those who have (or lack) one item."""
         if names:
             raise _no_cells(names)
-        self.check(names, where)
+        self._check(names, where)
         if where is None:
             return np.array(self._source.people, dtype=np.int64)
         axis = where.atoms[0][0]
@@ -199,7 +193,7 @@ class _CountedItems:
     def item_counts(self, name: str, where: Test | None = None) -> Counts:
         """Return the counts."""
         _items(self._domain, name)
-        self.check((name,), where)
+        self._check((name,), where)
         return self._source.counts.copy()
 
     def total(self, name: str, where: Test | None = None) -> int:
@@ -307,7 +301,7 @@ class _EngineRows:
 
     # ------------------------------------------------------------------ what can be asked
 
-    def check(self, names: tuple[str, ...], where: Test | None) -> None:
+    def check(self, tally: Tally) -> None:
         """Refuse rows whose columns are no longer those that were found; they can answer whatever can be asked."""
         closed(self._check_unchanged, DataRefused(_CHANGED, fix=_CHANGED_FIX))
 
