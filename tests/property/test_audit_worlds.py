@@ -19,7 +19,7 @@ import tacit as tc
 from parameters import every_two_together
 from strategies import facts, linear_queries, policies
 from tacit.audit import worlds
-from tacit.audit.exact import plan_loss
+from tacit.audit.exact_audit import plan_loss
 from tacit.audit.neighbour_check import check_neighbours
 from tacit.noise.cube import Cube
 from tacit.plan.choose import choose

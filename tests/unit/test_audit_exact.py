@@ -13,7 +13,7 @@ import pytest
 
 import tacit as tc
 from tacit.audit import Loss
-from tacit.audit.exact import plan_loss
+from tacit.audit.exact_audit import plan_loss
 from tacit.audit.registry import EPSILON, MECHANISMS
 from tacit.noise.cube import Cube
 from tacit.noise.two_scale import TwoScale

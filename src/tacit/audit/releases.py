@@ -1,6 +1,6 @@
 """The audit of a whole release as a black box: rows in, a record out, on made-up neighbours from the policy.
 
-Guarantee   As in `audit/sampled.py`: a verdict of LEAK_FOUND at an epsilon that does hold has probability at most
+Guarantee   As in `audit/sampled_audit.py`: a verdict of LEAK_FOUND at an epsilon that does hold has probability at most
             alpha, which all made-up pairs share. NONE_FOUND proves nothing.
 Assumes     Reading the same rows twice gives the same counts. That is tried on the first draws; then counts are
             remembered, since reading takes most of the time.
@@ -26,7 +26,7 @@ from tacit.amounts import LARGEST_EPSILON, as_epsilon
 from tacit.audit.canonical import canonical
 from tacit.audit.draws import FEWEST, Progress
 from tacit.audit.made_up import MadeUp, made_up
-from tacit.audit.sampled import MOST_EVENTS, SampledAudit, checked, sampled
+from tacit.audit.sampled_audit import MOST_EVENTS, SampledAudit, checked, sampled
 from tacit.errors import PolicyError, kind_of, sealed
 from tacit.plan.choose import choose
 from tacit.policy.policy import Policy

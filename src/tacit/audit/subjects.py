@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.audit.draws import FEWEST, Progress
-from tacit.audit.exact import exact, law_loss, plan_loss
+from tacit.audit.exact_audit import exact, law_loss, plan_loss
 from tacit.audit.loss import ExactAudit
-from tacit.audit.sampled import SampledAudit, sampled
+from tacit.audit.sampled_audit import SampledAudit, sampled
 from tacit.audit.selections import MOST_COUNTS
 from tacit.audit.worlds import Ints, Neighbours, change_along, contributions, neighbours, records_to_try
 from tacit.mechanism.additive import blur

@@ -11,7 +11,7 @@ from tacit.audit.loss import Loss
 from tacit.audit.planted import planted
 from tacit.audit.registry import MECHANISMS
 from tacit.audit.releases import WholeRelease, audited
-from tacit.audit.sampled import SampledAudit, Verdict, sampled
+from tacit.audit.sampled_audit import SampledAudit, Verdict, sampled
 from tacit.audit.subjects import Subject
 
 SAMPLES: Final = 10**6
