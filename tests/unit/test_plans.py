@@ -7,11 +7,12 @@ import json
 import pickle
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, is_dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -232,6 +233,46 @@ def test_a_plan_cannot_be_changed_in_place() -> None:
     for name in ("noise", "epsilon", "policy", "query", "consistent"):
         with pytest.raises(FrozenInstanceError):
             setattr(plan, name, None)
+
+
+def arrays_in(thing: Any) -> Iterator[np.ndarray[Any, Any]]:
+    """Go through everything that a plan holds, what it has worked out included."""
+    if isinstance(thing, np.ndarray):
+        yield thing
+    elif isinstance(thing, tuple | list):
+        for one in thing:
+            yield from arrays_in(one)
+    elif is_dataclass(thing) and type(thing).__module__.startswith("tacit.plan"):
+        for one in vars(thing).values():
+            yield from arrays_in(one)
+
+
+LAID_OUT = {
+    "groups with exact totals": (tc.histogram("age"), tc.secrets.partition("age", width=5)),
+    "exact cumulative counts": (tc.cumulative("age"), tc.secrets.partition("age", width=5)),
+    "sides of each cell": (tc.histogram("ill", "age"), tc.secrets.values({"ill": [True]})),
+    "several tables": (tc.marginals("age", "ill", ways=1), tc.secrets.partition("age", width=5)),
+    "parts": (tc.mean("age", by="ill"), tc.secrets.attributes("ill")),
+}
+
+
+@pytest.mark.parametrize("case", LAID_OUT)
+def test_nothing_that_a_plan_has_worked_out_can_be_written_to(case: str) -> None:
+    query, secrets = LAID_OUT[case]
+    made = session(policy=tc.Policy(POLICY.domain, secrets))
+    plan: Any = made.plan(query, 1)
+    for part in plan.parts:
+        assert isinstance(part.groups, tuple | None)
+        assert part.spread is not None
+        assert part.fixed is None or part.fixed.any()
+    found = list(arrays_in(plan))
+    assert found
+    for array in found:
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.flags.writeable = True
+    assert made.release(plan).plan is plan
 
 
 def test_options_belong_to_the_plan() -> None:

@@ -165,7 +165,9 @@ class Linear(Query):
         """Return the counts at or below each position of the line, from the entries."""
         raise TypeError(self)
 
-    def noise_in_runs(self, low: Ints, high: Ints, noise: Law, groups: list[Ints] | None, fixed: Bools | None) -> float:
+    def noise_in_runs(
+        self, low: Ints, high: Ints, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None
+    ) -> float:
         """Return how many noisy entries the sum over a run of positions amounts to, on average; inf if unknown."""
         raise TypeError(self)
 

@@ -9,7 +9,6 @@ lead further away from the truth, and intervals are widened where they would lea
 from __future__ import annotations
 
 import math
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,7 @@ import numpy.typing as npt
 from tacit.errors import PlanError
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
-from tacit.release.agree import agreement, nearest
+from tacit.release.agree import agreement, check_agreement, nearest
 from tacit.release.estimate import increasing, with_totals
 from tacit.release.estimate import nonnegative as without_negatives
 from tacit.release.measure import Measurements
@@ -26,7 +25,6 @@ from tacit.release.record import LinearRecord
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-LARGEST_FIT: Final = 2_000_000  # cells of tables that are made to agree
 
 
 def check_options(plan: AnyPlan, *, consistent: bool) -> None:
@@ -40,13 +38,8 @@ def check_options(plan: AnyPlan, *, consistent: bool) -> None:
             key="consistent",
             fix="Leave it out, or keep one row of each person.",
         )
-    cells = plan.query.counted.size(domain)
-    if cells > LARGEST_FIT:
-        raise PlanError(
-            f"is for tables of {LARGEST_FIT:,} cells at most, and these have {cells:,}",
-            key="consistent",
-            fix="Ask for fewer or smaller tables, or leave it out.",
-        )
+    tables = plan.query.tables(domain)
+    check_agreement(tables, [math.prod(domain[name].size for name in names) for names in tables])
 
 
 def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool = False) -> LinearRecord:

@@ -34,7 +34,7 @@ from tacit.plan.verdicts import BelowPlan
 from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.answers import check_answerable, count_once
-from tacit.release.asking import Asking, plan_asking
+from tacit.release.asking import Asking, allow
 from tacit.release.certificate import certify
 from tacit.release.derived import derive
 from tacit.release.infer import infer
@@ -230,20 +230,20 @@ class Session:
 
         Answers that are certain are free. After `at_most` others it refuses.
         """
-        plan = plan_asking(self.policy, at_most, as_epsilon(epsilon))
+        allowance = allow(self.policy, at_most, as_epsilon(epsilon))
         rows = self._rows
-        (receipt,) = self._charge([(plan.epsilon, str(plan))])
+        (receipt,) = self._charge([(allowance.epsilon, str(allowance))])
 
         def check(question: BelowPlan) -> None:
             check_answerable(rows, question.base, self.policy)
 
         def answer(question: BelowPlan) -> SelectionRecord:
-            part_of = f"{plan}, for epsilon {shown(plan.epsilon)} in all"
+            part_of = f"{allowance}, for epsilon {shown(allowance.epsilon)} in all"
             promise = certify(question, dataset=self.dataset, receipt=receipt, part_of=part_of)
             record = closed(lambda: select(question, *_tally([question], rows)[0]), InternalError("rows were open"))
             return replace(record, promise=promise, _make_frame=rows.frame)
 
-        return Asking(plan, check, answer)
+        return Asking(allowance, check, answer)
 
     def _charge(
         self, costs: Sequence[tuple[Fraction, str]], *, run: str | None = None, job: str = ""

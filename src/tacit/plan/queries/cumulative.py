@@ -107,7 +107,9 @@ class Cumulative(Linear):
         """Return the counts themselves."""
         return entries
 
-    def noise_in_runs(self, low: Ints, high: Ints, noise: Law, groups: list[Ints] | None, fixed: Bools | None) -> float:
+    def noise_in_runs(
+        self, low: Ints, high: Ints, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None
+    ) -> float:
         """Return how many noisy counts a difference of two of them has, on average."""
         if noise.is_joint and not noise.is_even:
             return float("inf")  # dependent entries: sums are not predicted, so this strategy is not taken

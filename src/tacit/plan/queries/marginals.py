@@ -146,7 +146,9 @@ class Marginals(Cells, Linear):
         """Return the counts at or below each cell of a single histogram."""
         return np.cumsum(entries)
 
-    def noise_in_runs(self, low: Ints, high: Ints, noise: Law, groups: list[Ints] | None, fixed: Bools | None) -> float:
+    def noise_in_runs(
+        self, low: Ints, high: Ints, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None
+    ) -> float:
         """Return how many noisy cells a run of them amounts to, on average, after exact totals are used."""
         if noise.is_joint:
             return math.inf  # dependent entries: sums are not predicted, so this strategy is not taken
