@@ -15,7 +15,7 @@ from tacit import noise
 from tacit.audit import Verdict
 from tacit.audit.canonical import canonical
 from tacit.audit.made_up import made_up
-from tacit.audit.releases import READ_FIRST, Remembered, published
+from tacit.audit.releases import READ_FIRST, Remembered, list_published
 from tacit.plan.choose import choose
 from tacit.plan.tally import CellCounts
 from tacit.release import planner
@@ -237,14 +237,14 @@ def recertified(record, **changes):
 def test_everything_that_is_published_is_compared():
     frame = made_up(choose(tc.histogram("disease"), PLAIN, 1))[0].hidden
     record = tc.Session(PLAIN, frame, 10).release(tc.histogram("disease"), 1)
-    plain = canonical(published(record))
-    assert plain == canonical(published(recertified(record, made="another day")))
+    plain = canonical(list_published(record))
+    assert plain == canonical(list_published(recertified(record, made="another day")))
     for changed in (
         replace(record, values=record.values + 1e-9),
         recertified(record, dataset="other"),
         replace(record, _make_frame=lambda columns: __import__("pandas").DataFrame({**columns, "true": 1})),
     ):
-        assert canonical(published(changed)) != plain
+        assert canonical(list_published(changed)) != plain
 
 
 def test_a_session_is_audited_without_its_rows_and_in_the_direction_of_its_secrets():

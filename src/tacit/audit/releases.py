@@ -26,7 +26,7 @@ from tacit.amounts import LARGEST_EPSILON, as_epsilon
 from tacit.audit.canonical import canonical
 from tacit.audit.draws import FEWEST, Progress
 from tacit.audit.made_up import MadeUp, made_up
-from tacit.audit.sampled_audit import MOST_EVENTS, SampledAudit, checked, sampled
+from tacit.audit.sampled_audit import MOST_EVENTS, SampledAudit, check_samples, sampled
 from tacit.errors import PolicyError, kind_of, sealed
 from tacit.plan.choose import choose
 from tacit.policy.policy import Policy
@@ -67,7 +67,7 @@ class WholeRelease:
         if session is None or session.remaining < self.epsilon:
             session = self._sessions[id(rows)] = self._opened(rows)
         record = session.release(self.query, self.epsilon, consistent=self.consistent, nonnegative=self.nonnegative)
-        return published(record)
+        return list_published(record)
 
     def _opened(self, rows: pd.DataFrame) -> Session:
         session = Session(self.policy, rows, max(self.epsilon, Fraction(LARGEST_EPSILON)))
@@ -103,7 +103,7 @@ class Remembered:
         return np.copy(seen[0])
 
 
-def published(record: ReleaseRecord) -> dict[str, Any]:
+def list_published(record: ReleaseRecord) -> dict[str, Any]:
     """Return everything that a record makes public, in a form in which outputs are compared."""
     state = record.__getstate__()
     hidden = ("plan", "values", "promise", "_make_frame")
@@ -159,14 +159,14 @@ def release(
         raise PolicyError(rule, key="about", fix="Use tc.Policy.load(..).")
     policy = policy.about(order=order, item=item)
     whole = WholeRelease(policy, query, as_epsilon(epsilon), consistent, nonnegative)
-    return audited(whole, samples, alpha, seconds, progress)
+    return audit_pairs(whole, samples, alpha, seconds, progress)
 
 
-def audited(
+def audit_pairs(
     whole: WholeRelease, samples: int, alpha: float, seconds: float = SECONDS, progress: Progress | None = None
 ) -> SampledAudit:
     """Look at every made-up pair with its share of alpha, of the samples and of the time; return the worst."""
-    checked(samples, alpha)
+    check_samples(samples, alpha)
     pairs = whole.pairs()
     whole.release(pairs[0].hidden, READ_FIRST + 1)  # rows are read, and tables of noise made
     start = time.perf_counter()

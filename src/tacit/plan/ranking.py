@@ -24,7 +24,7 @@ from tacit.noise.tilted_cube import TiltedCube, can_be_tilted, slack_for, tilted
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.noise_for import noise_for
 from tacit.plan.query import Bools, Ints
-from tacit.plan.selection_noise import restricted, selecting_noise
+from tacit.plan.selection_noise import restrict, selecting_noise
 from tacit.plan.selection_plan import SelectionPlan, measured_log_probability, noise_name
 from tacit.plan.steps import LargestStep, largest_step
 from tacit.policy.policy import Policy
@@ -353,7 +353,7 @@ def plan_top_k(query: TopK, policy: Policy, epsilon: Fraction) -> TopKPlan | Bar
 def _in_two_parts(query: TopK, policy: Policy, epsilon: Fraction, step: LargestStep) -> TopKPlan:
     choose = epsilon * CHOOSING_SHARE
     measure = epsilon - choose
-    measuring, why = noise_for(restricted(step, query.k), measure, query.k)
+    measuring, why = noise_for(restrict(step, query.k), measure, query.k)
     choosing = selecting_noise(step, query.k, choose)
     return TopKPlan(query, policy, epsilon, step, why, choosing, measuring, choose, measure)
 

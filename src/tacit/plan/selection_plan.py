@@ -94,7 +94,7 @@ class SelectionPlan(AnyPlan):
         """Return an output for so many counts as a row of numbers, always as long."""
 
 
-def filled(numbers: Iterable[Any], many: int) -> list[int]:
+def fill_up(numbers: Iterable[Any], many: int) -> list[int]:
     """Return so many whole numbers: these, and `NOTHING` where there are none."""
     found = [int(number) for number in numbers]
     return [*found, *([NOTHING] * (many - len(found)))]

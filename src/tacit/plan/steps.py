@@ -140,19 +140,19 @@ def free_step(query: Watched, policy: Policy) -> LargestStep:
     for family in policy.secrets.families():
         jumps = [jump for shape in family.shapes(policy.domain) for jump in shape_jumps(query, policy.domain, shape)]
         found += jumps
-        step = gathered(jumps)
+        step = gather(jumps)
         moves = f"falls by up to {step.down}, rises by up to {step.up}, {step.l1} in all" if step.l1 else "never moves"
         why.append(f"{family.words(policy.domain)} -> {moves}")
         still += [] if step.l1 else why[-1:]
     if policy.presence == "secret":
         jumps = list(presence_jumps(query, policy.domain))
         found += jumps
-        step = gathered(jumps)
+        step = gather(jumps)
         why.append(f"taking part is secret -> moves by up to {step.l1} in all")
-    return replace(gathered(found, tuple(why)), still=tuple(still))
+    return replace(gather(found, tuple(why)), still=tuple(still))
 
 
-def gathered(jumps: Iterable[Jump], why: tuple[str, ...] = (), *, exact: bool = True) -> LargestStep:
+def gather(jumps: Iterable[Jump], why: tuple[str, ...] = (), *, exact: bool = True) -> LargestStep:
     """Return the largest of many jumps."""
     unique = set(jumps)
     if not unique:

@@ -26,8 +26,8 @@ from tacit.noise.tilted_cube import TiltedCube, can_be_tilted, slack_for, tilted
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.noise_for import drawable, independent_noise, noise_for
 from tacit.plan.query import Bools, Floats, Ints
-from tacit.plan.selection_noise import largest_fall, restricted, shift
-from tacit.plan.selection_plan import SelectionPlan, filled, measured_log_probability, noise_name
+from tacit.plan.selection_noise import largest_fall, restrict, shift
+from tacit.plan.selection_plan import SelectionPlan, fill_up, measured_log_probability, noise_name
 from tacit.plan.steps import LargestStep, largest_step
 from tacit.policy.policy import Policy
 
@@ -190,7 +190,7 @@ class BelowPlan(ThresholdPlan):
 
     def row_of(self, output: int | None, many: int) -> list[int]:
         """Return the noisy count."""
-        return filled([] if output is None else [output], 1)
+        return fill_up([] if output is None else [output], 1)
 
 
 @dataclass(frozen=True)
@@ -370,7 +370,7 @@ class AbovePlan(ThresholdPlan):
     def row_of(self, output: tuple[Sequence[bool], Sequence[int]], many: int) -> list[int]:
         """Return the verdicts and the noisy counts."""
         verdicts, noisy = output
-        return [*filled(verdicts, many), *filled(noisy, self.query.at_most)]
+        return [*fill_up(verdicts, many), *fill_up(noisy, self.query.at_most)]
 
     def _thresholds(self) -> tuple[Any, Any]:
         """Return how far the threshold may be moved, and the probability of each."""
@@ -453,7 +453,7 @@ def split_with_threshold(step: LargestStep, at_most: int, epsilon: Fraction) -> 
 
 @lru_cache(maxsize=64)
 def _measuring_law(step: LargestStep, epsilon: Fraction, found: int) -> Law | None:
-    return noise_for(restricted(step, found), epsilon, found)[0]
+    return noise_for(restrict(step, found), epsilon, found)[0]
 
 
 def _log(chance: Any) -> float:

@@ -170,11 +170,11 @@ def nearest(start: Floats, variances: Floats, wanted: Agreement, *, positive: bo
     cells = start + best
     if positive:
         cells = np.where(variances > 0, np.maximum(cells, 0.0), cells)
-        return cells if least <= reached else _settled(cells, variances, wanted)
+        return cells if least <= reached else _settle(cells, variances, wanted)
     return cells
 
 
-def _settled(cells: Floats, variances: Floats, wanted: Agreement) -> Floats:
+def _settle(cells: Floats, variances: Floats, wanted: Agreement) -> Floats:
     """Return cells that agree exactly and are not negative, from ones that nearly agree.
 
     The nearest ones that agree, moved towards even tables until none is negative. Even tables agree if they spread the

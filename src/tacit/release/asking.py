@@ -21,7 +21,7 @@ from typing import Any
 from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, PlanError
 from tacit.plan.queries import Below
-from tacit.plan.queries.selection import picked, whole_from_one, whole_threshold
+from tacit.plan.queries.selection import predicate_for, whole_from_one, whole_threshold
 from tacit.plan.verdicts import BelowPlan, plan_below
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
@@ -85,7 +85,7 @@ class Asking:
         item: tuple[str, Any] | None = None,
     ) -> SelectionRecord:
         """Say whether at least `threshold` people are picked by a predicate, or have an item."""
-        where = picked(predicate, item, keyword="asking.above")
+        where = predicate_for(predicate, item, keyword="asking.above")
         question = Below(where, whole_threshold(threshold, "asking.above"))
         question.check(self.allowance.policy.domain)
         planned = plan_below(question, self.allowance.policy, self.allowance.each)

@@ -28,7 +28,7 @@ from tacit.plan.verdicts import AbovePlan, BelowPlan, ThresholdPlan
 from tacit.release.number_texts import number_text
 from tacit.release.record import Floats, Ints, ReleaseRecord, check_level
 from tacit.release.table_file import side_by_side
-from tacit.release.tilted_estimates import estimated, largest_radius
+from tacit.release.tilted_estimates import estimate_counts, largest_radius
 
 
 class Measured(ABC):
@@ -70,7 +70,7 @@ class Tilted(Measured):
 
     def estimates(self) -> Floats:
         """Return the best estimates."""
-        return estimated(self.counts, self.law, self.middle)
+        return estimate_counts(self.counts, self.law, self.middle)
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
         """Return the ends of intervals; no true count is above the upper one."""

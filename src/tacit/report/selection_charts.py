@@ -30,8 +30,8 @@ from tacit.report.views import (
     lying_bars,
     number_axis,
     printable,
-    said_with_ends,
     say,
+    say_with_ends,
     tips_for,
 )
 
@@ -47,7 +47,7 @@ def _(query: Below, record: CountVerdict) -> str:
     said = f"The verdict: {record.verdict} {query.threshold:,}."
     if np.isnan(record.values[0]):
         return said
-    return f"{said} Released value: {said_with_ends(record, record.values[0], lower[0], upper[0])}."
+    return f"{said} Released value: {say_with_ends(record, record.values[0], lower[0], upper[0])}."
 
 
 @say.register
@@ -63,7 +63,7 @@ def _(query: Above, record: ItemVerdicts) -> str:
 def _(query: TopK, record: Ranking) -> str:
     lower, upper = record.interval(LEVEL)
     first = printable(str(next(iter(record.labels().values()))[0]))
-    best = said_with_ends(record, record.values[0], lower[0], upper[0])
+    best = say_with_ends(record, record.values[0], lower[0], upper[0])
     return f"{len(record.places):,} chosen; the largest is {first} with {best}."
 
 

@@ -83,7 +83,7 @@ class SelectionOfOne(Selection):
         """The name and the value of what must not exceed the number of candidates."""
 
 
-def picked(predicate: Where | str | None, item: Any, *, keyword: str) -> Where:
+def predicate_for(predicate: Where | str | None, item: Any, *, keyword: str) -> Where:
     """Return the predicate that somebody wrote, or the one that asks for an item of a set."""
     if (predicate is None) == (item is None):
         raise PlanError(
