@@ -126,8 +126,8 @@ class InternalError(TacitError):
         )
 
 
-def nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
-    """Return the sentence that points to the nearest known name.
+def nearest(name: str, known: list[str] | tuple[str, ...], *, most: int | None = None) -> str:
+    """Return the sentence that points to the nearest known name, or lists them, `most` at most.
 
     >>> nearest("epsilom", ["epsilon", "query"])
     "Did you mean 'epsilon'?"
@@ -139,7 +139,11 @@ def nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
     match = get_close_matches(name, known, n=1, cutoff=0.6)
     # slips of the pen leave the first letter alone, or most of the others; what shares half its letters is another word
     is_slip = match and (name[:1].lower() == match[0][:1].lower() or bool(get_close_matches(name, match, cutoff=0.75)))
-    return f"Did you mean {match[0]!r}?" if is_slip else f"Known: {', '.join(known)}."
+    if is_slip:
+        return f"Did you mean {match[0]!r}?"
+    return (
+        f"Known: {', '.join(known)}." if most is None or len(known) <= most else f"Known: {', '.join(known[:most])}, .."
+    )
 
 
 def decimal_comma(written: str) -> str:

@@ -360,8 +360,4 @@ def alike(name: Value, known: Sequence[Value]) -> str:
     for one in known:
         if bare(one) == bare(name):
             return f"Did you mean {one!r}?"
-    texts = [str(one) for one in known[:_MOST_TRIED]]
-    said = nearest(str(name), texts)
-    if said.startswith("Known: ") and len(known) > _MOST_SHOWN:
-        said = f"Known: {', '.join(texts[:_MOST_SHOWN])}, .."
-    return said
+    return nearest(str(name), [str(one) for one in known[:_MOST_TRIED]], most=_MOST_SHOWN)
