@@ -33,6 +33,7 @@ MAY_READ_ROWS = (
     "rows/item_lists.py",
     "rows/object_cells.py",  # cells that are Python objects, for engines.py
     "rows/planned_files.py",  # asks for plans, for engines.py
+    "rows/file_columns.py",  # the schemas of Parquet files
     "rows/spark_log.py",
     "rows/sample.py",
     "release/row_check.py",

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 import tacit as tc
-from tacit.release import agree
-from tacit.release.agree import agreement, check_agreement, nearest, shared_names
+from tacit.release import agree, shared_sums
+from tacit.release.agree import agreement, nearest
 from tacit.release.estimate import increasing, nonnegative, with_totals
+from tacit.release.shared_sums import check_agreement, shared_names
 
 numbers = st.floats(-20, 20).map(lambda x: round(x, 3))
 
@@ -204,7 +205,7 @@ def wide(flags: int, people: int = 3) -> tuple[tc.Policy, pd.DataFrame]:
 
 
 def test_too_many_tables_to_agree_are_refused_and_nothing_is_charged(monkeypatch):
-    monkeypatch.setattr(agree, "MOST_TABLES", 40)
+    monkeypatch.setattr(shared_sums, "MOST_TABLES", 40)
     policy, rows = wide(10)  # 45 pairs of them
     opened = tc.Session(policy, rows, budget=1)
     with pytest.raises(tc.PlanError, match="consistent is for 40 tables at most, and these are 45"):

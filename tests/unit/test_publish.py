@@ -17,7 +17,7 @@ import pytest
 import tacit as tc
 from tacit.errors import BudgetExceeded, JobError
 from tacit.ledger.ledger import Run
-from tacit.release.job import Job, read_job
+from tacit.release.job_file import Job, read_job
 from tacit.report import draft_folder
 from tacit.report import publish as publish_module
 from tacit.report.draft_folder import begin_draft, is_complete

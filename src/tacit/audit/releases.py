@@ -30,7 +30,7 @@ from tacit.audit.sampled_audit import MOST_EVENTS, SampledAudit, check_samples, 
 from tacit.errors import PolicyError, kind_of, sealed
 from tacit.plan.choose import choose
 from tacit.policy.policy import Policy
-from tacit.release.infer import check_options
+from tacit.release.planner import check_options
 from tacit.release.record import ReleaseRecord
 from tacit.release.session import Session
 

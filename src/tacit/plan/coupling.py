@@ -55,8 +55,12 @@ def coupled_step(query: Watched, policy: Policy) -> LargestStep:
         step = free_step(query, alone)
         note = "no secret edge changes anything that is known, so what is known couples nobody"
         return replace(step, why=(*step.why, note))
-    facts = _essential(policy)
     anything = free_step(query, policy.plain())
+    for fact in policy.known:
+        if _is_fixed_by(query, policy, fact, anything):
+            why = (f"publicly known: {fact.words()}", "what is known fixes the answers -> never moves")
+            return LargestStep(0, 0, 0, 0, (), why, exact=True)
+    facts = _essential(policy)
     people = next((fact.people for fact in policy.known if isinstance(fact, KnownSize)), None)
     bounds = []
     marginals = [fact for fact in facts if isinstance(fact, KnownMarginal)]
@@ -78,6 +82,16 @@ def coupled_step(query: Watched, policy: Policy) -> LargestStep:
     words = ", ".join(fact.words() for fact in touched)
     why = (f"publicly known: {words}", f"{reason} -> moves by at most {step.l1} in all")
     return LargestStep(step.up, step.down, step.l1, step.square, step.profiles, why, exact=False)
+
+
+def _is_fixed_by(query: Watched, policy: Policy, fact: Known, anything: LargestStep) -> bool:
+    """Say whether records that contribute the same to one fact contribute the same to the answers.
+
+    Whatever else is known, as many people leave each signature of that fact as arrive, so the answers stay.
+    """
+    if isinstance(fact, KnownMarginal):
+        return _one_marginal(query, policy, fact)[0].l1 == 0
+    return any(step.l1 == 0 for step, _ in _by_signatures(query, policy, [fact], anything))
 
 
 def is_touched(fact: Known, alone: Policy) -> bool:

@@ -16,7 +16,6 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-from scipy.special import polygamma
 
 from tacit.amounts import shown
 from tacit.noise.law import Law
@@ -220,6 +219,8 @@ class BarPlan(RankingPlan):
     @property
     def largest_rmse(self) -> float:
         """About the expected error where all chosen counts stand close together: then the radius is hardly known."""
+        from scipy.special import polygamma  # takes longer to load than most plans to be made
+
         rate, slack = float(self.law.rate), float(self.law.epsilon / self.law.rate) - self.candidates
         share = self.candidates / (self.candidates + slack)
         depth = -math.log1p(-share)

@@ -47,6 +47,9 @@ class Spread:
     which: Ints
     apart: tuple[Apart, ...] | None = None  # how far each law may be from those of its answers; None: they are the same
 
+    def __post_init__(self) -> None:
+        self.which.flags.writeable = False
+
     def bounds(self, level: float) -> tuple[Floats, Floats]:
         """Return for each answer low <= estimate - truth <= high, which holds at this level."""
         apart = self.apart or ((),) * len(self.laws)

@@ -121,16 +121,27 @@ def _several_rows(one: LargestStep, query: Linear, policy: Policy) -> LargestSte
     many = one.times(policy.per_person)
     if not query.counts_people:
         return many  # every row counts in a sum
+    answers = query.size(policy.domain)
+    l1 = min(many.l1, answers)
     return LargestStep(
         up=min(many.up, 1),
         down=min(many.down, 1),
-        l1=many.l1,
-        square=min(many.square, many.l1),
-        profiles=many.profiles,
+        l1=l1,
+        square=min(many.square, l1),
+        profiles=_outermost({corner for profile in many.profiles for corner in _of_single_moves(profile, answers)}),
         why=(*one.why, f"one person owns up to {policy.per_person} rows, and each may move"),
         exact=False,
         still=one.still,
     )
+
+
+def _of_single_moves(profile: Profile, answers: int) -> tuple[Profile, Profile]:
+    """Return the corners of a profile where each of so many answers moves by one at most, up or down.
+
+    Costs are linear in falls and rises, so that the dearest profile is a corner.
+    """
+    fall, rise = (min(moves, answers) for moves in profile)
+    return (fall, min(rise, answers - fall)), (min(fall, answers - rise), rise)
 
 
 def free_step(query: Watched, policy: Policy) -> LargestStep:

@@ -16,15 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, vstack
 
-from tacit.errors import PlanError
+from tacit.release.shared_sums import shared_names
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -32,9 +30,6 @@ Names = tuple[str, ...]
 TOLERANCE: Final = 1e-10  # people by which sums that must agree may differ; in large sums, what a float can tell
 FEWEST_STEPS: Final = 500
 MOST_STEPS: Final = 20_000
-LARGEST_FIT: Final = 2_000_000  # cells of tables that are made to agree
-MOST_TABLES: Final = 4_000  # all pairs of them are looked at
-MOST_SUMMED: Final = 32_000_000  # cells of all sums that must agree: about 1 GB while they are laid out
 _WORK: Final = 10**9  # cells that are looked at in all: small tables get more steps
 
 
@@ -78,30 +73,6 @@ class Agreement:
     def spread(self, multipliers: Floats) -> Floats:
         """Return for each cell the multipliers of the sums that it is part of."""
         return np.asarray(self.sums.T @ self.differences(multipliers))
-
-
-@lru_cache(maxsize=8)
-def shared_names(tables: tuple[Names, ...]) -> tuple[Names, ...]:
-    """Return every combination of attributes that two of the tables share, and no more."""
-    return tuple(sorted({tuple(sorted(set(a) & set(b))) for a, b in combinations(tables, 2)}))
-
-
-def check_agreement(tables: Sequence[Names], sizes: Sequence[int]) -> None:
-    """Refuse tables of so many cells that cannot be made to agree in bounded memory and time."""
-    fix = "Ask for fewer or smaller tables, or leave it out."
-    cells = sum(sizes)
-    if cells > LARGEST_FIT:
-        rule = f"is for tables of {LARGEST_FIT:,} cells at most, and these have {cells:,}"
-        raise PlanError(rule, key="consistent", fix=fix)
-    if len(tables) > MOST_TABLES:
-        rule = f"is for {MOST_TABLES:,} tables at most, and these are {len(tables):,}"
-        raise PlanError(rule, key="consistent", fix=fix)
-    holders = [frozenset(names) for names in tables]
-    wanted = [frozenset(names) for names in shared_names(tuple(tables))]
-    summed = cells + sum(size for names in wanted for held, size in zip(holders, sizes, strict=True) if names <= held)
-    if summed > MOST_SUMMED:
-        rule = f"is for sums of {MOST_SUMMED:,} cells in all at most, and these tables share sums of {summed:,}"
-        raise PlanError(rule, key="consistent", fix=fix)
 
 
 def agreement(tables: Sequence[Names], sizes: Sequence[Sequence[int]], groups: Sequence[Ints] | None) -> Agreement:

@@ -13,10 +13,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import PlanError
-from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
-from tacit.release.agree import agreement, check_agreement, nearest
+from tacit.release.agree import agreement, nearest
 from tacit.release.estimate import increasing, with_totals
 from tacit.release.estimate import nonnegative as without_negatives
 from tacit.release.measure import Measurements
@@ -25,21 +23,6 @@ from tacit.release.record import LinearRecord
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-
-def check_options(plan: AnyPlan, *, consistent: bool) -> None:
-    """Refuse post-processing that cannot be done, before anything is charged."""
-    domain = plan.policy.domain
-    if not consistent or len(plan.query.tables(domain)) < 2:
-        return
-    if plan.policy.per_person > 1:
-        raise PlanError(
-            "must not be asked for where a person counts in several cells, since true tables do not agree then",
-            key="consistent",
-            fix="Leave it out, or keep one row of each person.",
-        )
-    tables = plan.query.tables(domain)
-    check_agreement(tables, [math.prod(domain[name].size for name in names) for names in tables])
 
 
 def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool = False) -> LinearRecord:

@@ -39,10 +39,10 @@ from tacit.release.certificate import certify
 from tacit.release.derived import derive
 from tacit.release.infer import infer
 from tacit.release.measure import measure
-from tacit.release.planner import Planner
+from tacit.release.planner import Planner, yes_or_no
 from tacit.release.record import ReleaseRecord
 from tacit.release.selected import SelectionRecord, select
-from tacit.rows.engines import is_file
+from tacit.rows.file_columns import is_file
 from tacit.rows.guard import charges, closed, paid_for
 from tacit.rows.rows import Rows, columns_of, open_rows
 
@@ -146,6 +146,7 @@ class Session:
 
         Nothing is charged, no row is opened.
         """
+        show = yes_or_no(show, "show")
         plan = self._own(query, {"epsilon": epsilon})
         if plan is None:
             plan = self._planner.plan(query, epsilon)
@@ -162,7 +163,8 @@ class Session:
 
         `consistent` and `nonnegative` are those of `plan`, and part of a plan that is given.
         """
-        given = {"epsilon": epsilon, "consistent": consistent or None, "nonnegative": nonnegative or None}
+        options = yes_or_no(consistent, "consistent"), yes_or_no(nonnegative, "nonnegative")
+        given = {"epsilon": epsilon, "consistent": options[0] or None, "nonnegative": options[1] or None}
         plan = self._own(query, given)
         if plan is None:
             plan = self._planner.plan(query, epsilon, consistent=consistent, nonnegative=nonnegative)
@@ -200,8 +202,9 @@ class Session:
             if option is not None:
                 fix = f"Leave it out, or plan anew: session.plan(query, .., {key}=..). Nothing was charged."
                 raise PlanError("is part of the plan already", key=key, fix=fix)
-        if not self._planner.has_made(given):
-            raise _not_ours(under_another_policy=given.policy != self.policy)
+        under_another_policy = given.policy != self.policy
+        if under_another_policy or not self._planner.has_made(given):
+            raise _not_ours(under_another_policy=under_another_policy)
         return given
 
     def _check(self, plan: AnyPlan) -> None:

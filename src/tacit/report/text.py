@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.table import Table
 from rich.text import Text
 
 from tacit.amounts import shown
-from tacit.ledger.ledger import Account, Entry
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT
-from tacit.plan.explain import Explanation
-from tacit.release.record import ReleaseRecord
+
+if TYPE_CHECKING:  # a table of plans needs no ledger and no release
+    from tacit.ledger.ledger import Account, Entry
+    from tacit.plan.explain import Explanation
+    from tacit.release.record import ReleaseRecord
 
 _WRITTEN_OUT: Final = 1e8  # larger errors have an exponent: all of their digits would say nothing more
 

@@ -23,6 +23,7 @@ In reading order:
     file_identity  whether a file is still the one that was opened
     planned_files  which files a lazy plan reads
     file_kinds     what a file of rows must be
+    file_columns   which files there are, and the names of their columns
     headers        whether a first line holds names or values
     sample         a random sample of a table, for drafts
     draft          a first draft of a policy from a sample

@@ -10,18 +10,12 @@ pandas frames and Arrow tables are buffers, not engines: DuckDB counts them in p
 
 from __future__ import annotations
 
-import codecs
 import contextlib
-import csv
 import functools
-import glob
-import gzip
 import itertools
 import os
-import re
 import threading
 import warnings
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -35,12 +29,12 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
-from tacit.policy.table_names import CSV_NAMES, PARQUET_NAMES, TABLE_NAMES
 from tacit.rows.batches import BATCH, Piece, of_columns, of_parquet, of_reader
 from tacit.rows.date_texts import duckdb_date, polars_date, spark_date
 from tacit.rows.encode import NUMBER, Column, Derived, Helper, column_of, decimal_column
-from tacit.rows.file_identity import Identities, each_once, identities, identity
-from tacit.rows.file_kinds import not_utf8, not_well_formed, other_file, refuse_other_files
+from tacit.rows.file_columns import csv_header, files_of, parquet_columns, refuse_one_name_twice
+from tacit.rows.file_identity import Identities, identities, identity
+from tacit.rows.file_kinds import not_well_formed
 from tacit.rows.guard import cancelled_by_interrupt
 from tacit.rows.guard import closed as closed
 from tacit.rows.item_lists import DuckDBLists, Key, ListReading, PolarsLists, SparkLists
@@ -50,9 +44,7 @@ from tacit.rows.spark_log import log_off
 from tacit.rows.spill import private_folder
 
 PERSON: Final = "u"  # the name under which the column that says whose row it is gets selected
-_DELIMITERS: Final = ",;\t|"
 _LONGEST_LINE: Final = 16 * 2**20
-_LONGEST_PATH: Final = 4096
 _OLDEST_POLARS: Final = (1, 18)  # not a dependency, so that no installer sees to it
 # of DuckDB: what Arrow holds without a change
 _STREAMED: Final = {
@@ -514,83 +506,15 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def files(paths: Sequence[str | Path], declared: frozenset[str]) -> Engine:
     """Return an engine over CSV or Parquet files; a path may be a pattern such as `data/*.parquet`."""
-    found: list[Path] = []
-    for path in paths:
-        if not isinstance(path, str | Path):
-            raise DataRefused(f"rows must be {_KINDS}", fix="A list may hold paths only.")
-        text = str(path)
-        if is_file(path):
-            found.append(Path(path))
-            continue
-        matches = [] if _is_no_path(text) else sorted(Path(match) for match in _matching(text) if is_file(match))
-        if not matches:
-            raise not_there(text)
-        found.extend(matches)
-    found = each_once(found)  # a person whose file is read twice would count twice
-    formats = {_format(path) for path in found}
-    if len(formats) > 1:
-        raise DataRefused("files must all be CSV or all be Parquet", fix="Open them one kind at a time.")
-    return _csv(found, declared) if formats == {"csv"} else _parquet(found)
-
-
-def is_file(path: str | Path) -> bool:
-    """Say whether this is a file; no if it is no path at all."""
-    try:
-        return Path(path).is_file()
-    except (OSError, ValueError):  # a name that no file can have
-        return False
-
-
-def _is_no_path(text: str) -> bool:
-    # PATH_MAX is in bytes, and a text of several lines is the rows themselves
-    return not text or not text.isprintable() or len(os.fsencode(text)) > _LONGEST_PATH
-
-
-def _matching(pattern: str) -> list[str]:
-    try:
-        return glob.glob(pattern, recursive=True)
-    except (OSError, ValueError, re.error, RecursionError):
-        return []
-
-
-def not_there(text: str) -> DataRefused:
-    """Return the refusal of a text that leads to no file; it is repeated only if it can be nothing but a path."""
-    name = re.split(r"[/\\]", text)[-1].lower()
-    if re.match(r"\s*(select|with|from)\s", text, re.IGNORECASE):
-        return DataRefused(
-            "rows given as a text must be the path of a file, not a query",
-            fix="Give the result of the query: duckdb.sql('select ..'), or a frame.",
-        )
-    if _is_no_path(text) or not name.endswith(TABLE_NAMES) or re.search(r"[,;=|'\"<>]", text):
-        return DataRefused(
-            "rows given as a text must be the path of a file that exists, or a pattern such as data/*.parquet",
-            fix="Write them to a file that ends in .csv or .parquet, or open a frame.",
-        )
-    is_pattern = glob.has_magic(text)
-    return DataRefused(
-        f"file {text!r} must exist" if not is_pattern else f"pattern {text!r} must match a file",
-        fix="" if Path(text).is_absolute() else "Check the path; it is relative to the folder you started in.",
-    )
-
-
-def _format(path: Path) -> str:
-    name = path.name.lower()
-    if name.endswith(CSV_NAMES):
-        return "csv"
-    if name.endswith(PARQUET_NAMES):
-        return "parquet"
-    raise other_file(path)
+    if not all(isinstance(path, str | Path) for path in paths):
+        raise DataRefused(f"rows must be {_KINDS}", fix="A list may hold paths only.")
+    found, are_csv = files_of(paths)
+    return _csv(found, declared) if are_csv else _parquet(found)
 
 
 def _parquet(paths: Sequence[Path]) -> Engine:
     before = identities(paths)
-    first, *others = [_parquet_columns(path) for path in paths]
-    for path, columns in zip(paths[1:], others, strict=True):
-        if dict(columns) != dict(first) or len(columns) != len(first):
-            raise DataRefused(
-                f"file {str(path)!r} must have the same columns, of the same types, as {str(paths[0])!r}",
-                fix="Write it again.",
-            )
+    columns = parquet_columns(paths)
     connection = embedded()
     listed = ", ".join(map(_literal, paths))
     # a folder called like a column does not speak for the column that the file has
@@ -601,33 +525,14 @@ def _parquet(paths: Sequence[Path]) -> Engine:
     if relation is None:
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         raise DataRefused(f"file {str(paths[0])!r}{more} must be readable as Parquet", fix="Write it again.")
-    return _Parquet(relation, connection, before, paths, first)
-
-
-def _parquet_columns(path: Path) -> list[tuple[str, Any]]:
-    """Return the columns of a Parquet file: names, and types whatever may be missing in them."""
-    import pyarrow.parquet as pq
-
-    def read() -> list[tuple[str, Any]]:
-        with pq.ParquetFile(path) as file:
-            leaves: dict[str, list[tuple[str, str, int]]] = {}
-            for place in range(len(file.schema)):
-                leaf = file.schema.column(place)
-                kind = (leaf.physical_type, str(leaf.logical_type), leaf.max_repetition_level)
-                leaves.setdefault(leaf.path, []).append(kind)
-            return [
-                (name, [kind for path, kind in leaves.items() if path == name or path.startswith(f"{name}.")])
-                for name in file.schema_arrow.names
-            ]
-
-    return closed(read, DataRefused(f"file {str(path)!r} must be readable as Parquet", fix="Write it again."))
+    return _Parquet(relation, connection, before, paths, columns)
 
 
 def _csv(paths: Sequence[Path], declared: frozenset[str]) -> Engine:
     # Dialect, names and types come from the header and from us, never from what the rows look like: every column is
     # text, a missing field is empty and unquoted.
     before = identities(paths)
-    headers = [_header(path) for path in paths]
+    headers = [csv_header(path) for path in paths]
     delimiter, names = headers[0]
     for path, header in zip(paths, headers, strict=True):
         if header != headers[0]:
@@ -658,13 +563,6 @@ def _csv(paths: Sequence[Path], declared: frozenset[str]) -> Engine:
     return _Csv(read(paths), connection, before, (delimiter, names))
 
 
-def refuse_one_name_twice(names: Sequence[str]) -> None:
-    """Refuse a first line that calls two columns the same; it is not said how."""
-    named = [name for name in names if name]
-    if len(set(named)) < len(named):
-        raise DataRefused("a column name is there twice", fix="Is there a header? Rename the second one.")
-
-
 def _ends_in_time(path: Path) -> bool:
     """Say whether the last line is not too long: DuckDB leaves out one that fills its buffer, without a word."""
     if path.name.lower().endswith(".gz") or path.stat().st_size <= _LONGEST_LINE:
@@ -673,33 +571,6 @@ def _ends_in_time(path: Path) -> bool:
         lines.seek(-_LONGEST_LINE, os.SEEK_END)
         tail = lines.read().rstrip(b"\r\n")
     return b"\n" in tail or b"\r" in tail
-
-
-def _header(path: Path) -> tuple[str, list[str]]:
-    """Return the delimiter of a CSV file and the cells of its first line, or refuse what is no CSV."""
-    refuse_other_files(path)
-    packed = path.name.lower().endswith(".gz")
-    opened = gzip.open if packed else open
-    raw = b""
-    with contextlib.suppress(OSError, EOFError, zlib.error), opened(path, "rb") as lines:
-        raw = lines.readline(1 << 20).partition(b"\r")[0].rstrip(b"\n")
-    first = decoded(raw.removeprefix(codecs.BOM_UTF8))
-    if first is None:
-        raise not_utf8(path)
-    names: list[str] | None = None
-    delimiter = max(_DELIMITERS, key=_outside_quotes(first).count)
-    with contextlib.suppress(StopIteration, csv.Error):
-        names = next(csv.reader([first], delimiter=delimiter))
-    if not names or not any(names):
-        raise DataRefused(f"file {str(path)!r} must begin with a line of column names", fix="Add the header.")
-    return delimiter, names
-
-
-csv_header: Final = _header  # drafts and plans read names with it, and no row
-
-
-def _outside_quotes(line: str) -> str:
-    return "".join(line.split('"')[::2])
 
 
 class _Files(_DuckDB):
@@ -779,7 +650,7 @@ class _Csv(_Files):
 
     def unchanged(self) -> bool:
         """Say whether the files are those that were opened, headers included."""
-        return super().unchanged() and all(_header(Path(path)) == self._header for path in self._before)
+        return super().unchanged() and all(csv_header(Path(path)) == self._header for path in self._before)
 
     def relation(self, columns: Mapping[str, str]) -> Any:
         """Return a relation that has these raw columns."""

@@ -212,7 +212,7 @@ class Attribute(ABC):
     @property
     def clips(self) -> bool:
         """Whether values out of range count as the nearest end."""
-        return bool(self.otherwise == CLIP)
+        return is_clip(self.otherwise)
 
     @property
     def dropped(self) -> Literal["unexpected", "unreadable", "nothing"]:
@@ -361,3 +361,8 @@ def alike(name: Value, known: Sequence[Value]) -> str:
         if bare(one) == bare(name):
             return f"Did you mean {one!r}?"
     return nearest(str(name), [str(one) for one in known[:_MOST_TRIED]], most=_MOST_SHOWN)
+
+
+def is_clip(given: Any) -> bool:
+    """Say whether this is the word for it; anything may be given, and an array compared with a word is no answer."""
+    return isinstance(given, str) and given == CLIP
