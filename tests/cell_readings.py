@@ -9,6 +9,7 @@ import datetime
 import math
 import re
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from tacit.policy.attributes import Attribute, Categories, Dates, Decimals, Flag, Grid, Integers, Items
@@ -109,24 +110,36 @@ def period(date: datetime.date, by: str) -> str:
     return names.get(by, str(date)[:4])
 
 
+@cache
+def date_places(attribute: Dates) -> dict[Any, int]:
+    """Return the place of each date."""
+    return {value: place for place, value in enumerate(attribute.every_value())}
+
+
 def date_position(attribute: Dates, cell: Any) -> int | None:
     """Return the place of a cell among dates."""
     found = day(cell, attribute.by)
-    values = attribute.every_value()
+    places = date_places(attribute)
     if found is not None:
         said = period(found, attribute.by)
-        if said in values:
-            return values.index(said)
+        if said in places:
+            return places[said]
         if attribute.otherwise == "clip":
-            return 0 if said < values[0] else len(values) - 1
-    return None if attribute.otherwise in (None, "clip") else values.index(attribute.otherwise)
+            return 0 if said < next(iter(places)) else len(places) - 1
+    return None if attribute.otherwise in (None, "clip") else places[attribute.otherwise]
+
+
+@cache
+def decimal_values(attribute: Decimals) -> list[float]:
+    """Return every value as the float next to it."""
+    many = int((attribute.high - attribute.low) / attribute.step)
+    return [float(attribute.low + place * attribute.step) for place in range(many + 1)]
 
 
 def decimal_position(attribute: Decimals, cell: Any) -> int | None:
     """Return the place of a cell among decimals: a cell is a value if it is the float next to it."""
     found = number(cell)
-    many = int((attribute.high - attribute.low) / attribute.step)
-    values = [float(attribute.low + place * attribute.step) for place in range(many + 1)]
+    values = decimal_values(attribute)
     if found is not None and found in values:
         return values.index(found)
     if found is not None and attribute.otherwise == "clip":

@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 import tacit as tc
-from tacit.audit.registry import EPSILON, MECHANISMS
+from tacit.audit.registry import MECHANISMS
 from tacit.noise.law import Law
 from tacit.noise.tilted_cube import TiltedCube
 from tacit.plan.any_plan import AnyPlan
@@ -34,7 +34,7 @@ def page(name: str) -> list[str]:
 
 @cache
 def audited_plans() -> tuple[AnyPlan, ...]:
-    return tuple(choose(case.query, case.policy, EPSILON) for case in ASKED.values())
+    return tuple(choose(case.query, case.policy, case.epsilon) for case in ASKED.values())
 
 
 def inside(thing: Any) -> Iterator[Any]:

@@ -182,9 +182,8 @@ def test_made_up_rows_can_be_opened_and_are_neighbours(case):
     policy, query, options = RIGHT[case]
     order = options.get("order")
     for pair in made_up(choose(query, policy.about(order=order), 1)):
-        for side in (pair.hidden, pair.cover):
-            assert kept(side, policy) >= 0
         people = [kept(side, policy) for side in (pair.hidden, pair.cover)]
+        assert min(people) >= 0
         assert abs(people[0] - people[1]) <= (policy.presence == "secret")
         assert canonical(pair.hidden) != canonical(pair.cover)
         if policy is SIZED:

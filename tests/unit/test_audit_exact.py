@@ -14,7 +14,7 @@ import pytest
 import tacit as tc
 from tacit.audit import Loss
 from tacit.audit.exact_audit import plan_loss
-from tacit.audit.registry import EPSILON, MECHANISMS
+from tacit.audit.registry import MECHANISMS
 from tacit.noise.cube import Cube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
@@ -29,16 +29,18 @@ OTHERS = [name for name in MECHANISMS if name not in ADDITIVE]
 
 @pytest.mark.parametrize("name", ADDITIVE)
 def test_additive_mechanisms_use_all_of_epsilon_and_no_more(name):
-    found = MECHANISMS[name].make().exact()
-    assert (found.forward.low, found.forward.high) == (EPSILON, EPSILON)
+    case = MECHANISMS[name]
+    found = case.make().exact()
+    assert (found.forward.low, found.forward.high) == (case.epsilon, case.epsilon)
     assert found.keeps
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_mechanisms_keep_epsilon_and_waste_little_of_it(name):
-    found = MECHANISMS[name].make().exact()
+    case = MECHANISMS[name]
+    found = case.make().exact()
     assert found.keeps
-    assert 0.5 * EPSILON <= found.forward.low <= found.forward.high <= EPSILON * (1 + 1e-9)
+    assert 0.5 * case.epsilon <= found.forward.low <= found.forward.high <= case.epsilon * (1 + 1e-9)
 
 
 # --- outward rounding

@@ -14,13 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cache
 from importlib import resources
 from typing import Any, Final
 from urllib.parse import quote
 from xml.etree import ElementTree
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from tacit.amounts import shown
@@ -93,8 +94,7 @@ def html_report(
     last = explained[list(records)[-1]].remaining if records else None
     protects = " or ".join(dict.fromkeys(str(each["protects"]) for each in certificates)) or "one person's record"
     no_person = all(record.plan.policy.person is None for record in records.values()) and policy.person is None
-    template = _environment().from_string((resources.files("tacit.report") / "report.html.j2").read_text("utf-8"))
-    return template.render(
+    return _template().render(
         version=__version__,
         fold=ROWS_UNFOLDED,
         ink=LINE,
@@ -121,9 +121,11 @@ def html_report(
     )
 
 
-def _environment() -> Environment:
+@cache
+def _template() -> Template:
     # a name that the template misspells is an error, not an empty place in a report
-    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    rules = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return rules.from_string((resources.files("tacit.report") / "report.html.j2").read_text("utf-8"))
 
 
 def _release(
