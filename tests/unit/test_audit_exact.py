@@ -13,7 +13,7 @@ import pytest
 
 import tacit as tc
 from tacit.audit import Loss
-from tacit.audit.exact import of_plan
+from tacit.audit.exact_audit import plan_loss
 from tacit.audit.registry import MECHANISMS
 from tacit.noise.cube import Cube
 from tacit.noise.two_scale import TwoScale
@@ -255,24 +255,24 @@ def test_a_plan_with_too_little_noise_is_found(query, secrets):
         if isinstance(law, Cube)
         else TwoScale(law.right * Fraction(4, 5), law.left * Fraction(4, 5))
     )
-    found = of_plan(replace(plan, noise=shrunk))
+    found = plan_loss(replace(plan, noise=shrunk))
     assert tuple(found.forward) == (1.25, 1.25)
     assert not found.keeps
-    assert of_plan(plan).keeps
+    assert plan_loss(plan).keeps
 
 
 def test_a_plan_with_noise_on_one_side_only_is_found():
     plan = plan_for(tc.count("sick == True"), tc.secrets.everything())
-    found = of_plan(replace(plan, noise=TwoScale(plan.noise.right, Fraction(0))))
+    found = plan_loss(replace(plan, noise=TwoScale(plan.noise.right, Fraction(0))))
     assert found.forward == math.inf
     # and the other way round, where one side is enough
     falling = plan_for(tc.count("sick == True"), tc.secrets.values({"sick": [True]}))
-    assert of_plan(replace(falling, noise=TwoScale(Fraction(0), falling.noise.right))).forward == math.inf
+    assert plan_loss(replace(falling, noise=TwoScale(Fraction(0), falling.noise.right))).forward == math.inf
 
 
 def test_a_plan_that_releases_exactly_what_moves_is_found():
     for query in (tc.count("sick == True"), tc.histogram("age"), tc.total("age")):
-        found = of_plan(replace(plan_for(query, tc.secrets.everything()), noise=None))
+        found = plan_loss(replace(plan_for(query, tc.secrets.everything()), noise=None))
         assert tuple(found.forward) == (math.inf, math.inf)
         assert found.witness is not None
 
@@ -301,8 +301,8 @@ def test_a_total_that_is_taken_for_exact_and_moves_is_found(query, right, wrong)
             return wrong.settled(domain).has_edge(domain, hidden, cover)
 
     honest = plan_for(query, right)
-    assert of_plan(honest).keeps
-    found = of_plan(replace(honest, policy=tc.Policy(PEOPLE, Both())))
+    assert plan_loss(honest).keeps
+    found = plan_loss(replace(honest, policy=tc.Policy(PEOPLE, Both())))
     assert found.forward == math.inf
 
 
@@ -337,7 +337,7 @@ def test_the_upper_end_of_a_selection_is_never_below_what_a_wider_search_finds(q
 @pytest.mark.parametrize("query", [tc.top_k("d", 1), tc.below("d == 'a'", 3)])
 def test_a_selection_that_claims_half_of_what_it_spends_is_found(query):
     policy = tc.Policy(tc.Domain({"d": tc.Categories(["a", "b", "c"])}), tc.secrets.everything())
-    found = of_plan(replace(choose(query, policy, 2), epsilon=Fraction(1)))
+    found = plan_loss(replace(choose(query, policy, 2), epsilon=Fraction(1)))
     assert 1.5 < found.forward.low <= found.forward.high < 2 + 1e-9
     assert not found.keeps
 

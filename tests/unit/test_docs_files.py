@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from cli.shell import inside
-from tacit.plan.asked import KEYWORDS
 from tacit.plan.queries import QUESTIONS
+from tacit.plan.questions import KEYWORDS
 from tacit.policy.file import read_policy, write_policy
 from tacit.policy.schema import policy_schema
 from tacit.policy.where import where

@@ -15,10 +15,10 @@ import tacit as tc
 from brute_force import answers_of, every_record
 from tacit import noise
 from tacit.errors import PlanError
-from tacit.plan.asked import KEYWORDS, example, from_document, query_schema
 from tacit.plan.choose import choose
 from tacit.plan.queries import QUESTIONS
 from tacit.plan.query import resolve
+from tacit.plan.questions import KEYWORDS, example, from_document, query_schema
 from tacit.plan.tally import CellCounts, CellSums, ItemHolders
 from tacit.release.answers import true_answers
 from tacit.report.charts import chart, chart_text

@@ -186,10 +186,10 @@ def test_the_budget_is_charged_before_rows_are_read_and_stays_charged_if_reading
 class Exploding:
     """A stand-in for an engine that fails with a row in its message."""
 
-    def check(self, names, where):
+    def check(self, tally):
         pass
 
-    def counts(self, names, where=None):
+    def tally(self, tallies):
         try:
             raise KeyError("inner CANARY-7f3a")
         except KeyError as inner:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from tacit.audit.subjects import Subject, decision_subject, subject_of
+from tacit.audit.subjects import Subject, decision_subject, subject_of, visits_policy
 from tacit.plan.choose import choose
 from tacit.plan.queries import (
     above,
@@ -56,23 +56,30 @@ _BOTH: Final = Policy(_CLICKS, attributes("clicked"))
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism and the modules in `mechanism/` that it goes through."""
+    """A mechanism, the modules in `mechanism/` that it goes through, and under which policy; monitors have no query."""
 
     keyword: str
     modules: tuple[str, ...]
     epsilon: int
+    policy: Policy
     make: Callable[[], Subject]
+    query: Any = None
 
 
 def _case(name: str, query: Any, policy: Policy, *modules: str, epsilon: int = EPSILON) -> tuple[str, Case]:
     keyword = next(iter(query.document()))
-    modules = modules or ("additive",)
-    return name, Case(keyword, modules, epsilon, lambda: subject_of(name, choose(query, policy, epsilon)))
+    through = modules or ("additive",)
+    return name, Case(
+        keyword, through, epsilon, policy, lambda: subject_of(name, choose(query, policy, epsilon)), query
+    )
 
 
 def _decision(name: str, *, step: int) -> tuple[str, Case]:
     """Return what a monitor does at one time for one place, where a person has up to so many visits."""
-    return name, Case("monitor", ("alarm",), EPSILON, lambda: decision_subject(name, Fraction(EPSILON), step=step))
+    policy = visits_policy(step)
+    return name, Case(
+        "monitor", ("alarm",), EPSILON, policy, lambda: decision_subject(name, Fraction(EPSILON), step=step)
+    )
 
 
 MECHANISMS: Final[Mapping[str, Case]] = dict(

@@ -128,7 +128,7 @@ def audit_everything(
 
 def _named(name: str, samples: int, alpha: float, on: Callable[[float], None]) -> AuditRow:
     from tacit.audit.table import audit_named, names
-    from tacit.plan.asked import KEYWORDS
+    from tacit.plan.questions import KEYWORDS
 
     if name not in names():
         is_question = name in KEYWORDS
@@ -143,7 +143,7 @@ def _asked(
     from tacit.audit.ask import written
     from tacit.audit.subjects import subject_of
     from tacit.audit.table import audit_subject
-    from tacit.plan.asked import example
+    from tacit.plan.questions import example
     from tacit.policy.policy import Policy
     from tacit.release.planner import Planner
 

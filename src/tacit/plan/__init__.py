@@ -10,7 +10,7 @@ In reading order:
     line             what questions about ordered values share
     examples         what audits ask about
     queries          the questions, one module each
-    asked            questions as job files write them
+    questions        questions as job files write them
     steps            how far they move along secret edges
     coupling         the same under public knowledge
     directions       which answers can rise, which can fall

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tacit.amounts import shown
 from tacit.errors import PlanError, leads_to_a_file, path_words
 from tacit.noise.law import Law
-from tacit.plan.query import Linear, Query
+from tacit.plan.query import Bools, Ints, Linear, Query
 from tacit.plan.steps import LargestStep
 from tacit.policy.policy import Policy
 
@@ -90,6 +90,14 @@ class AnyPlan(ABC):
     @abstractmethod
     def noise_document(self) -> dict[str, Any] | None:
         """Return the laws of the noise as plain, exact data; None where there is none."""
+
+    def laws(self) -> list[tuple[Law, Any]]:
+        """Return each law of the noise that is added to entries of the base, with those entries; none by default."""
+        return []
+
+    def telling_others(self, moves: Bools) -> Ints | None:
+        """Return how many others in each count show most of a person who moves these; None where it does not matter."""
+        return None
 
     @property
     def post_processing(self) -> list[str]:

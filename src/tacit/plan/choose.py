@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from tacit.plan.spread import Spread, spread_of
 from tacit.plan.steps import largest_step
 from tacit.policy.policy import Policy
 
+Array = TypeVar("Array", bound="np.ndarray[Any, Any]")
+
 
 @dataclass(frozen=True)
 class Plan(AnyPlan):
@@ -40,26 +42,27 @@ class Plan(AnyPlan):
     sides: tuple[Bools, Bools] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        for side in self.sides or ():
-            _locked(side)
+        if self.sides is not None:
+            object.__setattr__(self, "sides", (_kept(self.sides[0]), _kept(self.sides[1])))
 
     @cached_property
     def groups(self) -> tuple[Ints, ...] | None:
         """For each table a label per cell such that sums over equal labels are exact, and used; None if none is."""
-        used = groups_used(self.query, self.base, self.policy, self.noise)
-        return None if used is None else tuple(_locked(group) for group in used)
+        found = groups_used(self.query, self.base, self.policy, self.noise)
+        return None if found is None else tuple(_kept(group) for group in found)
 
     @cached_property
     def fixed(self) -> Bools | None:
         """Which cumulative counts are exact, where they are asked for or noise is added to them; None if none is."""
         line = self.query if self.query.never_falls else self.base
-        exact = line.exact_entries(self.policy)
-        return None if exact is None else _locked(exact)
+        found = line.exact_entries(self.policy)
+        return None if found is None else _kept(found)
 
     @cached_property
     def spread(self) -> Spread:
         """The laws of the errors of the estimates."""
-        return spread_of(self)
+        found = spread_of(self)
+        return replace(found, which=_kept(found.which))
 
     @property
     def parts(self) -> tuple[Plan, ...]:
@@ -131,10 +134,11 @@ class Plan(AnyPlan):
         return out
 
 
-def _locked(array: Any) -> Any:
-    """Return an array that nobody can write: a plan is what was explained, for good."""
-    array.flags.writeable = False
-    return array
+def _kept(array: Array) -> Array:
+    """Return an array that nobody can write to, nor make writeable again: a plan is what was explained, for good."""
+    own = array if array.base is None else array.copy()
+    own.flags.writeable = False
+    return own.view()
 
 
 def choose(query: Any, policy: Policy, epsilon: Any) -> AnyPlan:

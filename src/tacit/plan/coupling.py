@@ -32,7 +32,7 @@ import numpy as np
 from tacit.errors import PlanError
 from tacit.plan.cells import Cells, everybody
 from tacit.plan.responses import Jump, Watched
-from tacit.plan.steps import LargestStep, free_step, gathered, presence_jumps, shape_jumps
+from tacit.plan.steps import LargestStep, free_step, gather, presence_jumps, shape_jumps
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.edges import EdgeShape, Same
 from tacit.policy.intervals import Intervals
@@ -145,7 +145,7 @@ def _one_marginal(query: Watched, policy: Policy, fact: KnownMarginal) -> tuple[
         many = math.prod(axis.size for name, axis in axes.items() if name not in cell) * math.prod(
             positions.count for positions in cell.values()
         )
-        parts.append((many, gathered(shape_jumps(query, domain, shape, only=only))))
+        parts.append((many, gather(shape_jumps(query, domain, shape, only=only))))
     cells_known = math.prod(axis.size for axis in axes.values())
     return _summed(parts), f"up to {cells_known} people move in a cycle through the {cells_known} known cells"
 
@@ -202,7 +202,7 @@ def _by_signatures(
             jumps = list(shape_jumps(query, policy.domain, EdgeShape(any_elsewhere=True), only=only))
             if policy.presence == "secret" and chosen == absent:
                 jumps += list(presence_jumps(query, policy.domain, only=only))
-            parts.append((1, gathered(jumps)))
+            parts.append((1, gather(jumps)))
         return [(_summed(parts), f"up to {len(signatures)} people move in a cycle through what is known of them")]
     longest = longest_primitive(_changes(signatures))
     if longest is None:
@@ -298,7 +298,7 @@ def _summed(parts: list[tuple[int, LargestStep]]) -> LargestStep:
     else:
         square = math.ceil(sum(many * math.sqrt(square) for many, square in lengths) ** 2 * (1 + 1e-12))
     square = min(l1 * l1, square)
-    bound = gathered(
+    bound = gather(
         [
             Jump(l1 - min(fall, l1), min(fall, l1), up, down, square),
             Jump(min(rise, l1), l1 - min(rise, l1), up, down, square),

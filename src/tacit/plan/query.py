@@ -196,8 +196,7 @@ def resolve(query: Any, domain: Domain) -> Query:
 
 def as_plan_error(refusal: PolicyError, *, key: str = "") -> PlanError:
     """Return what a policy refuses as what a plan refuses."""
-    said: dict[str, Any] = {"given": refusal.given} if refusal._has_given else {}
-    return PlanError(refusal.rule, key=key or refusal.key, fix=refusal.fix, **said)
+    return refusal.retold(PlanError, key=key)
 
 
 def read_where(given: Where | str | None) -> Where | None:

@@ -9,6 +9,7 @@ In reading order:
     measure           noisy entries, and what no secret edge changes
     infer             from measurements to estimates with their errors
     estimate          post-processing of one table: exact totals, order, no negative counts
+    shared_sums       which sums tables have in common, and how many are too many
     agree             tables that agree with each other
     record            what a release leaves behind
     derived           questions that are made of several parts

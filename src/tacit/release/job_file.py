@@ -23,8 +23,8 @@ from typing import Any, Final
 from tacit.amounts import EPSILON_SCHEMA, as_epsilon
 from tacit.errors import JobError, nearest
 from tacit.ledger.input import checked_name
-from tacit.plan.asked import decimal_keys, from_document, query_schema
 from tacit.plan.query import Query, resolve
+from tacit.plan.questions import decimal_keys, from_document, query_schema
 from tacit.policy.file import policy_below
 from tacit.policy.policy import Policy
 from tacit.policy.schema import policy_schema

@@ -11,16 +11,16 @@ Checked by  tests/unit/test_plans.py.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 from weakref import WeakValueDictionary
 
 from tacit.errors import PlanError, kind_of
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import choose
 from tacit.policy.policy import Policy
-
-LARGEST_FIT: Final = 2_000_000  # cells of tables that are made to agree
+from tacit.release.shared_sums import check_agreement
 
 
 class Planner:
@@ -70,10 +70,5 @@ def check_options(plan: AnyPlan, *, consistent: bool) -> None:
             key="consistent",
             fix="Leave it out, or keep one row of each person.",
         )
-    cells = plan.query.counted.size(domain)
-    if cells > LARGEST_FIT:
-        raise PlanError(
-            f"is for tables of {LARGEST_FIT:,} cells at most, and these have {cells:,}",
-            key="consistent",
-            fix="Ask for fewer or smaller tables, or leave it out.",
-        )
+    tables = plan.query.tables(domain)
+    check_agreement(tables, [math.prod(domain[name].size for name in names) for names in tables])

@@ -47,7 +47,7 @@ def chart(record: ReleaseRecord) -> Any:
     """
     # Altair would check every axis, mark and layer by itself, and all of them again as a whole when it is written
     with alt.utils.schemapi.debug_mode(False):
-        return _finished(draw(record.plan.query, record), record)
+        return _finish(draw(record.plan.query, record), record)
 
 
 def chart_text(record: ReleaseRecord) -> str:
@@ -163,7 +163,7 @@ def condition(query: Any) -> str:
     return "" if query.where is None else f", where {printable(str(query.where))}"
 
 
-def _finished(view: View, record: ReleaseRecord) -> Any:
+def _finish(view: View, record: ReleaseRecord) -> Any:
     plan = record.plan
     said = [] if plan.query.where is None else [f"where {printable(str(plan.query.where))}"]
     if plan.is_exact:

@@ -104,7 +104,7 @@ def say(query: Any, record: Any) -> str:
     """Return what came out in a sentence or two, for readers who cannot see the chart."""
     lower, upper = record.interval(LEVEL)
     best = int(np.argmax(record.values))
-    ends = said_with_ends(record, record.values[best], lower[best], upper[best])
+    ends = say_with_ends(record, record.values[best], lower[best], upper[best])
     if len(record.values) == 1:
         return f"Released value: {ends}."
     where = say_place(query, record.plan.policy.domain, best)
@@ -311,7 +311,7 @@ def rounded(value: float, digits: int, turn: Callable[[float], float] = np.round
     return float(turn(round(float(value) * scale, 6))) / scale
 
 
-def said_with_ends(record: ReleaseRecord, value: float, lower: float, upper: float) -> str:
+def say_with_ends(record: ReleaseRecord, value: float, lower: float, upper: float) -> str:
     """Return a released number in words: with its interval, or what it is the exact number of."""
     if record.plan.is_exact:  # noise can leave an interval no room between its bounds: that makes no value exact
         return f"{number_text('value', value, record.plan.rmse)} (exact, {OF_THE_ROWS_KEPT})"

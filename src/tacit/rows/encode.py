@@ -41,7 +41,7 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
-from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Categories, Flag, Grid, Integers
 from tacit.policy.attributes.attribute import CLIP
 from tacit.policy.intervals import Intervals
 
@@ -407,20 +407,6 @@ def _coordinate(column: Column, low: float, high: float, cells: int, *, clip: bo
         bounded = nw.when(inside).then(cell).cast(nw.Int64)
     bounded = nw.when(bounded >= cells - 1).then(_int(cells - 1)).otherwise(bounded)
     return bounded, ~number.is_null() if clip else inside
-
-
-def items_code(attribute: Items, columns: tuple[Column, ...]) -> Code:
-    """Return how one item of a set is read, or refuse by the schema alone."""
-    check_cells(columns[0], dates=True)
-    one = one_item(attribute)
-    return integers_code(one, columns) if isinstance(one, Integers) else categories_code(one, columns)
-
-
-def one_item(attribute: Items) -> Categories | Integers:
-    """Return the attribute that a single item is a value of; unknown items have no position and are ignored."""
-    if isinstance(attribute.items, int):
-        return Integers(attribute.first, attribute.first + attribute.items - 1)
-    return Categories(attribute.items)
 
 
 @dataclass

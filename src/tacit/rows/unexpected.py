@@ -10,8 +10,8 @@ from typing import Any, Final, TypeAlias
 
 import narwhals as nw
 
-from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
-from tacit.rows.encode import Column, Expr, categories_code, one_item
+from tacit.policy.attributes import Categories, Flag, Grid, Integers
+from tacit.rows.encode import Column, Expr, categories_code
 
 Unexpected: TypeAlias = Iterator[tuple[str, Expr]]
 _DATE: Final = r"^\s*[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([T ].*)?$"
@@ -54,12 +54,6 @@ def grid_unexpected(attribute: Grid, columns: tuple[Column, ...]) -> Unexpected:
         yield from _out_of_range(
             columns, [(low, high, None) for low, high in zip(attribute.low, attribute.high, strict=True)]
         )
-
-
-def items_unexpected(attribute: Items, columns: tuple[Column, ...]) -> Unexpected:
-    """Yield unknown items."""
-    one = one_item(attribute)
-    return integers_unexpected(one, columns) if isinstance(one, Integers) else categories_unexpected(one, columns)
 
 
 def categories_unexpected(attribute: Categories, columns: tuple[Column, ...]) -> Unexpected:

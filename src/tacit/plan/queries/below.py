@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from tacit.plan.examples import first_predicate
 from tacit.plan.keys import TEXT, WHOLE, Key, Question
 from tacit.plan.queries.count import Count
-from tacit.plan.queries.selection import Selection, picked, whole_threshold
+from tacit.plan.queries.selection import Selection, predicate_for, whole_threshold
 from tacit.plan.verdicts import BelowPlan, plan_below
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
@@ -65,7 +65,7 @@ def below(
     'below(clicked.has(17), 5)'
     """
     given = predicate if predicate is not None else where
-    return Below(picked(given, item, keyword="below"), whole_threshold(threshold, "below"))
+    return Below(predicate_for(given, item, keyword="below"), whole_threshold(threshold, "below"))
 
 
 _ITEM: Final = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["string", "integer"]}}

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from tacit.noise.cube import Cube
 from tacit.noise.law import Law
 from tacit.plan.cells import values_of
 from tacit.plan.examples import first_attribute, has_order
@@ -112,7 +111,7 @@ class Cumulative(Linear):
         self, low: Ints, high: Ints, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None
     ) -> float:
         """Return how many noisy counts a difference of two of them has, on average."""
-        if isinstance(noise, Cube) and noise.sides != "both":
+        if noise.is_joint and not noise.is_even:
             return float("inf")  # dependent entries: sums are not predicted, so this strategy is not taken
         blurred = np.ones(int(high.max(initial=0)) + 1, dtype=np.bool_) if fixed is None else ~fixed
         return float(blurred[high].mean() + ((low > 0) & blurred[low - 1]).mean())

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from tacit.errors import PlanError
-from tacit.noise.cube import Cube
 from tacit.noise.law import Law
 from tacit.plan.cells import Cells, cell_labels, cells_of, is_items
 from tacit.plan.directions import directions
@@ -151,7 +150,7 @@ class Marginals(Cells, Linear):
         self, low: Ints, high: Ints, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None
     ) -> float:
         """Return how many noisy cells a run of them amounts to, on average, after exact totals are used."""
-        if isinstance(noise, Cube):
+        if noise.is_joint:
             return math.inf  # dependent entries: sums are not predicted, so this strategy is not taken
         return float(cells_in_sum(low, high, None if groups is None else blocks_of(groups[0])).mean())
 

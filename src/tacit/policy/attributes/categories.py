@@ -41,6 +41,7 @@ class Categories(Line):
     row = Row("`categories: [..]`", "`ordered`, `otherwise`: one of them", "texts, whole numbers or true/false")
     example = "{categories: [a, b]}"
     measured = "names"
+    watched = "cells"
 
     def __init__(
         self, values: Iterable[Value], *more: Value, ordered: bool = False, otherwise: Value | None = None

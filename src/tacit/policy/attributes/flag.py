@@ -31,6 +31,7 @@ class Flag(Line):
     row = Row("`flag`", "`{flag: {otherwise: false}}`", "true and false, 1 and 0")
     example = "flag"
     measured = "truth"
+    watched = "itself"
     ordered = True
 
     def __post_init__(self) -> None:
