@@ -11,6 +11,8 @@ import re
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from tacit.policy.attributes import Attribute, Categories, Dates, Decimals, Flag, Grid, Integers, Items
 
 NUMBER = r" *-?((\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?|inf(inity)?) *"
@@ -22,8 +24,8 @@ def number(cell: Any) -> float | None:
         if cell.lower() in ("true", "false"):
             return int(cell.lower() == "true")
         return float(cell) if re.fullmatch(NUMBER, cell, re.ASCII | re.IGNORECASE) else None
-    if isinstance(cell, Decimal):
-        return float(cell)
+    if isinstance(cell, Decimal | np.floating):
+        return None if math.isnan(cell) else float(cell)
     if not isinstance(cell, bool | int | float) or cell != cell:
         return None
     return cell
@@ -31,6 +33,8 @@ def number(cell: Any) -> float | None:
 
 def text(cell: Any) -> str | None:
     """Return the text reading."""
+    if isinstance(cell, np.floating):
+        cell = float(cell)
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, float | Decimal) and not math.isfinite(cell):
@@ -123,12 +127,14 @@ def date_position(attribute: Dates, cell: Any) -> int | None:
 
 
 def decimal_position(attribute: Decimals, cell: Any) -> int | None:
-    """Return the place of a cell among decimals: a cell is a value if it is the float next to it."""
+    """Return the place of a cell among decimals: a cell is a value if it is the float of its own width next to it."""
     found = number(cell)
     many = int((attribute.high - attribute.low) / attribute.step)
     values = [float(attribute.low + place * attribute.step) for place in range(many + 1)]
-    if found is not None and found in values:
-        return values.index(found)
+    width = type(cell) if isinstance(cell, np.floating) else float
+    meant = [place for place, value in enumerate(values) if float(width(value)) == found]
+    if meant:
+        return min(meant, key=lambda place: abs(values[place] - float(cell)))
     if found is not None and attribute.otherwise == "clip":
         return max(0, sum(value <= found for value in values) - 1)
     return None if attribute.otherwise in (None, "clip") else values.index(attribute.otherwise)
