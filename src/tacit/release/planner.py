@@ -36,12 +36,24 @@ class Planner:
         if consistent or nonnegative:
             plan = replace(plan, consistent=bool(consistent), nonnegative=bool(nonnegative))
         check_options(plan, consistent=plan.consistent)
+        _check_nonnegative(plan)
         self._made[id(plan)] = plan
         return plan
 
     def has_made(self, plan: AnyPlan) -> bool:
         """Say whether this very object was made here."""
         return self._made.get(id(plan)) is plan
+
+
+def _check_nonnegative(plan: AnyPlan) -> None:
+    """Refuse to let no answer be below zero where true ones may be, and where noisy ones never are."""
+    if plan.nonnegative and not plan.query.never_negative(plan.policy.domain):
+        raise PlanError(
+            "is for counts, and for totals of numbers that are never below zero",
+            key="nonnegative",
+            given=str(plan.query),
+            fix="Leave it out; a mean and a quantile lie in the declared range anyway.",
+        )
 
 
 def check_options(plan: AnyPlan, *, consistent: bool) -> None:

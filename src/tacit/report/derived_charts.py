@@ -17,7 +17,7 @@ def _(query: Mean, record: Any) -> View:
     lower, upper = record.interval(LEVEL)
     title = f"mean of {query.name}"
     if not query.by:
-        return one_number(query.name, title, record.values, lower, upper, error=record.plan.rmse)
+        return one_number(query.name, title, record.values, lower, upper, error=record.digits_for)
     return bars_by_cell(part_of(record.plan.policy.domain, query.by, record.values, lower, upper, title))
 
 
@@ -26,7 +26,7 @@ def _(query: Quantiles, record: Any) -> View:
     lower, upper = record.interval(LEVEL)
     if len(record.values) == 1:
         title = f"{shown(query.shares[0])} of the people have at most this {query.name}"
-        return one_number(query.name, title, record.values, lower, upper, error=record.plan.rmse)
+        return one_number(query.name, title, record.values, lower, upper, error=record.digits_for)
     rows = [
         {"label": shown(share), **with_ends(*numbers)}
         for share, *numbers in zip(query.shares, record.values, lower, upper, strict=True)
