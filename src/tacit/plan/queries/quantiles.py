@@ -199,7 +199,7 @@ QUANTILES: Final = Question(
             "at",
             {"anyOf": [*_SHARE["anyOf"], {"type": "array", "minItems": 1, "items": _SHARE}]},
             required=True,
-            decimal=True,
+            holds="decimals",
         ),
         WHERE,
     ),
