@@ -12,6 +12,8 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from tacit.policy.attributes import Attribute, Categories, Dates, Decimals, Flag, Grid, Integers, Items
 
 NUMBER = r" *-?((\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?|inf(inity)?) *"
@@ -23,8 +25,8 @@ def number(cell: Any) -> float | None:
         if cell.lower() in ("true", "false"):
             return int(cell.lower() == "true")
         return float(cell) if re.fullmatch(NUMBER, cell, re.ASCII | re.IGNORECASE) else None
-    if isinstance(cell, Decimal):
-        return float(cell)
+    if isinstance(cell, Decimal | np.floating):
+        return None if math.isnan(cell) else float(cell)
     if not isinstance(cell, bool | int | float) or cell != cell:
         return None
     return cell
@@ -32,6 +34,8 @@ def number(cell: Any) -> float | None:
 
 def text(cell: Any) -> str | None:
     """Return the text reading."""
+    if isinstance(cell, np.floating):
+        cell = float(cell)
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, float | Decimal) and not math.isfinite(cell):
@@ -137,11 +141,13 @@ def decimal_values(attribute: Decimals) -> list[float]:
 
 
 def decimal_position(attribute: Decimals, cell: Any) -> int | None:
-    """Return the place of a cell among decimals: a cell is a value if it is the float next to it."""
+    """Return the place of a cell among decimals: a cell is a value if it is the float of its own width next to it."""
     found = number(cell)
     values = decimal_values(attribute)
-    if found is not None and found in values:
-        return values.index(found)
+    width = type(cell) if isinstance(cell, np.floating) else float
+    meant = [place for place, value in enumerate(values) if float(width(value)) == found]
+    if meant:
+        return min(meant, key=lambda place: abs(values[place] - float(cell)))
     if found is not None and attribute.otherwise == "clip":
         return max(0, sum(value <= found for value in values) - 1)
     return None if attribute.otherwise in (None, "clip") else values.index(attribute.otherwise)

@@ -148,6 +148,15 @@ def test_only_secrets_that_move_an_answer_are_listed(page: str) -> None:
     assert "No secret of the policy moves these answers." in article(page, "sexes")
 
 
+def test_secrets_are_counted_by_family_however_many_parts_an_answer_has() -> None:
+    policy = tc.Policy(
+        DOMAIN, tc.secrets.attributes("hours") | tc.secrets.attributes("sex") | tc.secrets.within(1, "grade")
+    )
+    text = article(reported(policy, ROWS, tc.mean("hours")), "it")
+    assert "The other 2 secrets never move them." in text
+    assert "One person can raise a sum by 9, lower one by 9, and change all sums by 9 in sum." in text
+
+
 def reported(policy: tc.Policy, rows: pd.DataFrame, query: object, **options: bool) -> str:
     session = tc.Session(policy, rows, budget=1)
     said = session.explain(query, 1, show=False)

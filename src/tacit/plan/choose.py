@@ -110,7 +110,7 @@ class Plan(AnyPlan):
 
     def noise_document(self) -> dict[str, Any] | None:
         """Return the noise as plain, exact data."""
-        return None if self.noise is None else self.noise.document()
+        return None if self.noise is None else {**self.noise.document(), **self.unit_document()}
 
     def laws(self) -> list[tuple[Law, Any]]:
         """Return each law of the noise with the entries it is for (a mask, or all of them)."""
@@ -165,7 +165,7 @@ def _plan(query: Linear, base: Linear, strategy: str, policy: Policy, epsilon: F
     entries = base.size(policy.domain)
     sides = base.directions(policy) if query is base and step.l1 else None
     counts = () if sides is None else (int(sides[0].sum()), int(sides[1].sum()))
-    noise, why = noise_for(step, epsilon, entries, *counts)
+    noise, why = noise_for(step, epsilon, entries, *counts, unit=base.unit(policy.domain))
     return Plan(
         query=query,
         base=base,

@@ -32,7 +32,7 @@ import numpy as np
 from tacit.errors import PlanError
 from tacit.plan.cells import Cells, everybody
 from tacit.plan.responses import Jump, Watched
-from tacit.plan.steps import LargestStep, free_step, gather, presence_jumps, shape_jumps
+from tacit.plan.steps import LargestStep, free_step, gather, in_data, presence_jumps, shape_jumps
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.edges import EdgeShape, Same
 from tacit.policy.intervals import Intervals
@@ -80,7 +80,7 @@ def coupled_step(query: Watched, policy: Policy) -> LargestStep:
         )
     step, reason = min(bounds, key=lambda bound: bound[0].l1)
     words = ", ".join(fact.words() for fact in touched)
-    why = (f"publicly known: {words}", f"{reason} -> moves by at most {step.l1} in all")
+    why = (f"publicly known: {words}", f"{reason} -> moves by at most {in_data(step.l1, query, policy.domain)} in all")
     return LargestStep(step.up, step.down, step.l1, step.square, step.profiles, why, exact=False)
 
 

@@ -76,6 +76,14 @@ class Query(ABC):
         """Return the attributes of each table of cells that the answers are; none for other answers."""
         return ()
 
+    def never_negative(self, domain: Domain) -> bool:
+        """Say whether no true answer can be below zero while a noisy one can."""
+        return True
+
+    def split_by(self) -> tuple[str, ...]:
+        """Return the attributes for each of whose cells there is one answer that is no count; none for others."""
+        return ()
+
     def fitting(self, base: Linear) -> str:
         """Say what making the answers consistent did, or nothing."""
         return ""

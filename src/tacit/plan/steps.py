@@ -23,6 +23,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, Final
 
+from tacit.amounts import shown
 from tacit.errors import PlanError, sealed
 from tacit.plan.query import Linear, resolve
 from tacit.plan.responses import ItemRoom, Jump, Move, Response, Watched
@@ -152,15 +153,21 @@ def free_step(query: Watched, policy: Policy) -> LargestStep:
         jumps = [jump for shape in family.shapes(policy.domain) for jump in shape_jumps(query, policy.domain, shape)]
         found += jumps
         step = gather(jumps)
-        moves = f"falls by up to {step.down}, rises by up to {step.up}, {step.l1} in all" if step.l1 else "never moves"
+        down, up, together = (in_data(size, query, policy.domain) for size in (step.down, step.up, step.l1))
+        moves = f"falls by up to {down}, rises by up to {up}, {together} in all" if step.l1 else "never moves"
         why.append(f"{family.words(policy.domain)} -> {moves}")
         still += [] if step.l1 else why[-1:]
     if policy.presence == "secret":
         jumps = list(presence_jumps(query, policy.domain))
         found += jumps
         step = gather(jumps)
-        why.append(f"taking part is secret -> moves by up to {step.l1} in all")
+        why.append(f"taking part is secret -> moves by up to {in_data(step.l1, query, policy.domain)} in all")
     return replace(gather(found, tuple(why)), still=tuple(still))
+
+
+def in_data(size: int, query: Watched, domain: Domain) -> str:
+    """Return a size in the units of the data, in words; steps are counted in whole units."""
+    return shown(size * query.unit(domain)) if isinstance(query, Linear) else str(size)
 
 
 def gather(jumps: Iterable[Jump], why: tuple[str, ...] = (), *, exact: bool = True) -> LargestStep:

@@ -51,7 +51,7 @@ def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool
     exact = plan.spread.exact()
     values, centre = np.where(exact, np.rint(values), values), np.where(exact, np.rint(centre), centre)
     is_count = plan.query.counts_people
-    if nonnegative and is_count:
+    if nonnegative and plan.query.never_negative(plan.policy.domain):
         values = without_negatives(values)
     floor = 0.0 if is_count else -np.inf
     low, high = (np.full(len(values), floor), np.full(len(values), np.inf)) if ends is None else ends

@@ -24,7 +24,8 @@ from tacit.amounts import EPSILON_SCHEMA, as_epsilon
 from tacit.errors import JobError, nearest
 from tacit.ledger.input import checked_name
 from tacit.plan.query import Query, resolve
-from tacit.plan.questions import decimal_keys, from_document, query_schema
+from tacit.plan.questions import from_document, keys_of, query_schema
+from tacit.policy.domain import Domain
 from tacit.policy.file import policy_below
 from tacit.policy.policy import Policy
 from tacit.policy.schema import policy_schema
@@ -292,7 +293,7 @@ def _release_name(entry: Entry) -> str:
 
 
 def _query(entry: Entry, policy: Policy) -> Query:
-    document = _question(entry)
+    document = _question(entry, policy.domain)
     blamed, places = entry, {"query": entry}
     if entry.is_mapping and len(document) == 1:
         (keyword, blamed), *_ = entry.mapping().items()
@@ -308,20 +309,48 @@ def _query(entry: Entry, policy: Policy) -> Query:
         )
 
 
-def _question(entry: Entry) -> Any:
-    """Return a question as it was written; where a key holds decimals, these as texts."""
+def _question(entry: Entry, domain: Domain) -> Any:
+    """Return a question as it was written: decimals as texts, values as their attribute reads them.
+
+    What stands below a word that no question has is not looked at: that word is what is refused.
+    """
     if not entry.is_mapping:
         return _plain(entry)
     found: dict[str, Any] = {}
     for keyword, below in entry.mapping().items():
-        decimals = decimal_keys(keyword)
-        if not decimals or not below.is_mapping:
-            found[keyword] = _plain(below)
+        keys = keys_of(keyword)
+        if not keys or not below.is_mapping:
+            found[keyword] = _plain(below) if keys else below.plain()
             continue
+        fields = below.mapping()
+        about = fields.get("attribute")
+        name = about.plain() if about is not None else None
         found[keyword] = {
-            key: _decimals(value) if key in decimals else _plain(value) for key, value in below.mapping().items()
+            key: _below_key(value, keys[key].holds, name, domain) if key in keys else value.plain()
+            for key, value in fields.items()
         }
     return found
+
+
+def _below_key(entry: Entry, holds: str, name: Any, domain: Domain) -> Any:
+    """Return what stands below a key of a question; `name` is the attribute that the question is about."""
+    if holds == "decimals":
+        return _decimals(entry)
+    if holds == "ends" and entry.is_list:
+        if not isinstance(name, str) or name not in domain:
+            return entry.plain()  # the name is what will be refused
+        attribute = domain[name]
+        return [
+            [attribute.read_value(end) for end in ends.listed()] if ends.is_list else ends.plain()
+            for ends in entry.listed()
+        ]
+    if holds == "item" and entry.is_list and len(entry.listed()) == 2:
+        first, second = entry.listed()
+        about = first.text()
+        if about not in domain:
+            return entry.plain()
+        return [about, second.value() if domain[about].is_set else domain[about].read_value(second)]
+    return _plain(entry)
 
 
 def _decimals(entry: Entry) -> Any:

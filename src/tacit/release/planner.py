@@ -42,6 +42,7 @@ class Planner:
         if consistent or nonnegative:
             plan = replace(plan, consistent=consistent, nonnegative=nonnegative)
         check_options(plan, consistent=plan.consistent)
+        _check_nonnegative(plan)
         self._made[id(plan)] = plan
         return plan
 
@@ -57,6 +58,17 @@ def yes_or_no(given: Any, key: str) -> bool:
             f"must be True or False, not {kind_of(given)}", key=key, fix=f"Say {key}=True, or leave it out."
         )
     return given
+
+
+def _check_nonnegative(plan: AnyPlan) -> None:
+    """Refuse to let no answer be below zero where true ones may be, and where noisy ones never are."""
+    if plan.nonnegative and not plan.query.never_negative(plan.policy.domain):
+        raise PlanError(
+            "is for counts, and for totals of numbers that are never below zero",
+            key="nonnegative",
+            given=str(plan.query),
+            fix="Leave it out; a mean and a quantile lie in the declared range anyway.",
+        )
 
 
 def check_options(plan: AnyPlan, *, consistent: bool) -> None:

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -50,6 +50,13 @@ class ReleaseRecord(ABC):
         plan = self.plan
         about = f"{plan.query}, epsilon {shown(plan.epsilon)}, expected error {plan.rmse:.3g}"
         return f"<release of {about}: {np.array2string(self.values, precision=1, threshold=6)}>"
+
+    no_number: ClassVar[str] = ""  # what stands for a value that there is none of
+
+    @property
+    def digits_for(self) -> float:
+        """The error beside which the digits of the published numbers mean something."""
+        return self.plan.rmse
 
     @abstractmethod
     def summary(self) -> str:
@@ -129,7 +136,7 @@ class ReleaseRecord(ABC):
 
     def write_csv(self, path: Path) -> None:
         """Write the frame as CSV, whatever engine the rows came from: safe in spreadsheets, with digits that count."""
-        write_table(path, self.labels(), self.numbers(), error=self.plan.rmse)
+        write_table(path, self.labels(), self.numbers(), error=self.digits_for)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

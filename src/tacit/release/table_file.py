@@ -55,7 +55,11 @@ def decimals_for(error: float) -> int:
 def rounded(name: str, numbers: npt.NDArray[np.float64], decimals: int) -> list[Any]:
     """Return a column of numbers as it is written; `lower` is rounded down and `upper` up."""
     scale = 10.0**decimals
-    turned = _OUTWARDS.get(name, np.round)(np.round(numbers * scale, 6)) / scale
+    scaled = numbers * scale
+    whole = np.round(scaled)
+    # what misses a whole number by no more than the product's own rounding is that number
+    is_whole = np.abs(scaled - whole) <= np.maximum(1e-6, 4 * np.spacing(np.abs(scaled)))
+    turned = np.where(is_whole, whole, _OUTWARDS.get(name, np.round)(scaled)) / scale
     return [int(number) if number.is_integer() else "" if math.isnan(number) else number for number in turned.tolist()]
 
 
@@ -90,6 +94,11 @@ def write_table(
     """Write labels and numbers as CSV; `error` is the expected error of one of the values, `shares` a last column."""
     decimals = decimals_for(error)
     written = {name: rounded(name, column, decimals) for name, column in numbers.items()}
+    if _OUTWARDS.keys() <= numbers.keys():
+        exact = (numbers["lower"] == numbers["upper"]).tolist()
+        for end in _OUTWARDS:  # where there is one number, no digit is rounded outwards
+            listed = zip(exact, written["value"], written[end], strict=True)
+            written[end] = [value if one else cell for one, value, cell in listed]
     if shares is not None:
         written["share"] = rounded("share", shares, _MOST_DECIMALS)
     columns = side_by_side(labels, written)

@@ -38,12 +38,16 @@ class _Table:
 def write_release(folder: Path, name: str, record: ReleaseRecord) -> list[str]:
     """Write all CSV files of a release and return the names of those beside NAME.csv."""
     tables = _tables(record)
-    error = record.plan.rmse
+    error = record.digits_for
     if len(tables) != 1:
         record.write_csv(folder / f"{name}.csv")
     else:
         _write(folder / f"{name}.csv", tables[0], error)
     written = []
+    names = record.plan.query.split_by()
+    if len(names) == 2 and min(shape := _shape(record, names)) <= _WIDEST:
+        written.append(f"{name}.cross.csv")
+        _write_cross(folder / written[-1], _Table(names, shape, record.labels(), record.numbers()), error)
     parts = _part_names(tables) if len(tables) > 1 else [""]
     for table, part in zip(tables if len(tables) <= MOST_TABLES else [], parts, strict=False):
         if part:
@@ -66,12 +70,16 @@ def _tables(record: ReleaseRecord) -> list[_Table]:
         found.append(
             _Table(
                 names,
-                tuple(domain[each].size for each in names),
+                _shape(record, names),
                 {each: list(labels[each][cut]) for each in names},
                 {key: column[cut] for key, column in numbers.items()},
             )
         )
     return found
+
+
+def _shape(record: ReleaseRecord, names: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple(record.plan.policy.domain[each].size for each in names)
 
 
 def _part_names(tables: list[_Table]) -> list[str]:

@@ -16,7 +16,7 @@ def _(query: Mean, record: Any) -> View:
     lower, upper = record.interval(LEVEL)
     title = f"mean of {query.name}"
     if not query.by:
-        return one_number(query.name, title, record.values, lower, upper, error=record.plan.rmse)
+        return one_number(query.name, title, record.values, lower, upper, error=record.digits_for)
     domain = record.plan.policy.domain
     return view_by_cell(part_of(domain, query.by, record.values, lower, upper, title, is_amount=False))
 
@@ -26,7 +26,7 @@ def _(query: Quantiles, record: Any) -> View:
     lower, upper = record.interval(LEVEL)
     if len(record.values) == 1:
         title = f"{shown(query.shares[0])} of the people have at most this {query.name}"
-        return one_number(query.name, title, record.values, lower, upper, error=record.plan.rmse)
+        return one_number(query.name, title, record.values, lower, upper, error=record.digits_for)
     drawn = interval_rows(record.values, lower, upper)
     rows = [{"label": shown(share), **ends} for share, ends in zip(query.shares, drawn, strict=True)]
     return View(lying_points(rows, "share of people", ALONE, what=f"{query.name} that they have at most"))

@@ -24,7 +24,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from tacit.amounts import shown_with_decimal
+from tacit.amounts import shown, shown_with_decimal
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT
 from tacit.plan.explain import Explanation
 from tacit.policy.describe import Section, description
@@ -141,9 +141,12 @@ def _release(
     unit = plan.query.unit_words(plan.policy.domain)
     labels, numbers = record.labels(), record.numbers()
     shows = record.reading_order()[:ROWS_SHOWN].tolist()
-    columns = [number_texts(name, column[shows], plan.rmse) for name, column in numbers.items()]
+    columns = [number_texts(name, column[shows], record.digits_for) for name, column in numbers.items()]
+    columns[0] = [text or record.no_number for text in columns[0]]
     strategy = "" if plan.strategy == "direct" else f", {plan.strategy}"
     moving = [reason for reason in plan.step.why if reason not in plan.step.still]
+    first, *others = [part.step.still for part in plan.parts]
+    still = [reason for reason in first if all(reason in other for other in others)]  # a line for each family
     return {
         "id": f"release-{number}",
         "name": name,
@@ -160,9 +163,10 @@ def _release(
         "unit": unit,
         "in_units": "people" if unit == "people" else f"(in units of {unit})",
         "times": f", {explanation.gain:.3g} times larger" if 1.005 < explanation.gain < math.inf else "",
-        "step": plan.step,
+        "step": {size: shown(plan.unit * getattr(plan.step, size)) for size in ("up", "down", "l1")},
+        "moved": plan.moved,
         "moving": moving,
-        "still": _still(len(plan.step.why) - len(moving), len(moving)),
+        "still": _still(len(still), len(moving)),
         "step_title": "Largest step" if plan.step.exact else "Largest step (proven bound)",
         "mechanism": plan.mechanism + strategy,
         "why": plan.why.rstrip("."),

@@ -103,7 +103,9 @@ def draw(query: Any, record: Any) -> View:
 def say(query: Any, record: Any) -> str:
     """Return what came out in a sentence or two, for readers who cannot see the chart."""
     lower, upper = record.interval(LEVEL)
-    best = int(np.argmax(record.values))
+    if np.isnan(record.values).all():
+        return "Nobody is picked, so there is no answer."
+    best = int(np.nanargmax(record.values))
     ends = say_with_ends(record, record.values[best], lower[best], upper[best])
     if len(record.values) == 1:
         return f"Released value: {ends}."
@@ -313,9 +315,11 @@ def rounded(value: float, digits: int, turn: Callable[[float], float] = np.round
 
 def say_with_ends(record: ReleaseRecord, value: float, lower: float, upper: float) -> str:
     """Return a released number in words: with its interval, or what it is the exact number of."""
+    if np.isnan(value):
+        return "nobody"
     if record.plan.is_exact:  # noise can leave an interval no room between its bounds: that makes no value exact
-        return f"{number_text('value', value, record.plan.rmse)} (exact, {OF_THE_ROWS_KEPT})"
-    return with_interval(value, lower, upper, record.plan.rmse, before="95% interval ")
+        return f"{number_text('value', value, record.digits_for)} (exact, {OF_THE_ROWS_KEPT})"
+    return with_interval(value, lower, upper, record.digits_for, before="95% interval ")
 
 
 def wrapped(text: str, width: int) -> list[str]:

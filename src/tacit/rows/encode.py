@@ -69,14 +69,16 @@ class Column:
 
     The `element` of a list column says how what is in the lists can be read. A `parsed` number is read from its
     spelling: engines turn long decimals into floats in different ways. `decimals` is how many digits come after the
-    point of each cell, by its type. `as_date` says that the helper column is a date, and the shortest form in which a
-    text may name one: `day` (2024-05-01), `month` (also 2024-05) or `year` (also 2024).
+    point of each cell, by its type, and `bits` how wide its floats are. `as_date` says that the helper column is a
+    date, and the shortest form in which a text may name one: `day` (2024-05-01), `month` (also 2024-05) or `year`
+    (also 2024).
     """
 
     reading: Reading
     signed: bool = True
     parsed: bool = False
     decimals: int = 0
+    bits: int = 64
     element: Column | None = None
     raw: str = ""
     name: str = ""
@@ -139,7 +141,7 @@ def column_of(dtype: Any) -> Column:
     if dtype == nw.Int128:
         return Column("wide")
     if dtype in (nw.Float16, nw.Float32, nw.Float64):
-        return Column("real")
+        return Column("real", bits=16 if dtype == nw.Float16 else 32 if dtype == nw.Float32 else 64)
     if dtype == nw.Decimal:
         return decimal_column(dtype.precision, dtype.scale)
     if dtype == nw.Boolean:

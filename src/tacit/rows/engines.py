@@ -18,6 +18,7 @@ import threading
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
@@ -608,6 +609,14 @@ class _Parquet(_Files):
     ) -> None:
         super().__init__(relation, connection, before, [name for name, _ in leaves])
         self._paths, self._leaves = paths, dict(leaves)
+
+    def schema(self) -> dict[str, Column]:
+        """Return how each column is read; DuckDB widens floats of 16 bits, and they still stand for what they did."""
+        halves = {
+            name for name, leaves in self._leaves.items() if any(kind[1] == "Float16" for one in leaves for kind in one)
+        }
+        found = super().schema().items()
+        return {name: replace(column, bits=16) if name in halves else column for name, column in found}
 
     def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
         """Return the row groups, or a stream."""

@@ -68,13 +68,13 @@ def below(
     return Below(predicate_for(given, item, keyword="below"), whole_threshold(threshold, "below"))
 
 
-_ITEM: Final = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["string", "integer"]}}
+_ITEM: Final = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["string", "number"]}}
 BELOW: Final = Question(
     "below",
     keys=(
         Key("where", TEXT, "For instance: age < 18."),
         Key("threshold", WHOLE, "Fewer people than this are below it.", required=True),
-        Key("item", _ITEM, "[attribute, item]"),
+        Key("item", _ITEM, "[attribute, item]", holds="item"),
     ),
     read=lambda said: below(said.get("where"), said["threshold"], item=said.get("item")),
     example=lambda policy: below(first_predicate(policy), 3),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -59,6 +59,14 @@ class Ranges(Linear):
             if not self.ranges:
                 raise PlanError("must list a range", key="ranges", given=[], fix="Write [[low, high], ..], or all.")
             self.positions(domain)
+
+    def resolved(self, domain: Domain) -> Ranges:
+        """Return the query with each value written in its one way, checked."""
+        self.check(domain)
+        if self.ranges is None:
+            return self
+        written = domain[self.name].canonical
+        return replace(self, ranges=tuple((written(low), written(high)) for low, high in self.ranges))
 
     def positions(self, domain: Domain) -> list[tuple[int, int]]:
         """Return the listed ranges as positions."""
@@ -319,7 +327,7 @@ _LISTED: Final = {
 }
 RANGES: Final = Question(
     "ranges",
-    keys=(ATTRIBUTE, Key("ranges", {"anyOf": [{"const": "all"}, _LISTED]}), WHERE),
+    keys=(ATTRIBUTE, Key("ranges", {"anyOf": [{"const": "all"}, _LISTED]}, holds="ends"), WHERE),
     read=lambda said: ranges(said["attribute"], said.get("ranges", "all"), where=said.get("where")),
     example=lambda policy: ranges(first_attribute(policy, "ranges", has_order), "all"),
     shown=(

@@ -77,6 +77,14 @@ class Total(Linear):
         """Return in words what is asked."""
         return f"Total of {self.name}{by_words(self.by)}"
 
+    def never_negative(self, domain: Domain) -> bool:
+        """Say whether nobody's number is below zero."""
+        return domain[self.name].number(0) >= self.origin
+
+    def split_by(self) -> tuple[str, ...]:
+        """Return the attributes for each of whose cells there is one answer."""
+        return self.by
+
     def unit_words(self, domain: Domain) -> str:
         """Return what the values are numbers of."""
         return self.name
