@@ -31,7 +31,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
 from tacit.rows.batches import BATCH, Piece, of_columns, of_parquet, of_reader
-from tacit.rows.date_texts import duckdb_date, polars_date, spark_date
+from tacit.rows.date_texts import arrow_date, arrow_moment, duckdb_date, polars_date, spark_date
 from tacit.rows.encode import NUMBER, Column, Derived, Helper, column_of, decimal_column
 from tacit.rows.file_columns import csv_header, files_of, parquet_columns, refuse_one_name_twice
 from tacit.rows.file_identity import Identities, identities, identity
@@ -45,6 +45,7 @@ from tacit.rows.spark_log import log_off
 from tacit.rows.spill import private_folder
 
 PERSON: Final = "u"  # the name under which the column that says whose row it is gets selected
+_ORDER: Final = "o"  # and the one that says which rows come first
 _LONGEST_LINE: Final = 16 * 2**20
 _OLDEST_POLARS: Final = (1, 18)  # not a dependency, so that no installer sees to it
 # of DuckDB: what Arrow holds without a change
@@ -216,10 +217,9 @@ class _DuckDB:
         """Return how each column is read."""
         self._found = self._columns()
         found = _schema(self._relation)
-        nothing = (
-            name for name, kind in zip(self._relation.columns, self._relation.types, strict=True) if kind.id == "null"
-        )
-        return found | dict.fromkeys(nothing, Column("text"))
+        kinds = zip(self._relation.columns, self._relation.types, strict=True)
+        unknown = {"null": Column("text"), "timestamptz_ns": Column("time")}  # to narwhals
+        return found | {name: unknown[kind.id] for name, kind in kinds if kind.id in unknown}
 
     def names(self) -> list[str]:
         """Return the names of all columns."""
@@ -326,7 +326,7 @@ class _Buffers(_DuckDB, ABC):
         self.rows = len(table)
         self._names = [name for name in names if isinstance(name, str)]  # no domain can mean any other name
         self._connection = embedded()
-        self._converted: dict[tuple[str, bool], pa.ChunkedArray] = {}
+        self._converted: dict[tuple[str, str], pa.ChunkedArray] = {}
 
     def schema(self) -> dict[str, Column]:
         """Return how each column is read."""
@@ -356,10 +356,10 @@ class _Buffers(_DuckDB, ABC):
         return of_columns(found, len(self._table))
 
     def _cells_of(self, columns: Mapping[str, str]) -> dict[str, pa.ChunkedArray]:
-        keys = {new: (raw, new == PERSON) for new, raw in columns.items()}
-        for raw, whose in keys.values():
-            if (raw, whose) not in self._converted:
-                self._converted[raw, whose] = _plain(self.cells(raw, whose=whose))
+        keys = {new: (raw, new if new in (PERSON, _ORDER) else "") for new, raw in columns.items()}
+        for raw, role in keys.values():
+            if (raw, role) not in self._converted:
+                self._converted[raw, role] = _plain(self.cells(raw, whose=role == PERSON), as_date=not role)
         return {new: self._converted[key] for new, key in keys.items()}
 
     def relation(self, columns: Mapping[str, str]) -> Any:
@@ -450,13 +450,17 @@ def _arrow_column(kind: pa.DataType) -> Column:
     return column_of(nw.from_native(pa.table({"c": pa.array([], type=kind)}), eager_only=True).schema["c"])
 
 
-def _plain(cells: Any) -> pa.ChunkedArray:
-    """Return a column in a type that DuckDB reads."""
+def _plain(cells: Any, *, as_date: bool = False) -> pa.ChunkedArray:
+    """Return a column in a type that DuckDB reads; `as_date` says that a timestamp stands for its day."""
     if isinstance(cells, pa.Array):
         cells = pa.chunked_array([cells])
     kind = cells.type
     if pa.types.is_dictionary(kind) and not _is_text(kind.value_type):
-        return _plain(cells.cast(kind.value_type))
+        return _plain(cells.cast(kind.value_type), as_date=as_date)
+    if pa.types.is_timestamp(kind) or pa.types.is_date64(kind):
+        read = arrow_date if as_date else arrow_moment
+        kind = read(pa.array([], kind)).type
+        return pa.chunked_array([read(chunk) for chunk in cells.chunks], type=kind)
     if pa.types.is_null(kind):
         return cells.cast(pa.string())
     if pa.types.is_float16(kind):
@@ -766,7 +770,7 @@ class _Polars:
         if not all(self._found[raw] in (*held, *texts) for raw in columns.values()):  # Arrow may lack the type
             return None
         table = self.select(columns).collect().to_arrow()
-        found = {new: _plain(table.column(new)) for new in columns}
+        found = {new: _plain(table.column(new), as_date=new not in (PERSON, _ORDER)) for new in columns}
         if not all(_is_held(column.type) for column in found.values()):
             return None
         return of_columns(found, table.num_rows)

@@ -29,6 +29,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from tacit.policy.domain import Domain
 from tacit.rows.batches import BATCH, Batch, Piece, Workers, of_reader
 from tacit.rows.counting import MOST_BINS, Asked, Bins, Packing
+from tacit.rows.date_texts import arrow_moment
 from tacit.rows.encode import Code, Column
 from tacit.rows.engines import PERSON, Engine, embedded, read_numbers
 from tacit.rows.first_rows import Order
@@ -176,9 +177,9 @@ class OnePass:
 
         def encoded(batch: Batch) -> pa.RecordBatch:
             codes = {name: encoder.codes(name, batch) for name in self._ranked} if asked else {}
-            columns = {PERSON: plain(batch.columns[PERSON])}
-            if "o" in batch.columns:
-                columns["o"] = plain(batch.columns["o"])
+            columns = {
+                name: arrow_moment(plain(batch.columns[name])) for name in (PERSON, "o") if name in batch.columns
+            }
             words = packing.packed(codes, batch.rows)
             return pa.record_batch({**columns, **{f"w{number}": pa.array(word) for number, word in enumerate(words)}})
 

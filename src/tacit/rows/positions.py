@@ -22,6 +22,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
 from tacit.rows.batches import Batch
+from tacit.rows.date_texts import arrow_date
 from tacit.rows.encode import Code
 from tacit.rows.engines import duckdb_readings
 from tacit.rows.guard import closed
@@ -90,8 +91,8 @@ class _Column:
     def codes(self, batch: Batch) -> Codes:
         """Return the positions of a batch."""
         if len(self._names) > 1 or self._varied:
-            return self._evaluated({name: plain(batch.columns[name]) for name in self._names})
-        cells = batch.columns[self._names[0]]
+            return self._evaluated({name: arrow_date(plain(batch.columns[name])) for name in self._names})
+        cells = arrow_date(batch.columns[self._names[0]])
         kind = cells.type
         if not len(cells):
             return np.zeros(0, dtype=smallest(self._size))

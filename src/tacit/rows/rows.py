@@ -54,7 +54,7 @@ _MOST_CELLS: Final = 2**31
 _HALF: Final = 2**31  # totals are summed in two halves so that no engine's 64-bit sum can overflow
 _CHANGED: Final = "the rows must stay as they were when they were opened"
 _CHANGED_FIX: Final = "Open a new session, and let nobody write the file or change the table while it lives."
-_DATES: Final = (nw.Date, nw.Datetime, nw.Time, nw.Duration)
+_TIMES: Final = (nw.Time, nw.Duration)
 
 
 class Rows(Protocol):
@@ -284,11 +284,11 @@ class _EngineRows:
         self._axes = {axis.name: (name, axis.part) for name in domain for axis in domain.axes_of(name)}
 
     def _ordered(self, column: Column) -> Order:
-        if column.reading in ("time", "other"):
+        if column.reading == "other":
             native = self._engine.select({"o": column.raw})
             unlisted = DataRefused("the columns of the source could not be listed")
             dtype = closed(lambda: nw.from_native(native).lazy().collect_schema()["o"], unlisted)
-            if dtype not in _DATES:
+            if dtype not in _TIMES:
                 raise DataRefused(
                     "must hold numbers, dates or texts, because rows are ordered by it",
                     column=column.raw,
