@@ -153,6 +153,31 @@ def test_every_engine_groups_alike(source: str, owners: int, tmp_path: Path) -> 
     assert alone(rows) == grouped_by_polars(owners)
 
 
+def own_connection(rows: pa.Table, _: Path) -> Any:
+    """A DuckDB of the user's, with a column that Arrow does not hold as DuckDB does."""
+    connection = duckdb.connect()
+    connection.register("given", rows)
+    connection.execute("CREATE TABLE t AS SELECT * REPLACE (CAST(who AS HUGEINT) AS who) FROM given")
+    return connection.table("t")
+
+
+@pytest.mark.parametrize(
+    "options", [*OWNERS[::2], {"person": "who", "per_person": 9}], ids=lambda one: "-".join(one) or "rows"
+)
+@pytest.mark.parametrize("source", [*SOURCES, "own connection"])
+def test_the_engine_groups_several_tables_in_one_go(
+    source: str, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = (SOURCES | {"own connection": own_connection})[source](table(), tmp_path)
+    rows: Any = open_rows(made, DOMAIN, **options)
+    rows._pass.can_count = lambda _: False
+    tallies = [*TALLIES[1:4], TALLIES[7]]
+    expected = [rows.tally([tally])[0].tolist() for tally in tallies]
+    # the tables of a relation are those of its own connection, and DuckDB's default one knows none of them
+    monkeypatch.delattr(duckdb, "sql")
+    assert [found.tolist() for found in rows.tally(tallies)] == expected
+
+
 @every_owner
 def test_spark_counts_all_tables_in_one_job(spark: Any, owners: int) -> None:
     expected = grouped_by_polars(owners)

@@ -30,7 +30,7 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
-from tacit.rows.batches import BATCH, Piece, of_columns, of_parquet, of_reader
+from tacit.rows.batches import BATCH, Piece, is_text, of_columns, of_parquet, of_reader
 from tacit.rows.date_texts import arrow_date, arrow_moment, duckdb_date, polars_date, spark_date
 from tacit.rows.encode import NUMBER, Column, Derived, Helper, column_of, decimal_column
 from tacit.rows.file_columns import csv_header, files_of, parquet_columns, refuse_one_name_twice
@@ -87,6 +87,9 @@ class Engine(Protocol):
 
     def unrolled(self, native: Any, column: str, place: str) -> Any:
         """Return one row per element of a list column, with the element's place in its list."""
+
+    def stacked(self, native: Any, kept: Sequence[str], columns: Sequence[str], name: str) -> Any:
+        """Return a line for each row and column: the cell under a new name, and the kept columns of its row."""
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Make a frame of the user's kind."""
@@ -268,6 +271,10 @@ class _DuckDB:
         kind = dict(zip(native.columns, native.types, strict=True))[column]
         element = _exact(f"unnest({column})", dict(kind.children)["child"])
         return native.project(f"* REPLACE ({element} AS {column}), unnest(range(len({column}))) AS {place}")
+
+    def stacked(self, native: Any, kept: Sequence[str], columns: Sequence[str], name: str) -> Any:
+        """Stack columns by SQL of our own: narwhals asks DuckDB's default connection, which knows other tables."""
+        return native.project(", ".join([*kept, f"unnest([{', '.join(columns)}]) AS {name}"]))
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a relation, or a pandas frame when the rows came from files."""
@@ -455,7 +462,7 @@ def _plain(cells: Any, *, as_date: bool = False) -> pa.ChunkedArray:
     if isinstance(cells, pa.Array):
         cells = pa.chunked_array([cells])
     kind = cells.type
-    if pa.types.is_dictionary(kind) and not _is_text(kind.value_type):
+    if pa.types.is_dictionary(kind) and not is_text(kind.value_type):
         return _plain(cells.cast(kind.value_type), as_date=as_date)
     if pa.types.is_timestamp(kind) or pa.types.is_date64(kind):
         read = arrow_date if as_date else arrow_moment
@@ -465,7 +472,7 @@ def _plain(cells: Any, *, as_date: bool = False) -> pa.ChunkedArray:
         return cells.cast(pa.string())
     if pa.types.is_float16(kind):
         return cells.cast(pa.float32())
-    if _is_text(kind) or pa.types.is_dictionary(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if is_text(kind) or pa.types.is_dictionary(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind):
         with contextlib.suppress(pa.ArrowInvalid):
             cells.validate(full=True)
             return cells
@@ -477,9 +484,9 @@ def _is_held(kind: pa.DataType) -> bool:
     """Say whether cells of this type mean the same to Arrow and to DuckDB."""
     types = pa.types
     if types.is_dictionary(kind):
-        return _is_text(kind.value_type)
+        return is_text(kind.value_type)
     return bool(
-        _is_text(kind)
+        is_text(kind)
         or types.is_boolean(kind)
         or types.is_integer(kind)
         or types.is_float32(kind)
@@ -499,14 +506,10 @@ def _decodable(cells: pa.Array) -> pa.Array:
         lengths = np.asarray(cells.value_lengths().fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
         ends = np.concatenate([[0], np.cumsum(lengths)])
         return pa.LargeListArray.from_arrays(pa.array(ends, type=pa.int64()), _decodable(cells.flatten()))
-    if not _is_text(kind):
+    if not is_text(kind):
         return cells
     raw = cells.cast(pa.large_binary()).to_pylist()
     return pa.array([None if cell is None else decoded(cell) for cell in raw], type=pa.large_string())
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def files(paths: Sequence[str | Path], declared: frozenset[str]) -> Engine:
@@ -612,32 +615,41 @@ class _Parquet(_Files):
         leaves: Sequence[tuple[str, Any]],
     ) -> None:
         super().__init__(relation, connection, before, [name for name, _ in leaves])
-        self._paths, self._leaves = paths, dict(leaves)
+        self._paths = paths
+        # a dot in a name is the way to a part of a column to Arrow
+        self._flat = {name: found[0][0] for name, found in leaves if "." not in name and len(found) == 1}
+        # read as dictionaries, whatever a file says that a column is to be read as
+        self._texts = frozenset(name for name, leaf in self._flat.items() if leaf == ("BYTE_ARRAY", "String", 0))
+        self._halves = frozenset(
+            name for name, found in leaves if any(leaf[1] == "Float16" for one in found for leaf in one)
+        )
+        self._types = self._arrow_types()
 
     def schema(self) -> dict[str, Column]:
         """Return how each column is read; DuckDB widens floats of 16 bits, and they still stand for what they did."""
-        halves = {
-            name for name, leaves in self._leaves.items() if any(kind[1] == "Float16" for one in leaves for kind in one)
-        }
         found = super().schema().items()
-        return {name: replace(column, bits=16) if name in halves else column for name, column in found}
+        return {name: replace(column, bits=16) if name in self._halves else column for name, column in found}
 
     def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
         """Return the row groups, or a stream."""
+        read = self.schema()
+        for raw in columns.values():
+            kinds = self._types[raw]
+            alike = raw in self._flat and self._flat[raw][0] != "INT96" and len(kinds) == 1
+            if not alike or not all(_is_held(kind) and _arrow_column(kind) == read[raw] for kind in kinds):
+                return super().pieces(columns)
+        return of_parquet(self._paths, columns, self._texts)
+
+    def _arrow_types(self) -> dict[str, set[pa.DataType]]:
+        """Return the types that each column has to Arrow in the files: a file can say more than its columns."""
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(self._paths[0]) as file:
-            arrow = {field.name: field.type for field in file.schema_arrow}
-        read, texts = self.schema(), set()
-        for raw in columns.values():
-            kind, leaves = arrow[raw], self._leaves[raw]
-            # a dot in a name is the way to a part of a column to Arrow
-            alike = "." not in raw and len(leaves) == 1 and leaves[0][0] != "INT96" and _is_held(kind)
-            if not alike or _arrow_column(kind) != read[raw]:
-                return super().pieces(columns)
-            if _is_text(kind):
-                texts.add(raw)
-        return of_parquet(self._paths, columns, frozenset(texts))
+        found: dict[str, set[pa.DataType]] = {}
+        for path in self._paths:
+            with pq.ParquetFile(path, read_dictionary=sorted(self._texts)) as file:
+                for field in file.schema_arrow:
+                    found.setdefault(field.name, set()).add(field.type)
+        return found
 
 
 class _Csv(_Files):
@@ -817,6 +829,10 @@ class _Polars:
         filled = native.filter(pl.col(column).list.len() > 0)
         return filled.with_columns(pl.int_ranges(pl.col(column).list.len()).alias(place)).explode(column, place)
 
+    def stacked(self, native: Any, kept: Sequence[str], columns: Sequence[str], name: str) -> Any:
+        """Stack columns."""
+        return native.unpivot(on=columns, index=kept, value_name=name).select(*kept, name)
+
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a polars frame."""
         import polars as pl
@@ -934,6 +950,10 @@ class _Spark:
 
         others = [name for name in native.columns if name != column]
         return native.select(*others, functions.posexplode(column).alias(place, column))
+
+    def stacked(self, native: Any, kept: Sequence[str], columns: Sequence[str], name: str) -> Any:
+        """Stack columns."""
+        return native.unpivot(list(kept), list(columns), "v", name).select(*kept, name)
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a Spark DataFrame."""

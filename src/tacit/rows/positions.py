@@ -21,7 +21,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
-from tacit.rows.batches import Batch
+from tacit.rows.batches import Batch, is_text, roomy
 from tacit.rows.date_texts import arrow_date
 from tacit.rows.encode import Code
 from tacit.rows.engines import duckdb_readings
@@ -174,7 +174,7 @@ class _Column:
 
     def _entries(self, entries: pa.Array) -> Codes:
         entries.validate(full=True)  # a Parquet file may hold texts that are none
-        if len(entries) > _MOST_NAMES or not _is_text(entries.type):
+        if len(entries) > _MOST_NAMES or not is_text(entries.type):
             return self._of_cells(entries)
         names = entries.to_pylist()
         with self._lock:
@@ -188,12 +188,8 @@ class _Column:
 
 
 def plain(cells: pa.Array) -> pa.Array:
-    """Return cells without the dictionary that they may be stored with."""
-    return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    """Return cells without the dictionary that they may be stored with; texts have one type however they came."""
+    return roomy(cells.dictionary).take(cells.indices) if pa.types.is_dictionary(cells.type) else roomy(cells)
 
 
 def _fits(kind: pa.DataType, entries: int) -> bool:

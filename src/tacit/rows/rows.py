@@ -422,8 +422,8 @@ class _EngineRows:
             cells = [self._cell_of(need, len(needs)) + number for number, need in enumerate(needs)]
             owner = ["u"] if self._per_person > 1 else []
             frame = frame.select(*owner, *(cell.alias(mark) for cell, mark in zip(cells, marks, strict=True)))
-            frame = frame.unpivot(on=marks, index=owner or None, variable_name="v", value_name="t")
-            frame = frame.select(*owner, "t").filter(~nw.col("t").is_null())
+            frame = nw.from_native(self._engine.stacked(nw.to_native(frame), owner, marks, "t")).lazy()
+            frame = frame.filter(~nw.col("t").is_null())
             return _grouped(frame, [nw.col("t")], distinct=tuple(owner))
 
         table = self._read(piled)
