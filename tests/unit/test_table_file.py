@@ -50,9 +50,9 @@ def record_of(names: list[str], *, categories: list[str] = EVIL, **options: bool
 @pytest.mark.parametrize("names", [["=evil"], ["=evil", "sex"], ["=evil", "sex", "-5"]])
 def test_no_cell_of_any_file_is_a_formula(names: list[str], tmp_path: Path) -> None:
     record = record_of(names)
-    more = write_release(tmp_path, "it", record)
+    files = write_release(tmp_path, "it", record)
     record.save(tmp_path / "saved")
-    for path in [tmp_path / "it.csv", tmp_path / "saved" / "values.csv", *(tmp_path / name for name in more)]:
+    for path in [tmp_path / "saved" / "values.csv", *(tmp_path / name for name in files)]:
         for row in cells(path):
             for cell in row:
                 is_number = cell.lstrip("+-").replace(".", "", 1).isdecimal()
@@ -140,9 +140,9 @@ def test_an_attribute_that_is_called_like_a_number_keeps_its_labels(name: str, t
         assert len({key.casefold() for key in record.columns()}) == len(record.columns())  # SQL knows no case
         folder = tmp_path / str(number)
         folder.mkdir()
-        more = write_release(folder, "it", record)
+        files = write_release(folder, "it", record)
         record.save(folder / "saved")
-        for file in [folder / "it.csv", folder / "saved" / "values.csv", *(folder / each for each in more)]:
+        for file in [folder / "saved" / "values.csv", *(folder / each for each in files)]:
             first, *rest = cells(file)
             assert len(set(first)) == len(first)
             assert all(len(row) == len(first) for row in rest)
@@ -201,6 +201,7 @@ def test_no_two_labels_are_written_alike(labels: list[str | int]) -> None:
 def test_each_table_of_marginals_has_its_file_and_pairs_a_cross_table(tmp_path: Path) -> None:
     record = record_of(["=evil", "sex", "-5"])
     assert write_release(tmp_path, "it", record) == [
+        "it.csv",
         "it.evil-sex.csv",
         "it.evil-sex.cross.csv",
         "it.evil-5.csv",
@@ -219,7 +220,7 @@ def test_each_table_of_marginals_has_its_file_and_pairs_a_cross_table(tmp_path: 
     expected = np.round(record.values[-6:].reshape(2, 3).T, decimals_for(record.plan.rmse))
     assert (cross[["f", "m"]].to_numpy() == expected).all()
     one = record_of(["sex"])
-    assert write_release(tmp_path, "one", one) == []
+    assert write_release(tmp_path, "one", one) == ["one.csv"]
     assert pd.read_csv(tmp_path / "one.csv").columns.tolist() == ["sex", "value", "lower", "upper", "share"]
 
 
@@ -229,6 +230,6 @@ def test_files_of_tables_never_share_a_name(tmp_path: Path) -> None:
     rows = pd.DataFrame({name: [0, 1] for name in names})
     session = tc.Session(tc.Policy(domain, tc.secrets.everything()), rows, budget=1)
     record = session.release(tc.marginals(sets=[[name] for name in names]), epsilon=1)
-    written = write_release(tmp_path, "it", record)
+    _, *written = write_release(tmp_path, "it", record)
     assert len({name.lower() for name in written}) == len(names)
     assert all((tmp_path / name).is_file() and name.isascii() for name in written)

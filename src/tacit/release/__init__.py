@@ -17,6 +17,6 @@ In reading order:
     asking            one question at a time
     job               a file of releases
     row_check         which cells of the rows do not fit the domain
-    table_file        released numbers as CSV
+    table_file        released numbers as CSV, large tables as Parquet
     number_texts      released numbers as people read them
 """

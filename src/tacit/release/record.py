@@ -27,7 +27,7 @@ from tacit.plan.choose import Plan
 from tacit.plan.spread import Spread
 from tacit.release.certificate import Certificate
 from tacit.release.number_texts import with_interval
-from tacit.release.table_file import side_by_side, write_table
+from tacit.release.table_file import side_by_side, write_csv, write_table
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -88,9 +88,9 @@ class ReleaseRecord(ABC):
     def frame(self) -> Any:
         """The labels and numbers, at 95%, as a frame of the user's own kind."""
         if self._make_frame is None:
-            import pandas as pd
+            from tacit.rows.frames import as_pandas
 
-            return pd.DataFrame(self.columns())
+            return as_pandas(self.columns())
         return self._make_frame(self.columns())
 
     def chart(self) -> Any:
@@ -98,7 +98,7 @@ class ReleaseRecord(ABC):
         return draw("release", self)
 
     def save(self, folder: str | Path) -> Path:
-        """Write the values (CSV) and the certificate to a new folder, all or nothing."""
+        """Write the values (CSV; large tables Parquet) and the certificate to a new folder, all or nothing."""
         target = Path(folder)
         if target.is_symlink():
             raise Refused("must not be a link", key="folder", given=str(target), fix="Name the folder itself.")
@@ -113,7 +113,7 @@ class ReleaseRecord(ABC):
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
         try:
-            self.write_csv(draft / "values.csv")
+            self.write_values(draft, "values")
             text = json.dumps(self.certificate, indent=2, ensure_ascii=False)
             (draft / CERTIFICATE_FILE).write_text(text + "\n", encoding="utf-8")
             draft.chmod(0o755)
@@ -127,7 +127,11 @@ class ReleaseRecord(ABC):
 
     def write_csv(self, path: Path) -> None:
         """Write the frame as CSV, whatever engine the rows came from: safe in spreadsheets, with digits that count."""
-        write_table(path, self.labels(), self.numbers(), error=self.plan.rmse)
+        write_csv(path, self.labels(), self.numbers(), error=self.plan.rmse)
+
+    def write_values(self, folder: Path, name: str) -> str:
+        """Write the frame to a file of this name, CSV or (a large table) Parquet; return what the file is called."""
+        return write_table(folder, name, self.plan.answers, self.labels(), self.numbers(), error=self.plan.rmse)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

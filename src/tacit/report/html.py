@@ -30,6 +30,7 @@ from tacit.policy.describe import Section, description
 from tacit.policy.policy import Policy
 from tacit.release.number_texts import number_texts
 from tacit.release.record import ReleaseRecord
+from tacit.release.table_file import file_name
 from tacit.report.charts import chart, chart_svg, chart_text, comparison_chart, condition, parts, question
 from tacit.report.views import BLUE, LINE
 
@@ -77,7 +78,7 @@ def html_report(
         analyst: Who asked.
         charts: The charts as SVG by name, where they were drawn before; drawing is the slow part.
         csv_links: Whether each release has its values beside the report, in a file called like the release.
-        tables: The names of more files beside the report, by release: each table of marginals, and cross tables.
+        tables: The names of these files by release, where there are more: each table of marginals, and cross tables.
     """
     from tacit import __version__
 
@@ -87,7 +88,7 @@ def html_report(
         so_far += record.plan.epsilon
         svg = charts[name] if charts is not None else chart_svg(chart(record))
         shown_chart = _inline(svg, f"chart-{number}")
-        files = [f"{name}.csv", *(tables or {}).get(name, [])] if csv_links else []
+        files = (tables or {}).get(name) or [file_name(name, record.plan.answers)] if csv_links else []
         releases.append(_release(number, name, record, explained[name], so_far, shown_chart, files))
     certificates = [record.certificate for record in records.values()]
     last = explained[list(records)[-1]].remaining if records else None

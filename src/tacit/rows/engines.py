@@ -41,6 +41,7 @@ from tacit.rows.date_texts import duckdb_date, polars_date, spark_date
 from tacit.rows.encode import NUMBER, Column, Derived, Helper, column_of, decimal_column
 from tacit.rows.file_identity import Identities, each_once, identities, identity
 from tacit.rows.file_kinds import not_utf8, not_well_formed, other_file, refuse_other_files
+from tacit.rows.frames import as_arrow, as_pandas
 from tacit.rows.guard import cancelled_by_interrupt
 from tacit.rows.guard import closed as closed
 from tacit.rows.item_lists import DuckDBLists, Key, ListReading, PolarsLists, SparkLists
@@ -173,18 +174,6 @@ def _schema(native: Any) -> dict[str, Column]:
     return {name: column_of(dtype) for name, dtype in nw.from_native(native).lazy().collect_schema().items()}
 
 
-def _arrow(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
-    """Make an Arrow table of labels and answers; a column of several types becomes a column of texts."""
-    arrays = {}
-    for name, values in columns.items():
-        listed = [value.item() if isinstance(value, np.generic) else value for value in values]
-        if len({type(value) for value in listed if value is not None}) > 1:
-            whole = all(type(value) in (int, float) for value in listed if value is not None)
-            listed = [value if value is None else float(value) if whole else str(value) for value in listed]
-        arrays[name] = pa.array(listed)
-    return pa.table(arrays)
-
-
 _warnings_lock = threading.RLock()
 
 
@@ -278,7 +267,7 @@ class _DuckDB:
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a relation, or a pandas frame when the rows came from files."""
-        return pd.DataFrame(dict(columns)) if self.kind == "file" else duckdb.from_arrow(_arrow(columns))
+        return as_pandas(columns) if self.kind == "file" else duckdb.from_arrow(as_arrow(columns))
 
     @contextlib.contextmanager
     def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
@@ -393,7 +382,7 @@ class _Arrow(_Buffers):
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return an Arrow table."""
-        return _arrow(columns)
+        return as_arrow(columns)
 
 
 class _Pandas(_Buffers):
@@ -438,7 +427,7 @@ class _Pandas(_Buffers):
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a pandas frame."""
-        return pd.DataFrame(dict(columns))
+        return as_pandas(columns)
 
 
 def _arrow_column(kind: pa.DataType) -> Column:
@@ -937,7 +926,7 @@ class _Polars:
         """Return a polars frame."""
         import polars as pl
 
-        return pl.DataFrame(_arrow(columns))
+        return pl.DataFrame(as_arrow(columns))
 
     @contextlib.contextmanager
     def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
@@ -1053,7 +1042,7 @@ class _Spark:
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a Spark DataFrame."""
-        return self._source.sparkSession.createDataFrame(_arrow(columns))
+        return self._source.sparkSession.createDataFrame(as_arrow(columns))
 
     @contextlib.contextmanager
     def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
@@ -1109,4 +1098,4 @@ class _IbisOnDuckDB(_DuckDB):
         """Return an Ibis table in memory."""
         import ibis
 
-        return ibis.memtable(_arrow(columns))
+        return ibis.memtable(as_arrow(columns))
