@@ -144,12 +144,16 @@ class LinearRecord(ReleaseRecord):
     _unit: float = field(repr=False, default=1.0)  # what one unit of that law is worth
     _floor: Floats | None = field(repr=False, default=None)  # no true answer is smaller,
     _ceiling: Floats | None = field(repr=False, default=None)  # and none larger
+    _ends: tuple[float, Floats, Floats] | None = field(repr=False, init=False, default=None)  # of the last level
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for array in (self._centre, self._floor, self._ceiling):
             if array is not None:
                 array.flags.writeable = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_ends": None}
 
     def summary(self) -> str:
         """Return the answer where there is only one."""
@@ -175,11 +179,18 @@ class LinearRecord(ReleaseRecord):
         """
         check_level(level)
         if self._spread is None:
-            return self.values.copy(), self.values.copy()
+            return self.values, self.values
+        if self._ends is not None and self._ends[0] == level:
+            return self._ends[1:]
         low, high = self._spread.bounds(level)
-        ends = self._centre - high * self._unit, self._centre - low * self._unit
-        lower, upper = (np.clip(end, self._floor, self._ceiling) for end in ends)
-        return np.minimum(lower, self.values), np.maximum(upper, self.values)
+        lower, upper = self._centre - high * self._unit, self._centre - low * self._unit
+        for end in (lower, upper):
+            np.clip(end, self._floor, self._ceiling, out=end)
+        np.minimum(lower, self.values, out=lower)
+        np.maximum(upper, self.values, out=upper)
+        lower.flags.writeable = upper.flags.writeable = False  # files, charts and reports all want them
+        object.__setattr__(self, "_ends", (level, lower, upper))
+        return lower, upper
 
 
 def check_level(level: float) -> None:

@@ -29,7 +29,7 @@ from tacit.plan.explain import Explanation
 from tacit.policy.describe import Section, description
 from tacit.policy.policy import Policy
 from tacit.release.number_texts import number_texts
-from tacit.release.record import ReleaseRecord
+from tacit.release.record import Ints, ReleaseRecord
 from tacit.release.table_file import file_name
 from tacit.report.charts import chart, chart_svg, chart_text, comparison_chart, condition, parts, question
 from tacit.report.views import BLUE, LINE
@@ -139,7 +139,8 @@ def _release(
     plan = record.plan
     unit = plan.query.unit_words(plan.policy.domain)
     labels, numbers = record.labels(), record.numbers()
-    shows = record.reading_order()[:ROWS_SHOWN].tolist()
+    order = record.reading_order()
+    shows = order[:ROWS_SHOWN].tolist()
     columns = [number_texts(name, column[shows], plan.rmse) for name, column in numbers.items()]
     strategy = "" if plan.strategy == "direct" else f", {plan.strategy}"
     moving = [reason for reason in plan.step.why if reason not in plan.step.still]
@@ -177,7 +178,7 @@ def _release(
             }
             for row, place in enumerate(shows)
         ],
-        "which_rows": _which_rows(record),
+        "which_rows": _which_rows(record, order),
         "predictions": [*plan.predictions(), *plan.terms()],
         "files": [{"name": file, "href": quote(file, safe="")} for file in files[:FILES_SHOWN]],
         "more_files": len(files) - FILES_SHOWN if len(files) > FILES_SHOWN else 0,
@@ -185,9 +186,9 @@ def _release(
     }
 
 
-def _which_rows(record: ReleaseRecord) -> str:
+def _which_rows(record: ReleaseRecord, order: Ints) -> str:
     """Say which rows a table shows, and what their intervals mean."""
-    rows, order = len(record.values), record.reading_order()
+    rows = len(record.values)
     first = f", those with a value {'first' if rows > ROWS_SHOWN else 'on top'}" if (np.diff(order) < 0).any() else ""
     which = f"All answers{first}." if rows <= ROWS_SHOWN else f"The first {ROWS_SHOWN} of {rows:,} answers{first}."
     if "lower" not in record.numbers():

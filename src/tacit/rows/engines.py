@@ -392,10 +392,11 @@ class _Pandas(_Buffers):
         # what is done to the frame from now on, its names included, is done to another one
         super().__init__("pandas", table.copy(deep=False), list(table.columns))
         self._lists = lists
+        self._dtypes = dict(zip(table.columns, table.dtypes, strict=True))
 
     def column(self, name: str) -> Column:
         """Return how a column is read."""
-        dtype = self._table.dtypes[name]
+        dtype = self._dtypes[name]
         if dtype == np.dtype(object):
             return Column("list", element=Column("text")) if name in self._lists else Column("text")
         if isinstance(dtype, pd.CategoricalDtype):
@@ -406,8 +407,7 @@ class _Pandas(_Buffers):
             return _arrow_column(dtype.pyarrow_dtype)
         if isinstance(dtype, pd.DatetimeTZDtype):
             return Column("time")
-        empty = pd.DataFrame({"c": pd.Series([], dtype=dtype)})
-        return column_of(nw.from_native(empty, eager_only=True).schema["c"])
+        return _pandas_column(dtype)
 
     def cells(self, name: str, *, whose: bool) -> Any:
         """Return a column."""
@@ -428,6 +428,12 @@ class _Pandas(_Buffers):
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a pandas frame."""
         return as_pandas(columns)
+
+
+@functools.lru_cache(maxsize=256)  # a frame has many columns of few types
+def _pandas_column(dtype: Any) -> Column:
+    empty = pd.DataFrame({"c": pd.Series([], dtype=dtype)})
+    return column_of(nw.from_native(empty, eager_only=True).schema["c"])
 
 
 def _arrow_column(kind: pa.DataType) -> Column:
