@@ -22,7 +22,6 @@ ONE_KIND_ALONE = {
     "rows/rows.py": "sets of items have a reading of their own",
     "audit/worlds.py": "sets of items have edges of their own",
     "plan/steps.py": "room in sets of items",
-    "plan/totals.py": "sets of items have no cells",
     "monitor/checks.py": "places are items, categories or a flag",
     "monitor/events.py": "places are items, categories or a flag",
     "monitor/history.py": "places are items or categories",
