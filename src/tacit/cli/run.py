@@ -33,6 +33,7 @@ def run_releases(
 def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
     """Run a job, with a bar while it lasts and then the table of what it cost; return what was made and where."""
     from tacit.release.job_plan import plan_job
+    from tacit.release.table_file import file_name
     from tacit.report.publish import publish
 
     plan = plan_job(job)  # the one that is shown, charged, executed and reported
@@ -45,7 +46,7 @@ def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
         {
             "name": name,
             **explained.document(),
-            "values": str(folder / f"{name}.csv"),
+            "values": str(folder / file_name(name, explained.plan.answers)),
             "certificate": str(folder / f"{name}.certificate.json"),
         }
         for name, explained in plan.explanations.items()

@@ -6,6 +6,7 @@ In reading order:
     keys             what job files may write for one
     tally            what rows are counted for
     responses        how answers move with one record
+    labels           columns of labels, each label once
     cells            counts of people in cells, and how they move
     line             what questions about ordered values share
     examples         what audits ask about

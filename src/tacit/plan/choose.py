@@ -128,8 +128,11 @@ class Plan(AnyPlan):
 
     def per_entry(self, number: Callable[[Law], float]) -> Any:
         """Return a number of the law of each entry, such as its mean, as an array."""
-        out = np.zeros(self.base.size(self.policy.domain))
-        for law, entries in self.laws():
+        laws, size = self.laws(), self.base.size(self.policy.domain)
+        if len(laws) == 1:
+            return np.broadcast_to(number(laws[0][0]), (size,))
+        out = np.zeros(size)
+        for law, entries in laws:
             out[entries] = number(law)
         return out
 

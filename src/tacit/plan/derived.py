@@ -60,7 +60,7 @@ class Derived(Query):
         """Return how many numbers the answer has."""
 
     @abstractmethod
-    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
 
     @abstractmethod

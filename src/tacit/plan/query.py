@@ -109,7 +109,7 @@ class Linear(Query):
         """Return how many numbers the answer has."""
 
     @abstractmethod
-    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
 
     def unit(self, domain: Domain) -> Fraction:

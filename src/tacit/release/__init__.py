@@ -20,6 +20,6 @@ In reading order:
     job_plan          what it would cost, and whether it could run
     job_run           pay for it and make its releases
     row_check         which cells of the rows do not fit the domain
-    table_file        released numbers as CSV
+    table_file        released numbers as CSV, large tables as Parquet
     number_texts      released numbers as people read them
 """

@@ -149,7 +149,7 @@ def chart_png(drawn: Any, *, scale: float = 2.0) -> bytes:
 
 def chart_svg(drawn: Any) -> str:
     """Return a chart as an SVG image. Nothing is fetched from anywhere."""
-    return str(vl_convert.vegalite_to_svg(drawn.to_dict(), **_OFFLINE))
+    return str(vl_convert.vegalite_to_svg(drawn.to_dict(validate=False), **_OFFLINE))
 
 
 _OFFLINE: Final[dict[str, Any]] = {

@@ -30,7 +30,8 @@ from tacit.plan.explain import Explanation
 from tacit.policy.describe import Section, description
 from tacit.policy.policy import Policy
 from tacit.release.number_texts import number_texts
-from tacit.release.record import ReleaseRecord
+from tacit.release.record import Ints, ReleaseRecord
+from tacit.release.table_file import file_name
 from tacit.report.charts import chart, chart_svg, chart_text, comparison_chart, condition, parts, question
 from tacit.report.views import BLUE, LINE
 
@@ -78,7 +79,7 @@ def html_report(
         analyst: Who asked.
         charts: The charts as SVG by name, where they were drawn before; drawing is the slow part.
         csv_links: Whether each release has its values beside the report, in a file called like the release.
-        tables: The names of more files beside the report, by release: each table of marginals, and cross tables.
+        tables: The names of these files by release, where there are more: each table of marginals, and cross tables.
     """
     from tacit import __version__
 
@@ -88,7 +89,7 @@ def html_report(
         so_far += record.plan.epsilon
         svg = charts[name] if charts is not None else chart_svg(chart(record))
         shown_chart = _inline(svg, f"chart-{number}")
-        files = [f"{name}.csv", *(tables or {}).get(name, [])] if csv_links else []
+        files = (tables or {}).get(name) or [file_name(name, record.plan.answers)] if csv_links else []
         releases.append(_release(number, name, record, explained[name], so_far, shown_chart, files))
     certificates = [record.certificate for record in records.values()]
     last = explained[list(records)[-1]].remaining if records else None
@@ -140,7 +141,8 @@ def _release(
     plan = record.plan
     unit = plan.query.unit_words(plan.policy.domain)
     labels, numbers = record.labels(), record.numbers()
-    shows = record.reading_order()[:ROWS_SHOWN].tolist()
+    order = record.reading_order()
+    shows = order[:ROWS_SHOWN].tolist()
     columns = [number_texts(name, column[shows], record.digits_for) for name, column in numbers.items()]
     columns[0] = [text or record.no_number for text in columns[0]]
     strategy = "" if plan.strategy == "direct" else f", {plan.strategy}"
@@ -182,7 +184,7 @@ def _release(
             }
             for row, place in enumerate(shows)
         ],
-        "which_rows": _which_rows(record),
+        "which_rows": _which_rows(record, order),
         "predictions": [*plan.predictions(), *plan.terms()],
         "files": [{"name": file, "href": quote(file, safe="")} for file in files[:FILES_SHOWN]],
         "more_files": len(files) - FILES_SHOWN if len(files) > FILES_SHOWN else 0,
@@ -190,9 +192,9 @@ def _release(
     }
 
 
-def _which_rows(record: ReleaseRecord) -> str:
+def _which_rows(record: ReleaseRecord, order: Ints) -> str:
     """Say which rows a table shows, and what their intervals mean."""
-    rows, order = len(record.values), record.reading_order()
+    rows = len(record.values)
     first = f", those with a value {'first' if rows > ROWS_SHOWN else 'on top'}" if (np.diff(order) < 0).any() else ""
     which = f"All answers{first}." if rows <= ROWS_SHOWN else f"The first {ROWS_SHOWN} of {rows:,} answers{first}."
     if "lower" not in record.numbers():

@@ -89,7 +89,7 @@ def publish(
         records[name] = record
         # what cannot be had again comes first; a chart can be drawn at any time
         tables[name] = write_release(folder, name, record)
-        for table in [f"{name}.csv", *tables[name]]:
+        for table in tables[name]:
             synced(folder / table)
         _write(folder / f"{name}.certificate.json", _json(record.certificate))
         charts[name] = chart_svg(chart(record))

@@ -36,6 +36,7 @@ from tacit.rows.encode import NUMBER, Column, Derived, Helper, column_of, decima
 from tacit.rows.file_columns import csv_header, files_of, parquet_columns, refuse_one_name_twice
 from tacit.rows.file_identity import Identities, identities, identity
 from tacit.rows.file_kinds import not_well_formed
+from tacit.rows.frames import as_arrow, as_pandas
 from tacit.rows.guard import cancelled_by_interrupt
 from tacit.rows.guard import closed as closed
 from tacit.rows.item_lists import DuckDBLists, Key, ListReading, PolarsLists, SparkLists
@@ -170,18 +171,6 @@ def _schema(native: Any) -> dict[str, Column]:
     return {name: column_of(dtype) for name, dtype in nw.from_native(native).lazy().collect_schema().items()}
 
 
-def _arrow(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
-    """Make an Arrow table of labels and answers; a column of several types becomes a column of texts."""
-    arrays = {}
-    for name, values in columns.items():
-        listed = [value.item() if isinstance(value, np.generic) else value for value in values]
-        if len({type(value) for value in listed if value is not None}) > 1:
-            whole = all(type(value) in (int, float) for value in listed if value is not None)
-            listed = [value if value is None else float(value) if whole else str(value) for value in listed]
-        arrays[name] = pa.array(listed)
-    return pa.table(arrays)
-
-
 _warnings_lock = threading.RLock()
 
 
@@ -278,7 +267,7 @@ class _DuckDB:
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a relation, or a pandas frame when the rows came from files."""
-        return pd.DataFrame(dict(columns)) if self.kind == "file" else duckdb.from_arrow(_arrow(columns))
+        return as_pandas(columns) if self.kind == "file" else duckdb.from_arrow(as_arrow(columns))
 
     @contextlib.contextmanager
     def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
@@ -393,7 +382,7 @@ class _Arrow(_Buffers):
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return an Arrow table."""
-        return _arrow(columns)
+        return as_arrow(columns)
 
 
 class _Pandas(_Buffers):
@@ -403,10 +392,11 @@ class _Pandas(_Buffers):
         # what is done to the frame from now on, its names included, is done to another one
         super().__init__("pandas", table.copy(deep=False), list(table.columns))
         self._lists = lists
+        self._dtypes = dict(zip(table.columns, table.dtypes, strict=True))
 
     def column(self, name: str) -> Column:
         """Return how a column is read."""
-        dtype = self._table.dtypes[name]
+        dtype = self._dtypes[name]
         if dtype == np.dtype(object):
             return Column("list", element=Column("text")) if name in self._lists else Column("text")
         if isinstance(dtype, pd.CategoricalDtype):
@@ -417,8 +407,7 @@ class _Pandas(_Buffers):
             return _arrow_column(dtype.pyarrow_dtype)
         if isinstance(dtype, pd.DatetimeTZDtype):
             return Column("time")
-        empty = pd.DataFrame({"c": pd.Series([], dtype=dtype)})
-        return column_of(nw.from_native(empty, eager_only=True).schema["c"])
+        return _pandas_column(dtype)
 
     def cells(self, name: str, *, whose: bool) -> Any:
         """Return a column."""
@@ -438,7 +427,13 @@ class _Pandas(_Buffers):
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a pandas frame."""
-        return pd.DataFrame(dict(columns))
+        return as_pandas(columns)
+
+
+@functools.lru_cache(maxsize=256)  # a frame has many columns of few types
+def _pandas_column(dtype: Any) -> Column:
+    empty = pd.DataFrame({"c": pd.Series([], dtype=dtype)})
+    return column_of(nw.from_native(empty, eager_only=True).schema["c"])
 
 
 def _arrow_column(kind: pa.DataType) -> Column:
@@ -837,7 +832,7 @@ class _Polars:
         """Return a polars frame."""
         import polars as pl
 
-        return pl.DataFrame(_arrow(columns))
+        return pl.DataFrame(as_arrow(columns))
 
     @contextlib.contextmanager
     def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
@@ -957,7 +952,7 @@ class _Spark:
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a Spark DataFrame."""
-        return self._source.sparkSession.createDataFrame(_arrow(columns))
+        return self._source.sparkSession.createDataFrame(as_arrow(columns))
 
     @contextlib.contextmanager
     def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
@@ -1013,4 +1008,4 @@ class _IbisOnDuckDB(_DuckDB):
         """Return an Ibis table in memory."""
         import ibis
 
-        return ibis.memtable(_arrow(columns))
+        return ibis.memtable(as_arrow(columns))

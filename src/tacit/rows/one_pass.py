@@ -130,6 +130,7 @@ class OnePass:
         encoder = self._encoding()
 
         def work(batch: Batch) -> None:
+            encoder.prepare(asked, batch)
             codes = {name: encoder.codes(name, batch) for name in asked}
             self._count_kept([(codes, None)], batch.rows, count)
 

@@ -31,7 +31,6 @@ from typing import Any, Final, Protocol
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused, InternalError, PlanError, nearest, sealed
@@ -44,6 +43,7 @@ from tacit.rows.counting import JOINT, Asked, Counted
 from tacit.rows.encode import Code, Column, Expr, Helper, Positions, never
 from tacit.rows.engines import PERSON, Engine, closed, engine_for, unreadable, with_readings
 from tacit.rows.first_rows import Layout, Order, Slot, place_of
+from tacit.rows.frames import as_pandas
 from tacit.rows.headers import known_columns
 from tacit.rows.item_lists import ListReading, list_reading
 from tacit.rows.kinds import code_of
@@ -202,7 +202,7 @@ class _CountedItems:
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a pandas frame."""
-        return pd.DataFrame(dict(columns))
+        return as_pandas(columns)
 
     def __repr__(self) -> str:
         return "Rows(items)"

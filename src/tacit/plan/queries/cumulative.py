@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from tacit.noise.law import Law
-from tacit.plan.cells import values_of
 from tacit.plan.examples import first_attribute, has_order
 from tacit.plan.keys import ATTRIBUTE, WHERE, Question
 from tacit.plan.line import check_ordered, refuse_several_rows
@@ -58,9 +57,9 @@ class Cumulative(Linear):
         """Return how many numbers the answer has."""
         return domain[self.name].size
 
-    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
-        return {f"{self.name} up to": values_of(domain[self.name])}
+        return {f"{self.name} up to": domain[self.name].every_cell()}
 
     def document(self) -> Any:
         """Return what a job file says for this query."""

@@ -16,6 +16,7 @@ from tacit.plan.cells import Cells, cell_labels, cells_of, is_items
 from tacit.plan.directions import directions
 from tacit.plan.examples import first_attribute
 from tacit.plan.keys import NAMES, TEXT, WHERE, Key, Question, names_of
+from tacit.plan.labels import labels_of_cells, one_below_the_other
 from tacit.plan.query import (
     LARGEST_RELEASE,
     Bools,
@@ -72,17 +73,19 @@ class Marginals(Cells, Linear):
         """Return every attribute that the query looks at."""
         return frozenset(name for names in self.sets for name in names) | columns_of(self.where)
 
-    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about; None where a histogram does not mention one."""
         # one histogram has its columns as they were asked for, several those of the domain
-        mentioned = [name for name in domain if any(name in names for names in self.sets)]
-        order = list(self.sets[0]) if len(self.sets) == 1 else mentioned
-        columns: dict[str, list[Value]] = {name: [] for name in order}
-        for names, cells in zip(self.sets, self.sizes(domain), strict=True):
-            own = cell_labels(names, domain)
-            for name in order:
-                columns[name].extend(own.get(name) or [None] * cells)
-        return columns
+        if len(self.sets) == 1:
+            return {**cell_labels(self.sets[0], domain)}
+        values = {name: domain[name].every_cell() for names in self.sets for name in names}
+        own = [dict(zip(names, labels_of_cells([values[name] for name in names]), strict=True)) for names in self.sets]
+        sizes = self.sizes(domain)
+        return {
+            name: one_below_the_other([part.get(name, cells) for part, cells in zip(own, sizes, strict=True)])
+            for name in domain
+            if name in values
+        }
 
     def document(self) -> Any:
         """Return what a job file says for this query."""

@@ -75,7 +75,7 @@ class Quantiles(Derived):
         """Return how many numbers the answer has."""
         return len(self.shares)
 
-    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
         return {f"share of people up to {self.name}": [shown(share) for share in self.shares]}
 

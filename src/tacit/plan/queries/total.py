@@ -64,9 +64,9 @@ class Total(Linear):
         """Return how many numbers the answer has."""
         return math.prod(domain[name].size for name in self.by)
 
-    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
-        return cell_labels(self.by, domain) if self.by else {"total of": [str(self)]}
+        return {**cell_labels(self.by, domain)} if self.by else {"total of": [str(self)]}
 
     def document(self) -> Any:
         """Return what a job file says for this query."""

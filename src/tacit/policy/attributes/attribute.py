@@ -97,6 +97,10 @@ class Attribute(ABC):
         """Return what a cell of a histogram stands for."""
         return self.value(position)
 
+    def every_cell(self) -> Sequence[Value]:
+        """Return what each cell of a histogram stands for, in order; there may be millions of them."""
+        return [self.cell(place) for place in range(self.cells)]
+
     def positions(self, value: Value) -> frozenset[int]:
         """Return the cells of a histogram that somebody with this value is in."""
         return frozenset({self.position(value)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -95,6 +95,10 @@ class Categories(Line):
     def value(self, position: int) -> Value:
         """Return the value at a position."""
         return self.values[position]
+
+    def every_cell(self) -> Sequence[Value]:
+        """Return all values."""
+        return self.values
 
     def rank(self, operand: Value) -> Fraction:
         """Return the position of a category, where the order means something."""

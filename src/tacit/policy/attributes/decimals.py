@@ -7,7 +7,7 @@ to it stand for each other, so values are given as floats and compared as the de
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -136,6 +136,11 @@ class Decimals(Line):
         """Return the value at a position."""
         low, _, step = self.scaled
         return (low + position * step) / self.scale  # of two whole numbers, so it is the float next to the decimal
+
+    def every_cell(self) -> Sequence[float]:
+        """Return all values."""
+        low, high, step = self.scaled
+        return [number / self.scale for number in range(low, high + 1, step)]
 
     def rank(self, operand: Value) -> Fraction | float:
         """Return where a number stands among the positions."""

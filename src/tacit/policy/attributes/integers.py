@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
@@ -138,6 +138,10 @@ class Integers(Line):
     def value(self, position: int) -> int:
         """Return the value at a position."""
         return self.low + position * self.step
+
+    def every_cell(self) -> Sequence[int]:
+        """Return all values, none of which is made before it is asked for."""
+        return range(self.low, self.low + self.size * self.step, self.step)
 
     def rank(self, operand: Value) -> Fraction | float:
         """Return where a number stands among the positions."""

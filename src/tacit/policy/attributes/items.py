@@ -120,6 +120,10 @@ class Items(Attribute):
         """Return the item at a position."""
         return self.item(position)
 
+    def every_cell(self) -> Sequence[Value]:
+        """Return all items."""
+        return range(self.first, self.first + self.items) if isinstance(self.items, int) else self.items
+
     @property
     def tens(self) -> float:
         """The number of sets as a power of ten, roughly."""
