@@ -9,11 +9,9 @@ traceback, a module that is half there or, where a library is made in C, an impo
 from __future__ import annotations
 
 # nothing that takes time to load: until `main` is called, an interrupt is Python's own
-import _thread
 import os
 import signal
 import sys
-import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,8 +24,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 _SAID = "interrupted. Nothing was charged."
 _IMPORTS = ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
-_A_MOMENT = 0.005  # seconds
-_waiting: set[int] = set()  # signals that will be sent again
+_due: set[int] = set()  # signals that have waited for an import, which is done
 
 
 def main() -> int:
@@ -69,33 +66,34 @@ def unless_loading(handler: Handler) -> Handler:
     """
     from functools import partial
 
-    return partial(_once_loaded, handler, _imports_in(sys._getframe()))
+    return partial(_once_loaded, handler, len(_imports_in(sys._getframe())))
 
 
 def _once_loaded(handler: Handler, already: int, number: int, frame: FrameType | None) -> None:
-    if _imports_in(frame) <= already:
+    imports = _imports_in(frame)
+    if number in _due or len(imports) <= already:
+        _due.discard(number)
         handler(number, frame)
-    elif number not in _waiting:
-        _waiting.add(number)
-        _thread.start_new_thread(_send_again, (number,))  # not `threading`, whose locks this very thread may hold
+        return
+    first = imports[already]
+
+    def when_done(frame: FrameType, event: str, _: object) -> None:
+        if frame is first and event == "return":
+            sys.setprofile(None)
+            _due.add(number)
+            signal.raise_signal(number)  # once more, so that whoever watches signals by now sees it too
+
+    sys.setprofile(when_done)
 
 
-def _imports_in(frame: FrameType | None) -> int:
-    """Count the frames of imports that are under way."""
-    found = 0
+def _imports_in(frame: FrameType | None) -> list[FrameType]:
+    """Return the frames of imports that are under way, the first first."""
+    found = []
     while frame is not None:
-        found += frame.f_code.co_filename in _IMPORTS
+        if frame.f_code.co_filename in _IMPORTS:
+            found.append(frame)
         frame = frame.f_back
-    return found
-
-
-def _send_again(number: int) -> None:
-    time.sleep(_A_MOMENT)
-    _waiting.discard(number)
-    if os.name == "nt":
-        signal.raise_signal(number)  # there, `os.kill` ends the process
-    else:
-        os.kill(os.getpid(), number)  # to the process: the main thread may be waiting for the system, and must wake up
+    return found[::-1]
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ REFUSED = [
         lambda: Integers(0, 9, otherwise="clap"),
         "otherwise must be a value of the range or 'clip'; got 'clap'. Did you mean 'clip'?",
     ),
-    (lambda: Integers(0, 9, otherwise=10), "must be a whole number from 0 to 9; got 10. Change it."),
+    (lambda: Integers(0, 9, otherwise=10), "otherwise must be a whole number from 0 to 9; got 10. Change it."),
     (lambda: Integers(0, 9, 3).position(4), "must be a whole number from 0 to 9 in steps of 3; got 4. Change it."),
     (lambda: Integers(0, 9).position(True), "must be a whole number from 0 to 9; got True. Change it."),
     (lambda: Integers(0, 9).position(math.nan), "must be a whole number from 0 to 9; got nan. Change it."),

@@ -61,6 +61,12 @@ def exact(mechanism: Any, policy: Policy, epsilon: Any = None, *, people: int = 
     (0.5, inf)
     """
     policy = as_policy(policy, fix="Write audit.exact(query, policy, epsilon): the question first.")
+    if isinstance(mechanism, type):
+        raise PlanError(
+            f"must be a question or a function, not the class {mechanism.__name__}",
+            key="mechanism",
+            fix="A function is called as mechanism(data) and returns {output: probability}.",
+        )
     if callable(mechanism) and not hasattr(mechanism, "keyword"):
         claimed = None if epsilon is None else float(as_epsilon(epsilon))
         pairs, complete = _worlds(policy, people)

@@ -154,6 +154,8 @@ def sampled(
     claimed = float(as_epsilon(epsilon))
     if not callable(release):
         raise PlanError("must be a function", key="release", given=release, fix="It is called as release(data, size).")
+    if progress is not None and not callable(progress):
+        raise PlanError("must be a function", key="progress", given=progress, fix="It is called with the share done.")
     checked(samples, alpha, workers)
     if policy is not None:
         check_neighbours(policy, hidden, cover)

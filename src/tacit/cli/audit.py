@@ -80,11 +80,11 @@ def audit_job(
     from tacit.audit.releases import WholeRelease
     from tacit.audit.subjects import subject_of
     from tacit.audit.table import audit_subject, audit_whole
-    from tacit.plan.choose import choose
     from tacit.release.job_file import read_job
+    from tacit.release.job_plan import plan_releases
 
     found = read_job(job)
-    plans = {release.name: choose(release.query, found.about(), release.epsilon) for release in found.releases}
+    _, plans = plan_releases(found)
     rows: list[Any] = []
     names: list[str] = []
     for release in found.releases:
@@ -144,12 +144,12 @@ def _asked(
     from tacit.audit.subjects import subject_of
     from tacit.audit.table import audit_subject
     from tacit.plan.asked import example
-    from tacit.plan.choose import choose
     from tacit.policy.policy import Policy
+    from tacit.release.planner import Planner
 
     found = Policy.load(policy)
     query = example(name, found) if ask is None else written(ask, name)
-    plan = choose(query, found, epsilon)
+    plan = Planner(found).plan(query, epsilon)
     return audit_subject(subject_of(str(plan.query), plan), samples, alpha, on)
 
 

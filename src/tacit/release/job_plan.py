@@ -52,15 +52,24 @@ def plan_job(job: Job) -> JobPlan:
 
     Nothing is charged and no row is opened. What remains falls below zero from the release on that does not fit.
     """
-    left, planner = remaining(job), Planner(job.about())
+    left = remaining(job)
+    planner, plans = plan_releases(job)
+    found = {}
+    for name, plan in plans.items():
+        left -= plan.epsilon
+        found[name] = explain(plan, remaining=left)
+    return JobPlan(job, planner, found)
+
+
+def plan_releases(job: Job) -> tuple[Planner, dict[str, AnyPlan]]:
+    """Return the plan of each release of a job by name, whatever remains, and who made them."""
+    planner = Planner(job.about())
     found = {}
     for release in job.releases:
-        left -= release.epsilon
         with _name_in_refusals(job, release):
             options = {"consistent": release.consistent, "nonnegative": release.nonnegative}
-            plan = planner.plan(release.query, release.epsilon, **options)
-            found[release.name] = explain(plan, remaining=left)
-    return JobPlan(job, planner, found)
+            found[release.name] = planner.plan(release.query, release.epsilon, **options)
+    return planner, found
 
 
 def remaining(job: Job) -> Fraction:

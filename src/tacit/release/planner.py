@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
-from tacit.errors import PlanError
+from tacit.errors import PlanError, kind_of
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import choose
 from tacit.policy.policy import Policy
@@ -32,9 +32,10 @@ class Planner:
 
     def plan(self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False) -> AnyPlan:
         """Return the plan for a question at this cost, or refuse; `Session.plan` says what the options do."""
+        consistent, nonnegative = yes_or_no(consistent, "consistent"), yes_or_no(nonnegative, "nonnegative")
         plan: AnyPlan = choose(query, self.policy, epsilon)
         if consistent or nonnegative:
-            plan = replace(plan, consistent=bool(consistent), nonnegative=bool(nonnegative))
+            plan = replace(plan, consistent=consistent, nonnegative=nonnegative)
         check_options(plan, consistent=plan.consistent)
         _check_nonnegative(plan)
         self._made[id(plan)] = plan
@@ -54,6 +55,15 @@ def _check_nonnegative(plan: AnyPlan) -> None:
             given=str(plan.query),
             fix="Leave it out; a mean and a quantile lie in the declared range anyway.",
         )
+
+
+def yes_or_no(given: Any, key: str) -> bool:
+    """Return an option that is True or False; any other thing has a truth of its own, and "no" would be yes."""
+    if not isinstance(given, bool):
+        raise PlanError(
+            f"must be True or False, not {kind_of(given)}", key=key, fix=f"Say {key}=True, or leave it out."
+        )
+    return given
 
 
 def check_options(plan: AnyPlan, *, consistent: bool) -> None:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tacit.amounts import shown
 from tacit.drawing import draw
-from tacit.errors import PlanError, Refused
+from tacit.errors import PlanError, Refused, kind_of
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
 from tacit.plan.spread import Spread
@@ -106,6 +106,8 @@ class ReleaseRecord(ABC):
 
     def save(self, folder: str | Path) -> Path:
         """Write the values (CSV) and the certificate to a new folder, all or nothing."""
+        if not isinstance(folder, str | Path):
+            raise Refused(f"must be the path of a new folder, not {kind_of(folder)}", key="folder", fix="Name one.")
         target = Path(folder)
         if target.is_symlink():
             raise Refused("must not be a link", key="folder", given=str(target), fix="Name the folder itself.")
@@ -187,5 +189,5 @@ class LinearRecord(ReleaseRecord):
 
 def check_level(level: float) -> None:
     """Refuse a level that is no probability."""
-    if not 0 < level < 1:
+    if not isinstance(level, int | float) or not 0 < level < 1:
         raise PlanError("must lie between 0 and 1", key="level", given=level, fix="Use 0.95.")

@@ -39,7 +39,7 @@ from tacit.release.certificate import certify
 from tacit.release.derived import derive
 from tacit.release.infer import infer
 from tacit.release.measure import measure
-from tacit.release.planner import Planner
+from tacit.release.planner import Planner, yes_or_no
 from tacit.release.record import ReleaseRecord
 from tacit.release.selected import SelectionRecord, select
 from tacit.rows.file_columns import is_file
@@ -154,6 +154,7 @@ class Session:
 
         Nothing is charged, no row is opened.
         """
+        show = yes_or_no(show, "show")
         plan = self._own(query, {"epsilon": epsilon})
         if plan is None:
             plan = self._planner.plan(query, epsilon)
@@ -170,7 +171,8 @@ class Session:
 
         `consistent` and `nonnegative` are those of `plan`, and part of a plan that is given.
         """
-        given = {"epsilon": epsilon, "consistent": consistent or None, "nonnegative": nonnegative or None}
+        options = yes_or_no(consistent, "consistent"), yes_or_no(nonnegative, "nonnegative")
+        given = {"epsilon": epsilon, "consistent": options[0] or None, "nonnegative": options[1] or None}
         plan = self._own(query, given)
         if plan is None:
             plan = self._planner.plan(query, epsilon, consistent=consistent, nonnegative=nonnegative)

@@ -188,7 +188,7 @@ class Attribute(ABC):
     @property
     def clips(self) -> bool:
         """Whether values out of range count as the nearest end."""
-        return bool(self.otherwise == CLIP)
+        return is_clip(self.otherwise)
 
     @property
     def dropped(self) -> Literal["unexpected", "unreadable", "nothing"]:
@@ -341,3 +341,8 @@ def alike(name: Value, known: Sequence[Value]) -> str:
     if said.startswith("Known: ") and len(known) > _MOST_SHOWN:
         said = f"Known: {', '.join(texts[:_MOST_SHOWN])}, .."
     return said
+
+
+def is_clip(given: Any) -> bool:
+    """Say whether this is the word for it; anything may be given, and an array compared with a word is no answer."""
+    return isinstance(given, str) and given == CLIP

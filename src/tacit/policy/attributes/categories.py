@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -67,12 +67,16 @@ class Categories(Line):
         if len(set(self.values)) != len(self.values):  # 1 and true are one value to every engine
             twice = next(v for i, v in enumerate(self.values) if v in self.values[:i])
             raise PolicyError("must not repeat a value", key="categories", given=twice, fix="Remove one of them.")
-        if otherwise is not None and otherwise not in self.values:
+        if not isinstance(ordered, bool):
+            raise PolicyError("must be true or false", key="ordered", given=ordered, fix="Leave it out.")
+        if otherwise is not None and not (isinstance(otherwise, Hashable) and otherwise in self.values):
             raise PolicyError(
                 "must be one of the categories",
                 key="otherwise",
                 given=otherwise,
-                fix=f"Add {otherwise!r} to the list, or leave `otherwise` out to drop rows with unexpected values.",
+                fix=f"Add {otherwise!r} to the list, or leave `otherwise` out to drop rows with unexpected values."
+                if isinstance(otherwise, str | int)
+                else "Leave it out to drop rows with unexpected values.",
             )
 
     @property

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from tacit.errors import PolicyError, nearest
-from tacit.policy.attributes.attribute import CLIP, Attribute, Line, Value
+from tacit.policy.attributes.attribute import Attribute, Line, Value, is_clip
 from tacit.policy.attributes.keys import Key, Row, clip_or, clip_or_schema, mapping, read_keys, read_two, schema_of, two
 from tacit.policy.yaml_entries import Entry
 
@@ -78,10 +78,9 @@ class Dates(Line):
     ordered = True
 
     def __init__(self, start: Any, end: Any, by: str = "day", otherwise: Any = None) -> None:
-        if by not in PERIODS:
-            raise PolicyError(
-                "must be day, week, month, quarter or year", key="dates.by", given=by, fix=nearest(str(by), PERIODS)
-            )
+        if not isinstance(by, str) or by not in PERIODS:
+            fix = nearest(by, PERIODS) if isinstance(by, str) else "Say by='month'."
+            raise PolicyError("must be day, week, month, quarter or year", key="dates.by", given=by, fix=fix)
         object.__setattr__(self, "by", by)
         ticks = []
         for key, given in (("start", start), ("end", end)):
@@ -100,7 +99,7 @@ class Dates(Line):
         if ticks[0] > ticks[1]:
             raise PolicyError("must not end before it starts", key="dates", given=[start, end], fix="Swap the two.")
         object.__setattr__(self, "otherwise", otherwise)
-        if otherwise is not None and otherwise != CLIP:
+        if otherwise is not None and not is_clip(otherwise):
             try:
                 object.__setattr__(self, "otherwise", self.canonical(otherwise))
             except PolicyError as refusal:

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from tacit.errors import PolicyError
-from tacit.policy.attributes.attribute import CLIP, Attribute, Line, Value, rank_of_number
+from tacit.policy.attributes.attribute import Attribute, Line, Value, is_clip, rank_of_number
 from tacit.policy.attributes.keys import Key, Row, clip_or, clip_or_schema, mapping, read_keys, read_two, schema_of, two
 from tacit.policy.yaml_entries import YAML_TAG, Entry
 
@@ -85,7 +85,7 @@ class Decimals(Line):
                 given=high,
                 fix=f"Use {self.high - rest}.",
             )
-        if otherwise is not None and otherwise != CLIP:
+        if otherwise is not None and not is_clip(otherwise):
             if isinstance(otherwise, str):
                 raise PolicyError(
                     "must be a value of the range or 'clip'",
@@ -93,7 +93,10 @@ class Decimals(Line):
                     given=otherwise,
                     fix="Did you mean 'clip'?",
                 )
-            object.__setattr__(self, "otherwise", self.canonical(otherwise))
+            try:
+                object.__setattr__(self, "otherwise", self.canonical(otherwise))
+            except PolicyError as refusal:
+                raise refusal.located(key="otherwise") from None
 
     @cached_property
     def scale(self) -> int:

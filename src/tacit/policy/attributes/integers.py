@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any
 
 from tacit.errors import PolicyError
-from tacit.policy.attributes.attribute import CLIP, Attribute, Line, Value, rank_of_number
+from tacit.policy.attributes.attribute import Attribute, Line, Value, is_clip, rank_of_number
 from tacit.policy.attributes.keys import (
     POSITIVE,
     WHOLE,
@@ -88,7 +88,7 @@ class Integers(Line):
                 given=self.high,
                 fix=f"Use {self.high - (self.high - self.low) % self.step}.",
             )
-        if self.otherwise is not None and self.otherwise != CLIP:
+        if self.otherwise is not None and not is_clip(self.otherwise):
             if isinstance(self.otherwise, bool) or not isinstance(self.otherwise, int):
                 raise PolicyError(
                     "must be a value of the range or 'clip'",
@@ -96,7 +96,10 @@ class Integers(Line):
                     given=self.otherwise,
                     fix="Did you mean 'clip'?" if isinstance(self.otherwise, str) else "Use 'clip'.",
                 )
-            self.position(self.otherwise)
+            try:
+                self.position(self.otherwise)
+            except PolicyError as refusal:
+                raise refusal.located(key="otherwise") from None
 
     @property
     def size(self) -> int:
