@@ -134,20 +134,22 @@ def date_position(attribute: Dates, cell: Any) -> int | None:
 
 
 @cache
-def decimal_values(attribute: Decimals) -> list[float]:
-    """Return every value as the float next to it."""
+def decimal_values(attribute: Decimals, width: Any) -> tuple[list[float], dict[float, list[int]]]:
+    """Return the values of a lattice, and the places of those that a float of this width stands for."""
     many = int((attribute.high - attribute.low) / attribute.step)
-    return [float(attribute.low + place * attribute.step) for place in range(many + 1)]
+    values = [float(attribute.low + place * attribute.step) for place in range(many + 1)]
+    meant: dict[float, list[int]] = {}
+    for place, value in enumerate(values):
+        meant.setdefault(float(width(value)), []).append(place)
+    return values, meant
 
 
 def decimal_position(attribute: Decimals, cell: Any) -> int | None:
     """Return the place of a cell among decimals: a cell is a value if it is the float of its own width next to it."""
     found = number(cell)
-    values = decimal_values(attribute)
-    width = type(cell) if isinstance(cell, np.floating) else float
-    meant = [place for place, value in enumerate(values) if float(width(value)) == found]
-    if meant:
-        return min(meant, key=lambda place: abs(values[place] - float(cell)))
+    values, meant = decimal_values(attribute, type(cell) if isinstance(cell, np.floating) else float)
+    if found is not None and found in meant:
+        return min(meant[found], key=lambda place: abs(values[place] - found))
     if found is not None and attribute.otherwise == "clip":
         return max(0, sum(value <= found for value in values) - 1)
     return None if attribute.otherwise in (None, "clip") else values.index(attribute.otherwise)

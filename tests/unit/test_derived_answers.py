@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,22 @@ def test_where_there_may_be_nobody_the_interval_is_the_whole_range(query):
     assert not np.isnan(record.values).any()
 
 
+@dataclass
+class Measured:
+    values: np.ndarray
+    ends: tuple[float, float]
+
+    def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        return np.array([self.ends[0]]), np.array([self.ends[1]])
+
+
+@pytest.mark.parametrize(("fewest", "ends"), [(0.0, (0.0, 1000.0)), (2.0, (499.5, 500.5))])
+def test_a_sum_says_nothing_about_the_mean_of_nobody(fewest, ends):
+    sums, counts = Measured(np.array([0.0]), (-1.0, 1.0)), Measured(np.array([3.0]), (fewest, 5.0))
+    lower, upper = tc.mean("cost").ends((sums, counts), DOMAIN, 0.95)
+    assert (lower[0], upper[0]) == ends
+
+
 def test_what_is_not_exact_is_said_where_there_are_groups_and_noise():
     said = "a mean is about groups that have people; which groups have none is not said exactly"
     session = tc.Session(SECRET, FRAME, budget=1)
@@ -110,7 +127,7 @@ def test_digits_follow_the_published_intervals():
         assert (np.abs(np.array(value) - record.values) <= np.maximum(widths, 1e-6) / 8).all()
 
 
-@pytest.mark.parametrize("number", [1020098.7, 1 / 3, 2.5, 123456789.1, -1020098.7, 0.0])
+@pytest.mark.parametrize("number", [10200987 * 0.1, 1020098.7, 1 / 3, 2.5, 123456789.1, -1020098.7, 0.0])
 def test_an_exact_number_has_both_ends_equal_to_it(number, tmp_path):
     numbers = {name: np.array([number]) for name in ("value", "lower", "upper")}
     write_table(tmp_path / "one.csv", {"what": ["x"]}, numbers, error=0.0)

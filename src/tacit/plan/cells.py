@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from tacit.errors import PlanError
@@ -37,6 +38,10 @@ class Cells:
     def size(self, domain: Domain) -> int:
         """Return the number of cells of all histograms."""
         return sum(self.sizes(domain))
+
+    def unit(self, domain: Domain) -> Fraction:
+        """Return one: people are counted."""
+        return Fraction(1)
 
     def response(self, domain: Domain) -> Response:
         """Return how the counts respond to moves."""

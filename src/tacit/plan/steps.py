@@ -167,7 +167,7 @@ def free_step(query: Watched, policy: Policy) -> LargestStep:
 
 def in_data(size: int, query: Watched, domain: Domain) -> str:
     """Return a size in the units of the data, in words; steps are counted in whole units."""
-    return shown(size * query.unit(domain)) if isinstance(query, Linear) else str(size)
+    return shown(size * query.unit(domain))
 
 
 def gather(jumps: Iterable[Jump], why: tuple[str, ...] = (), *, exact: bool = True) -> LargestStep:
