@@ -104,6 +104,10 @@ class AnyPlan(ABC):
         """Whom the expected error is for, where it depends on their number; else nothing."""
         return ""
 
+    def for_the_people_of(self, other: AnyPlan) -> AnyPlan:
+        """Return this plan with its error stated for as many people as that of another: no matter, but for means."""
+        return self
+
     @property
     def post_processing(self) -> list[str]:
         """What is done to the noisy answers afterwards."""

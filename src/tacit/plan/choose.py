@@ -79,6 +79,14 @@ class Plan(AnyPlan):
         """The expected variance of one answer, averaged over the answers, in units."""
         return expected_variance(self)
 
+    def variance_for(self, epsilon: Fraction) -> float:
+        """Return about what the expected variance of one answer would be at another cost."""
+        if self.noise is None:
+            return 0.0
+        sides = () if self.sides is None else (int(self.sides[0].sum()), int(self.sides[1].sum()))
+        noise, _ = noise_for(self.step, epsilon, self.base.size(self.policy.domain), *sides)
+        return math.inf if noise is None else self.variance * noise.variance() / self.noise.variance()
+
     @property
     def rmse(self) -> float:
         """The expected root mean squared error of one answer, averaged over the answers."""
@@ -153,7 +161,7 @@ def choose(query: Any, policy: Policy, epsilon: Any) -> AnyPlan:
 def plain_plan(plan: AnyPlan) -> AnyPlan:
     """Return the plan of plain differential privacy for the same question at the same cost, to compare with."""
     plain: AnyPlan = plan.query.plan(plan.policy.plain(), plan.epsilon)
-    return plain
+    return plain.for_the_people_of(plan)
 
 
 def plan_linear(query: Linear, policy: Policy, epsilon: Fraction) -> Plan:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from tacit.amounts import shown
 from tacit.plan.any_plan import AnyPlan
-from tacit.plan.query import Floats, Linear, Query
+from tacit.plan.query import Bools, Floats, Linear, Query
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.knowledge import KnownSize
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tacit.plan.choose import Plan
 
 PEOPLE: Final = 1000  # whom errors are stated for, where their number is not known
-CERTAIN: Final = 1 - 1e-9  # at this level the interval of a noisy number is never a single one
 
 
 class Released(Protocol):
@@ -34,6 +33,10 @@ class Released(Protocol):
     @property
     def values(self) -> Floats:
         """The estimates."""
+
+    @property
+    def exact(self) -> Bools:
+        """Which of them have no noise."""
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Return ends that hold the true answers, each with this probability."""
@@ -106,15 +109,24 @@ class Derived(Query):
             still = tuple(f"{role}: {line}" for role, part in named for line in part.step.still)
             step = replace(step, why=lines, still=still)
             why = "; ".join(f"{role} cost epsilon {shown(part.epsilon)}: {part.why}" for role, part in named)
-        return DerivedPlan(self, policy, epsilon, step, why, parts, strategy=parts[0].strategy)
+        known = next((fact.people for fact in policy.known if isinstance(fact, KnownSize)), None)
+        return DerivedPlan(self, policy, epsilon, step, why, parts, strategy=parts[0].strategy, known_people=known)
 
 
 @dataclass(frozen=True)
 class DerivedPlan(AnyPlan):
-    """How the parts of a question will be answered. `step` is that of the first part, with the reasons of all."""
+    """How the parts of a question will be answered.
+
+    `step` is that of the first part, with the reasons of all; `known_people` how many there are, if that is declared.
+    """
 
     query: Derived
     parts: tuple[Plan, ...]
+    known_people: int | None = field(default=None, kw_only=True)
+
+    def for_the_people_of(self, other: AnyPlan) -> DerivedPlan:
+        """Return this plan with its error stated for as many people as that of another plan for the same question."""
+        return replace(self, known_people=getattr(other, "known_people", None))
 
     @property
     def base(self) -> Linear:
@@ -144,14 +156,9 @@ class DerivedPlan(AnyPlan):
         return ", ".join(f"{role}: {part.mechanism}" for role, part in self._named())
 
     @property
-    def _known_people(self) -> int | None:
-        """How many people there are, if that is declared."""
-        return next((fact.people for fact in self.policy.known if isinstance(fact, KnownSize)), None)
-
-    @property
     def people(self) -> float:
         """How many people an answer is expected to be about: their number if it is known, shared out evenly."""
-        known = self._known_people
+        known = self.known_people
         cells = self.answers if self.query.split_by() else 1
         return float(PEOPLE) if known is None else max(known / cells, 1.0)
 
@@ -174,7 +181,7 @@ class DerivedPlan(AnyPlan):
         """Return in words what can be expected."""
         if self.is_exact:
             return []
-        declare = "" if self._known_people is not None else "; for the error of your own, declare `known: [{size: N}]`"
+        declare = "" if self.known_people is not None else "; for the error of your own, declare `known: [{size: N}]`"
         return [f"the error below is for {self.assumption}{self.query.prediction()}{declare}"]
 
     def predicted(self) -> dict[str, Any]:

@@ -164,6 +164,11 @@ class LinearRecord(ReleaseRecord):
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_ends": None}
 
+    @property
+    def exact(self) -> npt.NDArray[np.bool_]:
+        """Which values have no noise."""
+        return self.plan.spread.exact()
+
     def summary(self) -> str:
         """Return the answer where there is only one."""
         if len(self.values) != 1:

@@ -2,9 +2,8 @@
 
 Everybody's number is counted from the middle of the declared range: a person who comes, leaves or changes cells moves a
 sum by half of the range at most, and the error of a count matters only as far as the mean is off the middle. How
-epsilon is shared out follows from public numbers: with A the variance of a sum and B that of a count, times the mean
-square of a number that may be anywhere in the range, A/s^2 + B/(1-s)^2 is least where s : 1-s is the cube root of
-A : B.
+epsilon is shared out follows from public numbers: the variance of a sum, plus that of a count times the mean square of
+a number that may be anywhere in the range, is to be as small as can be.
 """
 
 from __future__ import annotations
@@ -13,13 +12,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
 from tacit.errors import PlanError
 from tacit.plan.cells import cell_labels
-from tacit.plan.derived import CERTAIN, Derived, Released, range_of
+from tacit.plan.derived import Derived, Released, range_of
 from tacit.plan.examples import can_be_added_up, first_attribute
 from tacit.plan.keys import ATTRIBUTE, BY, WHERE, Question
 from tacit.plan.queries.count import Count
@@ -33,6 +33,8 @@ from tacit.policy.where import Where
 
 if TYPE_CHECKING:
     from tacit.plan.choose import Plan
+
+PARTS: Final = 64  # that epsilon is shared out in
 
 
 @dataclass(frozen=True)
@@ -115,8 +117,23 @@ class Mean(Derived):
             return Fraction(1)
         if sums.is_exact:
             return Fraction(0)
-        ratio = (sums.variance / (counts.variance * self._mean_square(sums))) ** (1 / 3)
-        return min(max(Fraction(ratio / (1 + ratio)).limit_denominator(64), Fraction(1, 64)), Fraction(63, 64))
+        weight = self._mean_square(sums)
+
+        @cache
+        def error(part: int) -> float:
+            share = Fraction(part, PARTS)
+            of_sums, of_counts = (
+                sums.variance_for(sums.epsilon * share),
+                counts.variance_for(counts.epsilon * (1 - share)),
+            )
+            return of_sums + weight * of_counts
+
+        # one variance falls and the other rises, so that halving finds the least error
+        low, high = 1, PARTS - 1
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if error(middle) <= error(middle + 1) else (middle + 1, high)
+        return Fraction(low, PARTS)
 
     def _mean_square(self, sums: Plan) -> float:
         """Return the mean square of a number that lies anywhere in the range, counted from its middle, in units."""
@@ -151,9 +168,7 @@ class Mean(Derived):
 
     @staticmethod
     def _interval(part: Released, other: Released, level: float) -> tuple[Floats, Floats]:
-        lower, upper = other.interval(level)
-        is_exact = bool((lower == upper).all())
-        return part.interval(level if is_exact else (1 + level) / 2)
+        return part.interval(level if other.exact.all() else (1 + level) / 2)
 
     def range(self, domain: Domain) -> tuple[float, float]:
         """Return the smallest and the largest number."""
@@ -189,8 +204,7 @@ class Mean(Derived):
 
 def _is_nobody(counts: Released) -> Any:
     """Say of which cells it is said exactly that nobody is in them."""
-    lower, upper = counts.interval(CERTAIN)
-    return (lower == 0) & (upper == 0)
+    return counts.exact & (counts.values == 0)
 
 
 def mean(name: str, by: str | Iterable[str] = (), *, where: Where | str | None = None) -> Mean:

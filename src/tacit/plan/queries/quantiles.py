@@ -18,7 +18,7 @@ import numpy as np
 
 from tacit.amounts import as_fraction, shown
 from tacit.errors import PlanError, kind_of
-from tacit.plan.derived import CERTAIN, Derived, Released, range_of
+from tacit.plan.derived import Derived, Released, range_of
 from tacit.plan.examples import can_be_added_up, first_attribute
 from tacit.plan.keys import ATTRIBUTE, WHERE, Key, Question
 from tacit.plan.queries.cumulative import Cumulative
@@ -102,8 +102,7 @@ class Quantiles(Derived):
     def values(self, parts: Sequence[Released], domain: Domain) -> Floats:
         """Return the first value up to which the share is reached; nothing where it is exact that nobody is there."""
         counts = parts[0].values
-        lower, upper = parts[0].interval(CERTAIN)
-        if lower[-1] == upper[-1] == 0:
+        if parts[0].exact[-1] and counts[-1] == 0:
             return np.full(len(self.shares), np.nan)
         rounding = 1e-9 * max(1.0, float(counts[-1]))
         reached = [counts >= float(share) * counts[-1] - rounding for share in self.shares]
@@ -111,9 +110,8 @@ class Quantiles(Derived):
 
     def ends(self, parts: Sequence[Released], domain: Domain, level: float) -> tuple[Floats, Floats]:
         """Return the first and the last value that may be the quantile; of all values, if there may be nobody."""
-        lower, upper = parts[0].interval(CERTAIN)
-        is_known = lower[-1] == upper[-1]
-        if is_known and lower[-1] == 0:
+        is_known = bool(parts[0].exact[-1])
+        if is_known and parts[0].values[-1] == 0:
             return np.full(len(self.shares), np.nan), np.full(len(self.shares), np.nan)
         # what may fail: the counts at the quantile and before it and, if it is noisy, the number of all
         lower, upper = parts[0].interval(1 - (1 - level) / (2 if is_known else 3))
