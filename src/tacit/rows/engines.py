@@ -37,7 +37,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from tacit.errors import DataRefused
 from tacit.policy.table_names import CSV_NAMES, PARQUET_NAMES, TABLE_NAMES
 from tacit.rows.batches import BATCH, Piece, of_columns, of_parquet, of_reader
-from tacit.rows.date_texts import arrow_date, arrow_moment, duckdb_date, polars_date, spark_date
+from tacit.rows.date_texts import arrow_date, arrow_moment, duckdb_date, duckdb_day, polars_date, spark_date
 from tacit.rows.encode import NUMBER, Column, Derived, Helper, column_of, decimal_column
 from tacit.rows.file_identity import Identities, each_once, identities, identity
 from tacit.rows.file_kinds import not_utf8, not_well_formed, other_file, refuse_other_files
@@ -600,12 +600,22 @@ def _parquet(paths: Sequence[Path]) -> Engine:
     # a folder called like a column does not speak for the column that the file has
     options = ", hive_partitioning=false" + (", union_by_name=true" if len(paths) > 1 else "")
     relation = None
+    coarse = {name for name, leaves in first if any(_is_coarse(logical) for leaf in leaves for _, logical, _ in leaf)}
     with contextlib.suppress(Exception):
-        relation = connection.sql(f"SELECT * FROM read_parquet([{listed}]{options})")  # noqa: S608 - quoted above
+        query = f"FROM read_parquet([{listed}]{options})"
+        relation = connection.sql(query)
+        if coarse:  # DuckDB renames the second of two columns alike
+            named = zip(relation.columns, first, strict=True)
+            kept = [_name(ours) for ours, (name, _) in named if name not in coarse]
+            relation = connection.sql(f"SELECT {', '.join(kept) or '1 AS one'} {query}")
     if relation is None:
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         raise DataRefused(f"file {str(paths[0])!r}{more} must be readable as Parquet", fix="Write it again.")
-    return _Parquet(relation, connection, before, paths, first)
+    return _Parquet(relation, connection, before, paths, first, frozenset(coarse))
+
+
+def _is_coarse(logical: str) -> bool:
+    return logical.startswith("Timestamp(") and "milliseconds" in logical
 
 
 def _parquet_columns(path: Path) -> list[tuple[str, Any]]:
@@ -729,7 +739,11 @@ class _Files(_DuckDB):
 
 
 class _Parquet(_Files):
-    """Parquet files, whose row groups Arrow reads where it understands their columns just as DuckDB does."""
+    """Parquet files, whose row groups Arrow reads where it understands their columns just as DuckDB does.
+
+    `coarse` columns hold milliseconds. DuckDB makes microseconds of them, which not all of them are, and fails on one
+    even where only the statistics of a file have it; so its relation has none of them, and Arrow reads them for it.
+    """
 
     def __init__(
         self,
@@ -738,21 +752,44 @@ class _Parquet(_Files):
         before: Identities,
         paths: Sequence[Path],
         leaves: Sequence[tuple[str, Any]],
+        coarse: frozenset[str],
     ) -> None:
         super().__init__(relation, connection, before, [name for name, _ in leaves])
-        self._paths, self._leaves = paths, dict(leaves)
+        self._paths, self._leaves, self._coarse = paths, dict(leaves), coarse
 
-    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
-        """Return the row groups, or a stream."""
+    def schema(self) -> dict[str, Column]:
+        """Return how each column is read."""
+        arrow = self._arrow_types() if self._coarse else {}
+        return super().schema() | {name: _arrow_column(arrow[name]) for name in self._coarse}
+
+    def _arrow_types(self) -> dict[str, pa.DataType]:
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(self._paths[0]) as file:
-            arrow = {field.name: field.type for field in file.schema_arrow}
-        read, texts = self.schema(), set()
+            return {field.name: field.type for field in file.schema_arrow}
+
+    def relation(self, columns: Mapping[str, str]) -> Any:
+        """Return a relation that has these raw columns."""
+        if not self._coarse & set(columns.values()):
+            return super().relation(columns)
+        import pyarrow.dataset as ds
+
+        arrow = self._arrow_types()
+        moments = {name for name in self._coarse if pa.types.is_timestamp(arrow[name])}
+        kinds = {raw: pa.int64() if raw in moments else arrow[raw] for raw in columns.values()}
+        dataset = ds.dataset([str(path) for path in self._paths], schema=pa.schema(kinds), format="parquet")
+        found = _DuckDB(self.kind, self._connection.from_arrow(dataset)).relation(columns)
+        dates = [new for new, raw in columns.items() if raw in moments and new not in (PERSON, _ORDER)]
+        read = ", ".join(f"{duckdb_day(new, arrow[columns[new]].unit)} AS {new}" for new in dates)
+        return found.project(f"* REPLACE ({read})") if dates else found
+
+    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
+        """Return the row groups, or a stream."""
+        arrow, read, texts = self._arrow_types(), self.schema(), set()
         for raw in columns.values():
             kind, leaves = arrow[raw], self._leaves[raw]
             # a dot in a name is the way to a part of a column to Arrow
-            alike = "." not in raw and len(leaves) == 1 and leaves[0][0] != "INT96" and _is_held(kind)
+            alike = "." not in raw and len(leaves) == 1 and leaves[0][0][0] != "INT96" and _is_held(kind)
             if not alike or _arrow_column(kind) != read[raw]:
                 return super().pieces(columns)
             if _is_text(kind):
