@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tacit.plan.choose import Plan
 
 PEOPLE: Final = 1000  # whom errors are stated for, where their number is not known
+CERTAIN: Final = 1 - 1e-9  # at this level the interval of a noisy number is never a single one
 
 
 class Released(Protocol):
@@ -38,17 +39,28 @@ class Released(Protocol):
         """Return ends that hold the true answers, each with this probability."""
 
 
+def range_of(attribute: Any) -> tuple[float, float]:
+    """Return the smallest and the largest number of an attribute."""
+    ends = attribute.number(0), attribute.number(attribute.size - 1)
+    low, high = (float(end * attribute.unit) for end in ends)
+    return low, high
+
+
 class Derived(Query):
-    """A question whose answers follow from those of linear ones. `roles` are what these are called."""
+    """A question whose answers follow from those of linear ones.
+
+    `roles` are what these are called, `measured` is one number of the first.
+    """
 
     roles: ClassVar[tuple[str, ...]]
+    measured: ClassVar[str]
 
     @abstractmethod
     def size(self, domain: Domain) -> int:
         """Return how many numbers the answer has."""
 
     @abstractmethod
-    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
 
     @abstractmethod
@@ -65,15 +77,23 @@ class Derived(Query):
 
     @abstractmethod
     def expected_error(self, parts: Sequence[Plan], people: float) -> float:
-        """Return the expected error of an answer about so many people."""
+        """Return the expected error of an answer about so many people, where the range does not bound it."""
 
     @abstractmethod
-    def predictions(self, people: str) -> list[str]:
-        """Return in words what the expected error is about."""
+    def range(self, domain: Domain) -> tuple[float, float]:
+        """Return the smallest and the largest number that an answer can be."""
 
     @abstractmethod
-    def terms(self) -> list[str]:
+    def prediction(self) -> str:
+        """Return in words how the expected error depends on the people."""
+
+    @abstractmethod
+    def terms(self, parts: Sequence[Plan]) -> list[str]:
         """Return in words what an answer means."""
+
+    def never_negative(self, domain: Domain) -> bool:
+        """Say no: answers lie in the declared range anyway."""
+        return False
 
     def plan(self, policy: Policy, epsilon: Fraction) -> DerivedPlan:
         """Return the plan of all parts."""
@@ -112,6 +132,11 @@ class DerivedPlan(AnyPlan):
         return all(part.is_exact for part in self.parts)
 
     @property
+    def moved(self) -> tuple[str, str]:
+        """What the step is about: the numbers of the first part."""
+        return self.query.measured, self.query.roles[0]
+
+    @property
     def mechanism(self) -> str:
         """The name of the mechanism of each part."""
         if len(self.parts) == 1:
@@ -119,20 +144,38 @@ class DerivedPlan(AnyPlan):
         return ", ".join(f"{role}: {part.mechanism}" for role, part in self._named())
 
     @property
+    def _known_people(self) -> int | None:
+        """How many people there are, if that is declared."""
+        return next((fact.people for fact in self.policy.known if isinstance(fact, KnownSize)), None)
+
+    @property
     def people(self) -> float:
         """How many people an answer is expected to be about: their number if it is known, shared out evenly."""
-        known = next((fact.people for fact in self.policy.known if isinstance(fact, KnownSize)), None)
-        cells = 1 if self.query.counted.never_falls else self.answers
+        known = self._known_people
+        cells = self.answers if self.query.split_by() else 1
         return float(PEOPLE) if known is None else max(known / cells, 1.0)
 
     @cached_property
     def rmse(self) -> float:
-        """The expected root mean squared error of one answer about `people` people."""
-        return 0.0 if self.is_exact else self.query.expected_error(self.parts, self.people)
+        """The expected root mean squared error of one answer about `people` people; never above the whole range."""
+        if self.is_exact:
+            return 0.0
+        low, high = self.query.range(self.policy.domain)
+        return min(self.query.expected_error(self.parts, self.people), high - low)
+
+    @property
+    def assumption(self) -> str:
+        """Whom the expected error is for."""
+        if self.is_exact:
+            return ""
+        return f"{self.people:,.0f} people{' in each group' if self.query.split_by() else ''}"
 
     def predictions(self) -> list[str]:
         """Return in words what can be expected."""
-        return [] if self.is_exact else self.query.predictions(f"{self.people:,.0f}")
+        if self.is_exact:
+            return []
+        declare = "" if self._known_people is not None else "; for the error of your own, declare `known: [{size: N}]`"
+        return [f"the error below is for {self.assumption}{self.query.prediction()}{declare}"]
 
     def predicted(self) -> dict[str, Any]:
         """Return the same as plain data."""
@@ -141,7 +184,7 @@ class DerivedPlan(AnyPlan):
 
     def terms(self) -> list[str]:
         """Return in words what an answer means."""
-        return self.query.terms()
+        return self.query.terms(self.parts)
 
     def noise_document(self) -> dict[str, Any] | None:
         """Return the noise of each part as plain, exact data."""

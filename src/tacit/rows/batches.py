@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 BATCH: Final = 2**18  # rows: what is made of a column of them fits into a processor's cache
@@ -73,7 +74,8 @@ def of_reader(opened: Callable[[], Any]) -> list[Piece]:
 def of_parquet(paths: Sequence[Path], columns: Mapping[str, str], texts: frozenset[str]) -> list[Piece]:
     """Return the row groups of Parquet files (new name -> raw name); `texts` are read as dictionaries.
 
-    No file is mapped into memory: one that is cut off while it is read would end the process.
+    The columns must have the same types in all files. No file is mapped into memory: one that is cut off while it is
+    read would end the process.
     """
     import pyarrow.parquet as pq
 
@@ -92,13 +94,42 @@ def of_parquet(paths: Sequence[Path], columns: Mapping[str, str], texts: frozens
 
 
 def joined(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array."""
+    """Return a column as one array, whatever is in its chunks."""
     if column.num_chunks == 1:
         return column.chunk(0)
     if pa.types.is_dictionary(column.type):
-        column = column.unify_dictionaries()
-    found = column.combine_chunks()
-    return pa.concat_arrays(found.chunks) if isinstance(found, pa.ChunkedArray) else found
+        return _one_dictionary(column.chunks, column.type)
+    return pa.concat_arrays([roomy(chunk) for chunk in column.chunks] or [pa.array([], type=column.type)])
+
+
+def _one_dictionary(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
+    """Put chunks that have dictionaries of their own together, with the entries that are used.
+
+    Arrow's own way fails where entries are more than the type of the indices can count, and where one is missing: what
+    is in a cell would decide. Here an entry may be there twice, and the indices are wide.
+    """
+    entries = [roomy(pa.array([], type=kind.value_type))]
+    indices = [pa.array([], type=pa.int64())]
+    start = 0
+    for chunk in chunks:
+        there = np.asarray(chunk.indices.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
+        used, numbers = np.unique(chunk.indices.drop_null().to_numpy(zero_copy_only=False), return_inverse=True)
+        places = np.zeros(len(chunk), dtype=np.int64)
+        places[there] = numbers + start
+        entries.append(roomy(chunk.dictionary).take(pa.array(used.astype(np.int64))))
+        indices.append(pa.array(places, mask=~there))
+        start += len(used)
+    return pa.DictionaryArray.from_arrays(pa.concat_arrays(indices), pa.concat_arrays(entries))
+
+
+def roomy(cells: pa.Array) -> pa.Array:
+    """Return texts in the one type that has room for any number of them, of any length; other cells as they are."""
+    return cells.cast(pa.large_string()) if is_text(cells.type) else cells
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Say whether cells of this type are texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 class Workers:

@@ -16,9 +16,8 @@ only where a source that is unchanged has the same rows.
 
 from __future__ import annotations
 
-import itertools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import narwhals as nw
@@ -26,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
+from tacit.errors import InternalError
 from tacit.policy.domain import Domain
 from tacit.rows.batches import BATCH, Batch, Piece, Workers, of_reader
 from tacit.rows.counting import MOST_BINS, Asked, Bins, Packing
@@ -130,6 +130,7 @@ class OnePass:
         encoder = self._encoding()
 
         def work(batch: Batch) -> None:
+            encoder.prepare(asked, batch)
             codes = {name: encoder.codes(name, batch) for name in asked}
             self._count_kept([(codes, None)], batch.rows, count)
 
@@ -214,7 +215,7 @@ class OnePass:
                 first = next(results, None)
                 if first is None:
                     return
-                reader = pa.RecordBatchReader.from_batches(first.schema, itertools.chain([first], results))
+                reader = pa.RecordBatchReader.from_batches(first.schema, _alike(first, results))
                 frame = self._first_rows(connection.from_arrow(reader), packing.words, records)
                 counting.append(Workers(of_reader(lambda: frame.to_arrow_reader(BATCH)), work))
                 counting[0].finish()
@@ -249,6 +250,15 @@ class OnePass:
             f"WINDOW ranks AS (PARTITION BY u ORDER BY {by})"
         )
         return relation.query("r", f"SELECT * EXCLUDE (rank) FROM ({ranked}) WHERE rank = 1")  # noqa: S608
+
+
+def _alike(first: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Hand out batches of one schema: whoever reads them takes the bytes of any other for what they are not."""
+    yield first
+    for batch in others:
+        if not batch.schema.equals(first.schema):
+            raise InternalError("putting rows together")
+        yield batch
 
 
 class _Keeper:

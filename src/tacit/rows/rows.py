@@ -31,12 +31,11 @@ from typing import Any, Final, Protocol
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused, InternalError, PlanError, nearest, sealed
 from tacit.plan.tally import CellCounts, CellSums, ItemHolders, Tally
-from tacit.policy.attributes import Items
+from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
@@ -44,6 +43,7 @@ from tacit.rows.counting import JOINT, Asked, Counted
 from tacit.rows.encode import Code, Column, Expr, Helper, Positions, never
 from tacit.rows.engines import PERSON, Engine, closed, engine_for, unreadable, with_readings
 from tacit.rows.first_rows import Layout, Order, Slot, place_of
+from tacit.rows.frames import as_pandas
 from tacit.rows.headers import known_columns
 from tacit.rows.item_lists import ListReading, list_reading
 from tacit.rows.kinds import code_of
@@ -62,20 +62,11 @@ class Rows(Protocol):
 
     kind: str
 
-    def check(self, names: tuple[str, ...], where: Test | None) -> None:
+    def check(self, tally: Tally) -> None:
         """Refuse, without opening a row, what these rows can never answer."""
 
     def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
         """Return what every tally asks for: one array each."""
-
-    def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
-        """Count the people in each cell of these attributes; with no name, all of them (a 0-d array)."""
-
-    def item_counts(self, name: str, where: Test | None = None) -> Counts:
-        """Count for each item of a set the people who have it."""
-
-    def total(self, name: str, where: Test | None = None) -> int:
-        """Add up an attribute over the people, in its unit."""
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Make a frame of the user's own kind out of columns that may be shown."""
@@ -159,8 +150,11 @@ class _CountedItems:
         if items.cells != len(source.counts):
             raise DataRefused("must have one count per item of the domain", column=name, fix="Check the two lengths.")
 
-    def check(self, names: tuple[str, ...], where: Test | None) -> None:
+    def check(self, tally: Tally) -> None:
         """Refuse what item counts alone cannot answer."""
+        self._check(tally.attributes, _compiled(tally, self._domain))
+
+    def _check(self, names: tuple[str, ...], where: Test | None) -> None:
         if names and names != tuple(self._domain):
             raise _no_cells(names)
         if names and where is not None:
@@ -186,7 +180,7 @@ class _CountedItems:
         """Count the people, or those who have (or lack) one item."""
         if names:
             raise _no_cells(names)
-        self.check(names, where)
+        self._check(names, where)
         if where is None:
             return np.array(self._source.people, dtype=np.int64)
         axis = where.atoms[0][0]
@@ -199,7 +193,7 @@ class _CountedItems:
     def item_counts(self, name: str, where: Test | None = None) -> Counts:
         """Return the counts."""
         _items(self._domain, name)
-        self.check((name,), where)
+        self._check((name,), where)
         return self._source.counts.copy()
 
     def total(self, name: str, where: Test | None = None) -> int:
@@ -208,7 +202,7 @@ class _CountedItems:
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a pandas frame."""
-        return pd.DataFrame(dict(columns))
+        return as_pandas(columns)
 
     def __repr__(self) -> str:
         return "Rows(items)"
@@ -250,7 +244,7 @@ class _EngineRows:
         self._lists: dict[str, tuple[ListReading, Code]] = {}
         for name, attribute in domain.items():
             columns = tuple(column(raw) for raw in raw_of[name])
-            if not isinstance(attribute, Items):
+            if not attribute.is_set:
                 self._codes[name] = code_of(attribute, columns)
                 continue
             self._item_columns[name] = columns[0]
@@ -307,7 +301,7 @@ class _EngineRows:
 
     # ------------------------------------------------------------------ what can be asked
 
-    def check(self, names: tuple[str, ...], where: Test | None) -> None:
+    def check(self, tally: Tally) -> None:
         """Refuse rows whose columns are no longer those that were found; they can answer whatever can be asked."""
         closed(self._check_unchanged, DataRefused(_CHANGED, fix=_CHANGED_FIX))
 
@@ -428,8 +422,8 @@ class _EngineRows:
             cells = [self._cell_of(need, len(needs)) + number for number, need in enumerate(needs)]
             owner = ["u"] if self._per_person > 1 else []
             frame = frame.select(*owner, *(cell.alias(mark) for cell, mark in zip(cells, marks, strict=True)))
-            frame = frame.unpivot(on=marks, index=owner or None, variable_name="v", value_name="t")
-            frame = frame.select(*owner, "t").filter(~nw.col("t").is_null())
+            frame = nw.from_native(self._engine.stacked(nw.to_native(frame), owner, marks, "t")).lazy()
+            frame = frame.filter(~nw.col("t").is_null())
             return _grouped(frame, [nw.col("t")], distinct=tuple(owner))
 
         table = self._read(piled)
@@ -480,7 +474,7 @@ class _EngineRows:
         table = self._read(grouped)
 
         def decoded() -> Counts:
-            counts = np.zeros(attribute.count, dtype=np.int64)
+            counts = np.zeros(attribute.cells, dtype=np.int64)
             keys = [table.column(name) for name in table.column_names if name != "n"]
             places = self._item_positions(name, keys)
             people = _whole(table.column("n"))
@@ -488,7 +482,7 @@ class _EngineRows:
             return counts
 
         code = self._item_codes[name]
-        return closed(decoded, InternalError("counting items")) if code.keys else np.zeros(attribute.count, np.int64)
+        return closed(decoded, InternalError("counting items")) if code.keys else np.zeros(attribute.cells, np.int64)
 
     def _summed(self, need: Asked) -> npt.NDArray[Any]:
         """Let the engine add positions up: sums, and how many rows were added."""
@@ -737,7 +731,7 @@ class _EngineRows:
             frame = frame.filter(code.valid)
         if attribute.at_most is None or not code.keys:
             return _Held(frame, code.keys, lambda place: code.atom("", Intervals.points([place])))
-        place = place_of(attribute.count, code).alias("i")
+        place = place_of(attribute.cells, code).alias("i")
         sequence = [*self._sequence, "place"] if is_list else self._sequence
         frame = self._with_order(frame).select("u", place, *sequence)
         if len(sequence) <= 1:
@@ -902,9 +896,9 @@ def _numbers_of(domain: Domain, name: str) -> tuple[int, int]:
     return domain[name].number(0), domain[name].spacing
 
 
-def _items(domain: Domain, name: str) -> Items:
+def _items(domain: Domain, name: str) -> Attribute:
     attribute = domain.attribute(name, key="item_counts")
-    if not isinstance(attribute, Items):
+    if not attribute.is_set:
         raise PlanError("must be a set of items", key="item_counts", given=name, fix="Ask for a histogram.")
     return attribute
 
