@@ -82,7 +82,7 @@ def lattice(value: float | None, low: int, high: int, step: int, *, clip: bool) 
     return int(value) if fits else None
 
 
-DAY = r"\d{4}-\d\d-\d\d([T ]([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?)?"
+DAY = r"\d{4}-\d\d-\d\d([T ]([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d(:?\d\d|:\d\d:[0-5]\d)?)?)?"
 SHORT = {"month": (r"\d{4}-\d\d", "-01"), "year": (r"\d{4}", "-01-01")}
 
 

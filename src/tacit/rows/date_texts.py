@@ -72,8 +72,15 @@ def duckdb_date(column: str, kind: str, precision: str) -> str:
     unit = "ns" if kind.endswith("_ns") else "us"
     # infinity is the largest number of steps, as Arrow holds it; it has no number in DuckDB
     far = f"CASE WHEN {column} > TIMESTAMP '2000-01-01' THEN {_LARGEST} WHEN {column} IS NOT NULL THEN -{_LARGEST} END"
-    steps, many = f"coalesce(epoch_{unit}({column}), {far})", _DAY_SECONDS * _STEPS[unit]
-    return f"DATE '1970-01-01' + CAST({steps} // {many} - CASE WHEN {steps} % {many} < 0 THEN 1 ELSE 0 END AS INTEGER)"
+    return duckdb_day(f"coalesce(epoch_{unit}({column}), {far})", unit)
+
+
+def duckdb_day(steps: str, unit: str) -> str:
+    """Return SQL for the date that lies so many steps after 1970 began."""
+    many = _DAY_SECONDS * _STEPS[unit]
+    days = f"({steps} // {many} - CASE WHEN {steps} % {many} < 0 THEN 1 ELSE 0 END)"
+    far = f"WHEN {days} < {_BEFORE} THEN {_BEFORE} WHEN {days} > {_AFTER} THEN {_AFTER}"
+    return f"DATE '1970-01-01' + CAST(CASE {far} ELSE {days} END AS INTEGER)"
 
 
 def _sql_day(days: int) -> str:

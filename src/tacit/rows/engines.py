@@ -31,7 +31,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
 from tacit.rows.batches import BATCH, Piece, is_text, of_columns, of_parquet, of_reader
-from tacit.rows.date_texts import arrow_date, arrow_moment, duckdb_date, polars_date, spark_date
+from tacit.rows.date_texts import arrow_date, arrow_moment, duckdb_date, duckdb_day, polars_date, spark_date
 from tacit.rows.encode import NUMBER, Column, Derived, Helper, column_of, decimal_column
 from tacit.rows.file_columns import csv_header, files_of, parquet_columns, refuse_one_name_twice
 from tacit.rows.file_identity import Identities, identities, identity
@@ -523,12 +523,22 @@ def _parquet(paths: Sequence[Path]) -> Engine:
     # a folder called like a column does not speak for the column that the file has
     options = ", hive_partitioning=false" + (", union_by_name=true" if len(paths) > 1 else "")
     relation = None
+    coarse = {name for name, leaves in columns if any(_is_coarse(logical) for leaf in leaves for _, logical, _ in leaf)}
     with contextlib.suppress(Exception):
-        relation = connection.sql(f"SELECT * FROM read_parquet([{listed}]{options})")  # noqa: S608 - quoted above
+        query = f"FROM read_parquet([{listed}]{options})"
+        relation = connection.sql(query)
+        if coarse:  # DuckDB renames the second of two columns alike
+            named = zip(relation.columns, columns, strict=True)
+            kept = [_name(ours) for ours, (name, _) in named if name not in coarse]
+            relation = connection.sql(f"SELECT {', '.join(kept) or '1 AS one'} {query}")
     if relation is None:
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         raise DataRefused(f"file {str(paths[0])!r}{more} must be readable as Parquet", fix="Write it again.")
-    return _Parquet(relation, connection, before, paths, columns)
+    return _Parquet(relation, connection, before, paths, columns, frozenset(coarse))
+
+
+def _is_coarse(logical: str) -> bool:
+    return logical.startswith("Timestamp(") and "milliseconds" in logical
 
 
 def _csv(paths: Sequence[Path], declared: frozenset[str]) -> Engine:
@@ -599,7 +609,11 @@ class _Files(_DuckDB):
 
 
 class _Parquet(_Files):
-    """Parquet files, whose row groups Arrow reads where it understands their columns just as DuckDB does."""
+    """Parquet files, whose row groups Arrow reads where it understands their columns just as DuckDB does.
+
+    `coarse` columns hold milliseconds. DuckDB makes microseconds of them, which not all of them are, and fails on one
+    even where only the statistics of a file have it; so its relation has none of them, and Arrow reads them for it.
+    """
 
     def __init__(
         self,
@@ -608,9 +622,10 @@ class _Parquet(_Files):
         before: Identities,
         paths: Sequence[Path],
         leaves: Sequence[tuple[str, Any]],
+        coarse: frozenset[str],
     ) -> None:
         super().__init__(relation, connection, before, [name for name, _ in leaves])
-        self._paths = paths
+        self._paths, self._coarse = paths, coarse
         # a dot in a name is the way to a part of a column to Arrow
         self._flat = {name: found[0][0] for name, found in leaves if "." not in name and len(found) == 1}
         # read as dictionaries, whatever a file says that a column is to be read as
@@ -622,8 +637,27 @@ class _Parquet(_Files):
 
     def schema(self) -> dict[str, Column]:
         """Return how each column is read; DuckDB widens floats of 16 bits, and they still stand for what they did."""
-        found = super().schema().items()
-        return {name: replace(column, bits=16) if name in self._halves else column for name, column in found}
+        found = super().schema() | {name: _arrow_column(self._type(name)) for name in self._coarse}
+        return {name: replace(column, bits=16) if name in self._halves else column for name, column in found.items()}
+
+    def _type(self, name: str) -> pa.DataType:
+        kind = min(self._types[name], key=str)  # files may tell a zone in different ways
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+    def relation(self, columns: Mapping[str, str]) -> Any:
+        """Return a relation that has these raw columns."""
+        if not self._coarse & set(columns.values()):
+            return super().relation(columns)
+        import pyarrow.dataset as ds
+
+        arrow = {raw: self._type(raw) for raw in columns.values()}
+        moments = {raw for raw in self._coarse & set(arrow) if pa.types.is_timestamp(arrow[raw])}
+        kinds = {raw: pa.int64() if raw in moments else kind for raw, kind in arrow.items()}
+        dataset = ds.dataset([str(path) for path in self._paths], schema=pa.schema(kinds), format="parquet")
+        found = _DuckDB(self.kind, self._connection.from_arrow(dataset)).relation(columns)
+        dates = [new for new, raw in columns.items() if raw in moments and new not in (PERSON, _ORDER)]
+        read = ", ".join(f"{duckdb_day(new, arrow[columns[new]].unit)} AS {new}" for new in dates)
+        return found.project(f"* REPLACE ({read})") if dates else found
 
     def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
         """Return the row groups, or a stream."""
