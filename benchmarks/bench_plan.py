@@ -12,7 +12,8 @@ from typing import Any
 import tacit
 from tacit.plan.choose import choose
 from tacit.release import planner
-from tacit.release.job import Job, plan_job, read_job
+from tacit.release.job_file import Job, read_job
+from tacit.release.job_plan import plan_job
 from tacit.report.publish import publish
 
 

@@ -9,7 +9,10 @@ import datetime
 import math
 import re
 from decimal import Decimal
+from functools import cache
 from typing import Any
+
+import numpy as np
 
 from tacit.policy.attributes import Attribute, Categories, Dates, Decimals, Flag, Grid, Integers, Items
 
@@ -22,8 +25,8 @@ def number(cell: Any) -> float | None:
         if cell.lower() in ("true", "false"):
             return int(cell.lower() == "true")
         return float(cell) if re.fullmatch(NUMBER, cell, re.ASCII | re.IGNORECASE) else None
-    if isinstance(cell, Decimal):
-        return float(cell)
+    if isinstance(cell, Decimal | np.floating):
+        return None if math.isnan(cell) else float(cell)
     if not isinstance(cell, bool | int | float) or cell != cell:
         return None
     return cell
@@ -31,6 +34,8 @@ def number(cell: Any) -> float | None:
 
 def text(cell: Any) -> str | None:
     """Return the text reading."""
+    if isinstance(cell, np.floating):
+        cell = float(cell)
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, float | Decimal) and not math.isfinite(cell):
@@ -77,7 +82,7 @@ def lattice(value: float | None, low: int, high: int, step: int, *, clip: bool) 
     return int(value) if fits else None
 
 
-DAY = r"\d{4}-\d\d-\d\d([T ]([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?)?"
+DAY = r"\d{4}-\d\d-\d\d([T ]([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d(:?\d\d|:\d\d:[0-5]\d)?)?)?"
 SHORT = {"month": (r"\d{4}-\d\d", "-01"), "year": (r"\d{4}", "-01-01")}
 
 
@@ -109,26 +114,42 @@ def period(date: datetime.date, by: str) -> str:
     return names.get(by, str(date)[:4])
 
 
+@cache
+def date_places(attribute: Dates) -> dict[Any, int]:
+    """Return the place of each date."""
+    return {value: place for place, value in enumerate(attribute.every_value())}
+
+
 def date_position(attribute: Dates, cell: Any) -> int | None:
     """Return the place of a cell among dates."""
     found = day(cell, attribute.by)
-    values = attribute.every_value()
+    places = date_places(attribute)
     if found is not None:
         said = period(found, attribute.by)
-        if said in values:
-            return values.index(said)
+        if said in places:
+            return places[said]
         if attribute.otherwise == "clip":
-            return 0 if said < values[0] else len(values) - 1
-    return None if attribute.otherwise in (None, "clip") else values.index(attribute.otherwise)
+            return 0 if said < next(iter(places)) else len(places) - 1
+    return None if attribute.otherwise in (None, "clip") else places[attribute.otherwise]
+
+
+@cache
+def decimal_values(attribute: Decimals, width: Any) -> tuple[list[float], dict[float, list[int]]]:
+    """Return the values of a lattice, and the places of those that a float of this width stands for."""
+    many = int((attribute.high - attribute.low) / attribute.step)
+    values = [float(attribute.low + place * attribute.step) for place in range(many + 1)]
+    meant: dict[float, list[int]] = {}
+    for place, value in enumerate(values):
+        meant.setdefault(float(width(value)), []).append(place)
+    return values, meant
 
 
 def decimal_position(attribute: Decimals, cell: Any) -> int | None:
-    """Return the place of a cell among decimals: a cell is a value if it is the float next to it."""
+    """Return the place of a cell among decimals: a cell is a value if it is the float of its own width next to it."""
     found = number(cell)
-    many = int((attribute.high - attribute.low) / attribute.step)
-    values = [float(attribute.low + place * attribute.step) for place in range(many + 1)]
-    if found is not None and found in values:
-        return values.index(found)
+    values, meant = decimal_values(attribute, type(cell) if isinstance(cell, np.floating) else float)
+    if found is not None and found in meant:
+        return min(meant[found], key=lambda place: abs(values[place] - found))
     if found is not None and attribute.otherwise == "clip":
         return max(0, sum(value <= found for value in values) - 1)
     return None if attribute.otherwise in (None, "clip") else values.index(attribute.otherwise)

@@ -138,7 +138,7 @@ def __getattr__(name: str) -> Any:
 def _hint(name: str) -> str:
     if name.startswith("_"):
         return ""
-    from tacit.plan.asked import no_such_question
+    from tacit.plan.questions import no_such_question
 
     hint = no_such_question(name)
     return f" {hint}" if hint else ""

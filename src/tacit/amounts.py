@@ -84,3 +84,13 @@ def shown(amount: Fraction) -> str:
     """
     decimal = f"{float(amount):.12g}"
     return decimal if Fraction(decimal) == amount else str(amount)
+
+
+def shown_with_decimal(amount: Fraction) -> str:
+    """Return the same for readers, who cannot compare fractions: a decimal stands beside one.
+
+    >>> shown_with_decimal(Fraction(1, 5)), shown_with_decimal(Fraction(35, 114))
+    ('0.2', '35/114 (about 0.307)')
+    """
+    exact = shown(amount)
+    return f"{exact} (about {float(amount):.3g})" if "/" in exact else exact

@@ -13,7 +13,7 @@ import tacit
 from tacit.audit.planted import planted
 from tacit.audit.registry import MECHANISMS
 from tacit.audit.table import names
-from tacit.plan.asked import KEYWORDS
+from tacit.plan.questions import KEYWORDS
 
 SRC = Path(tacit.__file__).parent
 TESTS = Path(__file__).parents[1]

@@ -1,8 +1,7 @@
-"""A question lives in one module: nothing outside of `plan/queries/` asks which kind of question it has."""
+"""A question lives in one module, with all that it has to say about itself (who asks for it: `test_kinds.py`)."""
 
 from __future__ import annotations
 
-import ast
 import inspect
 from importlib import import_module
 from pathlib import Path
@@ -22,31 +21,10 @@ KINDS = {
     for name, kind in vars(import_module(f"tacit.plan.queries.{file.stem}")).items()
     if file.stem != "__init__" and inspect.isclass(kind) and issubclass(kind, Query) and not inspect.isabstract(kind)
 }
-FILES = [file for file in sorted(SRC.rglob("*.py")) if "queries" not in file.relative_to(SRC).parts]
-
-
-def kinds_asked_for(file: Path) -> list[str]:
-    """Return the kinds of questions that a file tests for, with the line."""
-    found = []
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in ("isinstance", "issubclass")
-        ):
-            asked = ast.walk(node.args[1])
-        elif isinstance(node, ast.MatchClass):
-            asked = ast.walk(node.cls)
-        else:
-            continue
-        found += [
-            f"{file.name}:{node.lineno} {one.id}" for one in asked if isinstance(one, ast.Name) and one.id in KINDS
-        ]
-    return found
 
 
 def test_there_are_kinds_to_ask_for() -> None:
-    """Guards the test below."""
+    """Guards the tests below."""
     assert {
         "Count",
         "Marginals",
@@ -59,10 +37,6 @@ def test_there_are_kinds_to_ask_for() -> None:
         "Above",
         "TopK",
     } <= set(KINDS)
-
-
-def test_nothing_outside_asks_which_question_it_has() -> None:
-    assert [found for file in FILES for found in kinds_asked_for(file)] == []
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.keyword)

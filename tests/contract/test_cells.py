@@ -81,6 +81,7 @@ ATTRIBUTES: dict[str, Attribute] = {
     "quarters, otherwise": Decimals(-0.5, 1000, 0.25, otherwise=7.25),
     "between wholes, clip": Decimals(0.05, 8.05, 0.5, otherwise="clip"),
     "millionths": Decimals(0, "0.00002", "0.000001"),
+    "finer than floats": Decimals("999.99", "1000.01", "0.00001", otherwise="clip"),
     "days": Dates("2024-04-29", "2024-05-02"),
     "days, clip": Dates("1969-12-31", "2024-05-01", otherwise="clip"),
     "weeks, otherwise": Dates("1969-12-29", "2024-05-05", by="week", otherwise="2024-W10"),
@@ -103,6 +104,13 @@ SPELLED_DATES = [
     *("2024-05-01T23:30:00Z", "2024-05-01T23:30:00-05:00", "2024-05-01T00:30+01:00", "2024-05-01 00:30:00+00:00"),
     *("2024-05-01 00:30:00.5+0130", "2024-04-30 23:00:00-01", "2024-05-01T12:00 Z", "2024-05-01T12:60", "2024-05-01Z"),
     *("2021-01-03", "2021-01-04", "2020-12-31", "0001-01-01", "0001-01-01T00:00+01:00", "9999-12-31T23:00-01:00"),
+    *("1970-01-01T00:53:27+00:53:28", "1970-01-01T00:53:28.5+00:53:28", "2024-05-01T23:59:59-00:00:01"),
+    *(
+        "2024-05-01T23:59:58-00:00:01",
+        "2024-05-01T12:00+0053:28",
+        "2024-05-01T12:00+005328",
+        "2024-05-01T12:00+00:53:60",
+    ),
     *("0000-05-01", "9999-12-31", "10000-01-01", "2024-05", "2024-13", "2024", "24", "2024-W18", "2024-Q2", "0000"),
 ]
 SPELLED_DECIMALS = [
@@ -122,6 +130,8 @@ SPELLED_WORDS = ["x", " x", "X", "", " ", "é", "true", "True", "TRUE", "tRuE", 
 WIDE = [2**53, 2**53 + 1, 2**62 - 1, 2**62, 2**62 + 1, 2**63 - 1]
 FRACTIONS = [0.3, 0.1 + 0.2, 0.1 * 3, 0.7, 0.1 * 7, 1 - 0.9, -0.3, -0.1 * 3, 7.2, 7.25, 3.3000000000000003, 0.55, 3e-6]
 REALS = [*FRACTIONS, 0.0, -0.0, 0.5, -0.5, 1.0, 3.0, 4.0, 7.0, 8.0, 1000.0, 0.1, 2.5, 1e-5, -1e-320]
+NARROW = [0.30000001, 7.2001, 7.1999, 0.15, 0.35, 6.9, 3.05, 7.05, 1.2e-5, 2e-5, 2.1e-5, -0.7, -1.0, -0.30001, 1000.25]
+NARROW += [999.8, 999.75, 36.6, 6.1e-5, 65504.0]
 LARGE_REALS = [float(2**53), float(2**62), float(2**63), float(2**64), 1e19, 1e40, 1e300, -1e300, math.inf, -math.inf]
 
 
@@ -168,10 +178,8 @@ COLUMNS: dict[str, Held] = {
         pa.dictionary(pa.int8(), pa.int64()), [0, 1, 1000, 2**63 - 1, None], "whole", without="spark polars polars-lazy"
     ),
     "float64": held(pa.float64(), [*REALS, *LARGE_REALS, math.nan, None], "real"),
-    "float32": held(pa.float32(), [0.0, -0.0, 0.5, 1.0, 0.10000000149011612, math.inf, math.nan, 2.0**64], "real"),
-    "float16": held(
-        pa.float16(), [0.0, 0.5, 1.0, 1000.0, math.inf, -math.inf, math.nan, None], "real", 0, "spark ibis"
-    ),
+    "float32": held(pa.float32(), [*REALS, *NARROW, math.inf, math.nan, 2.0**64, 2.0**100], "real"),
+    "float16": held(pa.float16(), [*REALS, *NARROW, math.inf, -math.inf, math.nan, None], "real", 0, "spark ibis"),
     "dictionary of reals": held(
         pa.dictionary(pa.int8(), pa.float64()), [0.5, 1.0, math.inf, None], "real", 0, "spark polars polars-lazy"
     ),
@@ -301,11 +309,14 @@ FEW_COLUMNS = (
     *("int64", "timestamps elsewhere", "seconds"),
     *("dictionary of numbers", "dictionary of dates"),
 )
-FEW_ON_SPARK = ("texts", "float64", "long decimals", "truths", "dates", "bytes")  # a second or two for each
+FEW_ON_SPARK = ("texts", "float64", "float32", "long decimals", "truths", "dates", "bytes")  # a second or two for each
 every_other_engine = pytest.mark.parametrize(
     "engine",
     [*(name for name in ENGINES if name not in WHOLE_TABLE), pytest.param("spark", marks=pytest.mark.spark)],
 )
+
+
+WIDTHS = {pa.float32(): np.float32, pa.float16(): np.float16}
 
 
 def check(engine: str, frame: Any, column: Held, attributes: dict[str, Attribute]) -> None:
@@ -319,6 +330,8 @@ def check(engine: str, frame: Any, column: Held, attributes: dict[str, Attribute
         cells = [cell_readings.spelled(cell) for cell in cells]
     elif kind == "text" and column.kind in ("time", "other"):
         cells = [object_text(cell) for cell in cells]
+    elif kind == "real" and (width := WIDTHS.get(column.arrow)) is not None:
+        cells = [None if cell is None else width(cell) for cell in cells]
     read = replace(opened.schema()["c"], raw="c", name="c0")
     found = positions(opened, read, attributes)
     for key, attribute in attributes.items():
@@ -373,6 +386,17 @@ def test_a_typed_cell_counts_as_its_spelling_does(name: str) -> None:
                 spelled = cell_readings.spelled(cell)
                 said = cell_readings.position(attribute, [cell, cell])
                 assert cell_readings.position(attribute, [spelled, spelled]) == said, (key, cell)
+
+
+@pytest.mark.parametrize("width", [np.float32, np.float16])
+def test_a_narrow_float_is_the_decimal_that_it_prints_as(width: Any, tmp_path: Path) -> None:
+    tenths, values = Decimals(35, 42, 0.1), np.arange(350, 421) / 10
+    assert cell_readings.position(tenths, [width(36.6)]) == cell_readings.position(tenths, [str(width(36.6))]) == 16
+    for otherwise in (None, "clip"):
+        domain = Domain({"c": Decimals(35, 42, 0.1, otherwise=otherwise)})
+        table = pa.table({"c": pa.array(values.astype(width))})
+        for frame in (table, table.to_pandas(), pl.DataFrame(table), parquet_file(table, tmp_path)):
+            assert open_rows(frame, domain).counts(("c",)).tolist() == [1] * 71
 
 
 # ---------------------------------------------------------------------- through the front door
@@ -492,6 +516,9 @@ OBJECTS: list[tuple[Any, str | None]] = [
     (NOON, "2024-05-01 12:00:00"),
     (NOON.replace(tzinfo=UTC), "2024-05-01 12:00:00+00:00"),
     (pd.Timestamp(NOON), "2024-05-01 12:00:00"),
+    (np.datetime64("2024-05-01"), "2024-05-01"),
+    (np.datetime64("2024-05-01T12"), "2024-05-01T12:00"),
+    (np.datetime64("NaT"), None),
     (pd.NaT, None),
     (pd.NA, None),
     (datetime.timedelta(1), "1 day, 0:00:00"),

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,63 @@ def test_a_listener_of_the_users_hears_its_signals_as_before() -> None:
         signal.signal(signal.SIGINT, handler)
         hears.close()
         tells.close()
+
+
+# Python handles signals in the main thread of the main interpreter. Elsewhere work is done as if there were none.
+ELSEWHERE = """
+import sys
+sys.path[:] = {path!r}
+import signal
+from tacit.errors import DataRefused
+from tacit.rows.guard import cancelled_by_interrupt, closed
+
+def work():
+    with cancelled_by_interrupt(lambda: None):
+        return 7
+
+before = signal.getsignal(signal.SIGINT)
+assert closed(work, DataRefused("not done")) == 7
+assert signal.getsignal(signal.SIGINT) is before
+with open({file!r}, "w") as done:
+    done.write("done")
+"""
+# the first thread that loads `threading` is the main thread to it, whichever it is
+TAKEN_FOR_MAIN = """
+import _thread, time
+assert "threading" not in __import__("sys").modules
+_thread.start_new_thread(exec, ({work!r}, {{}}))
+time.sleep({seconds})
+"""
+
+
+def test_a_thread_steps_aside(tmp_path: Path) -> None:
+    file = tmp_path / "done"
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(exec, ELSEWHERE.format(path=sys.path, file=str(file)), {}).result()
+    assert file.read_text() == "done"
+
+
+def test_a_thread_that_is_taken_for_the_main_one_steps_aside(tmp_path: Path) -> None:
+    file = tmp_path / "done"
+    code = TAKEN_FOR_MAIN.format(work=ELSEWHERE.format(path=sys.path, file=str(file)), seconds=30)
+    beside = subprocess.Popen([sys.executable, "-S", "-c", code], stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 30
+    while not file.exists() and beside.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+    beside.kill()
+    said = beside.communicate()[1]
+    assert file.exists(), said
+
+
+def test_an_interpreter_beside_the_main_one_steps_aside(tmp_path: Path) -> None:
+    interpreters = pytest.importorskip("_xxsubinterpreters")
+    file = tmp_path / "done"
+    beside = interpreters.create()
+    try:
+        interpreters.run_string(beside, ELSEWHERE.format(path=sys.path, file=str(file)))
+    finally:
+        interpreters.destroy(beside)
+    assert file.read_text() == "done"
 
 
 # ---- the same where engines hide it ---------------------------------------------------------------------------------
@@ -222,10 +280,13 @@ def test_a_command_that_is_ended_says_so_and_what_it_charged(number: int, code: 
     assert list((tmp_path / "temporary").iterdir()) == []  # what was spilled is gone
 
 
-def while_loading(module: str, *args: str, answer: Any = signal.SIG_DFL) -> subprocess.CompletedProcess[str]:
+def while_loading(
+    module: str, *args: str, answer: Any = signal.SIG_DFL, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run the command and interrupt it as soon as it has loaded a module; its stderr has no line about imports."""
     loading = subprocess.Popen(
         [sys.executable, "-X", "importtime", "-m", "tacit_command", *args],
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -247,8 +308,9 @@ def test_an_interrupt_while_the_command_loads_is_one_line(module: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "tacit: interrupted. Nothing was charged.\n")
 
 
-def test_an_interrupt_while_the_command_loads_is_a_document_with_json() -> None:
-    done = while_loading("numpy", "plan", "job.yaml", "--json")
+def test_an_interrupt_while_the_command_loads_is_a_document_with_json(tmp_path: Path) -> None:
+    big_job(tmp_path, rows=1000)
+    done = while_loading("numpy", "plan", "job.yaml", "--json", folder=tmp_path)
     assert (done.returncode, done.stderr) == (130, "")
     said = json.loads(done.stdout)["error"]
     assert set(said) == {"kind", "file", "line", "key", "rule", "given", "fix", "message"}
@@ -260,6 +322,98 @@ def test_an_interrupt_while_the_command_loads_is_a_document_with_json() -> None:
 def test_an_interrupt_that_is_to_be_ignored_is_ignored() -> None:
     done = while_loading("typer", "--version", answer=signal.SIG_IGN)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+# The command, and a signal in the very moment in which it begins to load a module. What is raised by it there becomes
+# an import that failed, as in a library that is made in C.
+SIGNALLED = """
+import os, sys, time, tacit_command
+
+class Signalling:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            try:
+                os.kill(os.getpid(), {number})
+                time.sleep(0.02)
+            except BaseException:
+                raise ImportError("failed to import") from None
+
+sys.meta_path.insert(0, Signalling())
+sys.argv = ["tacit", "run", "job.yaml"]
+sys.exit(tacit_command.main())
+"""
+# from the first module that `tacit run` needs to the last
+LATE = ("tacit.release.job_file", "numpy._core._exceptions", "sqlalchemy.sql.visitors", "pandas._libs.tslibs.nattype")
+MORE_LATE = (
+    "numpy",
+    "tacit.plan.query",
+    "duckdb",
+    "pyarrow.lib",
+    "scipy.sparse",
+    "pandas",
+    "narwhals",
+    "jinja2",
+    "altair",
+)
+
+
+def ended_while_loading(module: str, folder: Path, number: int = signal.SIGINT) -> tuple[int, str, str]:
+    """Send a signal to `tacit run` as it begins to load a module; nothing of the run may be left."""
+    big_job(folder, rows=1000)
+    before = {file.name for file in folder.iterdir()}
+    asked = [sys.executable, "-c", SIGNALLED.format(module=module, number=int(number))]
+    done = subprocess.run(asked, cwd=folder, capture_output=True, text=True, timeout=100)
+    assert {file.name for file in folder.iterdir()} == before  # no ledger, and nothing half written
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("module", [*LATE, *(pytest.param(name, marks=pytest.mark.slow) for name in MORE_LATE)])
+def test_an_interrupt_while_a_run_loads_what_it_needs_is_one_line(module: str, tmp_path: Path) -> None:
+    assert ended_while_loading(module, tmp_path) == (130, "", "tacit: interrupted. Nothing was charged.\n")
+
+
+def test_an_end_while_a_run_loads_what_it_needs_is_one_line(tmp_path: Path) -> None:
+    ended = ended_while_loading("pandas._libs.tslibs.nattype", tmp_path, signal.SIGTERM)
+    assert ended == (143, "", "tacit: ended by SIGTERM. Nothing was charged.\n")
+
+
+IMPORTING = """
+import signal, sys
+from tacit_command import unless_loading
+
+signal.signal(signal.SIGINT, unless_loading(signal.default_int_handler))
+try:
+    import {module}
+    signal.pause()
+except BaseException as ended:
+    print(hasattr(sys.modules.get({module!r}), {last!r}), type(ended).__name__)
+"""
+MADE_IN_C = """
+import os, signal, time
+try:
+    for _ in range(3):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+except KeyboardInterrupt:
+    raise ImportError("failed to import") from None
+last = 1
+"""
+
+
+def test_a_library_never_sees_an_interrupt_while_it_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "made_in_c.py").write_text(MADE_IN_C)
+    asked = [sys.executable, "-c", IMPORTING.format(module="made_in_c", last="last")]
+    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.stdout.split(), done.stderr) == (["True", "KeyboardInterrupt"], "")
+
+
+def test_a_command_inside_an_import_is_interrupted_as_any_other(tmp_path: Path) -> None:
+    (tmp_path / "tool.py").write_text(IMPORTING.format(module="math", last="pi"))
+    start = (
+        "import os, signal, threading; threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start(); import tool"
+    )
+    done = subprocess.run([sys.executable, "-c", start], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.stdout.split(), done.stderr) == (["True", "KeyboardInterrupt"], "")
 
 
 def test_the_installed_command_begins_with_what_answers_interrupts() -> None:

@@ -17,6 +17,7 @@ import pytest
 
 import tacit as tc
 from tacit.errors import DataRefused, PlanError
+from tacit.plan.tally import CellCounts
 from tacit.rows.rows import open_rows
 
 CHANGED = "^the rows must stay as they were when they were opened"
@@ -265,7 +266,7 @@ def test_a_duckdb_relation_whose_source_moves_is_refused(tmp_path: Path) -> None
         assert rows.counts(("ward",)).sum() == 3
         csv({**SWAPPED, "more": [1, 1, 1]}, path)
         filled("1 AS hiv, 0 AS ward")
-        for asked in (lambda rows=rows: rows.check((), None), lambda rows=rows: rows.counts(("ward",))):
+        for asked in (lambda rows=rows: rows.check(CellCounts(())), lambda rows=rows: rows.counts(("ward",))):
             with pytest.raises(DataRefused, match=CHANGED):
                 asked()
         assert name
@@ -387,7 +388,7 @@ def test_a_file_that_changes_under_a_spark_frame_is_refused(spark: Any, tmp_path
     csv(SWAPPED, path)
     os.utime(path, ns=(1, 1))
     with pytest.raises(DataRefused, match=CHANGED):
-        rows.check((), None)
+        rows.check(CellCounts(()))
 
 
 @pytest.mark.spark

@@ -24,7 +24,8 @@ from tacit.plan.queries import count
 from tacit.plan.steps import largest_step
 from tacit.policy.file import read_policy
 from tacit.policy.where import where
-from tacit.release.job import plan_job, read_job
+from tacit.release.job_file import read_job
+from tacit.release.job_plan import plan_job
 
 MANY = os.environ.get("TACIT_EXAMPLES") == "fresh"
 LIMIT = 5.0  # seconds for one input, of processor time: other work on the machine is no hang

@@ -7,6 +7,7 @@ RUNS runs is below the bound in fewer than one case in 10^6 (a binomial tail).
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -122,6 +123,49 @@ def test_the_error_of_a_quantile_is_as_predicted():
         part = infer(measure(plan.parts[0], truth), consistent=True)
         errors.append(np.mean((derive(plan, [part]).values - wanted) ** 2))
     assert math.sqrt(np.mean(errors)) == pytest.approx(plan.rmse, rel=0.15)
+
+
+@pytest.mark.parametrize("epsilon", [4, 6, 10])
+def test_intervals_of_a_mean_hold_where_noise_is_mostly_zero(epsilon):
+    """A count whose interval is a single number is noisy all the same."""
+    domain = tc.Domain({"x": tc.Integers(0, 4), "ward": tc.Categories(["a", "b"])})
+    frame = pd.DataFrame({"x": [4] * 7 + [0] * 3 + [1, 2], "ward": ["a"] * 10 + ["b"] * 2})
+    plan = choose(tc.mean("x", where="ward == 'a'"), tc.Policy(domain, tc.secrets.attributes("ward")), epsilon)
+    rows = open_rows(frame, domain)
+    truths = [true_answers(part.base, rows, plan.policy) for part in plan.parts]
+    held = dict.fromkeys((0.5, 0.8, 0.95), 0)
+    for _ in range(600):
+        parts = [infer(measure(part, truth)) for part, truth in zip(plan.parts, truths, strict=True)]
+        for level in held:
+            lower, upper = derive(plan, parts).interval(level)
+            held[level] += int(lower[0] <= 2.8 + 1e-9 and upper[0] >= 2.8 - 1e-9)
+    assert all(many >= binom.ppf(ALPHA, 600, level) for level, many in held.items()), held
+
+
+def test_epsilon_is_shared_out_for_the_least_error_of_a_mean():
+    domain = tc.Domain({"age": tc.Integers(0, 100)})
+    policy = tc.Policy(domain, tc.secrets.everything(), presence="secret")
+    errors = []
+    for epsilon in (Fraction(1, 2), 4, 8, 15, 20):
+        plan = choose(tc.mean("age"), policy, epsilon)
+        sums, counts = (part.query for part in plan.parts)
+        shares = [Fraction(part, 64) for part in (4, 16, 32, 44, 45, 46, 47, 48, 49, 56, 60)]
+        tried = [
+            plan.query.expected_error(
+                (choose(sums, policy, epsilon * share), choose(counts, policy, epsilon * (1 - share))), plan.people
+            )
+            for share in shares
+        ]
+        assert plan.rmse <= min(tried) * (1 + 1e-9)
+        errors.append(plan.rmse)
+    assert errors == sorted(errors, reverse=True)
+
+
+def test_plain_privacy_is_compared_for_as_many_people():
+    domain = tc.Domain({"age": tc.Integers(0, 100)})
+    for query in (tc.mean("age"), tc.median("age")):
+        policy = tc.Policy(domain, tc.secrets.everything(), known=[tc.known.size(100_000)])
+        assert tc.explain(query, policy, 1).gain == pytest.approx(1)
 
 
 def test_known_sizes_are_what_errors_are_stated_for():

@@ -148,6 +148,15 @@ def test_only_secrets_that_move_an_answer_are_listed(page: str) -> None:
     assert "No secret of the policy moves these answers." in article(page, "sexes")
 
 
+def test_secrets_are_counted_by_family_however_many_parts_an_answer_has() -> None:
+    policy = tc.Policy(
+        DOMAIN, tc.secrets.attributes("hours") | tc.secrets.attributes("sex") | tc.secrets.within(1, "grade")
+    )
+    text = article(reported(policy, ROWS, tc.mean("hours")), "it")
+    assert "The other 2 secrets never move them." in text
+    assert "One person can raise a sum by 9, lower one by 9, and change all sums by 9 in sum." in text
+
+
 def reported(policy: tc.Policy, rows: pd.DataFrame, query: object, **options: bool) -> str:
     session = tc.Session(policy, rows, budget=1)
     said = session.explain(query, 1, show=False)
@@ -350,3 +359,15 @@ def test_a_noisy_value_is_never_called_exact() -> None:
         tc.histogram("age"), epsilon=0.1, nonnegative=True
     )
     assert "exact" not in chart_text(record)
+
+
+def test_a_cost_that_is_no_decimal_has_one_beside() -> None:
+    policy = tc.Policy(tc.Domain({"a": tc.Integers(0, 9)}), tc.secrets.everything())
+    session = tc.Session(policy, pd.DataFrame({"a": [1, 2, 3]}), budget="35/57")
+    explained = session.explain(tc.count("a < 5"), epsilon="35/114", show=False)
+    record = session.release(explained.plan)
+    text = html_report("job", policy, {"young": record}, [explained], budget=Fraction(35, 57))
+    assert "for epsilon 35/114 (about 0.307)." in text
+    said = re.sub(r"exp\(35/114\)|&#34;35/114&#34;", "", text)  # certificates are exact
+    assert "35/114" not in said.replace("35/114 (about 0.307)", "")
+    assert "epsilon 35/114 (about 0.307)." in " ".join(chart(record).to_dict()["title"]["subtitle"])

@@ -12,8 +12,10 @@ import yaml
 
 import tacit as tc
 from tacit.errors import BudgetExceeded, DataRefused, JobError, LedgerError, PlanError, PolicyError, Refused
-from tacit.release import job as job_module
-from tacit.release.job import Job, check_rows, job_schema, plan_job, read_job, run_job
+from tacit.release import job_file
+from tacit.release.job_file import Job, job_schema, read_job
+from tacit.release.job_plan import check_rows, plan_job
+from tacit.release.job_run import run_job
 
 POLICY = """\
 name: clinic
@@ -589,6 +591,6 @@ def test_the_schema_refuses_what_the_reader_refuses(folder: Path, change: dict[s
 
 def test_schema_and_reader_know_the_same_keys() -> None:
     schema = job_schema()
-    assert tuple(schema["properties"]) == tuple(sorted(schema["properties"], key=list(job_module._KEYS).index))
-    assert set(schema["properties"]) == set(job_module._KEYS)
-    assert set(schema["properties"]["releases"]["items"]["properties"]) == set(job_module._RELEASE_KEYS)
+    assert tuple(schema["properties"]) == tuple(sorted(schema["properties"], key=list(job_file._KEYS).index))
+    assert set(schema["properties"]) == set(job_file._KEYS)
+    assert set(schema["properties"]["releases"]["items"]["properties"]) == set(job_file._RELEASE_KEYS)

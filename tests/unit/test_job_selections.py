@@ -12,9 +12,10 @@ import pytest
 import yaml
 
 import tacit as tc
-from tacit.plan.asked import from_document
 from tacit.plan.query import resolve
-from tacit.release.job import job_schema, plan_job, read_job
+from tacit.plan.questions import from_document
+from tacit.release.job_file import job_schema, read_job
+from tacit.release.job_plan import plan_job
 from tacit.report.publish import publish
 
 JOB = """\

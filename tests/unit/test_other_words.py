@@ -9,9 +9,9 @@ import pytest
 
 import tacit as tc
 from tacit.errors import Refused, nearest
-from tacit.plan.asked import KEYWORDS, from_document, no_such_question
+from tacit.plan.questions import KEYWORDS, from_document, no_such_question
 from tacit.policy.file import read_policy
-from tacit.release.job import read_job
+from tacit.release.job_file import read_job
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import sys
 from collections.abc import Callable, Iterator
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, is_dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType, ModuleType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -20,8 +23,9 @@ from tacit.cli import main
 from tacit.plan import choose as choosing
 from tacit.plan import explain as explaining
 from tacit.plan.any_plan import AnyPlan
-from tacit.release import planner as planning
-from tacit.release.job import Job, plan_job, read_job, run_job
+from tacit.release.job_file import Job, read_job
+from tacit.release.job_plan import plan_job
+from tacit.release.job_run import run_job
 from tacit.release.planner import Planner
 from tacit.report.publish import publish
 
@@ -34,6 +38,9 @@ QUESTIONS = [
     tc.cumulative("age"),
     tc.ranges("age", "all"),
     tc.total("age"),
+    tc.total("age", by="ill"),
+    tc.mean("age"),
+    tc.median("age"),
     tc.marginals("age", "ill"),
     tc.top_k("bought", 2),
     tc.above("bought", 1, at_most=2),
@@ -65,8 +72,9 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counted]:
         found.comparisons += 1
         return plain_plan(plan)
 
-    for module in (choosing, explaining, planning):
-        monkeypatch.setattr(module, "choose", counting)
+    for name, module in list(sys.modules.items()):  # wherever it was imported to
+        if name.startswith("tacit.") and vars(module).get("choose") is choose:
+            monkeypatch.setattr(module, "choose", counting)
     monkeypatch.setattr(explaining, "plain_plan", comparing)
     return found
 
@@ -88,6 +96,11 @@ def test_a_plan_is_made_once_however_often_it_is_looked_at(counted: Counted, que
     assert all(map(str, (plan, explanation, explanation.document(), plan.document())))
     record = made.release(plan)
     assert record.plan is plan is explanation.plan
+    assert (counted.plans, counted.comparisons) == (1, 1)
+
+
+def test_a_question_that_is_explained_is_planned_once(counted: Counted) -> None:
+    assert str(session().explain(QUESTIONS[0], 1, show=False))
     assert (counted.plans, counted.comparisons) == (1, 1)
 
 
@@ -228,6 +241,93 @@ def test_a_plan_cannot_be_changed_in_place() -> None:
             setattr(plan, name, None)
 
 
+def arrays_in(thing: Any) -> Iterator[np.ndarray[Any, Any]]:
+    """Go through everything that a plan holds, what it has worked out included."""
+    if isinstance(thing, np.ndarray):
+        yield thing
+    elif isinstance(thing, tuple | list):
+        for one in thing:
+            yield from arrays_in(one)
+    elif is_dataclass(thing) and type(thing).__module__.startswith("tacit.plan"):
+        for one in vars(thing).values():
+            yield from arrays_in(one)
+
+
+LAID_OUT = {
+    "groups with exact totals": (tc.histogram("age"), tc.secrets.partition("age", width=5)),
+    "exact cumulative counts": (tc.cumulative("age"), tc.secrets.partition("age", width=5)),
+    "sides of each cell": (tc.histogram("ill", "age"), tc.secrets.values({"ill": [True]})),
+    "several tables": (tc.marginals("age", "ill", ways=1), tc.secrets.partition("age", width=5)),
+    "parts": (tc.mean("age", by="ill"), tc.secrets.attributes("ill")),
+}
+
+
+@pytest.mark.parametrize("case", LAID_OUT)
+def test_nothing_that_a_plan_has_worked_out_can_be_written_to(case: str) -> None:
+    query, secrets = LAID_OUT[case]
+    made = session(policy=tc.Policy(POLICY.domain, secrets))
+    plan: Any = made.plan(query, 1)
+    for part in plan.parts:
+        assert isinstance(part.groups, tuple | None)
+        assert part.spread is not None
+        assert part.fixed is None or part.fixed.any()
+    found = list(arrays_in(plan))
+    assert found
+    for array in found:
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.flags.writeable = True
+    assert made.release(plan).plan is plan
+
+
+def held_by(thing: Any, seen: dict[int, Any]) -> Iterator[Any]:
+    """Go through everything that an object holds, what it has worked out for itself included."""
+    if id(thing) in seen or isinstance(thing, type | ModuleType | str | bytes | int | Fraction):
+        return
+    seen[id(thing)] = thing  # kept, so that no other object gets its id
+    yield thing
+    if isinstance(thing, dict | MappingProxyType):
+        parts = [*thing.keys(), *thing.values()]
+    elif isinstance(thing, list | tuple | set | frozenset):
+        parts = list(thing)
+    else:
+        slots = [name for kind in type(thing).__mro__ for name in getattr(kind, "__slots__", ())]
+        parts = [*getattr(thing, "__dict__", {}).values(), *(getattr(thing, name, None) for name in slots)]
+    for part in parts:
+        yield from held_by(part, seen)
+
+
+@pytest.mark.parametrize("query", QUESTIONS, ids=str)
+def test_nothing_that_a_plan_holds_can_be_written(query: Any) -> None:
+    """Also not what a plan finds out while it is explained, executed and reported."""
+    made = session()
+    plan: Any = made.plan(query, 1)
+    made.release(plan).frame  # noqa: B018 - made now
+    str(made.explain(plan, show=False))
+    for part in plan.parts:
+        for name in ("groups", "fixed", "spread", "variance"):
+            getattr(part, name, None)
+    writable = [
+        thing
+        for thing in held_by(plan, {})
+        if (isinstance(thing, np.ndarray) and thing.flags.writeable) or isinstance(thing, list | dict | set)
+    ]
+    assert writable == []
+
+
+def test_what_no_edge_changes_cannot_be_enlarged() -> None:
+    made = session()
+    plan: Any = made.plan(tc.histogram("age"), Fraction(1, 100))
+    with pytest.raises(ValueError, match="read-only"):
+        plan.groups[0][:] = np.arange(10)
+    line: Any = made.plan(tc.cumulative("age"), Fraction(1, 100))
+    with pytest.raises(ValueError, match="read-only"):
+        line.fixed[:] = True
+    with pytest.raises(AttributeError):
+        made.policy.shapes[0].relations.clear()  # type: ignore[attr-defined]
+
+
 def test_options_belong_to_the_plan() -> None:
     made = session()
     plan = made.plan(tc.histogram("age"), 1)
@@ -250,6 +350,8 @@ def test_plans_made_before_the_rows_are_open_are_taken_over_under_one_policy_onl
     assert made.release(plan).plan is plan
     with pytest.raises(tc.PlanError, match="must be under the policy of this session"):
         made.adopt(Planner(POLICY.plain()))
+    with pytest.raises(AttributeError):
+        planner.policy = POLICY.plain()  # type: ignore[misc]
 
 
 def test_a_plan_can_be_released_again_and_costs_again() -> None:

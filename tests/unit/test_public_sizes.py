@@ -16,11 +16,11 @@ import pytest
 
 import tacit
 from tacit.errors import TacitError
-from tacit.plan.asked import from_document
 from tacit.plan.choose import choose
 from tacit.plan.queries import count, histogram, marginals, ranges
 from tacit.plan.queries.ranges import ListedRangesResponse
 from tacit.plan.query import resolve
+from tacit.plan.questions import from_document
 from tacit.plan.responses import Move
 from tacit.plan.steps import largest_step
 from tacit.policy.file import read_policy

@@ -9,6 +9,7 @@ import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ import pytest
 import tacit as tc
 from tacit.errors import BudgetExceeded, JobError
 from tacit.ledger.ledger import Run
-from tacit.release.job import Job, read_job
+from tacit.release.job_file import Job, read_job
 from tacit.report import draft_folder
 from tacit.report import publish as publish_module
 from tacit.report.draft_folder import begin_draft, is_complete
@@ -463,3 +464,17 @@ def test_an_interrupt_stays_an_interrupt(job: Job, monkeypatch: pytest.MonkeyPat
     with pytest.raises(KeyboardInterrupt):
         publish(job)
     assert (job.out.with_name("results.part") / "ages.csv").exists()
+
+
+def test_large_tables_are_parquet_and_the_report_links_them(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("tacit.release.table_file", "tacit.report.csv_tables"):
+        monkeypatch.setattr(f"{module}.LARGEST_CSV", 100)
+    out = publish(job)
+    tables = {"ages.csv", "both of them.parquet", "young.csv"}
+    wanted = (set(FILES) - {"both of them.csv", "both of them.cross.csv"}) | tables
+    assert {file.name for file in out.iterdir()} == wanted
+    assert set(json.loads((out / "finished.json").read_text())["sha256"]) == wanted - {"finished.json"}
+    report = (out / "report.html").read_text()
+    assert all(f'href="{quote(name)}"' in report for name in tables)
+    assert "both%20of%20them.csv" not in report
+    assert pd.read_parquet(out / "both of them.parquet").columns.tolist()[:3] == ["disease", "age", "value"]

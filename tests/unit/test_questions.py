@@ -15,10 +15,10 @@ import tacit as tc
 from brute_force import answers_of, every_record
 from tacit import noise
 from tacit.errors import PlanError
-from tacit.plan.asked import KEYWORDS, example, from_document, query_schema
 from tacit.plan.choose import choose
 from tacit.plan.queries import QUESTIONS
 from tacit.plan.query import resolve
+from tacit.plan.questions import KEYWORDS, example, from_document, query_schema
 from tacit.plan.tally import CellCounts, CellSums, ItemHolders
 from tacit.release.answers import true_answers
 from tacit.report.charts import chart, chart_text
@@ -227,7 +227,7 @@ def test_a_release_has_a_frame_a_certificate_files_and_a_chart(query, tmp_path):
     frame = pd.DataFrame(every_record(PLAIN) * 5, columns=list(PLAIN))
     session = tc.Session(tc.Policy(PLAIN, tc.secrets.everything(), presence="secret"), frame, budget=10)
     assert "mechanism" in str(session.explain(query, 1, show=False))
-    record = session.release(query, 1, consistent=True, nonnegative=True)
+    record = session.release(query, 1, consistent=True, nonnegative=query.never_negative(PLAIN))
     assert len(record.frame) == len(record.values) == record.plan.answers
     lower, upper = record.interval(0.9)
     assert ((lower <= record.values) & (record.values <= upper)).all()

@@ -186,10 +186,10 @@ def test_the_budget_is_charged_before_rows_are_read_and_stays_charged_if_reading
 class Exploding:
     """A stand-in for an engine that fails with a row in its message."""
 
-    def check(self, names, where):
+    def check(self, tally):
         pass
 
-    def counts(self, names, where=None):
+    def tally(self, tallies):
         try:
             raise KeyError("inner CANARY-7f3a")
         except KeyError as inner:
@@ -269,8 +269,12 @@ def test_rows_given_in_the_wrong_place_are_not_repeated():
 
 def test_a_declared_size_must_be_the_size():
     policy = tc.Policy(DOMAIN, tc.secrets.everything(), [tc.known.size(5)])
-    with pytest.raises(tc.DataRefused, match="must hold the declared number of people, 5"):
-        session(policy).release(tc.count("age < 5"), epsilon=0.5)
+    made = session(policy)
+    before = made.remaining
+    with pytest.raises(tc.DataRefused, match="must hold the declared number of people, 5") as refused:
+        made.release(tc.count("age < 5"), epsilon=0.5)
+    assert str(refused.value).endswith("What was asked stays charged.")
+    assert before - made.remaining == Fraction(1, 2)
 
 
 def test_nonnegative_leaves_exact_cells_alone():

@@ -9,10 +9,10 @@ planted                                   mistakes on purpose, which the audits 
 In reading order:
 
     worlds           records, edges and neighbouring data sets, from the definitions
-    exact            the exact audit
+    exact_audit      the exact audit
     loss             what it finds
     selections       the loss of selections among a few counts
-    sampled          the sampled audit
+    sampled_audit    the sampled audit
     draws            outputs, drawn many at a time
     canonical        what a reader sees of an output
     packages         what belongs to a call, and what to each of its outputs
@@ -29,12 +29,12 @@ In reading order:
     table            the table of all audits
 """
 
-from tacit.audit.exact import exact
+from tacit.audit.exact_audit import exact
 from tacit.audit.loss import ExactAudit, Loss, Witness
 from tacit.audit.planted import planted
 from tacit.audit.planted.planted_leak import PlantedLeak
 from tacit.audit.releases import release
-from tacit.audit.sampled import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
+from tacit.audit.sampled_audit import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
 
 __all__ = [
     "ExactAudit",

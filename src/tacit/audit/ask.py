@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from tacit.errors import PlanError
-from tacit.plan.asked import from_document
+from tacit.plan.questions import from_document
 
 
 def written(said: str, keyword: str) -> Any:

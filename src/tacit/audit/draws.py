@@ -141,7 +141,7 @@ class Source:
         seen = {one.text for one in looks}
         if len(seen) == 1 and next(iter(seen)).startswith(RAISES):
             raise PlanError(
-                f"must return outputs; it {shortened(next(iter(seen)))}, whichever data set it is given",
+                f"must return outputs; it {shorten(next(iter(seen)))}, whichever data set it is given",
                 key="release",
                 fix="It is called as release(data, size) and returns `size` outputs.",
             )
@@ -248,10 +248,10 @@ class Texts:
                 place = self._places.get(name)
                 if place is not None:
                     values[place] = value
-        return (shortened(output.text), shortened(output.form), *values)
+        return (shorten(output.text), shorten(output.form), *values)
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return a text that is short enough to keep many of, and differs where the whole text does."""
     if len(text) <= LONGEST_TEXT:
         return text

@@ -16,7 +16,6 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from tacit.audit.subjects import others_of
 from tacit.audit.worlds import (
     Ints,
     Neighbours,
@@ -29,7 +28,6 @@ from tacit.audit.worlds import (
 )
 from tacit.errors import PlanError
 from tacit.plan.any_plan import AnyPlan
-from tacit.plan.selection_plan import SelectionPlan
 from tacit.policy.attributes import Attribute
 from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import ABSENT, Policy
@@ -175,13 +173,14 @@ def _others(plan: AnyPlan, hidden: list[Person], cover: list[Person]) -> list[Pe
     policy = plan.policy
     records, _ = records_to_try(policy, plan.base)
     found: list[Person] = [(record,) for record in records[:3]]
-    if isinstance(plan, SelectionPlan):
+    sides = [[_counted(policy, record) for person in side for record in person] for side in (hidden, cover)]
+    totals = [answers(plan.base, policy.domain, side) for side in sides]
+    moves = totals[0] != totals[1]
+    telling = plan.telling_others(moves)
+    if telling is not None:
         found = []
         adds = contributions(plan.base, policy.domain, records)
-        sides = [[_counted(policy, record) for person in side for record in person] for side in (hidden, cover)]
-        totals = [answers(plan.base, policy.domain, side) for side in sides]
-        moves = totals[0] != totals[1]
-        counts = np.minimum(others_of(plan, moves), MOST_OTHERS)
+        counts = np.minimum(telling, MOST_OTHERS)
         cells = [*np.flatnonzero(moves).tolist(), *np.flatnonzero(~moves).tolist()][:MOST_CELLS]
         for cell in cells:
             alone = min((r for r in records if adds[r][cell]), key=lambda r: int(adds[r].sum()), default=None)

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from tacit.plan.queries import Count, Marginals
 from tacit.plan.query import Linear
-from tacit.policy.attributes import Items
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain, positions
 from tacit.policy.edges import STAY_ITEMS, Blocks, EdgeShape, FromTo, Near, Same
@@ -172,11 +171,11 @@ def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: Linear) -
     """Yield the values of an attribute at which something begins or ends along these edges, the most telling first."""
     domain, tests = policy.domain, _tests(policy, shape, query)
     attribute = domain[name]
-    if isinstance(attribute, Items):
+    if attribute.is_set:
         mentioned = [axis.item for test in tests for axis, _ in test.atoms if axis.attribute == name]
         looked_at = mentioned or name in query.mentioned() or shape.item_moves(name) != STAY_ITEMS
         places = [place for place in dict.fromkeys(mentioned) if place is not None]
-        yield from list(_item_sets(attribute, places))[: None if looked_at else 1]
+        yield from list(attribute.telling_sets(places))[: None if looked_at else 1]
         return
     by_axis = []
     for axis in domain.axes_of(name):
@@ -216,13 +215,3 @@ def _positions_to_try(axis: Axis, shape: EdgeShape, tests: list[Test]) -> Iterat
         yield place
         for reach in sorted(reaches, reverse=True):
             yield from (near for near in (place + reach, place - reach) if 0 <= near <= last)
-
-
-def _item_sets(attribute: Items, mentioned: list[int]) -> Iterator[Any]:
-    most = min(attribute.most, attribute.count)
-    yield frozenset(attribute.item(place) for place in range(most))
-    yield frozenset()
-    yield frozenset(attribute.item(place) for place in range(attribute.count - most, attribute.count))
-    for place in [*mentioned[:4], 0, attribute.count - 1]:
-        yield frozenset({attribute.item(place)})
-    yield frozenset(attribute.item(place) for place in range(min(2, most)))

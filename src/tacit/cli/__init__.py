@@ -30,7 +30,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import typer
@@ -48,6 +48,7 @@ from tacit.cli.run import run_releases
 from tacit.cli.schema import show_schema
 from tacit.cli.screen import complain, misuse, refusal, show, show_json
 from tacit.errors import TacitError, nearest
+from tacit_command import unless_loading
 
 __all__ = ["main"]
 
@@ -105,8 +106,11 @@ def start(
         context.fail("A command is missing.")
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run one command and return its exit code; whatever goes wrong is said in one sentence."""
+def main(args: list[str] | None = None, *, on_start: Callable[[], object] = lambda: None) -> int:
+    """Run one command and return its exit code; whatever goes wrong is said in one sentence.
+
+    `on_start` is called once an interrupt would be said as well.
+    """
     given = list(sys.argv[1:] if args is None else args)
     as_json = "--json" in given
     if not sys.warnoptions:
@@ -116,6 +120,7 @@ def main(args: list[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # a terminal without our letters is no reason to stop
     said: dict[str, Any]
     try:
+        on_start()
         with _ended_in_order():
             done = typer.main.get_command(app).main(args=given, prog_name="tacit", standalone_mode=False)
         if done != INTERRUPTED:
@@ -152,7 +157,7 @@ def _ended_in_order() -> Iterator[None]:
     if not is_ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
-    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGTERM, unless_loading(end))
     try:
         yield
     finally:

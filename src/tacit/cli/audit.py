@@ -80,11 +80,11 @@ def audit_job(
     from tacit.audit.releases import WholeRelease
     from tacit.audit.subjects import subject_of
     from tacit.audit.table import audit_subject, audit_whole
-    from tacit.plan.choose import choose
-    from tacit.release.job import read_job
+    from tacit.release.job_file import read_job
+    from tacit.release.job_plan import plan_releases
 
     found = read_job(job)
-    plans = {release.name: choose(release.query, found.about(), release.epsilon) for release in found.releases}
+    _, plans = plan_releases(found)
     rows: list[Any] = []
     names: list[str] = []
     for release in found.releases:
@@ -128,7 +128,7 @@ def audit_everything(
 
 def _named(name: str, samples: int, alpha: float, on: Callable[[float], None]) -> AuditRow:
     from tacit.audit.table import audit_named, names
-    from tacit.plan.asked import KEYWORDS
+    from tacit.plan.questions import KEYWORDS
 
     if name not in names():
         is_question = name in KEYWORDS
@@ -143,13 +143,13 @@ def _asked(
     from tacit.audit.ask import written
     from tacit.audit.subjects import subject_of
     from tacit.audit.table import audit_subject
-    from tacit.plan.asked import example
-    from tacit.plan.choose import choose
+    from tacit.plan.questions import example
     from tacit.policy.policy import Policy
+    from tacit.release.planner import Planner
 
     found = Policy.load(policy)
     query = example(name, found) if ask is None else written(ask, name)
-    plan = choose(query, found, epsilon)
+    plan = Planner(found).plan(query, epsilon)
     return audit_subject(subject_of(str(plan.query), plan), samples, alpha, on)
 
 

@@ -13,7 +13,7 @@ from tacit.errors import JobError, LedgerError
 
 if TYPE_CHECKING:
     from tacit.plan.explain import Explanation
-    from tacit.release.job import Job
+    from tacit.release.job_file import Job
     from tacit.release.record import ReleaseRecord
 
 ONE_ROW_EACH = (
@@ -38,7 +38,8 @@ def show_plan(
     ledger does not take.
     """
     from tacit.amounts import shown
-    from tacit.release.job import check_policy, check_rows, plan_job, read_job, remaining
+    from tacit.release.job_file import read_job
+    from tacit.release.job_plan import check_policy, check_rows, plan_job, remaining
 
     found = read_job(job)
     explanations, left = plan_job(found).explanations, remaining(found)

@@ -11,7 +11,7 @@ from tacit.cli.plan import notes, people_and_budget, show_table
 from tacit.cli.screen import AsJson, note, progress, show, show_json
 
 if TYPE_CHECKING:
-    from tacit.release.job import Job
+    from tacit.release.job_file import Job
     from tacit.release.record import ReleaseRecord
 
 
@@ -19,7 +19,7 @@ def run_releases(
     job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file.")], *, as_json: AsJson = False
 ) -> None:
     """Charge the budget, make every release of a job, and write values, certificates and a report to a new folder."""
-    from tacit.release.job import read_job
+    from tacit.release.job_file import read_job
 
     found = read_job(job)
     made = make_releases(found, as_json=as_json)
@@ -32,7 +32,8 @@ def run_releases(
 
 def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
     """Run a job, with a bar while it lasts and then the table of what it cost; return what was made and where."""
-    from tacit.release.job import plan_job
+    from tacit.release.job_plan import plan_job
+    from tacit.release.table_file import file_name
     from tacit.report.publish import publish
 
     plan = plan_job(job)  # the one that is shown, charged, executed and reported
@@ -45,7 +46,7 @@ def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
         {
             "name": name,
             **explained.document(),
-            "values": str(folder / f"{name}.csv"),
+            "values": str(folder / file_name(name, explained.plan.answers)),
             "certificate": str(folder / f"{name}.certificate.json"),
         }
         for name, explained in plan.explanations.items()

@@ -52,12 +52,12 @@ def refusal(error: Exception, address: Address, *, waited: float) -> LedgerError
     lost = isinstance(error, DBAPIError) and error.connection_invalidated
     if lost:
         return LedgerError(
-            f"the database went away ({_said(error)}); what was under way was either written as a whole or not at all",
+            f"the database went away ({_words(error)}); what was under way was either written as a whole or not at all",
             file=name,
             fix="Look at the last entries before trying again.",
         )
     return LedgerError(
-        f"the database refused ({_said(error)})",
+        f"the database refused ({_words(error)})",
         file=name,
         fix="Check the address, that the server is running and that this user may read and write there.",
     )
@@ -90,18 +90,18 @@ def _sqlite_refusal(error: Exception, code: str, address: Address) -> LedgerErro
         )
     if code.startswith(("SQLITE_IOERR", "SQLITE_NOLFS")):
         return LedgerError(
-            f"the disk refused ({_said(error)}); what was under way was not written",
+            f"the disk refused ({_words(error)}); what was under way was not written",
             file=name,
             fix="Check that there is room, that no limit on file sizes or quota is reached, and the disk itself.",
         )
     return LedgerError(
-        f"SQLite refused ({_said(error)}); nothing was written",
+        f"SQLite refused ({_words(error)}); nothing was written",
         file=name,
         fix="Run `tacit ledger verify`; if the ledger is not sound, put the last good copy back.",
     )
 
 
-def _said(error: Exception) -> str:
+def _words(error: Exception) -> str:
     return next(iter(str(_cause(error)).splitlines()), "").strip().rstrip(".")
 
 

@@ -29,7 +29,7 @@ from typing import Any, Self
 from sqlalchemy import Connection, insert, inspect, select, update
 
 from tacit.amounts import shown
-from tacit.errors import LedgerError, sealed
+from tacit.errors import LedgerError, kind_of, sealed
 from tacit.ledger.accounts import (
     Account,
     NotComparedYet,
@@ -108,6 +108,10 @@ class Ledger:
         wait_seconds: float = 60.0,
         create: bool = True,
     ) -> None:
+        if not isinstance(where, str | Path):
+            raise LedgerError(
+                f"must be a path or a database URL, not {kind_of(where)}", key="ledger", fix="Name its file."
+            )
         self._seal = Seal(checked_key(key))
         self._store = Store(where, seal=self._seal, wait_seconds=wait_seconds, create=create)
         self._rules = Rules(self._store.name)

@@ -24,7 +24,7 @@ from tacit.plan.coupling import is_touched
 from tacit.plan.directions import directions
 from tacit.plan.queries import Marginals, count, histogram
 from tacit.plan.steps import LargestStep, largest_step
-from tacit.policy.attributes import Categories, Flag, Items
+from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
 from tacit.policy.edges import STAY_ITEMS, EdgeShape, Same
 from tacit.policy.policy import Policy, as_policy
@@ -165,7 +165,7 @@ def kept_policy(policy: Policy, name: str, unit: Mapping[str, Any], positions: S
     if unit["visits"] is None:
         return policy.owned_by(None, 1)
     places = policy.domain[name]
-    if not isinstance(places, Items):
+    if not places.is_set:
         raise PlanError(
             "must have the places as a set of items, where the visits of a person are bounded: if one visit were at "
             "another value, the person's next one would count in its place",
@@ -175,7 +175,7 @@ def kept_policy(policy: Policy, name: str, unit: Mapping[str, Any], positions: S
         )
     if _clears(policy, name, places, positions):
         return policy.owned_by(unit["person"], 1)
-    single = Items(places.items, first=places.first, at_most=1)
+    single = places.with_at_most(1)
     domain = Domain({**policy.domain, name: single})
     try:
         kept = Policy(
@@ -201,13 +201,13 @@ def kept_policy(policy: Policy, name: str, unit: Mapping[str, Any], positions: S
     return kept
 
 
-def _clears(policy: Policy, name: str, places: Items, positions: Sequence[int]) -> bool:
+def _clears(policy: Policy, name: str, places: Attribute, positions: Sequence[int]) -> bool:
     """Say whether every edge surely leads to a set of places that has no monitored one, and hides none."""
     for shape in policy.shapes:
         moves = shape.item_moves(name)
         if moves.exactly is not None:
             cover = moves.exactly[1]
-            if any(place in positions for place in cover) or (len(cover) == places.most < places.count):
+            if any(place in positions for place in cover) or (len(cover) == places.most < places.cells):
                 return False  # a full set may have lost a monitored place to `at_most`
         elif _moves_elsewhere(shape, policy.domain, name) or moves.gain or (moves.lose and places.most > 1):
             return False  # any set may stay, be reached, or be what is left of a larger one
@@ -234,10 +234,10 @@ def place_in(domain: Domain, place: Any, attribute: str | None) -> tuple[str, in
         watched = domain[name]
         if attribute not in (None, name):
             continue
-        if isinstance(watched, Flag):
+        if watched.watched == "itself":
             flags.append(name)
             found += [(name, 1)] if place == name else []
-        elif isinstance(watched, Items | Categories):
+        elif watched.watched == "cells":
             try:
                 found.append((name, position_of(watched, place)))
             except PlanError as refusal:
@@ -257,18 +257,13 @@ def place_in(domain: Domain, place: Any, attribute: str | None) -> tuple[str, in
     )
 
 
-def map_attribute(domain: Domain, attribute: str | None) -> tuple[str, Items | Categories]:
+def map_attribute(domain: Domain, attribute: str | None) -> tuple[str, Attribute]:
     """Return the attribute that has the places: the only set of items, or else the only list of categories."""
     if attribute is not None:
         domain.attribute(attribute, key="attribute")
-    items, categories = {}, {}
-    for name in domain:
-        watched = domain[name]
-        if isinstance(watched, Items) and attribute in (None, name):
-            items[name] = watched
-        elif isinstance(watched, Categories) and attribute in (None, name):
-            categories[name] = watched
-    found: dict[str, Items | Categories] = {**(items or categories)}
+    listed = {name: domain[name] for name in domain if domain[name].watched == "cells" and attribute in (None, name)}
+    sets = {name: watched for name, watched in listed.items() if watched.is_set}
+    found = sets or listed
     if len(found) > 1:
         raise PlanError("must say which attribute has the places", key="attribute", given=list(found), fix="Name one.")
     for name, watched_places in found.items():
@@ -281,7 +276,7 @@ def map_attribute(domain: Domain, attribute: str | None) -> tuple[str, Items | C
     )
 
 
-def monitored(attribute: Items | Categories, places: Any) -> Places:
+def monitored(attribute: Attribute, places: Any) -> Places:
     """Return the places to monitor: all, or those that are listed."""
     if places is None:
         return Places(attribute, range(size_of(attribute)))
@@ -309,7 +304,7 @@ def decision_steps(steps: Any) -> list[int] | None:
 def place_step(policy: Policy, name: str, place: Any) -> LargestStep:
     """Return the step of the count at one place, or refuse a policy under which it can rise, or cannot move."""
     watched = policy.domain[name]
-    here = col(name).has(place) if isinstance(watched, Items) else col(name) == (isinstance(watched, Flag) or place)
+    here = col(name).has(place) if watched.is_set else col(name) == (watched.watched == "itself" or place)
     step = largest_step(count(here), policy.owned_by(None, 1))
     _check_direction(step, policy)
     return step
@@ -319,7 +314,7 @@ def map_step(policy: Policy, name: str, places: Places) -> LargestStep:
     """Return the step of the counts at all places, or refuse a policy under which a monitored one can rise."""
     about, chosen = policy.owned_by(None, 1), np.asarray(places.positions, dtype=np.int64)
     step = largest_step(histogram(name), about)
-    sides = None if isinstance(places.attribute, Items) else directions(Marginals(((name,),)), about)
+    sides = None if places.attribute.is_set else directions(Marginals(((name,),)), about)
     if sides is None:
         _check_direction(step, policy)
         return step

@@ -35,17 +35,16 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused, InternalError, TacitError
 from tacit.monitor.clock import LONGEST, UNITS, Clock, iso_date, moment_of, ticks_of
-from tacit.policy.attributes import Categories, Flag, Items
+from tacit.policy.attributes import Attribute
 from tacit.policy.intervals import Intervals
 from tacit.policy.table_names import TABLE_NAMES
-from tacit.rows.encode import Code, Column, number_in, one_item, spelling
+from tacit.rows.encode import Code, Column, number_in, spelling
 from tacit.rows.engines import PERSON, Engine, engine_for, with_readings
 from tacit.rows.guard import closed
 from tacit.rows.kinds import code_of
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-Places = Items | Categories | Flag
 Span = tuple[int, int]
 
 OPTIONAL_TIME: Final = "time"  # the default column: a batch without it is taken as of its arrival
@@ -59,7 +58,7 @@ _TRUNCATED: Final = {UNITS["day"]: "1d", UNITS["hour"]: "1h", UNITS["minute"]: "
 class EventColumns:
     """Where a row's place, person, time and id are; all public. `time` is None to go by arrival alone."""
 
-    places: Places
+    places: Attribute
     place: str
     person: str | None = None
     event: str | None = None
@@ -163,8 +162,7 @@ class _Reader:
         place = replace(schema[columns.place], raw=columns.place, name="c0")
         self._code: Code = _places_in(columns.places, place)
         # names are looked up when they are decoded; a million of them in an expression would be slow
-        one = one_item(columns.places) if isinstance(columns.places, Items) else columns.places
-        self._valid = None if isinstance(one, Categories) else self._code.valid
+        self._valid = None if columns.places.each.measured == "names" else self._code.valid
         self._time = self._time_column(schema) if self._has_time else None
 
     def _time_column(self, schema: Mapping[str, Column]) -> _Time:
@@ -312,7 +310,7 @@ class _Time:
         return ticks[codes], there[codes]
 
 
-def _places_in(places: Places, column: Column) -> Code:
+def _places_in(places: Attribute, column: Column) -> Code:
     """Return how places are read. A batch without a visit may have a column of any type, and is no reason to refuse."""
     if column.reading in ("time", "list", "other"):
         return code_of(places, (column,))

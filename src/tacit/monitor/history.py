@@ -22,7 +22,7 @@ from tacit.mechanism.alarm import ABOVE, CERTAINLY_BELOW, alarm_noise
 from tacit.monitor.clock import Clock
 from tacit.monitor.journal import Alarm, Published, read_published
 from tacit.noise.two_scale import TwoScale
-from tacit.policy.attributes import Categories, Items
+from tacit.policy.attributes import Attribute, Categories, Items
 from tacit.release.table_file import write_frame
 
 PAUSED: Final = "paused"
@@ -50,20 +50,23 @@ class Verdict:
 class Places:
     """The monitored places: their names by position in the domain, without a copy of a million names."""
 
-    attribute: Items | Categories
+    attribute: Attribute
     positions: Sequence[int]
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Places:
         """Return the places that settings describe."""
         named = document.get("names")
-        attribute = Items(document["count"], first=document["first"]) if named is None else Categories(named)
+        attribute: Attribute = (
+            Categories(named) if named is not None else Items(document["count"], first=document["first"])
+        )
         return cls(attribute, document.get("positions") or range(size_of(attribute)))
 
     def document(self) -> dict[str, Any]:
         """Return the places as plain data."""
-        if isinstance(self.attribute, Items) and isinstance(self.attribute.items, int):
-            said: dict[str, Any] = {"count": self.attribute.items, "first": self.attribute.first}
+        numbers = self.attribute.item_numbers
+        if numbers is not None:
+            said: dict[str, Any] = {"count": self.attribute.cells, "first": numbers.start}
         else:
             said = {"names": [self.label(place) for place in range(size_of(self.attribute))]}
         return said if isinstance(self.positions, range) else {**said, "positions": list(self.positions)}
@@ -237,16 +240,16 @@ def map_time(settings: Mapping[str, Any], step: int) -> int | str:
     return step if settings["at"] is None else str(settings["at"])
 
 
-def size_of(attribute: Items | Categories) -> int:
+def size_of(attribute: Attribute) -> int:
     """Return how many places there are."""
     return attribute.cells
 
 
-def position_of(attribute: Items | Categories, place: Any) -> int:
+def position_of(attribute: Attribute, place: Any) -> int:
     """Return the position of a place, or refuse as a plan does."""
     place = place.item() if isinstance(place, np.generic) else place
     try:
-        return int(attribute.item_position(place) if isinstance(attribute, Items) else attribute.position(place))
+        return int(attribute.cell_position(place))
     except PolicyError as refusal:
         found = PlanError(refusal.rule, key="place", given=word_or_kind(place), fix=refusal.fix)
     raise found

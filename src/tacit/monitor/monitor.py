@@ -407,7 +407,7 @@ class PlaceMonitor(_Monitor):
             "step": step.down,
         }
         columns = EventColumns(
-            policy.domain[name],  # type: ignore[arg-type]
+            policy.domain[name],
             checks.place_column(policy, name, item),
             who,
             checks.column_name(event, "event"),

@@ -20,6 +20,7 @@ In reading order:
 
 from typing import Any
 
+from tacit.errors import PlanError, kind_of
 from tacit.noise.cube import cube, cube_is_supported
 from tacit.noise.draws import Size, bernoulli, permutation, uniform_below
 from tacit.noise.keystream import Keystream, is_replayed, replayed
@@ -46,5 +47,7 @@ __all__ = [
 def sample(law: Law, size: Size | None = None) -> Any:
     """Draw from a law: one number or vector without `size`, else an int64 array."""
     if not isinstance(law, Law):
-        raise TypeError(f"no sampler for {type(law).__name__}")
+        raise PlanError(
+            f"must be a law of noise; there is no sampler for {kind_of(law)}", key="law", fix="Take plan.noise."
+        )
     return law.draw(size)

@@ -55,10 +55,9 @@ class Cube(Law):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", as_scale(self.scale))
-        if self.sides not in ("right", "left", "both"):
+        if not isinstance(self.sides, str) or self.sides not in ("right", "left", "both"):
             raise PlanError('must be "right", "left" or "both"', key="sides", given=self.sides)
-        whole = isinstance(self.dimensions, (int, np.integer)) and not isinstance(self.dimensions, bool)
-        if not whole or not 1 <= self.dimensions <= MOST_DIMENSIONS:
+        if not _is_whole(self.dimensions) or not 1 <= self.dimensions <= MOST_DIMENSIONS:
             fix = "Ask for fewer counts at once, or split the query."
             raise PlanError(
                 "must be a whole number from 1 to 1000000", key="dimensions", given=self.dimensions, fix=fix
@@ -246,5 +245,13 @@ def cube(scale: ScaleLike, dimensions: int, size: Size | None = None, sides: Sid
 
 def cube_is_supported(scale: ScaleLike, dimensions: int) -> bool:
     """Return whether `cube` can draw exactly for this scale and number of dimensions; if not, it refuses first."""
+    if not _is_whole(dimensions):
+        raise PlanError(
+            "must be a whole number", key="dimensions", given=dimensions, fix="Say how many answers there are."
+        )
     within = SMALLEST_SCALE <= as_fraction(scale, key="scale") <= LARGEST_SCALE
     return within and 1 <= dimensions <= MOST_DIMENSIONS
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, int | np.integer) and not isinstance(number, bool)

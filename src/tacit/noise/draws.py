@@ -40,7 +40,7 @@ def uniform_below(n: int, size: Size | None = None) -> int | IntArray:
     stream, out = current_stream(), np.empty(count_of(size), np.int64)
     for part in chunks(out.size):
         out[part] = uniform_upto(stream, np.full(out[part].size, bound, np.uint64), wide=bound > 1 << 32)
-    return shaped(out, size)
+    return give_shape(out, size)
 
 
 @overload
@@ -142,6 +142,6 @@ def count_of(size: Size | None) -> int:
     return count
 
 
-def shaped(values: IntArray, size: Size | None) -> int | IntArray:
+def give_shape(values: IntArray, size: Size | None) -> int | IntArray:
     """Return draws in the shape that was asked for."""
     return int(values[0]) if size is None else values.reshape(shape_of(size))

@@ -27,6 +27,8 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
+from tacit.errors import PlanError, kind_of
+
 REKEY_AFTER = 1 << 24
 _ZEROS = bytes(1 << 18)
 # AES-CTR adds its bytes to the input; older releases of `cryptography` want room for one more block behind them.
@@ -45,8 +47,12 @@ class Keystream:
 
     def __init__(self, *, key: bytes | None = None) -> None:
         if key is not None and (not isinstance(key, bytes) or len(key) != 32):
-            message = "a repeatable keystream is for tests and wants key=<exactly 32 bytes>; releases take no seed"
-            raise TypeError(message)
+            raise PlanError(
+                "must be exactly 32 bytes, and is for tests alone: releases take no seed",
+                key="key",
+                given=key,
+                fix="Write Keystream(key=bytes(32)), or Keystream().",
+            )
         self._fixed = key
         # Reentrant: a signal handler or finaliser of the same thread may draw in the middle of a read.
         self._lock = threading.RLock()
@@ -137,8 +143,11 @@ def replayed(stream: Keystream) -> Iterator[Keystream]:
     True
     """
     if not isinstance(stream, Keystream):
-        message = "replayed() wants a Keystream(key=<32 bytes>); there are no seeds"
-        raise TypeError(message)
+        raise PlanError(
+            f"must be a Keystream, not {kind_of(stream)}; there are no seeds",
+            key="stream",
+            fix="Write noise.replayed(noise.Keystream(key=bytes(32))).",
+        )
     token = _replayed.set(stream)
     try:
         yield stream

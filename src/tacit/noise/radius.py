@@ -25,7 +25,6 @@ from math import exp, floor, lgamma, log, pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -91,7 +90,7 @@ class SmoothRadius:
         self._scale, self._d, self._shift, self._highest = float(scale), dimensions, shift, highest
         # The total weight in units of scale^(d+1) d!, less one: zero but for a correction of order scale^-2.
         start = (shift - 0.5) / self._scale
-        self._total_less_one = float(self._correction(dimensions, start) - special.gammainc(dimensions + 1, start))
+        self._total_less_one = float(self._correction(dimensions, start) - _lower(dimensions + 1, start))
 
     def moments(self) -> tuple[float, float, float]:
         """Return E m, E m^2 and E m(m+1)/(2m+1)."""
@@ -110,7 +109,7 @@ class SmoothRadius:
         a = self._d + power
         # Midpoint rule: sum of f(u) over u >= U is the integral from U - 1/2 on, plus f'/24 - 7 f'''/5760 there.
         start = (np.maximum(radius, 0) + (self._shift - 0.5)) / self._scale
-        integral = special.gammaincc(a + 1, start) + self._correction(a, start)
+        integral = _upper(a + 1, start) + self._correction(a, start)
         # scale^(a+1) a! / (scale^(d+1) d!)
         units = self._scale**power * {-1: 1 / self._d, 0: 1, 1: self._d + 1, 2: (self._d + 1.0) * (self._d + 2)}[power]
         return np.asarray(integral * units / (1 + self._total_less_one))
@@ -124,7 +123,7 @@ class SmoothRadius:
     def within(self, radius: IntArray) -> FloatArray:
         """Return 1 - excess(radius), accurate where it is small."""
         y: FloatArray = np.asarray((radius + self._shift) / self._scale, dtype=np.float64)
-        below = np.asarray(special.gammainc(self._d + 1, y), dtype=np.float64) + (y / self._d) * _upper(self._d, y)
+        below = _lower(self._d + 1, y) + (y / self._d) * _upper(self._d, y)
         return np.asarray((below + self._kink(y) + self._total_less_one) / (1 + self._total_less_one))
 
     def highest(self) -> int:
@@ -201,5 +200,13 @@ def _poisson(a: int, x: FloatArray | float) -> FloatArray:
     return np.asarray(np.exp(a * ratio - (x - a) - stirling - log(sqrt(2 * pi * a))))
 
 
-def _upper(a: int, x: FloatArray) -> FloatArray:
-    return np.asarray(special.gammaincc(a, x), dtype=np.float64)
+def _upper(a: int, x: FloatArray | float) -> FloatArray:
+    from scipy.special import gammaincc  # takes longer to load than most plans to be made, and few need it
+
+    return np.asarray(gammaincc(a, x), dtype=np.float64)
+
+
+def _lower(a: int, x: FloatArray | float) -> FloatArray:
+    from scipy.special import gammainc
+
+    return np.asarray(gammainc(a, x), dtype=np.float64)

@@ -25,7 +25,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tacit.noise.draws import Size, count_of, shaped
+from tacit.noise.draws import Size, count_of, give_shape
 from tacit.noise.keystream import current_stream
 from tacit.noise.law import Law, quantile_of, whole_numbers
 from tacit.noise.radius import FloatArray
@@ -177,8 +177,8 @@ class TwoScale(Law):
         """Draw: one number without `size`, else an int64 array of this shape."""
         count, stream = count_of(size), current_stream()
         if self.right == 0 and self.left > 0:
-            return shaped(-two_scale_sampler(self.left, self.right).draw(stream, count), size)
-        return shaped(two_scale_sampler(self.right, self.left).draw(stream, count), size)
+            return give_shape(-two_scale_sampler(self.left, self.right).draw(stream, count), size)
+        return give_shape(two_scale_sampler(self.right, self.left).draw(stream, count), size)
 
     def draw_for(self, shape: tuple[int, ...]) -> IntArray:
         """Draw noise for each entry by itself."""

@@ -6,11 +6,12 @@ In reading order:
     keys             what job files may write for one
     tally            what rows are counted for
     responses        how answers move with one record
+    labels           columns of labels, each label once
     cells            counts of people in cells, and how they move
     line             what questions about ordered values share
     examples         what audits ask about
     queries          the questions, one module each
-    asked            questions as job files write them
+    questions        questions as job files write them
     steps            how far they move along secret edges
     coupling         the same under public knowledge
     directions       which answers can rise, which can fall

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tacit.amounts import shown
 from tacit.errors import PlanError, leads_to_a_file, path_words
 from tacit.noise.law import Law
-from tacit.plan.query import Linear, Query
+from tacit.plan.query import Bools, Ints, Linear, Query
 from tacit.plan.steps import LargestStep
 from tacit.policy.policy import Policy
 
@@ -91,10 +91,47 @@ class AnyPlan(ABC):
     def noise_document(self) -> dict[str, Any] | None:
         """Return the laws of the noise as plain, exact data; None where there is none."""
 
+    def laws(self) -> list[tuple[Law, Any]]:
+        """Return each law of the noise that is added to entries of the base, with those entries; none by default."""
+        return []
+
+    def telling_others(self, moves: Bools) -> Ints | None:
+        """Return how many others in each count show most of a person who moves these; None where it does not matter."""
+        return None
+
+    @property
+    def assumption(self) -> str:
+        """Whom the expected error is for, where it depends on their number; else nothing."""
+        return ""
+
+    def for_the_people_of(self, other: AnyPlan) -> AnyPlan:
+        """Return this plan with its error stated for as many people as that of another: no matter, but for means."""
+        return self
+
     @property
     def post_processing(self) -> list[str]:
         """What is done to the noisy answers afterwards."""
         return [word for word in ("consistent", "nonnegative") if getattr(self, word)]
+
+    @property
+    def moved(self) -> tuple[str, str]:
+        """What the step is about: one number, and all of them."""
+        return "an answer", "answers"
+
+    @property
+    def unit(self) -> Fraction:
+        """What one unit of the step and of the noise is worth in the data."""
+        return self.base.unit(self.policy.domain)
+
+    def unit_document(self) -> dict[str, str]:
+        """Return the unit beside which whole numbers stand, unless it is one."""
+        return {} if self.unit == 1 else {"unit": shown(self.unit)}
+
+    def step_document(self) -> dict[str, Any]:
+        """Return the step as plain data: whole numbers, and the unit that they count."""
+        step = self.step
+        found = {"up": step.up, "down": step.down, "l1": step.l1, "l2": step.l2, "exact": step.exact}
+        return {**found, **self.unit_document()}
 
     def document(self) -> dict[str, Any]:
         """Return the plan as plain data, ready for JSON: exact amounts are texts."""
@@ -103,7 +140,7 @@ class AnyPlan(ABC):
             "query": self.query.document(),
             "epsilon": str(self.epsilon),
             "answers": self.answers,
-            "step": {"up": step.up, "down": step.down, "l1": step.l1, "l2": step.l2, "exact": step.exact},
+            "step": self.step_document(),
             "derivation": list(step.why),
             "mechanism": self.mechanism,
             "strategy": self.strategy,
@@ -137,13 +174,15 @@ class AnyPlan(ABC):
 
     def lines(self, *, reasons: bool) -> list[str]:
         """Return the plan in words, a line for each fact; with `reasons`, also why."""
-        step = self.step
-        bound = "largest step" if step.exact else "largest step (proven bound)"
+        step, unit = self.step, self.unit
+        bound = f"largest step{'' if self.moved[0] == 'an answer' else f' of {self.moved[0]}'}"
+        bound += "" if step.exact else " (proven bound)"
+        up, down, together = (shown(unit * size) for size in (step.up, step.down, step.l1))
         strategy = "" if self.strategy == "direct" else f", {self.strategy}"
         because = [f"    because {reason}" for reason in step.why] if reasons else []
         return [
             f"{self.query}: {self.answers:,} answer{'s' * (self.answers != 1)} for epsilon {shown(self.epsilon)}",
-            f"  {bound}: up {step.up}, down {step.down}, in all {step.l1} (Euclidean {step.l2:.4g})",
+            f"  {bound}: up {up}, down {down}, in all {together} (Euclidean {step.l2 * float(unit):.4g})",
             *because,
             f"  mechanism: {self.mechanism}{strategy}",
             *([f"    because {self.why}"] if reasons else []),

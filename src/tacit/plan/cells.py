@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from tacit.errors import PlanError
+from tacit.plan.labels import Labels, labels_of_cells
 from tacit.plan.query import suffix
 from tacit.plan.responses import Jump, Move, Response
-from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
 from tacit.policy.where import Where
 
@@ -36,6 +38,10 @@ class Cells:
     def size(self, domain: Domain) -> int:
         """Return the number of cells of all histograms."""
         return sum(self.sizes(domain))
+
+    def unit(self, domain: Domain) -> Fraction:
+        """Return one: people are counted."""
+        return Fraction(1)
 
     def response(self, domain: Domain) -> Response:
         """Return how the counts respond to moves."""
@@ -68,19 +74,9 @@ def cells_of(attribute: Any) -> int:
     return int(attribute.cells)
 
 
-def values_of(attribute: Any) -> list[Value]:
-    """Return what each cell of an attribute's histogram is called."""
-    return [attribute.cell(place) for place in range(attribute.cells)]
-
-
-def cell_labels(names: tuple[str, ...], domain: Domain) -> dict[str, list[Value]]:
+def cell_labels(names: tuple[str, ...], domain: Domain) -> dict[str, Labels]:
     """Return for each attribute of a histogram its value in every cell, in the order of a table written row by row."""
-    sizes = [cells_of(domain[name]) for name in names]
-    columns = {}
-    for at, name in enumerate(names):
-        inner, outer = math.prod(sizes[at + 1 :]), math.prod(sizes[:at])
-        columns[name] = [value for value in values_of(domain[name]) for _ in range(inner)] * outer
-    return columns
+    return dict(zip(names, labels_of_cells([domain[name].every_cell() for name in names]), strict=True))
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from tacit.plan.spread import Spread, spread_of
 from tacit.plan.steps import largest_step
 from tacit.policy.policy import Policy
 
+Array = TypeVar("Array", bound="np.ndarray[Any, Any]")
+
 
 @dataclass(frozen=True)
 class Plan(AnyPlan):
@@ -40,24 +42,27 @@ class Plan(AnyPlan):
     sides: tuple[Bools, Bools] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        for side in self.sides or ():
-            side.flags.writeable = False  # a plan is what was explained, for good
+        if self.sides is not None:
+            object.__setattr__(self, "sides", (_kept(self.sides[0]), _kept(self.sides[1])))
 
     @cached_property
-    def groups(self) -> list[Ints] | None:
+    def groups(self) -> tuple[Ints, ...] | None:
         """For each table a label per cell such that sums over equal labels are exact, and used; None if none is."""
-        return groups_used(self.query, self.base, self.policy, self.noise)
+        found = groups_used(self.query, self.base, self.policy, self.noise)
+        return None if found is None else tuple(_kept(group) for group in found)
 
     @cached_property
     def fixed(self) -> Bools | None:
         """Which cumulative counts are exact, where they are asked for or noise is added to them; None if none is."""
         line = self.query if self.query.never_falls else self.base
-        return line.exact_entries(self.policy)
+        found = line.exact_entries(self.policy)
+        return None if found is None else _kept(found)
 
     @cached_property
     def spread(self) -> Spread:
         """The laws of the errors of the estimates."""
-        return spread_of(self)
+        found = spread_of(self)
+        return replace(found, which=_kept(found.which))
 
     @property
     def parts(self) -> tuple[Plan, ...]:
@@ -73,6 +78,14 @@ class Plan(AnyPlan):
     def variance(self) -> float:
         """The expected variance of one answer, averaged over the answers, in units."""
         return expected_variance(self)
+
+    def variance_for(self, epsilon: Fraction) -> float:
+        """Return about what the expected variance of one answer would be at another cost."""
+        if self.noise is None:
+            return 0.0
+        sides = () if self.sides is None else (int(self.sides[0].sum()), int(self.sides[1].sum()))
+        noise, _ = noise_for(self.step, epsilon, self.base.size(self.policy.domain), *sides)
+        return math.inf if noise is None else self.variance * noise.variance() / self.noise.variance()
 
     @property
     def rmse(self) -> float:
@@ -105,7 +118,7 @@ class Plan(AnyPlan):
 
     def noise_document(self) -> dict[str, Any] | None:
         """Return the noise as plain, exact data."""
-        return None if self.noise is None else self.noise.document()
+        return None if self.noise is None else {**self.noise.document(), **self.unit_document()}
 
     def laws(self) -> list[tuple[Law, Any]]:
         """Return each law of the noise with the entries it is for (a mask, or all of them)."""
@@ -123,10 +136,20 @@ class Plan(AnyPlan):
 
     def per_entry(self, number: Callable[[Law], float]) -> Any:
         """Return a number of the law of each entry, such as its mean, as an array."""
-        out = np.zeros(self.base.size(self.policy.domain))
-        for law, entries in self.laws():
+        laws, size = self.laws(), self.base.size(self.policy.domain)
+        if len(laws) == 1:
+            return np.broadcast_to(number(laws[0][0]), (size,))
+        out = np.zeros(size)
+        for law, entries in laws:
             out[entries] = number(law)
         return out
+
+
+def _kept(array: Array) -> Array:
+    """Return an array that nobody can write to, nor make writeable again: a plan is what was explained, for good."""
+    own = array if array.base is None else array.copy()
+    own.flags.writeable = False
+    return own.view()
 
 
 def choose(query: Any, policy: Policy, epsilon: Any) -> AnyPlan:
@@ -138,7 +161,7 @@ def choose(query: Any, policy: Policy, epsilon: Any) -> AnyPlan:
 def plain_plan(plan: AnyPlan) -> AnyPlan:
     """Return the plan of plain differential privacy for the same question at the same cost, to compare with."""
     plain: AnyPlan = plan.query.plan(plan.policy.plain(), plan.epsilon)
-    return plain
+    return plain.for_the_people_of(plan)
 
 
 def plan_linear(query: Linear, policy: Policy, epsilon: Fraction) -> Plan:
@@ -153,7 +176,7 @@ def _plan(query: Linear, base: Linear, strategy: str, policy: Policy, epsilon: F
     entries = base.size(policy.domain)
     sides = base.directions(policy) if query is base and step.l1 else None
     counts = () if sides is None else (int(sides[0].sum()), int(sides[1].sum()))
-    noise, why = noise_for(step, epsilon, entries, *counts)
+    noise, why = noise_for(step, epsilon, entries, *counts, unit=base.unit(policy.domain))
     return Plan(
         query=query,
         base=base,

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from tacit.amounts import shown
 from tacit.plan.any_plan import AnyPlan
-from tacit.plan.query import Floats, Linear, Query
+from tacit.plan.query import Bools, Floats, Linear, Query
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.knowledge import KnownSize
@@ -34,21 +34,36 @@ class Released(Protocol):
     def values(self) -> Floats:
         """The estimates."""
 
+    @property
+    def exact(self) -> Bools:
+        """Which of them have no noise."""
+
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Return ends that hold the true answers, each with this probability."""
 
 
+def range_of(attribute: Any) -> tuple[float, float]:
+    """Return the smallest and the largest number of an attribute."""
+    ends = attribute.number(0), attribute.number(attribute.size - 1)
+    low, high = (float(end * attribute.unit) for end in ends)
+    return low, high
+
+
 class Derived(Query):
-    """A question whose answers follow from those of linear ones. `roles` are what these are called."""
+    """A question whose answers follow from those of linear ones.
+
+    `roles` are what these are called, `measured` is one number of the first.
+    """
 
     roles: ClassVar[tuple[str, ...]]
+    measured: ClassVar[str]
 
     @abstractmethod
     def size(self, domain: Domain) -> int:
         """Return how many numbers the answer has."""
 
     @abstractmethod
-    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
 
     @abstractmethod
@@ -65,15 +80,23 @@ class Derived(Query):
 
     @abstractmethod
     def expected_error(self, parts: Sequence[Plan], people: float) -> float:
-        """Return the expected error of an answer about so many people."""
+        """Return the expected error of an answer about so many people, where the range does not bound it."""
 
     @abstractmethod
-    def predictions(self, people: str) -> list[str]:
-        """Return in words what the expected error is about."""
+    def range(self, domain: Domain) -> tuple[float, float]:
+        """Return the smallest and the largest number that an answer can be."""
 
     @abstractmethod
-    def terms(self) -> list[str]:
+    def prediction(self) -> str:
+        """Return in words how the expected error depends on the people."""
+
+    @abstractmethod
+    def terms(self, parts: Sequence[Plan]) -> list[str]:
         """Return in words what an answer means."""
+
+    def never_negative(self, domain: Domain) -> bool:
+        """Say no: answers lie in the declared range anyway."""
+        return False
 
     def plan(self, policy: Policy, epsilon: Fraction) -> DerivedPlan:
         """Return the plan of all parts."""
@@ -86,15 +109,24 @@ class Derived(Query):
             still = tuple(f"{role}: {line}" for role, part in named for line in part.step.still)
             step = replace(step, why=lines, still=still)
             why = "; ".join(f"{role} cost epsilon {shown(part.epsilon)}: {part.why}" for role, part in named)
-        return DerivedPlan(self, policy, epsilon, step, why, parts, strategy=parts[0].strategy)
+        known = next((fact.people for fact in policy.known if isinstance(fact, KnownSize)), None)
+        return DerivedPlan(self, policy, epsilon, step, why, parts, strategy=parts[0].strategy, known_people=known)
 
 
 @dataclass(frozen=True)
 class DerivedPlan(AnyPlan):
-    """How the parts of a question will be answered. `step` is that of the first part, with the reasons of all."""
+    """How the parts of a question will be answered.
+
+    `step` is that of the first part, with the reasons of all; `known_people` how many there are, if that is declared.
+    """
 
     query: Derived
     parts: tuple[Plan, ...]
+    known_people: int | None = field(default=None, kw_only=True)
+
+    def for_the_people_of(self, other: AnyPlan) -> DerivedPlan:
+        """Return this plan with its error stated for as many people as that of another plan for the same question."""
+        return replace(self, known_people=getattr(other, "known_people", None))
 
     @property
     def base(self) -> Linear:
@@ -112,6 +144,11 @@ class DerivedPlan(AnyPlan):
         return all(part.is_exact for part in self.parts)
 
     @property
+    def moved(self) -> tuple[str, str]:
+        """What the step is about: the numbers of the first part."""
+        return self.query.measured, self.query.roles[0]
+
+    @property
     def mechanism(self) -> str:
         """The name of the mechanism of each part."""
         if len(self.parts) == 1:
@@ -121,18 +158,31 @@ class DerivedPlan(AnyPlan):
     @property
     def people(self) -> float:
         """How many people an answer is expected to be about: their number if it is known, shared out evenly."""
-        known = next((fact.people for fact in self.policy.known if isinstance(fact, KnownSize)), None)
-        cells = 1 if self.query.counted.never_falls else self.answers
+        known = self.known_people
+        cells = self.answers if self.query.split_by() else 1
         return float(PEOPLE) if known is None else max(known / cells, 1.0)
 
     @cached_property
     def rmse(self) -> float:
-        """The expected root mean squared error of one answer about `people` people."""
-        return 0.0 if self.is_exact else self.query.expected_error(self.parts, self.people)
+        """The expected root mean squared error of one answer about `people` people; never above the whole range."""
+        if self.is_exact:
+            return 0.0
+        low, high = self.query.range(self.policy.domain)
+        return min(self.query.expected_error(self.parts, self.people), high - low)
+
+    @property
+    def assumption(self) -> str:
+        """Whom the expected error is for."""
+        if self.is_exact:
+            return ""
+        return f"{self.people:,.0f} people{' in each group' if self.query.split_by() else ''}"
 
     def predictions(self) -> list[str]:
         """Return in words what can be expected."""
-        return [] if self.is_exact else self.query.predictions(f"{self.people:,.0f}")
+        if self.is_exact:
+            return []
+        declare = "" if self.known_people is not None else "; for the error of your own, declare `known: [{size: N}]`"
+        return [f"the error below is for {self.assumption}{self.query.prediction()}{declare}"]
 
     def predicted(self) -> dict[str, Any]:
         """Return the same as plain data."""
@@ -141,7 +191,7 @@ class DerivedPlan(AnyPlan):
 
     def terms(self) -> list[str]:
         """Return in words what an answer means."""
-        return self.query.terms()
+        return self.query.terms(self.parts)
 
     def noise_document(self) -> dict[str, Any] | None:
         """Return the noise of each part as plain, exact data."""

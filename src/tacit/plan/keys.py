@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tacit.errors import PlanError, PolicyError, nearest
 from tacit.plan.query import as_plan_error
@@ -16,20 +16,24 @@ Schema = dict[str, Any]
 TEXT: Final[Schema] = {"type": "string", "minLength": 1}
 NAMES: Final[Schema] = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]}
 WHOLE: Final[Schema] = {"type": "integer", "minimum": 1}
-VALUE: Final[Schema] = {"type": ["string", "integer", "boolean"]}
+VALUE: Final[Schema] = {"type": ["string", "number", "boolean"]}
 _GROUPS: Final = ("by", "group", "groups", "group_by", "groupby")
 _BY_GROUP: Final = "Groups are asked one by one: one release for each, with `where` saying which people."
 
 
 @dataclass(frozen=True)
 class Key:
-    """One key of a question: the schema of what may stand there, and what it means."""
+    """One key of a question: the schema of what may stand there, and what it means.
+
+    `holds` says what must not be read as YAML reads it: `decimals` (0.1 is one tenth), `ends` (lists of values of the
+    question's attribute) or an `item` (the name of an attribute, and one of its values).
+    """
 
     name: str
     schema: Schema
     says: str = ""
     required: bool = False
-    decimal: bool = False  # holds decimals, which are taken as they are written: 0.1 is one tenth
+    holds: Literal["", "decimals", "ends", "item"] = ""
 
     def property(self) -> Schema:
         """Return the schema with its description."""

@@ -32,9 +32,10 @@ def expected_variance(plan: Plan) -> float:
     if base.never_falls:
         return noise.variance() * (1.0 if plan.fixed is None else float(1 - plan.fixed.mean()))
     if plan.sides is None or noise.is_joint:
-        entries = np.full(base.size(domain), noise.variance())
-    else:
-        entries = _by_side(noise, plan.sides)
+        # v - v^2 / (n v) for each of the n cells of a group with an exact total: what is left of n cells is n - 1
+        exact = sum(int(group.max()) + 1 for group in plan.groups or ())
+        return noise.variance() * (1 - exact / base.size(domain))
+    entries = _by_side(noise, plan.sides)
     if plan.groups is not None:
         ends = np.cumsum([len(group) for group in plan.groups])[:-1]
         entries = np.concatenate(

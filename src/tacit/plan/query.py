@@ -76,6 +76,14 @@ class Query(ABC):
         """Return the attributes of each table of cells that the answers are; none for other answers."""
         return ()
 
+    def never_negative(self, domain: Domain) -> bool:
+        """Say whether no true answer can be below zero while a noisy one can."""
+        return True
+
+    def split_by(self) -> tuple[str, ...]:
+        """Return the attributes for each of whose cells there is one answer that is no count; none for others."""
+        return ()
+
     def fitting(self, base: Linear) -> str:
         """Say what making the answers consistent did, or nothing."""
         return ""
@@ -101,7 +109,7 @@ class Linear(Query):
         """Return how many numbers the answer has."""
 
     @abstractmethod
-    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
 
     def unit(self, domain: Domain) -> Fraction:
@@ -165,7 +173,9 @@ class Linear(Query):
         """Return the counts at or below each position of the line, from the entries."""
         raise TypeError(self)
 
-    def noise_in_runs(self, low: Ints, high: Ints, noise: Law, groups: list[Ints] | None, fixed: Bools | None) -> float:
+    def noise_in_runs(
+        self, low: Ints, high: Ints, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None
+    ) -> float:
         """Return how many noisy entries the sum over a run of positions amounts to, on average; inf if unknown."""
         raise TypeError(self)
 
@@ -194,8 +204,7 @@ def resolve(query: Any, domain: Domain) -> Query:
 
 def as_plan_error(refusal: PolicyError, *, key: str = "") -> PlanError:
     """Return what a policy refuses as what a plan refuses."""
-    said: dict[str, Any] = {"given": refusal.given} if refusal._has_given else {}
-    return PlanError(refusal.rule, key=key or refusal.key, fix=refusal.fix, **said)
+    return refusal.retold(PlanError, key=key)
 
 
 def read_where(given: Where | str | None) -> Where | None:

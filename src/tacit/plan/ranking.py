@@ -8,21 +8,22 @@ the chosen counts get fresh noise, shaped for k counts, however many items there
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-from scipy.special import polygamma
 
 from tacit.amounts import shown
 from tacit.noise.law import Law
 from tacit.noise.tilted_cube import TiltedCube, can_be_tilted, slack_for, tilted_cube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.noise_for import noise_for
-from tacit.plan.selection_noise import restricted, selecting_noise
+from tacit.plan.query import Bools, Ints
+from tacit.plan.selection_noise import restrict, selecting_noise
 from tacit.plan.selection_plan import SelectionPlan, measured_log_probability, noise_name
 from tacit.plan.steps import LargestStep, largest_step
 from tacit.policy.policy import Policy
@@ -39,7 +40,27 @@ _REACH: Final = 60  # scales; beyond, a geometric has less than 1e-26 left
 
 
 @dataclass(frozen=True)
-class TopKPlan(SelectionPlan):
+class RankingPlan(SelectionPlan):
+    """How the largest counts will be chosen: what both ways have in common."""
+
+    query: TopK
+
+    @property
+    def answers(self) -> int:
+        """How many answers there are."""
+        return self.query.k
+
+    def telling_others(self, moves: Bools) -> Ints:
+        """Return counts that move and are among the largest."""
+        return np.where(moves, self.most_noise, 0)
+
+    def telling_counts(self, far: int) -> list[int]:
+        """Return counts few enough to tie, and one that is far away."""
+        return [1, 0, 2, far]
+
+
+@dataclass(frozen=True)
+class TopKPlan(RankingPlan):
     """How the largest counts will be chosen and measured with a part of the budget each.
 
     `choosing` is None where there is nothing to hide, or where all counts are measured and the largest shown.
@@ -55,11 +76,6 @@ class TopKPlan(SelectionPlan):
     def noise(self) -> Law | None:
         """The law of the noise in the released values."""
         return self.measuring
-
-    @property
-    def answers(self) -> int:
-        """How many answers there are."""
-        return self.query.k
 
     @property
     def mechanism(self) -> str:
@@ -134,6 +150,20 @@ class TopKPlan(SelectionPlan):
         bars = np.arange(true.min() - reach, true.max() + reach + 1)
         return float(np.logaddexp.reduce(_log_bars(law, true, places, bars)))
 
+    @property
+    def deciding(self) -> TwoScale | None:
+        """The noise on each count that the choice is made by."""
+        return self.choosing
+
+    def outputs_near(self, counts: Ints, far: int) -> Iterator[tuple[tuple[int, int], ...]]:
+        """Yield all choices, with the true counts of the chosen items."""
+        for places in combinations(range(len(counts)), self.measured):
+            yield tuple(zip(places, counts[list(places)].tolist(), strict=True))
+
+    def row_of(self, output: Sequence[tuple[int, int]], many: int) -> list[int]:
+        """Return the chosen places, each with its noisy count."""
+        return [number for pair in output for number in pair]
+
 
 class BarOutput(NamedTuple):
     """What comes out of a `BarPlan` before it is made readable: everything in it is covered by the promise."""
@@ -145,7 +175,7 @@ class BarOutput(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BarPlan(SelectionPlan):
+class BarPlan(RankingPlan):
     """How the largest counts will be chosen and measured with noise that recovers what the choice cost.
 
     `candidates` items are chosen with noise of rate `law.rate` and measured with the law; the best k are published.
@@ -182,11 +212,6 @@ class BarPlan(SelectionPlan):
         return math.sqrt(((self.query.k - shown_at_bar) * far + shown_at_bar * at_bar) / self.query.k)
 
     @property
-    def answers(self) -> int:
-        """How many answers there are."""
-        return self.query.k
-
-    @property
     def mechanism(self) -> str:
         """The name of the mechanism."""
         return f"choice by {noise_name(self.choosing)} over a bar, then one-sided cube noise, tilted near the bar"
@@ -194,6 +219,8 @@ class BarPlan(SelectionPlan):
     @property
     def largest_rmse(self) -> float:
         """About the expected error where all chosen counts stand close together: then the radius is hardly known."""
+        from scipy.special import polygamma  # takes longer to load than most plans to be made
+
         rate, slack = float(self.law.rate), float(self.law.epsilon / self.law.rate) - self.candidates
         share = self.candidates / (self.candidates + slack)
         depth = -math.log1p(-share)
@@ -255,6 +282,24 @@ class BarPlan(SelectionPlan):
         true = np.asarray(counts, dtype=np.int64)
         return float(_log_bars(self.choosing, true, places, np.array([bar]))[0])
 
+    @property
+    def deciding(self) -> TwoScale:
+        """The noise on each count that the choice is made by."""
+        return self.choosing
+
+    def outputs_near(self, counts: Ints, far: int) -> Iterator[BarOutput]:
+        """Yield all choices, with bars and noisy counts near the true ones."""
+        for places in combinations(range(len(counts)), self.candidates):
+            true = counts[list(places)]
+            for bar, away in product((-1, 0, 1, far), (0, 1, far)):
+                centre = None if self.centring is None else int(true.sum()) + away
+                noisy = tuple((true + away).tolist())
+                yield BarOutput(places, int(counts.max()) + bar, noisy, centre)
+
+    def row_of(self, output: BarOutput, many: int) -> list[int]:
+        """Return the chosen places, the bar, the noisy counts and the noisy sum."""
+        return [*output.places, output.bar, *output.noisy, 0 if output.centre is None else output.centre]
+
 
 def _log_bars(law: TwoScale, true: Any, places: Sequence[int], bars: Any) -> Any:
     """Return the log probability that exactly these items are chosen and that the smallest noisy count is each bar."""
@@ -309,7 +354,7 @@ def plan_top_k(query: TopK, policy: Policy, epsilon: Fraction) -> TopKPlan | Bar
 def _in_two_parts(query: TopK, policy: Policy, epsilon: Fraction, step: LargestStep) -> TopKPlan:
     choose = epsilon * CHOOSING_SHARE
     measure = epsilon - choose
-    measuring, why = noise_for(restricted(step, query.k), measure, query.k)
+    measuring, why = noise_for(restrict(step, query.k), measure, query.k)
     choosing = selecting_noise(step, query.k, choose)
     return TopKPlan(query, policy, epsilon, step, why, choosing, measuring, choose, measure)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
@@ -113,6 +114,9 @@ class Watched(Protocol):
 
     def response(self, domain: Domain) -> Response:
         """Return how the answers respond."""
+
+    def unit(self, domain: Domain) -> Fraction:
+        """Return what one unit of the answers is worth."""
 
 
 def ends_of(found: Intervals) -> list[int]:

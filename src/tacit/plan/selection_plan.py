@@ -1,24 +1,27 @@
 """What all plans of selections share: a public face like that of `plan/choose.py`, and the law of their outputs.
 
 A plan holds public numbers only. `log_probability(counts, output)` says how likely an output is for given counts, so
-that an audit can compare the two ends of an edge without drawing anything.
+that an audit can compare the two ends of an edge without drawing anything; and which counts and outputs it should try.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tacit.noise.law import Law
 from tacit.noise.tilted_cube import TiltedCube
 from tacit.plan.any_plan import AnyPlan
+from tacit.plan.query import Bools, Ints
 
 if TYPE_CHECKING:
     from tacit.plan.queries.selection import Selection
     from tacit.plan.query import Linear
+
+NOTHING: Final = -(10**6)  # stands where an output has no number
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,41 @@ class SelectionPlan(AnyPlan):
     @abstractmethod
     def log_probability(self, counts: Sequence[int], output: Any) -> float:
         """Return the logarithm of the probability of an output for these true counts, -inf if it cannot happen."""
+
+    # ---- for audits ----
+
+    @property
+    def most_noise(self) -> int:
+        """A distance that the noise of the choice hardly ever bridges."""
+        law = self.deciding
+        return 1 if law is None else math.ceil(8 * math.sqrt(law.variance()))
+
+    @property
+    @abstractmethod
+    def deciding(self) -> Law | None:
+        """The noise that the choice is made with; None where there is none of its own."""
+
+    @abstractmethod
+    def telling_others(self, moves: Bools) -> Ints:
+        """Return how many others have each item: most shows where counts that move are about to be chosen."""
+
+    @abstractmethod
+    def telling_counts(self, far: int) -> list[int]:
+        """Return how many others may have an item, the most telling first; `far` is far from what decides."""
+
+    @abstractmethod
+    def outputs_near(self, counts: Ints, far: int) -> Iterator[Any]:
+        """Yield outputs with noisy values that are the true ones, near them, or `far` from them."""
+
+    @abstractmethod
+    def row_of(self, output: Any, many: int) -> list[int]:
+        """Return an output for so many counts as a row of numbers, always as long."""
+
+
+def fill_up(numbers: Iterable[Any], many: int) -> list[int]:
+    """Return so many whole numbers: these, and `NOTHING` where there are none."""
+    found = [int(number) for number in numbers]
+    return [*found, *([NOTHING] * (many - len(found)))]
 
 
 def noise_name(law: Law | None) -> str:

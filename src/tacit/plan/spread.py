@@ -47,24 +47,31 @@ class Spread:
     which: Ints
     apart: tuple[Apart, ...] | None = None  # how far each law may be from those of its answers; None: they are the same
 
+    def __post_init__(self) -> None:
+        self.which.flags.writeable = False
+
     def bounds(self, level: float) -> tuple[Floats, Floats]:
         """Return for each answer low <= estimate - truth <= high, which holds at this level."""
         apart = self.apart or ((),) * len(self.laws)
         each = [bounds_near(law, far, level) for law, far in zip(self.laws, apart, strict=True)]
         found = np.array(each, dtype=np.float64).reshape(-1, 2)
-        return found[self.which, 0], found[self.which, 1]
+        return self._of_each(found[:, 0]), self._of_each(found[:, 1])
 
     def variances(self) -> Floats:
         """Return the variance of each answer's estimate; of answers that share a law, that of the law."""
         each = [sum(many * weight**2 * law.variance() for law, weight, many in terms) for terms in self.laws]
-        return np.array(each, dtype=np.float64)[self.which]
+        return self._of_each(np.array(each, dtype=np.float64))
 
     def exact(self) -> Bools:
         """Return which answers have no noise at all."""
         silent = [not any(weight and many and law.variance() for law, weight, many in terms) for terms in self.laws]
         if self.apart is not None:
             silent = [is_silent and not far for is_silent, far in zip(silent, self.apart, strict=True)]
-        return np.array(silent, dtype=np.bool_)[self.which]
+        return self._of_each(np.array(silent, dtype=np.bool_))
+
+    def _of_each(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return for each answer the number of its law."""
+        return np.broadcast_to(numbers, self.which.shape) if len(numbers) == 1 else numbers[self.which]
 
 
 def spread_of(plan: Plan) -> Spread:
@@ -112,9 +119,11 @@ def spread_of(plan: Plan) -> Spread:
 def _by_entry(plan: Plan) -> Spread:
     entries = plan.base.size(plan.policy.domain)
     laws = plan.laws()
-    own = np.zeros(entries, dtype=np.int64)
-    for number, (_, where) in enumerate(laws):
-        own[where] = number
+    own: Ints = np.broadcast_to(np.int64(0), (entries,))
+    if len(laws) > 1:
+        own = np.zeros(entries, dtype=np.int64)
+        for number, (_, where) in enumerate(laws):
+            own[where] = number
     if plan.base.never_falls:
         noisy = np.ones(entries, dtype=np.bool_) if plan.fixed is None else ~plan.fixed
         kinds = noisy.astype(np.int64)[:, np.newaxis]
@@ -122,26 +131,36 @@ def _by_entry(plan: Plan) -> Spread:
     groups = plan.groups
     if groups is None:
         return Spread(tuple(((law, 1.0, 1),) for law, _ in laws), own)
-    # for each cell its law and how many cells of each law its group has
+    # how many cells of each law a group has; groups that have the same are alike
     starts = np.cumsum([len(group) for group in groups])[:-1]
     composition = []
     for group, mine in zip(groups, np.split(own, starts), strict=True):
         many = int(group.max()) + 1
         counts = np.stack([np.bincount(group, mine == law, minlength=many) for law in range(len(laws))], axis=1)
-        composition.append(counts[group].astype(np.int64))
-    kinds = np.concatenate([own[:, np.newaxis], np.concatenate(composition)], axis=1)
+        composition.append(counts.astype(np.int64))
+    listed = np.concatenate(composition)
+    _, first, alike = np.unique(_numbered(listed), return_index=True, return_inverse=True)
+    members = listed[first].tolist()
     variances = [law.variance() for law, _ in laws]
 
-    def in_group(kind: Sequence[int]) -> tuple[Term, ...]:
-        mine, members = int(kind[0]), [int(many) for many in kind[1:]]
-        doubt = sum(many * variance for many, variance in zip(members, variances, strict=True))
+    def in_group(kind: int) -> tuple[Term, ...]:
+        mine, group = divmod(kind, len(members))
+        doubt = sum(many * variance for many, variance in zip(members[group], variances, strict=True))
         share = variances[mine] / doubt if doubt > 0 else 0.0
         terms: list[Term] = [(laws[mine][0], 1 - share, 1)]
-        for number, many in enumerate(members):
+        for number, many in enumerate(members[group]):
             terms.append((laws[number][0], -share, many - (number == mine)))
         return tuple(terms)
 
-    return _shared(kinds, in_group)
+    if len(laws) * len(members) == 1:
+        return Spread((in_group(0),), own)
+    # of each cell the law and the kind of group, as one number
+    ends = np.cumsum([len(counts) for counts in composition])[:-1]
+    parts = [numbers[group] for numbers, group in zip(np.split(alike.reshape(-1), ends), groups, strict=True)]
+    kinds = own * len(members) + np.concatenate(parts)
+    there = np.bincount(kinds, minlength=len(laws) * len(members)) > 0
+    which = (np.cumsum(there) - 1)[kinds].astype(np.int64)
+    return Spread(tuple(in_group(kind) for kind in np.flatnonzero(there).tolist()), which)
 
 
 def _shared(kinds: Ints, law_of: Any) -> Spread:

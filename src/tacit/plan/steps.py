@@ -17,16 +17,16 @@ Checked by  tests/property/test_steps.py, tests/property/test_coupling.py, tests
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, Final
 
+from tacit.amounts import shown
 from tacit.errors import PlanError, sealed
 from tacit.plan.query import Linear, resolve
 from tacit.plan.responses import ItemRoom, Jump, Move, Response, Watched
-from tacit.policy.attributes import Items
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.domain import Domain
@@ -122,16 +122,27 @@ def _several_rows(one: LargestStep, query: Linear, policy: Policy) -> LargestSte
     many = one.times(policy.per_person)
     if not query.counts_people:
         return many  # every row counts in a sum
+    answers = query.size(policy.domain)
+    l1 = min(many.l1, answers)
     return LargestStep(
         up=min(many.up, 1),
         down=min(many.down, 1),
-        l1=many.l1,
-        square=min(many.square, many.l1),
-        profiles=many.profiles,
+        l1=l1,
+        square=min(many.square, l1),
+        profiles=_outermost({corner for profile in many.profiles for corner in _of_single_moves(profile, answers)}),
         why=(*one.why, f"one person owns up to {policy.per_person} rows, and each may move"),
         exact=False,
         still=one.still,
     )
+
+
+def _of_single_moves(profile: Profile, answers: int) -> tuple[Profile, Profile]:
+    """Return the corners of a profile where each of so many answers moves by one at most, up or down.
+
+    Costs are linear in falls and rises, so that the dearest profile is a corner.
+    """
+    fall, rise = (min(moves, answers) for moves in profile)
+    return (fall, min(rise, answers - fall)), (min(fall, answers - rise), rise)
 
 
 def free_step(query: Watched, policy: Policy) -> LargestStep:
@@ -141,19 +152,25 @@ def free_step(query: Watched, policy: Policy) -> LargestStep:
     for family in policy.secrets.families():
         jumps = [jump for shape in family.shapes(policy.domain) for jump in shape_jumps(query, policy.domain, shape)]
         found += jumps
-        step = gathered(jumps)
-        moves = f"falls by up to {step.down}, rises by up to {step.up}, {step.l1} in all" if step.l1 else "never moves"
+        step = gather(jumps)
+        down, up, together = (in_data(size, query, policy.domain) for size in (step.down, step.up, step.l1))
+        moves = f"falls by up to {down}, rises by up to {up}, {together} in all" if step.l1 else "never moves"
         why.append(f"{family.words(policy.domain)} -> {moves}")
         still += [] if step.l1 else why[-1:]
     if policy.presence == "secret":
         jumps = list(presence_jumps(query, policy.domain))
         found += jumps
-        step = gathered(jumps)
-        why.append(f"taking part is secret -> moves by up to {step.l1} in all")
-    return replace(gathered(found, tuple(why)), still=tuple(still))
+        step = gather(jumps)
+        why.append(f"taking part is secret -> moves by up to {in_data(step.l1, query, policy.domain)} in all")
+    return replace(gather(found, tuple(why)), still=tuple(still))
 
 
-def gathered(jumps: Iterable[Jump], why: tuple[str, ...] = (), *, exact: bool = True) -> LargestStep:
+def in_data(size: int, query: Watched, domain: Domain) -> str:
+    """Return a size in the units of the data, in words; steps are counted in whole units."""
+    return shown(size * query.unit(domain))
+
+
+def gather(jumps: Iterable[Jump], why: tuple[str, ...] = (), *, exact: bool = True) -> LargestStep:
     """Return the largest of many jumps."""
     unique = set(jumps)
     if not unique:
@@ -185,10 +202,11 @@ def presence_jumps(query: Watched, domain: Domain, *, only: Any = None) -> Itera
     extra = list(only.tests) if only is not None else []
     split = _split(seen, domain, [test, *extra])
     _check_combinations((len(parts) for _, parts in split.values()), query)
+    axes = [axis for axis, _ in split.values()]
     for cell in cells(split):
         if not holds(test, cell) or (only is not None and not only.here(cell)):
             continue
-        room = _room_of_one(seen, domain, cell)
+        room = _room_of_one(seen, domain, axes, cell)
         if room is None:
             continue
         ends = cell[seen.line.name] if seen.line is not None else Intervals()
@@ -213,6 +231,7 @@ def shape_jumps(query: Watched, domain: Domain, shape: EdgeShape, *, only: Any =
     test = query.where.compile(domain) if query.where is not None else None
     extra = list(only.tests) if only is not None else []
     split = _split(seen, domain, [test, shape.only_from, *extra])
+    axes = [axis for axis, _ in split.values()]
     choices = [_options(axis, parts, shape, seen, domain) for axis, parts in split.values()]
     _check_combinations((len(options) for options in choices), query)
     for combination in product(*choices):
@@ -223,7 +242,7 @@ def shape_jumps(query: Watched, domain: Domain, shape: EdgeShape, *, only: Any =
         before, after = holds(test, hidden), holds(test, cover)
         if not before and not after:
             continue
-        move = _move(seen, domain, shape, dict(zip(split, combination, strict=True)), hidden, cover)
+        move = _move(seen, domain, shape, dict(zip(axes, combination, strict=True)), hidden, cover)
         if move is None:
             continue
         if before and after:
@@ -290,7 +309,7 @@ def _move(
     seen: Response,
     domain: Domain,
     shape: EdgeShape,
-    options: dict[str, _Option],
+    options: dict[Axis, _Option],
     hidden: dict[str, Intervals],
     cover: dict[str, Intervals],
 ) -> Move | None:
@@ -298,10 +317,10 @@ def _move(
     distances = [option.distance for option in options.values()]
     if shape.metric is not None and not shape.metric.allows(distances):
         return None
-    room = _room(seen, domain, shape, hidden, cover, distances)
+    room = _room(seen, domain, shape, list(options), hidden, cover, distances)
     if room is None:
         return None
-    changed = frozenset(name for name in seen.cells for axis in domain.axes_of(name) if options[axis.name].changes)
+    changed = frozenset(name for name in seen.cells for axis in domain.axes_of(name) if options[axis].changes)
     if seen.line is None:
         return Move(changed=changed, items=room)
     relation = _relation(seen.line, shape)
@@ -313,20 +332,16 @@ def _move(
     return Move(changed, relation, *ends, room)
 
 
-def _flags(cell: dict[str, Intervals], name: str) -> dict[int, int]:
+def _flags(axes: Iterable[Axis], cell: dict[str, Intervals], name: str) -> dict[int, int]:
     """Return the mentioned items of a set of items and whether each is in it."""
-    prefix = f"{name}["
-    return {
-        int(axis.removeprefix(prefix).rstrip("]")): place.lowest
-        for axis, place in cell.items()
-        if axis.startswith(prefix)
-    }
+    return {axis.item: cell[axis.name].lowest for axis in axes if axis.attribute == name and axis.item is not None}
 
 
 def _room(
     seen: Response,
     domain: Domain,
     shape: EdgeShape,
+    axes: Sequence[Axis],
     hidden: dict[str, Intervals],
     cover: dict[str, Intervals],
     distances: list[Fraction],
@@ -334,24 +349,24 @@ def _room(
     found = ItemRoom()
     for name in domain:
         attribute = domain[name]
-        if not isinstance(attribute, Items):
+        if not attribute.is_set:
             continue
-        before, after = _flags(hidden, name), _flags(cover, name)
+        before, after = _flags(axes, hidden, name), _flags(axes, cover, name)
         if sum(before.values()) > attribute.most or sum(after.values()) > attribute.most:
             return None
         if seen.items != name:
             continue
         moves = shape.item_moves(name)
-        budget = _items_left(shape.metric, distances) if shape.metric is not None else attribute.count
+        budget = _items_left(shape.metric, distances) if shape.metric is not None else attribute.cells
         found = ItemRoom(
             flags_lost=sum(before[place] > after[place] for place in before),
             flags_gained=sum(before[place] < after[place] for place in before),
             flags_hidden=sum(before.values()),
             flags_cover=sum(after.values()),
-            rest=attribute.count - len(before),
+            rest=attribute.cells - len(before),
             most=attribute.most,
-            may_lose=attribute.count if moves.lose else 0,
-            may_gain=attribute.count if moves.gain else 0,
+            may_lose=attribute.cells if moves.lose else 0,
+            may_gain=attribute.cells if moves.gain else 0,
             budget=budget,
             exactly=moves.exactly,
         )
@@ -367,19 +382,19 @@ def _items_left(metric: Metric, distances: list[Fraction]) -> int:
     return int((limit - metric.spent(distances)) // 1)
 
 
-def _room_of_one(seen: Response, domain: Domain, cell: dict[str, Intervals]) -> ItemRoom | None:
+def _room_of_one(seen: Response, domain: Domain, axes: Sequence[Axis], cell: dict[str, Intervals]) -> ItemRoom | None:
     """Return the room for somebody who joins or leaves with these mentioned items, or None if they are too many."""
     found = ItemRoom()
     for name in domain:
         attribute = domain[name]
-        if not isinstance(attribute, Items):
+        if not attribute.is_set:
             continue
-        flags = _flags(cell, name)
+        flags = _flags(axes, cell, name)
         if sum(flags.values()) > attribute.most:
             return None
         if seen.items == name:
-            many, rest = sum(flags.values()), attribute.count - len(flags)
+            many, rest = sum(flags.values()), attribute.cells - len(flags)
             found = ItemRoom(
-                flags_hidden=many, flags_cover=many, rest=rest, most=attribute.most, budget=attribute.count
+                flags_hidden=many, flags_cover=many, rest=rest, most=attribute.most, budget=attribute.cells
             )
     return found

@@ -18,6 +18,11 @@ class CellCounts:
     names: tuple[str, ...]
     where: Where | None = None
 
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """What is looked at, beside `where`."""
+        return self.names
+
 
 @dataclass(frozen=True)
 class ItemHolders:
@@ -25,6 +30,11 @@ class ItemHolders:
 
     name: str
     where: Where | None = None
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """What is looked at, beside `where`."""
+        return (self.name,)
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,11 @@ class CellSums:
     name: str
     by: tuple[str, ...] = ()
     where: Where | None = None
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """What is looked at, beside `where`."""
+        return (self.name, *self.by)
 
 
 Tally = CellCounts | ItemHolders | CellSums

@@ -11,10 +11,11 @@ they do both, no verdict can be certain (under differential privacy none ever is
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,8 +25,9 @@ from tacit.noise.law import Law
 from tacit.noise.tilted_cube import TiltedCube, can_be_tilted, slack_for, tilted_cube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.noise_for import drawable, independent_noise, noise_for
-from tacit.plan.selection_noise import largest_fall, restricted, shift
-from tacit.plan.selection_plan import SelectionPlan, measured_log_probability, noise_name
+from tacit.plan.query import Bools, Floats, Ints
+from tacit.plan.selection_noise import largest_fall, restrict, shift
+from tacit.plan.selection_plan import SelectionPlan, fill_up, measured_log_probability, noise_name
 from tacit.plan.steps import LargestStep, largest_step
 from tacit.policy.policy import Policy
 
@@ -78,14 +80,37 @@ def words_for(step: LargestStep) -> Words:
 
 
 @dataclass(frozen=True)
-class BelowPlan(SelectionPlan):
+class ThresholdPlan(SelectionPlan):
+    """How counts will be compared with a threshold: what one and many have in common."""
+
+    query: Below | Above
+
+    @property
+    def words(self) -> Words:
+        """What the two verdicts are called."""
+        return words_for(self.step)
+
+    def proved(self, is_above: Bools) -> tuple[Floats, Floats]:
+        """Return between which numbers these verdicts alone prove the counts to be."""
+        floor = np.where(is_above & self.words.above_is_certain, float(self.query.threshold), 0.0)
+        ceiling = np.where(~is_above & self.words.below_is_certain, float(self.query.threshold - 1), np.inf)
+        return floor, ceiling
+
+    def telling_counts(self, far: int) -> list[int]:
+        """Return counts around the threshold, and far from it."""
+        at = self.query.threshold
+        return list(dict.fromkeys([at - 1, at, max(0, at - 2), at + far, max(0, at - far)]))
+
+
+@dataclass(frozen=True)
+class BelowPlan(ThresholdPlan):
     """How one count will be compared with a threshold."""
 
     query: Below
-    law: TwoScale | None
+    law: Law | None
 
     @property
-    def noise(self) -> TwoScale | None:
+    def noise(self) -> Law | None:
         """The law of the noise in the count."""
         return self.law
 
@@ -93,11 +118,6 @@ class BelowPlan(SelectionPlan):
     def answers(self) -> int:
         """One verdict."""
         return 1
-
-    @property
-    def words(self) -> Words:
-        """What the two verdicts are called."""
-        return words_for(self.step)
 
     @property
     def mechanism(self) -> str:
@@ -155,9 +175,26 @@ class BelowPlan(SelectionPlan):
         at = threshold - 1 - int(true)
         return _log(self.law.survival(at) if self.step.monotone == "rising" else self.law.cdf(at))
 
+    @property
+    def deciding(self) -> None:
+        """None: the count that is compared is the one that is measured."""
+
+    def telling_others(self, moves: Bools) -> Ints:
+        """Return a count just under the threshold."""
+        return np.full(len(moves), self.query.threshold - 1)
+
+    def outputs_near(self, counts: Ints, far: int) -> Iterator[int | None]:
+        """Yield the verdict alone, and noisy counts."""
+        yield None
+        yield from (int(counts[0]) + away for away in range(-far, far + 1))
+
+    def row_of(self, output: int | None, many: int) -> list[int]:
+        """Return the noisy count."""
+        return fill_up([] if output is None else [output], 1)
+
 
 @dataclass(frozen=True)
-class AbovePlan(SelectionPlan):
+class AbovePlan(ThresholdPlan):
     """How counts will be compared with a threshold one after the other, and measured where they are above.
 
     `testing` is the noise of each comparison, `moving` that of the threshold (only where counts rise and fall), and
@@ -172,11 +209,6 @@ class AbovePlan(SelectionPlan):
     testing_epsilon: Fraction
     measuring_epsilon: Fraction
     is_shared: bool = False
-
-    @property
-    def words(self) -> Words:
-        """What the two verdicts are called."""
-        return words_for(self.step)
 
     @property
     def costly(self) -> bool:
@@ -315,6 +347,31 @@ class AbovePlan(SelectionPlan):
                 log_total = log_total + np.log(self.testing.survival(at) if above else self.testing.cdf(at))
         return float(np.logaddexp.reduce(log_total))
 
+    @property
+    def deciding(self) -> TwoScale | None:
+        """The noise of each comparison."""
+        return self.testing
+
+    def telling_others(self, moves: Bools) -> Ints:
+        """Return counts just under the threshold that move, and others whose verdict is clear and free."""
+        at = self.query.threshold
+        return np.where(moves, at - 1, max(0, at - self.most_noise) if self.costly else at + self.most_noise)
+
+    def outputs_near(self, counts: Ints, far: int) -> Iterator[tuple[tuple[bool, ...], tuple[int, ...]]]:
+        """Yield all verdicts that can come out, with the true counts of those that cost something."""
+        many = len(counts)
+        for asked in range(1, many + 1):
+            for verdicts in product((False, True), repeat=asked):
+                found = [place for place, above in enumerate(verdicts) if above == self.costly]
+                stopped = len(found) == self.query.at_most and found[-1] == asked - 1
+                if stopped or (asked == many and len(found) < self.query.at_most):
+                    yield verdicts, tuple(counts[found].tolist() if self.query.values else ())
+
+    def row_of(self, output: tuple[Sequence[bool], Sequence[int]], many: int) -> list[int]:
+        """Return the verdicts and the noisy counts."""
+        verdicts, noisy = output
+        return [*fill_up(verdicts, many), *fill_up(noisy, self.query.at_most)]
+
     def _thresholds(self) -> tuple[Any, Any]:
         """Return how far the threshold may be moved, and the probability of each."""
         if self.moving is None:
@@ -327,9 +384,8 @@ def plan_below(query: Below, policy: Policy, epsilon: Fraction) -> BelowPlan:
     """Return the plan for one decision at this cost."""
     step = largest_step(query.counted, policy)
     law, why = noise_for(step, epsilon, 1)
-    assert law is None or isinstance(law, TwoScale)  # noqa: S101 - a cube has two dimensions or more
     if law is not None and step.monotone is not None:
-        why += f", and {'a noisy count below' if law.left == 0 else 'one above'} the threshold is proof"
+        why += f", and {'one above' if step.monotone == 'rising' else 'a noisy count below'} the threshold is proof"
     return BelowPlan(query, policy, epsilon, step, why, law)
 
 
@@ -397,7 +453,7 @@ def split_with_threshold(step: LargestStep, at_most: int, epsilon: Fraction) -> 
 
 @lru_cache(maxsize=64)
 def _measuring_law(step: LargestStep, epsilon: Fraction, found: int) -> Law | None:
-    return noise_for(restricted(step, found), epsilon, found)[0]
+    return noise_for(restrict(step, found), epsilon, found)[0]
 
 
 def _log(chance: Any) -> float:

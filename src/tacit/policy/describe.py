@@ -142,7 +142,11 @@ def protections(policy: Policy) -> list[str]:
     """Say what is protected, one sentence for each family of secrets, and one for taking part if it is secret."""
     absence = policy.presence == "secret" and not policy.known
     families = dict.fromkeys(policy.secrets.families())
-    said = [family.promise(policy.domain).words(absence=absence) for family in families]
+    said = []
+    for family in families:
+        why = family.nothing(policy.domain)
+        promise = family.promise(policy.domain).words(absence=absence)
+        said.append(f"nothing by `{family.keyword}`: {why}" if why else promise)
     if policy.presence == "secret":
         said.append("taking part: somebody in the data looks like somebody who is not in it, and the other way round")
     return said

@@ -12,7 +12,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, Protocol
+from types import MappingProxyType
+from typing import Any, Final, Protocol
 
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
@@ -290,6 +291,15 @@ class EdgeShape:
     metric: Metric | None = None
     only_from: Test | None = None
     any_elsewhere: bool = False
+
+    def __post_init__(self) -> None:
+        # a policy keeps its shapes, and nobody may take an edge out of them
+        object.__setattr__(self, "relations", MappingProxyType(dict(self.relations)))
+        object.__setattr__(self, "items", MappingProxyType(dict(self.items)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # copies are made anew: what shows a mapping read-only cannot be copied itself
+        return EdgeShape, (dict(self.relations), dict(self.items), self.metric, self.only_from, self.any_elsewhere)
 
     def relation(self, axis: str, size: int) -> Relation:
         """Return the relation on an axis."""

@@ -124,6 +124,9 @@ class Policy:
             object.__setattr__(self, field, value)
         self.shapes  # noqa: B018 - computed now, so that a policy that exists can be used
 
+    def __str__(self) -> str:
+        return self.describe().rstrip("\n")
+
     @cached_property
     def shapes(self) -> tuple[EdgeShape, ...]:
         """The secret edges between present people, as shapes."""
@@ -146,7 +149,9 @@ class Policy:
         if order is None and person is not None:
             order = self.order
         item = self.item if item is None else item
-        if (person, per_person, order, item) == (self.person, self.per_person, self.order, self.item):
+        given, own = (person, per_person, order, item), (self.person, self.per_person, self.order, self.item)
+        # by their kinds first: whatever else is given may have its own idea of what it equals
+        if all(type(one) is type(other) and one == other for one, other in zip(given, own, strict=True)):
             return self
         return Policy(
             self.domain,
@@ -172,7 +177,7 @@ class Policy:
         Rows of people who are named there are counted anew: one of each, if no other number is said.
         """
         owner = self.person if person is None else person
-        several = per_person or (self.per_person if person is None else 1)
+        several = per_person if per_person is not None else self.per_person if person is None else 1
         return self.owned_by(owner, several, order=order, item=item)
 
     @property
@@ -190,7 +195,7 @@ class Policy:
         """Say whether this policy's promise surely includes the other one's, for whole data sets with their owners."""
         from tacit.policy.inclusion import includes
 
-        return includes(self, weaker)
+        return includes(self, as_policy(weaker))
 
     def plain(self) -> Policy:
         """Return the policy of plain differential privacy over the same domain and presence."""

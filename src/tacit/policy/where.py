@@ -278,6 +278,7 @@ def where(predicate: Where | str) -> Where:
 
 
 _WORDS: Final = frozenset({"and", "or", "not", "in", "is", "True", "False", "None", "if", "else", "for", "lambda"})
+_DATE: Final = re.compile(r"(?<![\w.-])[0-9]{4}-([0-9]{2}(-[0-9]{2})?|W[0-9]{2}|Q[1-4])(?![\w.-])")
 _OTHER_SPELLINGS: Final = (
     (r"&&|(?<!&)&(?!&)", "Write and instead of &."),
     (r"\|\|?", "Write or instead of |."),
@@ -298,6 +299,8 @@ def _spelling(text: str) -> str:
     for pattern, fix in _OTHER_SPELLINGS:
         if re.search(pattern, bare):
             return fix
+    if date := _unquoted_date(text):
+        return date
     for found in re.finditer(r"[^\W\d]\w*(?:\s+[^\W\d]\w*)+", bare):
         words = found[0].split()
         spaced = [list(group) for plain, group in groupby(words, lambda word: word not in _WORDS) if plain]
@@ -307,6 +310,12 @@ def _spelling(text: str) -> str:
     if any(bare.count(left) != bare.count(right) for left, right in ("()", "[]")):
         return "Check the brackets."
     return _EXAMPLE
+
+
+def _unquoted_date(text: str) -> str:
+    """Return how to write a date that has no quotes around it, or nothing."""
+    date = _DATE.search(_QUOTED.sub("x", text))
+    return f"Put dates in quotes: '{date[0]}'." if date else ""
 
 
 # Attribute names that are no identifiers are written in backticks; the parser sees a stand-in.
@@ -420,7 +429,7 @@ def _unquoted_name(text: str) -> str:
 def _unreadable(text: str, fix: str = "") -> PolicyError:
     if not fix and re.search(r"[&|~]", _QUOTED.sub("", text)):
         fix = _spelling(text)
-    fix = fix or _unquoted_name(text)
+    fix = _unquoted_date(text) or fix or _unquoted_name(text)
     return PolicyError(
         "must compare attributes with constants, joined by and, or, not",
         key="where",

@@ -1,8 +1,8 @@
 """YAML that people write, with the line of every key and value; and plain data written back as YAML.
 
-`Source` and `Entry` know YAML and lines but no policies: policy files (`file.py`) and job files (`release/job.py`) are
-both read through them. Nothing in a file is ever run: tags are refused. Where YAML itself would silently change what
-was written (`no`, `01234`, `2024-05-01`, a key given twice), the file is refused.
+`Source` and `Entry` know YAML and lines but no policies: policy files (`file.py`) and job files (`release/job_file.py`)
+are both read through them. Nothing in a file is ever run: tags are refused. Where YAML itself would silently change
+what was written (`no`, `01234`, `2024-05-01`, a key given twice), the file is refused.
 """
 
 from __future__ import annotations

@@ -9,14 +9,17 @@ In reading order:
     measure           noisy entries, and what no secret edge changes
     infer             from measurements to estimates with their errors
     estimate          post-processing of one table: exact totals, order, no negative counts
+    shared_sums       which sums tables have in common, and how many are too many
     agree             tables that agree with each other
     record            what a release leaves behind
     derived           questions that are made of several parts
     selected          the same for choices: verdicts, rankings, lists
     tilted_estimates  values of chosen counts
     asking            one question at a time
-    job               a file of releases
+    job_file          a file of releases: what it says
+    job_plan          what it would cost, and whether it could run
+    job_run           pay for it and make its releases
     row_check         which cells of the rows do not fit the domain
-    table_file        released numbers as CSV
+    table_file        released numbers as CSV, large tables as Parquet
     number_texts      released numbers as people read them
 """

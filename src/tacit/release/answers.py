@@ -9,10 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.plan.query import Linear
-from tacit.plan.tally import CellCounts, CellSums, ItemHolders, Tally
-from tacit.policy.domain import Domain
+from tacit.plan.tally import CellCounts, Tally
 from tacit.policy.policy import Policy
-from tacit.policy.where import Test, Where
 
 Ints = npt.NDArray[np.int64]
 
@@ -20,7 +18,7 @@ Ints = npt.NDArray[np.int64]
 class Countable(Protocol):
     """Rows that can be counted; see `rows/rows.py`."""
 
-    def check(self, names: tuple[str, ...], where: Test | None) -> None:
+    def check(self, tally: Tally) -> None:
         """Refuse, without opening a row, what these rows can never answer."""
 
     def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
@@ -51,17 +49,7 @@ def count_once(
     return (int(found[CellCounts(())]) if people else None), answers
 
 
-def check_rows(rows: Countable, query: Linear, policy: Policy) -> None:
+def check_answerable(rows: Countable, query: Linear, policy: Policy) -> None:
     """Refuse, before anything is charged, what these rows can never answer for a public reason."""
     for tally in query.tallies(policy):
-        match tally:
-            case CellCounts(names, where):
-                rows.check(names, _test(where, policy.domain))
-            case ItemHolders(name, where):
-                rows.check((name,), _test(where, policy.domain))
-            case CellSums(name, by, where):
-                rows.check((name, *by), _test(where, policy.domain))
-
-
-def _test(where: Where | None, domain: Domain) -> Test | None:
-    return None if where is None else where.compile(domain)
+        rows.check(tally)

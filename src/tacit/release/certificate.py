@@ -92,11 +92,7 @@ def certify(plan: AnyPlan, *, dataset: str, receipt: Receipt | None, part_of: st
         },
         protects=protects_in_words(plan.policy),
         step={
-            "up": step.up,
-            "down": step.down,
-            "l1": step.l1,
-            "l2": step.l2,
-            "exact": step.exact,
+            **plan.step_document(),
             "derivation": list(step.why),
         },
         mechanism=plan.mechanism,

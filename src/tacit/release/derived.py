@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,13 +20,26 @@ class DerivedRecord(ReleaseRecord):
 
     plan: DerivedPlan
     parts: tuple[LinearRecord, ...]
+    no_number: ClassVar[str] = "nobody"
 
     def summary(self) -> str:
         """Return the answer where there is only one."""
         if len(self.values) != 1:
             return "in the report"
         lower, upper = self.interval()
-        return with_interval(self.values[0], lower[0], upper[0], self.plan.rmse)
+        return with_interval(self.values[0], lower[0], upper[0], self.digits_for)
+
+    @cached_property
+    def digits_for(self) -> float:
+        """The smallest error that the published intervals speak of; the expected error is about an assumed number.
+
+        An interval of 95% is about four standard errors wide.
+        """
+        if self.plan.is_exact:
+            return 0.0
+        lower, upper = self.interval()
+        widths = upper - lower
+        return float(min(widths[widths > 0], default=0.0)) / 4
 
     def labels(self) -> dict[str, Any]:
         """Return the columns that say what each value is about."""

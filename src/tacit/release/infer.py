@@ -9,16 +9,13 @@ lead further away from the truth, and intervals are widened where they would lea
 from __future__ import annotations
 
 import math
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import PlanError
-from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
 from tacit.release.agree import agreement, nearest
-from tacit.release.estimate import increasing, with_totals
+from tacit.release.estimate import increasing, of_groups, with_totals
 from tacit.release.estimate import nonnegative as without_negatives
 from tacit.release.measure import Measurements
 from tacit.release.record import LinearRecord
@@ -26,27 +23,6 @@ from tacit.release.record import LinearRecord
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-LARGEST_FIT: Final = 2_000_000  # cells of tables that are made to agree
-
-
-def check_options(plan: AnyPlan, *, consistent: bool) -> None:
-    """Refuse post-processing that cannot be done, before anything is charged."""
-    domain = plan.policy.domain
-    if not consistent or len(plan.query.tables(domain)) < 2:
-        return
-    if plan.policy.per_person > 1:
-        raise PlanError(
-            "must not be asked for where a person counts in several cells, since true tables do not agree then",
-            key="consistent",
-            fix="Leave it out, or keep one row of each person.",
-        )
-    cells = plan.query.counted.size(domain)
-    if cells > LARGEST_FIT:
-        raise PlanError(
-            f"is for tables of {LARGEST_FIT:,} cells at most, and these have {cells:,}",
-            key="consistent",
-            fix="Ask for fewer or smaller tables, or leave it out.",
-        )
 
 
 def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool = False) -> LinearRecord:
@@ -73,21 +49,18 @@ def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool
             values, ends = _rising(measured, values)
     # answers without noise are whole numbers, which sums of estimates may miss by a rounding
     exact = plan.spread.exact()
-    values, centre = np.where(exact, np.rint(values), values), np.where(exact, np.rint(centre), centre)
+    if exact.any():
+        values, centre = np.where(exact, np.rint(values), values), np.where(exact, np.rint(centre), centre)
     is_count = plan.query.counts_people
-    if nonnegative and is_count:
+    if nonnegative and plan.query.never_negative(plan.policy.domain):
         values = without_negatives(values)
     floor = 0.0 if is_count else -np.inf
-    low, high = (np.full(len(values), floor), np.full(len(values), np.inf)) if ends is None else ends
+    low, high = (np.asarray(floor), np.asarray(np.inf)) if ends is None else ends
     unit = _unit(plan)
+    if unit != 1:
+        values, centre, low, high = values * unit, centre * unit, np.asarray(low * unit), np.asarray(high * unit)
     return LinearRecord(
-        plan=plan,
-        values=values * unit,
-        _centre=centre * unit,
-        _spread=plan.spread,
-        _unit=unit,
-        _floor=low * unit,
-        _ceiling=high * unit,
+        plan=plan, values=values, _centre=centre, _spread=plan.spread, _unit=unit, _floor=low, _ceiling=high
     )
 
 
@@ -139,9 +112,8 @@ def _cells(
     centre = entries
     totals = measured.totals or ()
     if groups is not None:
-        alone = np.concatenate([np.bincount(group)[group] == 1 for group in groups])
-        largest = np.concatenate([total[group] for group, total in zip(groups, totals, strict=True)])
-        centre = np.concatenate(
+        largest = _one_after_another([of_groups(total, group) for group, total in zip(groups, totals, strict=True)])
+        centre = _one_after_another(
             [
                 with_totals(part, group, total, variance)
                 for part, group, total, variance in zip(
@@ -149,9 +121,12 @@ def _cells(
                 )
             ]
         )
-        centre = np.where(alone, largest, centre)
-        variances = np.where(alone, 0.0, variances)
-        ends = np.zeros(len(centre)), largest
+        sizes_of_groups = [np.bincount(group) for group in groups]
+        if any((many == 1).any() for many in sizes_of_groups):
+            alone = np.concatenate([many[group] == 1 for many, group in zip(sizes_of_groups, groups, strict=True)])
+            centre = np.where(alone, largest, centre)
+            variances = np.where(alone, 0.0, variances)
+        ends = np.broadcast_to(0.0, centre.shape), largest
     # sums of cells are made non-negative as sums: cells that were cut at zero would add up to too much
     positive = positive and plan.query is plan.base
     if consistent and len(tables) > 1:
@@ -182,3 +157,7 @@ def _cells(
             parts.append(cut)
         return np.concatenate(parts), centre, ends
     return centre, centre, ends
+
+
+def _one_after_another(parts: list[Floats]) -> Floats:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

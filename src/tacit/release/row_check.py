@@ -18,9 +18,10 @@ from typing import Any, Final
 import narwhals as nw
 
 from tacit.errors import DataRefused, sealed
+from tacit.plan.tally import CellCounts
 from tacit.policy.attributes import Attribute
 from tacit.policy.policy import Policy, as_policy
-from tacit.release.session import Session
+from tacit.release.session import check_public_columns, open_for
 from tacit.rows.encode import Code, Column, Expr
 from tacit.rows.engines import PERSON, Engine, closed, engine_for, with_readings
 from tacit.rows.headers import is_called_an_id
@@ -182,16 +183,16 @@ def check_rows(
     if isinstance(rows, ItemCounts):
         raise DataRefused("item counts have no cells to check", fix="Give the rows.")
     policy = policy.about(person, per_person, order, item)
-    return _Check(policy, rows, order=policy.order, item=policy.item).done()
+    return _Check(policy, rows).done()
 
 
 class _Check:
     """One look at the rows. True counts live here and in the `RowsCheck` that comes out."""
 
-    def __init__(self, policy: Policy, source: Any, *, order: str | None, item: str | None) -> None:
-        self._policy, self._source, self._order, self._item = policy, source, order, item
+    def __init__(self, policy: Policy, source: Any) -> None:
+        self._policy, self._source = policy, source
         domain = policy.domain
-        raw_of = columns_of(domain, item)
+        raw_of = columns_of(domain, policy.item)
         declared = frozenset(raw for names in raw_of.values() for raw in names)
         lists = frozenset(raw_of[name][0] for name, one in domain.items() if one.is_set)
         self._engine: Engine = engine_for(source, lists=lists, declared=declared)
@@ -213,13 +214,13 @@ class _Check:
 
     def _opened(self) -> Rows:
         """Return the rows as a session opens them, so that what remains is what a release counts."""
-        session = Session(self._policy, self._source, budget=1, order=self._order, item=self._item)
-        return session._rows  # nothing is charged: the session is thrown away
+        check_public_columns(self._policy)
+        return open_for(self._policy, self._source)
 
     def done(self) -> RowsCheck:
         """Count everything."""
         # first the counts that a release would make, with all of its refusals
-        remaining = None if self._refusals else int(self._opened().counts(()))
+        remaining = None if self._refusals else int(self._opened().tally([CellCounts(())])[0])
         plain = [name for name, columns in self._read.items() if columns[0].reading != "list"]
         totals: dict[str, int] = {}
         for start in range(0, len(plain), _AT_ONCE):
@@ -310,7 +311,7 @@ class _Check:
         if policy.person is not None:
             yield self._person(policy.person, policy.per_person)
             return
-        columns = {raw for names in columns_of(policy.domain, self._item).values() for raw in names}
+        columns = {raw for names in columns_of(policy.domain, policy.item).values() for raw in names}
         called = [raw for raw, column in self._schema.items() if is_called_an_id(raw) and column.reading != "list"]
         for raw in [raw for raw in called if raw not in columns][:_MOST_IDS]:
             found = self._person(raw, None)

@@ -33,16 +33,16 @@ from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.verdicts import BelowPlan
 from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy, as_policy
-from tacit.release.answers import check_rows, count_once
-from tacit.release.asking import Asking, plan_asking
+from tacit.release.answers import check_answerable, count_once
+from tacit.release.asking import Asking, allow
 from tacit.release.certificate import certify
 from tacit.release.derived import derive
 from tacit.release.infer import infer
 from tacit.release.measure import measure
-from tacit.release.planner import Planner
+from tacit.release.planner import Planner, yes_or_no
 from tacit.release.record import ReleaseRecord
 from tacit.release.selected import SelectionRecord, select
-from tacit.rows.engines import is_file
+from tacit.rows.file_columns import is_file
 from tacit.rows.guard import charges, closed, paid_for
 from tacit.rows.rows import Rows, columns_of, open_rows
 
@@ -86,7 +86,7 @@ class Session:
                 f"must be a path, not {kind_of(ledger)}", key="ledger", fix="Name the file of the ledger."
             )
         policy = policy.about(person, per_person, order, item)
-        _check_public_columns(policy)
+        check_public_columns(policy)
         self.policy = policy
         self.analyst = analyst
         self._budget = None if budget is None else as_epsilon(budget, key="budget")
@@ -97,15 +97,7 @@ class Session:
         if self._budget is None and ledger is None:
             raise PlanError("must be given", key="budget", fix="Say budget=1.0, or name a ledger with one.")
         self.dataset = dataset or _name_of(rows, named_in_ledger=ledger is not None)
-        self._rows = open_rows(
-            rows,
-            policy.domain,
-            person=policy.person,
-            per_person=policy.per_person,
-            order=policy.order,
-            item=policy.item,
-            moved=policy.moved_attributes,
-        )
+        self._rows = open_for(policy, rows)
         # after the rows: a refused source leaves no new ledger behind
         self._ledger = Ledger(ledger) if isinstance(ledger, str | Path) else ledger
         if self._ledger is not None:
@@ -154,6 +146,7 @@ class Session:
 
         Nothing is charged, no row is opened.
         """
+        show = yes_or_no(show, "show")
         plan = self._own(query, {"epsilon": epsilon})
         if plan is None:
             plan = self._planner.plan(query, epsilon)
@@ -170,7 +163,8 @@ class Session:
 
         `consistent` and `nonnegative` are those of `plan`, and part of a plan that is given.
         """
-        given = {"epsilon": epsilon, "consistent": consistent or None, "nonnegative": nonnegative or None}
+        options = yes_or_no(consistent, "consistent"), yes_or_no(nonnegative, "nonnegative")
+        given = {"epsilon": epsilon, "consistent": options[0] or None, "nonnegative": options[1] or None}
         plan = self._own(query, given)
         if plan is None:
             plan = self._planner.plan(query, epsilon, consistent=consistent, nonnegative=nonnegative)
@@ -190,6 +184,10 @@ class Session:
             self._own(plan, {})
         return self._reserve(listed, run=run, job=job)
 
+    def count_through(self, stand_in: Callable[[Rows], Rows]) -> None:
+        """Ask a stand-in for the rows from now on: an audit counts rows that it made up once for many releases."""
+        self._rows = stand_in(self._rows)
+
     def adopt(self, planner: Planner) -> None:
         """Take plans that were made before the rows were opened for this session's own."""
         if planner.policy != self.policy:
@@ -204,13 +202,14 @@ class Session:
             if option is not None:
                 fix = f"Leave it out, or plan anew: session.plan(query, .., {key}=..). Nothing was charged."
                 raise PlanError("is part of the plan already", key=key, fix=fix)
-        if not self._planner.has_made(given):
-            raise _not_ours(under_another_policy=given.policy != self.policy)
+        under_another_policy = given.policy != self.policy
+        if under_another_policy or not self._planner.has_made(given):
+            raise _not_ours(under_another_policy=under_another_policy)
         return given
 
     def _check(self, plan: AnyPlan) -> None:
         for part in plan.parts:
-            check_rows(self._rows, part.base, self.policy)
+            check_answerable(self._rows, part.base, self.policy)
 
     def _reserve(self, plans: list[AnyPlan], *, run: str | None = None, job: str = "") -> list[Reserved]:
         for plan in plans:
@@ -234,20 +233,20 @@ class Session:
 
         Answers that are certain are free. After `at_most` others it refuses.
         """
-        plan = plan_asking(self.policy, at_most, as_epsilon(epsilon))
+        allowance = allow(self.policy, at_most, as_epsilon(epsilon))
         rows = self._rows
-        (receipt,) = self._charge([(plan.epsilon, str(plan))])
+        (receipt,) = self._charge([(allowance.epsilon, str(allowance))])
 
         def check(question: BelowPlan) -> None:
-            check_rows(rows, question.base, self.policy)
+            check_answerable(rows, question.base, self.policy)
 
         def answer(question: BelowPlan) -> SelectionRecord:
-            part_of = f"{plan}, for epsilon {shown(plan.epsilon)} in all"
+            part_of = f"{allowance}, for epsilon {shown(allowance.epsilon)} in all"
             promise = certify(question, dataset=self.dataset, receipt=receipt, part_of=part_of)
             record = closed(lambda: select(question, *_tally([question], rows)[0]), InternalError("rows were open"))
             return replace(record, promise=promise, _make_frame=rows.frame)
 
-        return Asking(plan, check, answer)
+        return Asking(allowance, check, answer)
 
     def _charge(
         self, costs: Sequence[tuple[Fraction, str]], *, run: str | None = None, job: str = ""
@@ -325,7 +324,7 @@ def _tally(plans: Sequence[AnyPlan], rows: Rows) -> list[list[Ints]]:
     people, found = count_once([part.base for part in parts], rows, policy, people=declared is not None)
     if people != declared:
         # the number is public, and bounds were made from it
-        fix = "Correct known.size; rows that the domain drops do not count."
+        fix = "Correct known.size; rows that the domain drops do not count. What was asked stays charged."
         raise DataRefused(f"must hold the declared number of people, {declared:,}", fix=fix)
     answers = iter(found)
     return [[next(answers) for _ in plan.parts] for plan in plans]
@@ -386,7 +385,20 @@ def _check_texts(**given: Any) -> None:
             raise PlanError(f"must be a text, not {kind_of(value)}", key=key, fix="Leave it out, or give a name.")
 
 
-def _check_public_columns(policy: Policy) -> None:
+def open_for(policy: Policy, rows: Any) -> Rows:
+    """Return rows that are ready to be counted, as a policy says whose they are and which are kept."""
+    return open_rows(
+        rows,
+        policy.domain,
+        person=policy.person,
+        per_person=policy.per_person,
+        order=policy.order,
+        item=policy.item,
+        moved=policy.moved_attributes,
+    )
+
+
+def check_public_columns(policy: Policy) -> None:
     """Refuse to tell people apart, or to choose their rows, by something that a secret edge changes."""
     columns = columns_of(policy.domain, policy.item)
     secret_columns = {column for name in policy.moved_attributes for column in columns[name]}

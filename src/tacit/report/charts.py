@@ -12,7 +12,7 @@ from typing import Any, Final
 import altair as alt
 import vl_convert
 
-from tacit.amounts import shown
+from tacit.amounts import shown_with_decimal
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT
 from tacit.plan.explain import Explanation
 from tacit.release.record import ReleaseRecord
@@ -47,7 +47,7 @@ def chart(record: ReleaseRecord) -> Any:
     """
     # Altair would check every axis, mark and layer by itself, and all of them again as a whole when it is written
     with alt.utils.schemapi.debug_mode(False):
-        return _finished(draw(record.plan.query, record), record)
+        return _finish(draw(record.plan.query, record), record)
 
 
 def chart_text(record: ReleaseRecord) -> str:
@@ -149,7 +149,7 @@ def chart_png(drawn: Any, *, scale: float = 2.0) -> bytes:
 
 def chart_svg(drawn: Any) -> str:
     """Return a chart as an SVG image. Nothing is fetched from anywhere."""
-    return str(vl_convert.vegalite_to_svg(drawn.to_dict(), **_OFFLINE))
+    return str(vl_convert.vegalite_to_svg(drawn.to_dict(validate=False), **_OFFLINE))
 
 
 _OFFLINE: Final[dict[str, Any]] = {
@@ -163,17 +163,17 @@ def condition(query: Any) -> str:
     return "" if query.where is None else f", where {printable(str(query.where))}"
 
 
-def _finished(view: View, record: ReleaseRecord) -> Any:
+def _finish(view: View, record: ReleaseRecord) -> Any:
     plan = record.plan
     said = [] if plan.query.where is None else [f"where {printable(str(plan.query.where))}"]
     if plan.is_exact:
         said.append(f"Exact, {OF_THE_ROWS_KEPT}: no secret edge changes these answers.")
     elif view.has_intervals:
-        said.append(f"{view.are} with 95% intervals, epsilon {shown(plan.epsilon)}.")
+        said.append(f"{view.are} with 95% intervals, epsilon {shown_with_decimal(plan.epsilon)}.")
     elif view.are == "Estimates":
-        said.append(f"Estimates, epsilon {shown(plan.epsilon)}; the table has their 95% intervals.")
+        said.append(f"Estimates, epsilon {shown_with_decimal(plan.epsilon)}; the table has their 95% intervals.")
     else:
-        said.append(f"{view.are}, epsilon {shown(plan.epsilon)}.")
+        said.append(f"{view.are}, epsilon {shown_with_decimal(plan.epsilon)}.")
     drawn = styled(view.layers, question(record), [*said, *view.notes])
     return drawn.properties(description=chart_text(record))
 

@@ -7,9 +7,8 @@ from typing import Any
 from tacit.amounts import shown
 from tacit.plan.queries import Mean, Quantiles
 from tacit.policy.domain import Domain
-from tacit.report.linear_charts import bars_by_cell, cell_words, one_number, part_of
-from tacit.report.views import ALONE, LEVEL, View, draw, lying_bars, printable, say_place
-from tacit.report.views import interval_row as with_ends
+from tacit.report.linear_charts import cell_words, one_number, part_of, view_by_cell
+from tacit.report.views import ALONE, LEVEL, View, draw, interval_rows, lying_points, printable, say_place
 
 
 @draw.register
@@ -17,8 +16,9 @@ def _(query: Mean, record: Any) -> View:
     lower, upper = record.interval(LEVEL)
     title = f"mean of {query.name}"
     if not query.by:
-        return one_number(query.name, title, record.values, lower, upper, error=record.plan.rmse)
-    return bars_by_cell(part_of(record.plan.policy.domain, query.by, record.values, lower, upper, title))
+        return one_number(query.name, title, record.values, lower, upper, error=record.digits_for)
+    domain = record.plan.policy.domain
+    return view_by_cell(part_of(domain, query.by, record.values, lower, upper, title, is_amount=False))
 
 
 @draw.register
@@ -26,12 +26,10 @@ def _(query: Quantiles, record: Any) -> View:
     lower, upper = record.interval(LEVEL)
     if len(record.values) == 1:
         title = f"{shown(query.shares[0])} of the people have at most this {query.name}"
-        return one_number(query.name, title, record.values, lower, upper, error=record.plan.rmse)
-    rows = [
-        {"label": shown(share), **with_ends(*numbers)}
-        for share, *numbers in zip(query.shares, record.values, lower, upper, strict=True)
-    ]
-    return View(lying_bars(rows, "share of people", ALONE, what=query.name))
+        return one_number(query.name, title, record.values, lower, upper, error=record.digits_for)
+    drawn = interval_rows(record.values, lower, upper)
+    rows = [{"label": shown(share), **ends} for share, ends in zip(query.shares, drawn, strict=True)]
+    return View(lying_points(rows, "share of people", ALONE, what=f"{query.name} that they have at most"))
 
 
 @say_place.register

@@ -22,7 +22,8 @@ from pathlib import Path
 from tacit.amounts import shown
 from tacit.errors import JobError, LedgerError
 from tacit.ledger.ledger import Ledger, Run
-from tacit.release.job import FINISHED, Job
+from tacit.release.job_file import Job
+from tacit.release.job_plan import FINISHED
 
 PART = ".part"
 MARK = ".run"

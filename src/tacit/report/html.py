@@ -14,22 +14,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cache
 from importlib import resources
 from typing import Any, Final
 from urllib.parse import quote
 from xml.etree import ElementTree
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from tacit.amounts import shown
+from tacit.amounts import shown, shown_with_decimal
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT
 from tacit.plan.explain import Explanation
 from tacit.policy.describe import Section, description
 from tacit.policy.policy import Policy
 from tacit.release.number_texts import number_texts
-from tacit.release.record import ReleaseRecord
+from tacit.release.record import Ints, ReleaseRecord
+from tacit.release.table_file import file_name
 from tacit.report.charts import chart, chart_svg, chart_text, comparison_chart, condition, parts, question
 from tacit.report.views import BLUE, LINE
 
@@ -77,7 +79,7 @@ def html_report(
         analyst: Who asked.
         charts: The charts as SVG by name, where they were drawn before; drawing is the slow part.
         csv_links: Whether each release has its values beside the report, in a file called like the release.
-        tables: The names of more files beside the report, by release: each table of marginals, and cross tables.
+        tables: The names of these files by release, where there are more: each table of marginals, and cross tables.
     """
     from tacit import __version__
 
@@ -87,14 +89,13 @@ def html_report(
         so_far += record.plan.epsilon
         svg = charts[name] if charts is not None else chart_svg(chart(record))
         shown_chart = _inline(svg, f"chart-{number}")
-        files = [f"{name}.csv", *(tables or {}).get(name, [])] if csv_links else []
+        files = (tables or {}).get(name) or [file_name(name, record.plan.answers)] if csv_links else []
         releases.append(_release(number, name, record, explained[name], so_far, shown_chart, files))
     certificates = [record.certificate for record in records.values()]
     last = explained[list(records)[-1]].remaining if records else None
     protects = " or ".join(dict.fromkeys(str(each["protects"]) for each in certificates)) or "one person's record"
     no_person = all(record.plan.policy.person is None for record in records.values()) and policy.person is None
-    template = _environment().from_string((resources.files("tacit.report") / "report.html.j2").read_text("utf-8"))
-    return template.render(
+    return _template().render(
         version=__version__,
         fold=ROWS_UNFOLDED,
         ink=LINE,
@@ -109,10 +110,10 @@ def html_report(
         one_row_each=no_person and not certificates,  # otherwise they say so themselves
         is_replayed=any(record.promise is not None and record.promise.replayed for record in records.values()),
         no_ledger=any(each.get("ledger") is None for each in certificates),
-        spent=shown(so_far),
+        spent=shown_with_decimal(so_far),
         factor=_factor(so_far),
-        budget=None if budget is None else shown(budget),
-        left=None if last is None else shown(last),
+        budget=None if budget is None else shown_with_decimal(budget),
+        left=None if last is None else shown_with_decimal(last),
         description=_blocks(description(policy)),
         releases=releases,
         comparison=_inline(chart_svg(comparison_chart(explained)), "comparison"),
@@ -121,9 +122,11 @@ def html_report(
     )
 
 
-def _environment() -> Environment:
+@cache
+def _template() -> Template:
     # a name that the template misspells is an error, not an empty place in a report
-    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    rules = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return rules.from_string((resources.files("tacit.report") / "report.html.j2").read_text("utf-8"))
 
 
 def _release(
@@ -138,10 +141,14 @@ def _release(
     plan = record.plan
     unit = plan.query.unit_words(plan.policy.domain)
     labels, numbers = record.labels(), record.numbers()
-    shows = record.reading_order()[:ROWS_SHOWN].tolist()
-    columns = [number_texts(name, column[shows], plan.rmse) for name, column in numbers.items()]
+    order = record.reading_order()
+    shows = order[:ROWS_SHOWN].tolist()
+    columns = [number_texts(name, column[shows], record.digits_for) for name, column in numbers.items()]
+    columns[0] = [text or record.no_number for text in columns[0]]
     strategy = "" if plan.strategy == "direct" else f", {plan.strategy}"
     moving = [reason for reason in plan.step.why if reason not in plan.step.still]
+    first, *others = [part.step.still for part in plan.parts]
+    still = [reason for reason in first if all(reason in other for other in others)]  # a line for each family
     return {
         "id": f"release-{number}",
         "name": name,
@@ -149,18 +156,19 @@ def _release(
         "parts": parts(record),
         "answers": f"{plan.answers:,}",
         "answer": record.summary() if plan.answers == 1 else f"{plan.answers:,} answers",
-        "cost": shown(plan.epsilon),
-        "so_far": shown(so_far),
-        "left": "" if explanation.remaining is None else shown(explanation.remaining),
+        "cost": shown_with_decimal(plan.epsilon),
+        "so_far": shown_with_decimal(so_far),
+        "left": "" if explanation.remaining is None else shown_with_decimal(explanation.remaining),
         "error": _error(plan.rmse),
         "is_exact": plan.rmse == 0,
         "plain_error": _error(explanation.plain.rmse),
         "unit": unit,
         "in_units": "people" if unit == "people" else f"(in units of {unit})",
         "times": f", {explanation.gain:.3g} times larger" if 1.005 < explanation.gain < math.inf else "",
-        "step": plan.step,
+        "step": {size: shown(plan.unit * getattr(plan.step, size)) for size in ("up", "down", "l1")},
+        "moved": plan.moved,
         "moving": moving,
-        "still": _still(len(plan.step.why) - len(moving), len(moving)),
+        "still": _still(len(still), len(moving)),
         "step_title": "Largest step" if plan.step.exact else "Largest step (proven bound)",
         "mechanism": plan.mechanism + strategy,
         "why": plan.why.rstrip("."),
@@ -176,7 +184,7 @@ def _release(
             }
             for row, place in enumerate(shows)
         ],
-        "which_rows": _which_rows(record),
+        "which_rows": _which_rows(record, order),
         "predictions": [*plan.predictions(), *plan.terms()],
         "files": [{"name": file, "href": quote(file, safe="")} for file in files[:FILES_SHOWN]],
         "more_files": len(files) - FILES_SHOWN if len(files) > FILES_SHOWN else 0,
@@ -184,9 +192,9 @@ def _release(
     }
 
 
-def _which_rows(record: ReleaseRecord) -> str:
+def _which_rows(record: ReleaseRecord, order: Ints) -> str:
     """Say which rows a table shows, and what their intervals mean."""
-    rows, order = len(record.values), record.reading_order()
+    rows = len(record.values)
     first = f", those with a value {'first' if rows > ROWS_SHOWN else 'on top'}" if (np.diff(order) < 0).any() else ""
     which = f"All answers{first}." if rows <= ROWS_SHOWN else f"The first {ROWS_SHOWN} of {rows:,} answers{first}."
     if "lower" not in record.numbers():

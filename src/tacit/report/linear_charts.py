@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import altair as alt
 import numpy as np
@@ -30,14 +30,18 @@ from tacit.report.views import (
     Room,
     Row,
     View,
+    as_points,
+    digits_for,
     distinct,
     draw,
     fitted,
     in_order,
-    interval_row,
+    interval_rows,
     labels_of,
+    level,
     list_parts,
     lying_bars,
+    lying_points,
     number_axis,
     printable,
     rounded,
@@ -64,21 +68,28 @@ class Part:
     lower: Floats
     upper: Floats
     what: str = "people"
+    is_amount: bool = True  # a number of something, which a bar from zero shows; a mean is none
 
     def rows(self, picked: Ints, **columns: Sequence[Any]) -> list[Row]:
         """Return the picked answers as rows with more columns beside."""
-        found = []
-        for number, place in enumerate(picked):
-            row = {name: column[number] for name, column in columns.items()}
-            found.append({**row, **interval_row(self.values[place], self.lower[place], self.upper[place])})
-        return found
+        drawn = interval_rows(self.values[picked], self.lower[picked], self.upper[picked])
+        return [
+            {**{name: column[number] for name, column in columns.items()}, **ends} for number, ends in enumerate(drawn)
+        ]
 
 
 def part_of(
-    domain: Domain, names: tuple[str, ...], values: Floats, lower: Floats, upper: Floats, what: str = "people"
+    domain: Domain,
+    names: tuple[str, ...],
+    values: Floats,
+    lower: Floats,
+    upper: Floats,
+    what: str = "people",
+    *,
+    is_amount: bool = True,
 ) -> Part:
     """Return the answers of one table; `what` says what they are numbers of."""
-    return Part(names, tuple(domain[name] for name in names), values, lower, upper, what)
+    return Part(names, tuple(domain[name] for name in names), values, lower, upper, what, is_amount)
 
 
 def histogram_view(part: Part, room: Room) -> View:
@@ -100,11 +111,16 @@ def histogram_view(part: Part, room: Room) -> View:
         case _:
             places = np.arange(attribute.size)
             rows = part.rows(places, label=labels_of(attribute, places))
-            return View(lying_bars(rows, name, room, what=part.what))
+            return View(_lying(rows, name, part, room))
 
 
-def bars_by_cell(part: Part) -> View:
-    """Return bars of numbers that are no counts, so that neighbouring cells cannot be added up."""
+def _lying(rows: list[Row], name: str, part: Part, room: Room) -> Any:
+    """Return one line for each row: a bar, or a point where the numbers are no amounts."""
+    return (lying_bars if part.is_amount else lying_points)(rows, name, room, what=part.what)
+
+
+def view_by_cell(part: Part) -> View:
+    """Return a view of numbers that are no counts, so that neighbouring cells cannot be added up."""
     if len(part.attributes) == 1 and part.attributes[0].measured != "places":
         return histogram_view(part, ALONE)
     return _largest(part, ALONE, "cells")
@@ -114,7 +130,7 @@ def one_number(name: str, title: str, values: Floats, lower: Floats, upper: Floa
     """Return a point with its interval."""
     label = printable(name)
     said = with_interval(values[0], lower[0], upper[0], error).replace(" (", "  (")
-    rows = [{"label": label, "said": said, **interval_row(values[0], lower[0], upper[0])}]
+    rows = [{"label": label, "said": said, **interval_rows(values[:1], lower[:1], upper[:1])[0]}]
     base = alt.Chart(alt.Data(values=rows))
     # not from zero: the interval of a large count would be thinner than the point
     scale = alt.Scale(zero=False, padding=40)
@@ -125,16 +141,19 @@ def one_number(name: str, title: str, values: Floats, lower: Floats, upper: Floa
 
 
 def _columns(part: Part, attribute: Attribute, room: Room) -> View:
-    """Few whole numbers: upright bars."""
+    """Few numbers or dates: upright bars, or points."""
     places = np.arange(attribute.size)
     at = [attribute.value(int(place)) for place in places]
     base = alt.Chart(alt.Data(values=part.rows(places, at=at)))
     name = printable(part.names[0])
     x = alt.X("at:O", title=name, **in_order(at), axis=alt.Axis(labelAngle=0, labelOverlap=True))
-    bars = base.mark_bar(color=SKY).encode(
-        x=x, y=alt.Y("value:Q", title=printable(part.what), axis=number_axis()), tooltip=tips_for("at", name)
-    )
-    return View(fitted(alt.layer(bars, whiskers(base, x=x, y="lower:Q", y2="upper:Q")), room))
+    ends = whiskers(base, x=x, y="lower:Q", y2="upper:Q")
+    if not part.is_amount:
+        points = as_points(base).encode(x=x, y=level("y", part.what), tooltip=tips_for("at", name))
+        return View(fitted(alt.layer(ends, points), room))
+    y = alt.Y("value:Q", title=printable(part.what), axis=number_axis())
+    bars = base.mark_bar(color=SKY).encode(x=x, y=y, tooltip=tips_for("at", name))
+    return View(fitted(alt.layer(bars, ends), room))
 
 
 def _line(part: Part, room: Room, *, thinned: bool = False, what: str = "") -> View:
@@ -145,6 +164,7 @@ def _line(part: Part, room: Room, *, thinned: bool = False, what: str = "") -> V
     places = np.arange(0, size, width)
     values, lower, upper = part.values, part.lower, part.upper
     has_band = bool((lower < upper).any())
+    thinned = thinned or not part.is_amount
     if width > 1 and thinned:
         places = np.unique(np.append(places, size - 1))
         values, lower, upper = values[places], lower[places], upper[places]
@@ -156,10 +176,12 @@ def _line(part: Part, room: Room, *, thinned: bool = False, what: str = "") -> V
         has_band = False
     is_number = attribute.measured == "numbers"
     at: Sequence[Any] = [attribute.value(int(p)) for p in places] if is_number else labels_of(attribute, places)
-    rows = [
-        {"at": here, **(interval_row(value, low, high) if has_band else {"value": rounded(value)})}
-        for here, value, low, high in zip(at, values, lower[: len(values)], upper[: len(values)], strict=True)
-    ]
+    rows: list[Row]
+    if has_band:
+        rows = [{"at": here, **ends} for here, ends in zip(at, interval_rows(values, lower, upper), strict=True)]
+    else:
+        digits = digits_for(values)
+        rows = [{"at": here, "value": rounded(value, digits)} for here, value in zip(at, values, strict=True)]
     name = printable(part.names[0])
     x = (
         alt.X("at:Q", title=name, scale=alt.Scale(zero=False, nice=False), axis=whole_axis(attribute))
@@ -167,15 +189,15 @@ def _line(part: Part, room: Room, *, thinned: bool = False, what: str = "") -> V
         else alt.X("at:O", title=name, **in_order(at), axis=alt.Axis(labelOverlap=True, labelAngle=-40))
     )
     what = printable(what or part.what)
-    y = alt.Y("value:Q", title=what, axis=number_axis())
-    how = "monotone" if thinned and width > 1 else "step-after" if thinned else "step"
+    y = alt.Y("value:Q", title=what, axis=number_axis()) if part.is_amount else level("y", what)
+    how = "step" if not (thinned and part.is_amount) else "monotone" if width > 1 else "step-after"
     base = alt.Chart(alt.Data(values=rows))
     tips = tips_for("at", name) if has_band else [tip("at", name), tip("value:Q", "estimate")]
     line = base.mark_line(color=BLUE, interpolate=how, strokeWidth=1.5).encode(x=x, y=y, tooltip=tips)
     if not has_band:
         return View(fitted(line, room), tuple(notes), has_intervals=False)
     band = base.mark_area(color=BLUE, opacity=0.25, interpolate=how).encode(
-        x=x, y=alt.Y("lower:Q", title=what), y2="upper:Q"
+        x=x, y=alt.Y("lower:Q", title=what) if part.is_amount else level("y", what, "lower:Q"), y2="upper:Q"
     )
     return View(fitted(alt.layer(band, line), room), tuple(notes))
 
@@ -183,7 +205,7 @@ def _line(part: Part, room: Room, *, thinned: bool = False, what: str = "") -> V
 def _largest(part: Part, room: Room, of: str) -> View:
     """Too many cells to show all: those with the largest released values."""
     size = len(part.values)
-    order = np.argsort(-part.values, kind="stable")[: room.top]
+    order = _largest_first(part.values, room.top)
     sizes = [attribute.cells for attribute in part.attributes]
     columns = [
         labels_of(attribute, places)
@@ -192,7 +214,17 @@ def _largest(part: Part, room: Room, of: str) -> View:
     labels = distinct([", ".join(parts) for parts in zip(*columns, strict=True)])
     title = ", ".join(part.names)
     notes = (f"The {len(order)} largest released values out of {size:,} {of}.",) if size > len(order) else ()
-    return View(lying_bars(part.rows(order, label=labels), title, room, what=part.what), notes)
+    return View(_lying(part.rows(order, label=labels), title, part, room), notes)
+
+
+def _largest_first(values: Floats, many: int) -> Ints:
+    """Return where the largest values are, of equal ones the first: as sorting them all would, in much less time."""
+    if len(values) <= many:
+        return np.argsort(-values, kind="stable")
+    least = -np.partition(-values, many - 1)[many - 1]
+    above = np.flatnonzero(values > least)
+    kept = np.concatenate([above, np.flatnonzero(values == least)[: many - len(above)]])
+    return kept[np.argsort(-values[kept], kind="stable")]
 
 
 @dataclass(frozen=True)
@@ -249,8 +281,9 @@ def _two(part: Part, room: Room) -> View:
     np.add.at(sums, (first[kept], second[kept]), table[kept])
     # the longer axis goes down the page: there is more room for it, and its labels stay level
     down, across = (0, 1) if sums.shape[0] >= sums.shape[1] else (1, 0)
+    digits = digits_for(sums.ravel())
     rows = [
-        {"down": sides[down].labels[i], "across": sides[across].labels[j], "value": rounded(value)}
+        {"down": sides[down].labels[i], "across": sides[across].labels[j], "value": rounded(value, digits)}
         for (i, j), value in np.ndenumerate(sums if down == 0 else sums.T)
     ]
     view = _heat(rows, (sides[down], sides[across]), (part.names[down], part.names[across]), room)
@@ -342,8 +375,7 @@ def _heat(rows: list[Row], sides: tuple[_Side, _Side], names: tuple[str, str], r
 
 def _map(part: Part, room: Room) -> View:
     """Draw the cells of a grid in place; neighbouring cells are added up where there are too many."""
-    (grid,) = part.attributes
-    assert isinstance(grid, Grid)  # noqa: S101 - chosen by the caller
+    grid = cast("Grid", part.attributes[0])  # what is measured in places
     side = GRID_SIDE if room.fits else room.side
     tall, wide = -(-grid.rows // side), -(-grid.columns // side)
     table = part.values.reshape(grid.rows, grid.columns)
@@ -357,13 +389,14 @@ def _map(part: Part, room: Room) -> View:
             ((grid.rows, tall, sums.shape[0]), (grid.columns, wide, sums.shape[1]))
         )
     ]
+    digits = digits_for(sums.ravel())
     rows = [
         {
             "top": float(ends[0][i]),
             "bottom": float(ends[0][i + 1]),
             "left": float(ends[1][j]),
             "right": float(ends[1][j + 1]),
-            "value": rounded(value),
+            "value": rounded(value, digits),
         }
         for (i, j), value in np.ndenumerate(sums)
     ]
@@ -459,7 +492,7 @@ def _(query: Total, record: Any) -> View:
     title = f"total of {query.name}"
     if not query.by:
         return one_number(query.name, title, record.values, lower, upper, error=record.plan.rmse)
-    return bars_by_cell(part_of(record.plan.policy.domain, query.by, record.values, lower, upper, title))
+    return view_by_cell(part_of(record.plan.policy.domain, query.by, record.values, lower, upper, title))
 
 
 @draw.register

@@ -26,7 +26,9 @@ from typing import Any
 from tacit.amounts import shown
 from tacit.errors import TacitError
 from tacit.ledger.ledger import Ledger
-from tacit.release.job import FINISHED, Job, JobPlan, Progress, check_out, plan_job, run_job
+from tacit.release.job_file import Job
+from tacit.release.job_plan import FINISHED, JobPlan, check_out, plan_job
+from tacit.release.job_run import Progress, run_job
 from tacit.release.record import ReleaseRecord
 from tacit.report.charts import chart, chart_svg
 from tacit.report.csv_tables import write_release
@@ -87,7 +89,7 @@ def publish(
         records[name] = record
         # what cannot be had again comes first; a chart can be drawn at any time
         tables[name] = write_release(folder, name, record)
-        for table in [f"{name}.csv", *tables[name]]:
+        for table in tables[name]:
             synced(folder / table)
         _write(folder / f"{name}.certificate.json", _json(record.certificate))
         charts[name] = chart_svg(chart(record))

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.table import Table
 from rich.text import Text
 
 from tacit.amounts import shown
-from tacit.ledger.ledger import Account, Entry
-from tacit.plan.any_plan import OF_THE_ROWS_KEPT
-from tacit.plan.explain import Explanation
-from tacit.release.record import ReleaseRecord
+from tacit.plan.any_plan import OF_THE_ROWS_KEPT, AnyPlan
+
+if TYPE_CHECKING:  # a table of plans needs no ledger and no release
+    from tacit.ledger.ledger import Account, Entry
+    from tacit.plan.explain import Explanation
+    from tacit.release.record import ReleaseRecord
 
 _WRITTEN_OUT: Final = 1e8  # larger errors have an exponent: all of their digits would say nothing more
 
@@ -41,7 +43,7 @@ def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) 
             Text("" if explained.remaining is None else shown(explained.remaining) if fits else "exceeded"),
         ]
         table.add_row(*row, style=None if fits else "red")
-    return _fit_columns(table, is_exact=any(explained.plan.rmse == 0 for explained in _as_list(explanations)))
+    return _fit_columns(table, [explained.plan for explained in _as_list(explanations)])
 
 
 def release_table(
@@ -75,7 +77,7 @@ def release_table(
             ),
         ]
         table.add_row(*row)
-    return _fit_columns(table, is_exact=any(record.plan.rmse == 0 for record in records.values()))
+    return _fit_columns(table, [record.plan for record in records.values()])
 
 
 def ledger_table(accounts: Iterable[Account]) -> Table:
@@ -135,15 +137,18 @@ def _as_list(explanations: Mapping[str, Explanation] | Sequence[Explanation]) ->
     return list(explanations.values() if isinstance(explanations, Mapping) else explanations)
 
 
-def _fit_columns(table: Table, *, is_exact: bool = False) -> Table:
+def _fit_columns(table: Table, plans: Sequence[AnyPlan] = ()) -> Table:
     """Give columns of numbers the room that they need: on a narrow terminal texts are broken, and numbers never cut."""
     for column in table.columns:
         if column.justify == "right":
             lines = [line for cell in column.cells for line in str(cell).splitlines()]
             words = str(column.header).split()
             column.width = max(map(len, [*lines, *words]), default=1)
-    if is_exact:
-        table.caption = f"exact: {OF_THE_ROWS_KEPT}"
+    notes = [f"exact: {OF_THE_ROWS_KEPT}"] if any(plan.rmse == 0 for plan in plans) else []
+    assumed = list(dict.fromkeys(plan.assumption for plan in plans if plan.assumption))
+    if assumed:
+        notes.append(f"errors of means and quantiles are for {' or '.join(assumed)}")
+    table.caption = "\n".join(notes) or None
     return table
 
 

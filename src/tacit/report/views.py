@@ -10,11 +10,12 @@ appears as text, so that dots and brackets in a name never matter.
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import altair as alt
 import numpy as np
@@ -102,8 +103,10 @@ def draw(query: Any, record: Any) -> View:
 def say(query: Any, record: Any) -> str:
     """Return what came out in a sentence or two, for readers who cannot see the chart."""
     lower, upper = record.interval(LEVEL)
-    best = int(np.argmax(record.values))
-    ends = said_with_ends(record, record.values[best], lower[best], upper[best])
+    if np.isnan(record.values).all():
+        return "Nobody is picked, so there is no answer."
+    best = int(np.nanargmax(record.values))
+    ends = say_with_ends(record, record.values[best], lower[best], upper[best])
     if len(record.values) == 1:
         return f"Released value: {ends}."
     where = say_place(query, record.plan.policy.domain, best)
@@ -129,17 +132,40 @@ def lying_bars(
     rows: list[Row], name: str, room: Room, *, what: str = "people", limit: int | None = None, colour: str = SKY
 ) -> Any:
     """Lying bars with interval rules, in the order of the rows; a dashed line at the limit, if there is one."""
-    base = alt.Chart(alt.Data(values=rows))
-    labels = [row["label"] for row in rows]
-    longest = 240 if room.fits else 170
-    y = alt.Y("label:N", title=printable(name), **in_order(labels), axis=alt.Axis(labelLimit=longest, titleLimit=200))
     x = alt.X("value:Q", title=printable(what), axis=number_axis(few=not room.fits))
+    base, y = _listed(rows, name, room)
     bars = base.mark_bar(color=colour).encode(x=x, y=y, tooltip=tips_for("label", name))
     layers = [bars, whiskers(base, y=y, x="lower:Q", x2="upper:Q")]
     if limit is not None:
         line = alt.Chart(alt.Data(values=[{"at": limit}])).mark_rule(color=LINE, strokeDash=[4, 3])
         layers.append(line.encode(x="at:Q"))
     return fitted(alt.layer(*layers), room, height=alt.Step(room.bar))
+
+
+def lying_points(rows: list[Row], name: str, room: Room, *, what: str) -> Any:
+    """Points with interval rules, in the order of the rows, on an axis that need not start at zero."""
+    base, y = _listed(rows, name, room)
+    x = level("x", what)
+    points = as_points(base).encode(x=x, y=y, tooltip=tips_for("label", name))
+    return fitted(alt.layer(whiskers(base, y=y, x="lower:Q", x2="upper:Q"), points), room, height=alt.Step(room.bar))
+
+
+def _listed(rows: list[Row], name: str, room: Room) -> tuple[Any, Any]:
+    """Return a chart of these rows, and its axis with one line for each of them."""
+    axis = alt.Axis(labelLimit=240 if room.fits else 170, titleLimit=200)
+    y = alt.Y("label:N", title=printable(name), **in_order([row["label"] for row in rows]), axis=axis)
+    return alt.Chart(alt.Data(values=rows)), y
+
+
+def as_points(base: Any) -> Any:
+    """Return points for numbers that are no amounts, such as means: the length of a bar would say nothing."""
+    return base.mark_point(filled=True, size=70, color=BLUE, opacity=1)
+
+
+def level(axis: Literal["x", "y"], what: str, field: str = "value:Q") -> Any:
+    """Return an axis that shows where numbers differ: it need not start at zero."""
+    channel = alt.X if axis == "x" else alt.Y
+    return channel(field, title=printable(what), scale=alt.Scale(zero=False, padding=12), axis=number_axis())
 
 
 def fitted(view: Any, room: Room, *, height: Any = None) -> Any:
@@ -203,7 +229,7 @@ def tip(where: str, title: str) -> Any:
     return alt.Tooltip(
         where if ":" in where else f"{where}:N",
         title=printable(title),
-        **({"format": ",.1f"} if is_number else {}),
+        **({"format": ",.10~r"} if is_number else {}),
     )
 
 
@@ -253,21 +279,47 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
-def interval_row(value: Any, lower: Any, upper: Any) -> Row:
-    """Return a value with its interval as fields of a chart."""
-    return {"value": rounded(value), "lower": rounded(lower, np.floor), "upper": rounded(upper, np.ceil)}
+def interval_rows(values: Any, lower: Any, upper: Any) -> list[Row]:
+    """Return values with their intervals as fields of a chart; the ends of intervals are turned outwards."""
+    digits = digits_for(values, lower, upper)
+    return [
+        {
+            "value": rounded(value, digits),
+            "lower": rounded(low, digits, np.floor),
+            "upper": rounded(high, digits, np.ceil),
+        }
+        for value, low, high in zip(values, lower, upper, strict=True)
+    ]
 
 
-def rounded(value: Any, turn: Callable[[float], float] = np.round) -> float:
-    """Two decimals are finer than any pixel here, and keep files small; the ends of intervals are turned outwards."""
-    return float(turn(round(float(value) * 100, 6))) / 100
+def digits_for(*columns: Any) -> int:
+    """Return the digits after the point that are finer than any pixel of a chart of these numbers: two, or more.
+
+    >>> digits_for([1200.0, 80.0]), digits_for([0.0037, 0.0041], [0.0036, 0.0040])
+    (2, 8)
+    """
+    numbers = np.concatenate([np.asarray(column, dtype=np.float64) for column in columns])
+    numbers = numbers[np.isfinite(numbers)]
+    span = float(np.ptp(numbers)) if len(numbers) else 0.0
+    span = span or float(np.abs(numbers).max(initial=0.0))  # one exact number
+    return max(2, 4 - math.floor(math.log10(span))) if span else 2
 
 
-def said_with_ends(record: ReleaseRecord, value: float, lower: float, upper: float) -> str:
+def rounded(value: float, digits: int, turn: Callable[[float], float] = np.round) -> float | None:
+    """Return a number with so many digits after the point, which keeps files small; None for what is no number."""
+    if np.isnan(value):
+        return None
+    scale = 10.0**digits
+    return float(turn(round(float(value) * scale, 6))) / scale
+
+
+def say_with_ends(record: ReleaseRecord, value: float, lower: float, upper: float) -> str:
     """Return a released number in words: with its interval, or what it is the exact number of."""
+    if np.isnan(value):
+        return "nobody"
     if record.plan.is_exact:  # noise can leave an interval no room between its bounds: that makes no value exact
-        return f"{number_text('value', value, record.plan.rmse)} (exact, {OF_THE_ROWS_KEPT})"
-    return with_interval(value, lower, upper, record.plan.rmse, before="95% interval ")
+        return f"{number_text('value', value, record.digits_for)} (exact, {OF_THE_ROWS_KEPT})"
+    return with_interval(value, lower, upper, record.digits_for, before="95% interval ")
 
 
 def wrapped(text: str, width: int) -> list[str]:

@@ -17,12 +17,14 @@ In reading order:
     batches        columns of a source in batches, and threads that work on them
     item_lists     lists of items, each row by itself
     object_cells   cells that are Python objects
+    frames         columns that may be shown, as frames and Parquet files
     guard          what leaves when work on rows fails or is interrupted
     spill          the folder for what does not fit into memory
     spark_log      Spark's log, off while rows are read
     file_identity  whether a file is still the one that was opened
     planned_files  which files a lazy plan reads
     file_kinds     what a file of rows must be
+    file_columns   which files there are, and the names of their columns
     headers        whether a first line holds names or values
     sample         a random sample of a table, for drafts
     draft          a first draft of a policy from a sample

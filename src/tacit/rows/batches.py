@@ -127,13 +127,6 @@ def roomy(cells: pa.Array) -> pa.Array:
     return cells.cast(pa.large_string()) if is_text(cells.type) else cells
 
 
-def compared(cells: Any) -> Any:
-    """Return cells that are only compared: zoned times and spans as numbers, since DuckDB fails on far ones."""
-    kind = cells.type
-    is_far = pa.types.is_duration(kind) or (pa.types.is_timestamp(kind) and kind.tz is not None)
-    return cells.cast(pa.int64()) if is_far and kind.unit in ("s", "ms") else cells
-
-
 def is_text(kind: pa.DataType) -> bool:
     """Say whether cells of this type are texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

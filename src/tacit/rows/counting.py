@@ -44,14 +44,18 @@ class Asked:
 
     def attributes(self, domain: Domain) -> frozenset[str]:
         """Return the attributes that are needed, those of the predicate included."""
-        axes = {axis.name for axis, _ in self.where.atoms} if self.where is not None else set()
-        named = {name for name in domain for axis in domain.axes_of(name) if axis.name in axes}
-        return frozenset(named | {*self.names, *(() if self.added is None else (self.added,))})
+        own = frozenset(self.names if self.added is None else (*self.names, self.added))
+        if self.where is None:
+            return own
+        axes = {axis.name for axis, _ in self.where.atoms}
+        return own | {name for name in domain for axis in domain.axes_of(name) if axis.name in axes}
 
     def is_about_cells(self, domain: Domain) -> bool:
         """Say whether the predicate asks for nothing but attributes with one position a row: for no item of a set."""
+        if self.where is None:
+            return True
         axes = {axis.name for name in domain for axis in domain.axes_of(name)}
-        return self.where is None or all(axis.name in axes for axis, _ in self.where.atoms)
+        return all(axis.name in axes for axis, _ in self.where.atoms)
 
 
 class Counted:
@@ -59,6 +63,7 @@ class Counted:
 
     def __init__(self, asked: Sequence[Asked], domain: Domain, *, joint_is_safe: bool, most: int = JOINT) -> None:
         self._domain = domain
+        self._sizes = {name: domain[name].size for name in domain}
         self.needs: list[Asked] = []
         self._joints: list[frozenset[str]] = []  # attributes of the joint tables, which are the first needs
         self._from: list[tuple[bool, int]] = []  # of each tally: whether it comes from a joint table, and which need
@@ -78,11 +83,13 @@ class Counted:
         self._asked = list(asked)
 
     def _cells(self, names: Iterable[str]) -> int:
-        return math.prod(self._domain[name].size for name in names)
+        return math.prod(map(self._sizes.__getitem__, names))
 
     def _place(self, names: frozenset[str], most: int) -> int:
         """Put a tally into the first joint table that it does not make too large."""
         for number, joint in enumerate(self._joints):
+            if names <= joint:
+                return number
             if self._cells(joint | names) <= max(most, self._cells(joint)):
                 self._joints[number] = joint | names
                 return number
@@ -141,8 +148,10 @@ def picked(where: Test, domain: Domain, codes: Callable[[str], Any]) -> Truths:
 def _ordered(table: Ints, names: tuple[str, ...], wanted: tuple[str, ...]) -> Ints:
     """Return the marginal table of some attributes, with its axes in their order."""
     left = [name for name in names if name in wanted]
-    summed = table.sum(axis=tuple(place for place, name in enumerate(names) if name not in wanted), dtype=np.int64)
-    return np.array(np.asarray(summed).transpose([left.index(name) for name in wanted]), order="C")
+    others = tuple(place for place, name in enumerate(names) if name not in wanted)
+    summed = np.asarray(table.sum(axis=others, dtype=np.int64)) if others else table
+    # a copy also where nothing is summed: no two tallies share their numbers
+    return np.array(summed.transpose([left.index(name) for name in wanted]), order="C")
 
 
 def _dot(table: Ints, numbers: Ints) -> Any:

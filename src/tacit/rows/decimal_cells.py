@@ -3,6 +3,9 @@
 A value of the lattice is the 64-bit float next to it: whole / scale, which every engine divides to the nearest float.
 Values have at most 15 digits, so no two share a float. A cell is a value if it is that float; what lies between two of
 them is rounded down or unexpected, as for integers.
+
+A column of 32-bit (or 16-bit) floats holds the nearest ones of that width: 36.6 is 36.599998 there. So a cell of such a
+column is a value if it is the float of its own width next to it; where two values share one, the nearer of the two.
 """
 
 from __future__ import annotations
@@ -52,8 +55,8 @@ def decimals_code(attribute: Decimals, columns: tuple[Column, ...]) -> Code:
 def _wholes(attribute: Decimals, column: Column) -> list[Derived]:
     """Return how to compute the number reading times the scale, with a half for what lies between two whole numbers."""
     number, real = number_of(column)
-    (low, high, _), scale = attribute.scaled, attribute.scale
-    name = f"w{scale}_{low}_{high}_{column.name}".replace("-", "m")
+    (low, high, step), scale = attribute.scaled, attribute.scale
+    name = f"w{scale}_{low}_{high}_{step}_{column.name}".replace("-", "m")
     if not real:
         # beyond these every number is alike, and the product could overflow
         first, last = low // scale - 1, -(-high // scale) + 1
@@ -68,12 +71,56 @@ def _wholes(attribute: Decimals, column: Column) -> list[Derived]:
     above = nw.when((guess + 1.0) / tens <= number).then(guess + 1.0).otherwise(guess)
     exact = nw.when(below / tens == number).then(below).otherwise(below + 0.5)
     outer = nw.when(number < first_float).then(nw.lit(float(low - 1), nw.Float64)).otherwise(exact)
+    found = nw.when(number > last_float).then(nw.lit(float(high + 1), nw.Float64)).otherwise(outer)
+    nearest = _nearest(attribute, number, column.bits, name) if column.bits < 64 else []
+    if nearest:
+        whole = nw.col(nearest[-1].number)
+        found = nw.when(whole.is_null()).then(found).otherwise(whole)
     return [
+        *nearest,
         Derived(f"g{name}", (inside * by).floor().cast(nw.Float64)),
         Derived(f"s{name}", guess * 0.0 + by),
         Derived(f"b{name}", nw.when(guess / tens > number).then(guess - 1.0).otherwise(above)),
-        Derived(name, nw.when(number > last_float).then(nw.lit(float(high + 1), nw.Float64)).otherwise(outer)),
+        Derived(name, found),
     ]
+
+
+def _nearest(attribute: Decimals, number: Expr, bits: int, name: str) -> list[Derived]:
+    """Return how to compute the value (times the scale) whose nearest float of so many bits is the number, or nothing.
+
+    Rounding never swaps two numbers, so only the value at or below the number and the next one can be meant.
+    """
+    (low, high, step), scale = attribute.scaled, attribute.scale
+    number = nw.when((number > (low - step) / scale) & (number < (high + step) / scale)).then(number)
+    steps, below, by = nw.col(f"p{name}"), nw.col(f"q{name}"), nw.col(f"r{name}")
+    lower, upper = (nw.col(f"{letter}{name}") for letter in "lu")
+    is_lower = (_rounded(lower / by, bits) == number) & (lower >= low)
+    is_upper = (_rounded(upper / by, bits) == number) & (upper <= high)
+    is_nearer = is_lower & ~(is_upper & (steps - below > 0.5))
+    return [
+        Derived(f"d{name}", number * 0.0 + float(step)),
+        Derived(f"r{name}", number * 0.0 + float(scale)),
+        Derived(f"p{name}", (number * float(scale) - float(low)) / nw.col(f"d{name}")),
+        Derived(f"q{name}", steps.floor().cast(nw.Float64)),
+        Derived(f"l{name}", below * float(step) + float(low)),
+        Derived(f"u{name}", lower + float(step)),
+        Derived(f"n{name}", nw.when(is_nearer).then(lower).otherwise(nw.when(is_upper).then(upper))),
+    ]
+
+
+def _rounded(number: Expr, bits: int) -> Expr:
+    """Return the nearest float of so many bits, by 64-bit arithmetic alone: not every engine has the narrow types.
+
+    With p digits, n * (2^(53-p) + 1) less what it exceeds n by has lost all but the first p digits of n (Veltkamp).
+    Floats of 16 bits are whole multiples of 2^-24 where they are small.
+    """
+    digits = 24 if bits == 32 else 11
+    spread = number * (2.0 ** (53 - digits) + 1.0)
+    found = spread - (spread - number)
+    if bits == 32:
+        return found  # no decimal of at most 15 digits and 30 zeros is small enough to have fewer digits
+    shift = 1.5 * 2.0**28  # 64-bit floats of this size are multiples of 2^-24
+    return nw.when((number < 2.0**-14) & (number > -(2.0**-14))).then((number + shift) - shift).otherwise(found)
 
 
 def decimals_unexpected(attribute: Decimals, columns: tuple[Column, ...]) -> Unexpected:

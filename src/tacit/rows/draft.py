@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import PolicyError, sealed
-from tacit.policy.attributes import Flag
+from tacit.policy.attributes import Decimals, Flag
 from tacit.policy.attributes.attribute import CLIP
 from tacit.policy.domain import Domain
 from tacit.policy.yaml_entries import quoted, write_yaml
@@ -33,6 +33,7 @@ _NEARLY_ALL: Final = 0.9
 _SEVERAL: Final = 20  # different values; fewer are groups, whatever the column is called
 _WORDS_OF_A_SENTENCE: Final = 4
 _LONGEST_NAME: Final = 200
+_MOST_DECIMALS: Final = 6  # digits after the point that somebody writes down
 _LONGEST_STEM: Final = 100
 _PUNCTUATION: Final = re.compile(r"[\s_'\"`’]+|(?<![0-9])[.,;:]|[.,;:](?![0-9])|(?<=[^\W\d_])[-/](?=[^\W\d_])")
 _CLIP_NOTE: Final = "# rows with a missing or unreadable value are still dropped"
@@ -190,11 +191,24 @@ def _typed(values: list[Any]) -> list[Any]:
     return values
 
 
+def _day(value: Any) -> datetime.date | None:
+    """Return the day of a date, a timestamp or an ISO text, in UTC where there is a zone; None if it has none."""
+    try:
+        read = datetime.datetime.fromisoformat(value.strip()) if isinstance(value, str) else value
+        if isinstance(read, datetime.datetime):
+            zone = read.tzinfo
+            return (read if zone is None else read.astimezone(datetime.UTC)).date()
+    except (ValueError, OverflowError):
+        return None
+    return read if isinstance(read, datetime.date) else None
+
+
+_ISO: Final = r"\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9].*)?\s*"
 _LOOKS: Final[list[tuple[re.Pattern[str], Callable[[str], Any]]]] = [
     (re.compile(r"(?i)true|false"), lambda text: text.lower() == "true"),
     (re.compile(r"-?(0|[1-9][0-9]{0,40})"), int),
     (re.compile(r"[-+]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?"), float),
-    (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T].*)?"), lambda _: datetime.date.min),
+    (re.compile(_ISO), _day),
 ]
 
 
@@ -224,16 +238,11 @@ def _declared(column: _Column, values: list[Any], rows_in_all: int, rows: int) -
     if all(_is_whole(value) for value in values):
         return _whole_numbers(column, [int(value) for value in values], rows_in_all, rows)
     if all(isinstance(value, int | float | decimal.Decimal) for value in values):
-        column.kind = "fraction"
-        return (
-            "fractions. Write {decimals: [low, high], step: 0.01, otherwise: clip} with the range and the step that "
-            "you know, or round them to whole numbers first."
-        )
-    if all(isinstance(value, datetime.date | datetime.time | datetime.timedelta) for value in values):
-        return (
-            "dates or times. Of dates, write {dates: [from, to], by: month, otherwise: clip} with the range that you "
-            "know; make whole numbers of times first."
-        )
+        return _fractions(column, values, rows)
+    if all(isinstance(value, datetime.date) for value in values):
+        return _dates(column, values)
+    if all(isinstance(value, datetime.time | datetime.timedelta) for value in values):
+        return _TIMES
     if all(isinstance(value, str) for value in values):
         return _texts(column, values, rows_in_all, rows)
     if all(isinstance(value, list | tuple | set | frozenset) for value in values):
@@ -262,8 +271,81 @@ def _whole_numbers(column: _Column, values: list[int], rows_in_all: int, rows: i
     return ""
 
 
+def _fractions(column: _Column, values: list[Any], rows: int) -> str:
+    """Draft decimals: the range of the cells, and a step with as many digits as they have."""
+    numbers = {  # 36.800000000000004 is a sum that somebody made of 36.8
+        decimal.Decimal(f"{value:.12g}") if isinstance(value, float) else decimal.Decimal(value)
+        for value in values
+        if math.isfinite(value)
+    }
+    if _is_called_an_identifier(
+        column.name, len(numbers), unique=rows >= _FEW_ROWS and len(numbers) > _NEARLY_ALL * rows
+    ):
+        return _names_people(column)
+    if not numbers:
+        return "no finite number to go by. Declare it yourself."
+    low, high = min(numbers), max(numbers)
+    digits = max(-int(number.normalize().as_tuple().exponent) for number in numbers)
+    is_measured = digits > _MOST_DECIMALS  # as fine as a computer goes, not as somebody wrote it down
+    if is_measured:
+        digits = min(_MOST_DECIMALS, max(0, 3 - (high - low).adjusted())) if high > low else _MOST_DECIMALS
+    step = decimal.Decimal(1).scaleb(-max(0, digits))
+    ends = [
+        (low / step).to_integral_value(decimal.ROUND_FLOOR) * step,
+        (high / step).to_integral_value(decimal.ROUND_CEILING) * step,
+    ]
+    try:
+        Decimals(ends[0], ends[1], step)
+    except (PolicyError, decimal.InvalidOperation):
+        return (
+            "numbers of very different sizes. Write {decimals: [low, high], step: 0.01, otherwise: clip} with the "
+            "range and the step that you know."
+        )
+    coarser = "  # coarser than the cells, which are rounded down" if is_measured else ""
+    column.kind = "decimals"
+    column.lines = [
+        _line({column.name: None}, bare=True),
+        f"  decimals: [{ends[0]:f}, {ends[1]:f}]  {REVIEW}",
+        f"  step: {step:f}{coarser}  {REVIEW}",
+        f"  otherwise: {CLIP}  {_CLIP_NOTE}",
+    ]
+    return ""
+
+
+def _dates(column: _Column, values: list[Any]) -> str:
+    """Draft dates: the range of the cells, by day."""
+    days = [day for day in map(_day, values) if day is not None]
+    if not days:
+        return "no date to go by. Declare it yourself."
+    column.kind = "dates"
+    column.lines = [
+        _line({column.name: None}, bare=True),
+        f"  dates: [{min(days).isoformat()}, {max(days).isoformat()}]  {REVIEW}",
+        "  by: day  # or week, month, quarter, year: fewer values are more accurate",
+        f"  otherwise: {CLIP}  {_CLIP_NOTE}",
+    ]
+    return ""
+
+
+def _some_dates(column: _Column, values: list[str]) -> str:
+    """Draft a column of texts most of which are ISO dates, and say what becomes of the others."""
+    reason = _dates(column, [value for value in values if _ISO_DATE.fullmatch(value)])
+    if column.lines and not all(_ISO_DATE.fullmatch(value) and _day(value) for value in values):
+        column.lines.append(f"  {_NO_NUMBERS.replace('numbers', 'dates')}")
+    return reason
+
+
 def _texts(column: _Column, values: list[str], rows_in_all: int, rows: int) -> str:
     different = sorted(set(values))
+    if _mostly(_ISO_DATE, values):
+        return _some_dates(column, values)
+    if _mostly(_TIME, values):
+        return _TIMES
+    if _mostly(_OTHER_DATE, values):
+        return (
+            "dates that are not written like 2024-05-01, so that day and month could be mixed up; they are not read. "
+            "Write them so first, and declare {dates: [from, to], by: month, otherwise: clip}."
+        )
     if _mostly(_ANY_DATE, values):
         return (
             "dates or times, not all in one form. Write them like 2024-05-01 first, and declare "
@@ -271,11 +353,16 @@ def _texts(column: _Column, values: list[str], rows_in_all: int, rows: int) -> s
         )
     if _mostly(_COMMA, values):
         return (
-            "numbers with a decimal comma, or with commas between thousands; neither is read as a number. Write whole "
-            "numbers without commas first, for instance hundredths, and {integers: [low, high], otherwise: clip}."
+            "numbers with a decimal comma, or with commas between thousands; neither is read as a number. Write them "
+            "with a point and without commas first, and declare {decimals: [low, high], step: 0.01, otherwise: clip}."
         )
     if _mostly(_WHOLE, values):
         return _some_numbers(column, values, rows_in_all, rows)
+    if _mostly(_FRACTION, values):
+        reason = _fractions(column, [float(value) for value in values if _FRACTION.fullmatch(value)], rows)
+        if column.lines and not all(_FRACTION.fullmatch(value) for value in values):
+            column.lines.append(f"  {_NO_NUMBERS}")
+        return reason
     unique = rows >= _FEW_ROWS and len(different) > _NEARLY_ALL * rows
     words = sum(len(value.split()) for value in different) / len(different)
     if words >= _WORDS_OF_A_SENTENCE and len(different) > len(values) / 2:
@@ -319,11 +406,19 @@ def _mostly(pattern: re.Pattern[str], values: list[str]) -> bool:
 
 _WHOLE: Final = re.compile(r"\s*[-+]?(0|[1-9][0-9]{0,40})\s*")  # 01234 is a code
 _COMMA: Final = re.compile(r"\s*[-+]?[0-9]+,[0-9]+\s*")
+_FRACTION: Final = re.compile(r"\s*[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?\s*")
+_ISO_DATE: Final = re.compile(_ISO)
+_TIME: Final = re.compile(r"\s*[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?(\s*[AaPp]\.?[Mm]\.?)?\s*")
+_OTHER_DATE: Final = re.compile(r"\s*[0-9]{1,2}([-/.])[0-9]{1,2}\1[0-9]{2,4}([ T].*)?")
 _ANY_DATE: Final = re.compile(
     r"\s*([0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}|[0-9]{1,2}[-/.][0-9]{1,2}[-/.][0-9]{2,4})([ T].*)?"
 )
 _NO_NUMBERS: Final = "# some cells are no numbers: their rows are dropped unless `otherwise` is a value of the range"
 
+_TIMES: Final = (
+    "times of day, or durations. Make whole numbers of them first, for instance minutes, and write "
+    "{integers: [0, 1439], otherwise: clip}."
+)
 _FREE_TEXT: Final = (
     "nearly free text: most values occur once, so a list of them would name people. Leave it out, or group the texts "
     "first and write {categories: [a, b, other], otherwise: other}."
@@ -377,15 +472,15 @@ def _names_people(column: _Column) -> str:
 
 
 def _map_of(columns: list[_Column]) -> list[str]:
-    """Suggest a grid where two columns of fractions are called like coordinates."""
-    fractions = [column.name for column in columns if column.kind == "fraction"]
+    """Suggest a grid where two columns of decimals are called like coordinates."""
+    fractions = [column.name for column in columns if column.kind == "decimals"]
     rows = [name for name in fractions if re.match(r"(?i)lat", name)]
     across = [name for name in fractions if re.match(r"(?i)(lon|lng)", name)]
     if not rows or not across:
         return []
     of = f"of: [{quoted(rows[0])}, {quoted(across[0])}]"
     return [
-        "Coordinates can be cells of a map; write the corners of the area that you serve:",
+        "Coordinates can be cells of a map instead; write the corners of the area that you serve:",
         f"place: {{grid: {{rows: 100, columns: 100, {of}, low: [-90, -180], high: [90, 180], otherwise: {CLIP}}}}}",
         f"({_CLIP_NOTE.removeprefix('# ')})",
     ]

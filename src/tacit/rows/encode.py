@@ -41,7 +41,7 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
-from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Categories, Flag, Grid, Integers
 from tacit.policy.attributes.attribute import CLIP
 from tacit.policy.intervals import Intervals
 
@@ -69,14 +69,16 @@ class Column:
 
     The `element` of a list column says how what is in the lists can be read. A `parsed` number is read from its
     spelling: engines turn long decimals into floats in different ways. `decimals` is how many digits come after the
-    point of each cell, by its type. `as_date` says that the helper column is a date, and the shortest form in which a
-    text may name one: `day` (2024-05-01), `month` (also 2024-05) or `year` (also 2024).
+    point of each cell, by its type, and `bits` how wide its floats are. `as_date` says that the helper column is a
+    date, and the shortest form in which a text may name one: `day` (2024-05-01), `month` (also 2024-05) or `year`
+    (also 2024).
     """
 
     reading: Reading
     signed: bool = True
     parsed: bool = False
     decimals: int = 0
+    bits: int = 64
     element: Column | None = None
     raw: str = ""
     name: str = ""
@@ -139,7 +141,7 @@ def column_of(dtype: Any) -> Column:
     if dtype == nw.Int128:
         return Column("wide")
     if dtype in (nw.Float16, nw.Float32, nw.Float64):
-        return Column("real")
+        return Column("real", bits=16 if dtype == nw.Float16 else 32 if dtype == nw.Float32 else 64)
     if dtype == nw.Decimal:
         return decimal_column(dtype.precision, dtype.scale)
     if dtype == nw.Boolean:
@@ -407,20 +409,6 @@ def _coordinate(column: Column, low: float, high: float, cells: int, *, clip: bo
         bounded = nw.when(inside).then(cell).cast(nw.Int64)
     bounded = nw.when(bounded >= cells - 1).then(_int(cells - 1)).otherwise(bounded)
     return bounded, ~number.is_null() if clip else inside
-
-
-def items_code(attribute: Items, columns: tuple[Column, ...]) -> Code:
-    """Return how one item of a set is read, or refuse by the schema alone."""
-    check_cells(columns[0], dates=True)
-    one = one_item(attribute)
-    return integers_code(one, columns) if isinstance(one, Integers) else categories_code(one, columns)
-
-
-def one_item(attribute: Items) -> Categories | Integers:
-    """Return the attribute that a single item is a value of; unknown items have no position and are ignored."""
-    if isinstance(attribute.items, int):
-        return Integers(attribute.first, attribute.first + attribute.items - 1)
-    return Categories(attribute.items)
 
 
 @dataclass

@@ -10,21 +10,16 @@ pandas frames and Arrow tables are buffers, not engines: DuckDB counts them in p
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import copy
-import csv
 import functools
-import glob
-import gzip
 import itertools
 import os
-import re
 import threading
 import warnings
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
@@ -36,12 +31,13 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
-from tacit.policy.table_names import CSV_NAMES, PARQUET_NAMES, TABLE_NAMES
-from tacit.rows.batches import BATCH, Piece, compared, is_text, of_columns, of_parquet, of_reader
-from tacit.rows.date_texts import duckdb_date, polars_date, spark_date
+from tacit.rows.batches import BATCH, Piece, is_text, of_columns, of_parquet, of_reader
+from tacit.rows.date_texts import arrow_date, arrow_moment, duckdb_date, duckdb_day, polars_date, spark_date
 from tacit.rows.encode import NUMBER, Column, Derived, Helper, column_of, decimal_column
-from tacit.rows.file_identity import Identities, each_once, identities, identity
-from tacit.rows.file_kinds import not_utf8, not_well_formed, other_file, refuse_other_files
+from tacit.rows.file_columns import csv_header, files_of, parquet_columns, refuse_one_name_twice
+from tacit.rows.file_identity import Identities, identities, identity
+from tacit.rows.file_kinds import not_well_formed
+from tacit.rows.frames import as_arrow, as_pandas
 from tacit.rows.guard import cancelled_by_interrupt
 from tacit.rows.guard import closed as closed
 from tacit.rows.item_lists import DuckDBLists, Key, ListReading, PolarsLists, SparkLists
@@ -51,9 +47,8 @@ from tacit.rows.spark_log import log_off
 from tacit.rows.spill import private_folder
 
 PERSON: Final = "u"  # the name under which the column that says whose row it is gets selected
-_DELIMITERS: Final = ",;\t|"
+_ORDER: Final = "o"  # and the one that says which rows come first
 _LONGEST_LINE: Final = 16 * 2**20
-_LONGEST_PATH: Final = 4096
 _OLDEST_POLARS: Final = (1, 18)  # not a dependency, so that no installer sees to it
 # of DuckDB: what Arrow holds without a change
 _STREAMED: Final = {
@@ -191,18 +186,6 @@ def _schema(native: Any) -> dict[str, Column]:
     return {name: column_of(dtype) for name, dtype in nw.from_native(native).lazy().collect_schema().items()}
 
 
-def _arrow(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
-    """Make an Arrow table of labels and answers; a column of several types becomes a column of texts."""
-    arrays = {}
-    for name, values in columns.items():
-        listed = [value.item() if isinstance(value, np.generic) else value for value in values]
-        if len({type(value) for value in listed if value is not None}) > 1:
-            whole = all(type(value) in (int, float) for value in listed if value is not None)
-            listed = [value if value is None else float(value) if whole else str(value) for value in listed]
-        arrays[name] = pa.array(listed)
-    return pa.table(arrays)
-
-
 _warnings_lock = threading.RLock()
 
 
@@ -242,10 +225,9 @@ class _DuckDB:
         """Return how each column is read."""
         self._found = self._columns()
         found = _schema(self._relation)
-        nothing = (
-            name for name, kind in zip(self._relation.columns, self._relation.types, strict=True) if kind.id == "null"
-        )
-        return found | dict.fromkeys(nothing, Column("text"))
+        kinds = zip(self._relation.columns, self._relation.types, strict=True)
+        unknown = {"null": Column("text"), "timestamptz_ns": Column("time")}  # to narwhals
+        return found | {name: unknown[kind.id] for name, kind in kinds if kind.id in unknown}
 
     def names(self) -> list[str]:
         """Return the names of all columns."""
@@ -301,7 +283,7 @@ class _DuckDB:
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a relation, or a pandas frame when the rows came from files."""
-        return pd.DataFrame(dict(columns)) if self.kind == "file" else duckdb.from_arrow(_arrow(columns))
+        return as_pandas(columns) if self.kind == "file" else duckdb.from_arrow(as_arrow(columns))
 
     @contextlib.contextmanager
     def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
@@ -374,7 +356,7 @@ class _Buffers(_DuckDB, ABC):
         self.rows = len(table)
         self._names = [name for name in names if isinstance(name, str)]  # no domain can mean any other name
         self._connection = embedded()
-        self._converted: dict[tuple[str, bool], pa.ChunkedArray] = {}
+        self._converted: dict[tuple[str, str], pa.ChunkedArray] = {}
 
     def schema(self) -> dict[str, Column]:
         """Return how each column is read."""
@@ -414,12 +396,11 @@ class _Buffers(_DuckDB, ABC):
         return of_columns(found, len(self._table))
 
     def _cells_of(self, columns: Mapping[str, str]) -> dict[str, pa.ChunkedArray]:
-        keys = {new: (raw, new == PERSON) for new, raw in columns.items()}
-        for raw, whose in keys.values():
-            if (raw, whose) not in self._converted:
-                self._converted[raw, whose] = _plain(self.cells(raw, whose=whose))
-        found = {new: self._converted[key] for new, key in keys.items()}
-        return {new: compared(cells) if new in (PERSON, "o") else cells for new, cells in found.items()}
+        keys = {new: (raw, new if new in (PERSON, _ORDER) else "") for new, raw in columns.items()}
+        for raw, role in keys.values():
+            if (raw, role) not in self._converted:
+                self._converted[raw, role] = _plain(self.cells(raw, whose=role == PERSON), as_date=not role)
+        return {new: self._converted[key] for new, key in keys.items()}
 
     def relation(self, columns: Mapping[str, str]) -> Any:
         """Hand the columns to DuckDB."""
@@ -451,7 +432,7 @@ class _Arrow(_Buffers):
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return an Arrow table."""
-        return _arrow(columns)
+        return as_arrow(columns)
 
 
 class _Pandas(_Buffers):
@@ -463,10 +444,11 @@ class _Pandas(_Buffers):
         # what is done to the frame from now on, its names included, is done to another one
         super().__init__("pandas", table.copy(deep=False), list(table.columns))
         self._lists = lists
+        self._dtypes = dict(zip(table.columns, table.dtypes, strict=True))
 
     def column(self, name: str) -> Column:
         """Return how a column is read."""
-        dtype = self._table.dtypes[name]
+        dtype = self._dtypes[name]
         if dtype == np.dtype(object):
             return Column("list", element=Column("text")) if name in self._lists else Column("text")
         if isinstance(dtype, pd.CategoricalDtype):
@@ -477,8 +459,7 @@ class _Pandas(_Buffers):
             return _arrow_column(dtype.pyarrow_dtype)
         if isinstance(dtype, pd.DatetimeTZDtype):
             return Column("time")
-        empty = pd.DataFrame({"c": pd.Series([], dtype=dtype)})
-        return column_of(nw.from_native(empty, eager_only=True).schema["c"])
+        return _pandas_column(dtype)
 
     def type_of(self, raw: str) -> str:
         """Return the name of a type."""
@@ -504,7 +485,13 @@ class _Pandas(_Buffers):
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a pandas frame."""
-        return pd.DataFrame(dict(columns))
+        return as_pandas(columns)
+
+
+@functools.lru_cache(maxsize=256)  # a frame has many columns of few types
+def _pandas_column(dtype: Any) -> Column:
+    empty = pd.DataFrame({"c": pd.Series([], dtype=dtype)})
+    return column_of(nw.from_native(empty, eager_only=True).schema["c"])
 
 
 def _arrow_column(kind: pa.DataType) -> Column:
@@ -523,13 +510,17 @@ def _arrow_column(kind: pa.DataType) -> Column:
     return column_of(nw.from_native(pa.table({"c": pa.array([], type=kind)}), eager_only=True).schema["c"])
 
 
-def _plain(cells: Any) -> pa.ChunkedArray:
-    """Return a column in a type that DuckDB reads."""
+def _plain(cells: Any, *, as_date: bool = False) -> pa.ChunkedArray:
+    """Return a column in a type that DuckDB reads; `as_date` says that a timestamp stands for its day."""
     if isinstance(cells, pa.Array):
         cells = pa.chunked_array([cells])
     kind = cells.type
     if pa.types.is_dictionary(kind) and not is_text(kind.value_type):
-        return _plain(cells.cast(kind.value_type))
+        return _plain(cells.cast(kind.value_type), as_date=as_date)
+    if pa.types.is_timestamp(kind) or pa.types.is_date64(kind) or (pa.types.is_duration(kind) and not as_date):
+        read = arrow_date if as_date else arrow_moment
+        kind = read(pa.array([], kind)).type
+        return pa.chunked_array([read(chunk) for chunk in cells.chunks], type=kind)
     if pa.types.is_null(kind):
         return cells.cast(pa.string())
     if pa.types.is_float16(kind):
@@ -576,120 +567,43 @@ def _decodable(cells: pa.Array) -> pa.Array:
 
 def files(paths: Sequence[str | Path], declared: frozenset[str]) -> Engine:
     """Return an engine over CSV or Parquet files; a path may be a pattern such as `data/*.parquet`."""
-    found: list[Path] = []
-    for path in paths:
-        if not isinstance(path, str | Path):
-            raise DataRefused(f"rows must be {_KINDS}", fix="A list may hold paths only.")
-        text = str(path)
-        if is_file(path):
-            found.append(Path(path))
-            continue
-        matches = [] if _is_no_path(text) else sorted(Path(match) for match in _matching(text) if is_file(match))
-        if not matches:
-            raise not_there(text)
-        found.extend(matches)
-    found = each_once(found)  # a person whose file is read twice would count twice
-    formats = {_format(path) for path in found}
-    if len(formats) > 1:
-        raise DataRefused("files must all be CSV or all be Parquet", fix="Open them one kind at a time.")
-    return _csv(found, declared) if formats == {"csv"} else _parquet(found)
-
-
-def is_file(path: str | Path) -> bool:
-    """Say whether this is a file; no if it is no path at all."""
-    try:
-        return Path(path).is_file()
-    except (OSError, ValueError):  # a name that no file can have
-        return False
-
-
-def _is_no_path(text: str) -> bool:
-    # PATH_MAX is in bytes, and a text of several lines is the rows themselves
-    return not text or not text.isprintable() or len(os.fsencode(text)) > _LONGEST_PATH
-
-
-def _matching(pattern: str) -> list[str]:
-    try:
-        return glob.glob(pattern, recursive=True)
-    except (OSError, ValueError, re.error, RecursionError):
-        return []
-
-
-def not_there(text: str) -> DataRefused:
-    """Return the refusal of a text that leads to no file; it is repeated only if it can be nothing but a path."""
-    name = re.split(r"[/\\]", text)[-1].lower()
-    if re.match(r"\s*(select|with|from)\s", text, re.IGNORECASE):
-        return DataRefused(
-            "rows given as a text must be the path of a file, not a query",
-            fix="Give the result of the query: duckdb.sql('select ..'), or a frame.",
-        )
-    if _is_no_path(text) or not name.endswith(TABLE_NAMES) or re.search(r"[,;=|'\"<>]", text):
-        return DataRefused(
-            "rows given as a text must be the path of a file that exists, or a pattern such as data/*.parquet",
-            fix="Write them to a file that ends in .csv or .parquet, or open a frame.",
-        )
-    is_pattern = glob.has_magic(text)
-    return DataRefused(
-        f"file {text!r} must exist" if not is_pattern else f"pattern {text!r} must match a file",
-        fix="" if Path(text).is_absolute() else "Check the path; it is relative to the folder you started in.",
-    )
-
-
-def _format(path: Path) -> str:
-    name = path.name.lower()
-    if name.endswith(CSV_NAMES):
-        return "csv"
-    if name.endswith(PARQUET_NAMES):
-        return "parquet"
-    raise other_file(path)
+    if not all(isinstance(path, str | Path) for path in paths):
+        raise DataRefused(f"rows must be {_KINDS}", fix="A list may hold paths only.")
+    found, are_csv = files_of(paths)
+    return _csv(found, declared) if are_csv else _parquet(found)
 
 
 def _parquet(paths: Sequence[Path]) -> Engine:
     before = identities(paths)
-    first, *others = [_parquet_columns(path) for path in paths]
-    for path, columns in zip(paths[1:], others, strict=True):
-        if dict(columns) != dict(first) or len(columns) != len(first):
-            raise DataRefused(
-                f"file {str(path)!r} must have the same columns, of the same types, as {str(paths[0])!r}",
-                fix="Write it again.",
-            )
+    columns = parquet_columns(paths)
     connection = embedded()
     listed = ", ".join(map(_literal, paths))
     # a folder called like a column does not speak for the column that the file has
     options = ", hive_partitioning=false" + (", union_by_name=true" if len(paths) > 1 else "")
     relation = None
+    coarse = {name for name, leaves in columns if any(_is_coarse(logical) for leaf in leaves for _, logical, _ in leaf)}
     with contextlib.suppress(Exception):
-        relation = connection.sql(f"SELECT * FROM read_parquet([{listed}]{options})")  # noqa: S608 - quoted above
+        query = f"FROM read_parquet([{listed}]{options})"
+        relation = connection.sql(query)
+        if coarse:  # DuckDB renames the second of two columns alike
+            named = zip(relation.columns, columns, strict=True)
+            kept = [_name(ours) for ours, (name, _) in named if name not in coarse]
+            relation = connection.sql(f"SELECT {', '.join(kept) or '1 AS one'} {query}")
     if relation is None:
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         raise DataRefused(f"file {str(paths[0])!r}{more} must be readable as Parquet", fix="Write it again.")
-    return _Parquet(relation, connection, before, paths, first)
+    return _Parquet(relation, connection, before, paths, columns, frozenset(coarse))
 
 
-def _parquet_columns(path: Path) -> list[tuple[str, Any]]:
-    """Return the columns of a Parquet file: names, and types whatever may be missing in them."""
-    import pyarrow.parquet as pq
-
-    def read() -> list[tuple[str, Any]]:
-        with pq.ParquetFile(path) as file:
-            leaves: dict[str, list[tuple[str, str, int]]] = {}
-            for place in range(len(file.schema)):
-                leaf = file.schema.column(place)
-                kind = (leaf.physical_type, str(leaf.logical_type), leaf.max_repetition_level)
-                leaves.setdefault(leaf.path, []).append(kind)
-            return [
-                (name, [kind for path, kind in leaves.items() if path == name or path.startswith(f"{name}.")])
-                for name in file.schema_arrow.names
-            ]
-
-    return closed(read, DataRefused(f"file {str(path)!r} must be readable as Parquet", fix="Write it again."))
+def _is_coarse(logical: str) -> bool:
+    return logical.startswith("Timestamp(") and "milliseconds" in logical
 
 
 def _csv(paths: Sequence[Path], declared: frozenset[str]) -> Engine:
     # Dialect, names and types come from the header and from us, never from what the rows look like: every column is
     # text, a missing field is empty and unquoted.
     before = identities(paths)
-    headers = [_header(path) for path in paths]
+    headers = [csv_header(path) for path in paths]
     delimiter, names = headers[0]
     for path, header in zip(paths, headers, strict=True):
         if header != headers[0]:
@@ -720,13 +634,6 @@ def _csv(paths: Sequence[Path], declared: frozenset[str]) -> Engine:
     return _Csv(read(paths), connection, before, (delimiter, names))
 
 
-def refuse_one_name_twice(names: Sequence[str]) -> None:
-    """Refuse a first line that calls two columns the same; it is not said how."""
-    named = [name for name in names if name]
-    if len(set(named)) < len(named):
-        raise DataRefused("a column name is there twice", fix="Is there a header? Rename the second one.")
-
-
 def _ends_in_time(path: Path) -> bool:
     """Say whether the last line is not too long: DuckDB leaves out one that fills its buffer, without a word."""
     if path.name.lower().endswith(".gz") or path.stat().st_size <= _LONGEST_LINE:
@@ -735,33 +642,6 @@ def _ends_in_time(path: Path) -> bool:
         lines.seek(-_LONGEST_LINE, os.SEEK_END)
         tail = lines.read().rstrip(b"\r\n")
     return b"\n" in tail or b"\r" in tail
-
-
-def _header(path: Path) -> tuple[str, list[str]]:
-    """Return the delimiter of a CSV file and the cells of its first line, or refuse what is no CSV."""
-    refuse_other_files(path)
-    packed = path.name.lower().endswith(".gz")
-    opened = gzip.open if packed else open
-    raw = b""
-    with contextlib.suppress(OSError, EOFError, zlib.error), opened(path, "rb") as lines:
-        raw = lines.readline(1 << 20).partition(b"\r")[0].rstrip(b"\n")
-    first = decoded(raw.removeprefix(codecs.BOM_UTF8))
-    if first is None:
-        raise not_utf8(path)
-    names: list[str] | None = None
-    delimiter = max(_DELIMITERS, key=_outside_quotes(first).count)
-    with contextlib.suppress(StopIteration, csv.Error):
-        names = next(csv.reader([first], delimiter=delimiter))
-    if not names or not any(names):
-        raise DataRefused(f"file {str(path)!r} must begin with a line of column names", fix="Add the header.")
-    return delimiter, names
-
-
-csv_header: Final = _header  # drafts and plans read names with it, and no row
-
-
-def _outside_quotes(line: str) -> str:
-    return "".join(line.split('"')[::2])
 
 
 class _Files(_DuckDB):
@@ -787,7 +667,11 @@ class _Files(_DuckDB):
 
 
 class _Parquet(_Files):
-    """Parquet files, whose row groups Arrow reads where it understands their columns just as DuckDB does."""
+    """Parquet files, whose row groups Arrow reads where it understands their columns just as DuckDB does.
+
+    `coarse` columns hold milliseconds. DuckDB makes microseconds of them, which not all of them are, and fails on one
+    even where only the statistics of a file have it; so its relation has none of them, and Arrow reads them for it.
+    """
 
     place = "parquet"
 
@@ -798,14 +682,44 @@ class _Parquet(_Files):
         before: Identities,
         paths: Sequence[Path],
         leaves: Sequence[tuple[str, Any]],
+        coarse: frozenset[str],
     ) -> None:
         super().__init__(relation, connection, before, [name for name, _ in leaves])
-        self._paths = paths
+        self._paths, self._coarse = paths, coarse
         # a dot in a name is the way to a part of a column to Arrow
         self._flat = {name: found[0][0] for name, found in leaves if "." not in name and len(found) == 1}
         # read as dictionaries, whatever a file says that a column is to be read as
         self._texts = frozenset(name for name, leaf in self._flat.items() if leaf == ("BYTE_ARRAY", "String", 0))
+        self._halves = frozenset(
+            name for name, found in leaves if any(leaf[1] == "Float16" for one in found for leaf in one)
+        )
         self._types = self._arrow_types()
+
+    def schema(self) -> dict[str, Column]:
+        """Return how each column is read; DuckDB widens floats of 16 bits, and they still stand for what they did."""
+        found = super().schema() | {name: _arrow_column(self._type(name)) for name in self._coarse}
+        return {name: replace(column, bits=16) if name in self._halves else column for name, column in found.items()}
+
+    def _type(self, name: str) -> pa.DataType:
+        kind = min(self._types[name], key=str)  # files may tell a zone in different ways
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+    def relation(self, columns: Mapping[str, str]) -> Any:
+        """Return a relation that has these raw columns."""
+        if not self._coarse & set(columns.values()):
+            return super().relation(columns)
+        import pyarrow.dataset as ds
+
+        arrow = {raw: self._type(raw) for raw in columns.values()}
+        moments = {raw for raw in self._coarse & set(arrow) if pa.types.is_timestamp(arrow[raw])}
+        kinds = {raw: pa.int64() if raw in moments else kind for raw, kind in arrow.items()}
+        dataset = pa.schema(kinds).empty_table()
+        if self._paths:
+            dataset = ds.dataset([str(path) for path in self._paths], schema=pa.schema(kinds), format="parquet")
+        found = _DuckDB(self.kind, self._connection.from_arrow(dataset)).relation(columns)
+        dates = [new for new, raw in columns.items() if raw in moments and new not in (PERSON, _ORDER)]
+        read = ", ".join(f"{duckdb_day(new, arrow[columns[new]].unit)} AS {new}" for new in dates)
+        return found.project(f"* REPLACE ({read})") if dates else found
 
     def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
         """Return the row groups, or a stream."""
@@ -880,7 +794,7 @@ class _Csv(_Files):
 
     def unchanged(self) -> bool:
         """Say whether the files are those that were opened, headers included."""
-        return super().unchanged() and all(_header(Path(path)) == self._header for path in self._before)
+        return super().unchanged() and all(csv_header(Path(path)) == self._header for path in self._before)
 
     def relation(self, columns: Mapping[str, str]) -> Any:
         """Return a relation that has these raw columns."""
@@ -988,7 +902,7 @@ class _Polars:
         if not all(self._found[raw] in (*held, *texts) for raw in columns.values()):  # Arrow may lack the type
             return None
         table = self.select(columns).collect().to_arrow()
-        found = {new: _plain(table.column(new)) for new in columns}
+        found = {new: _plain(table.column(new), as_date=new not in (PERSON, _ORDER)) for new in columns}
         if not all(_is_held(column.type) for column in found.values()):
             return None
         return of_columns(found, table.num_rows)
@@ -1004,7 +918,8 @@ class _Polars:
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
         """Return no rows."""
         table = self.select(columns).collect().to_arrow()
-        return pa.table({new: _plain(table.column(new)) for new in columns}).slice(0, 0)
+        cells = {new: _plain(table.column(new), as_date=new not in (PERSON, _ORDER)) for new in columns}
+        return pa.table(cells).slice(0, 0)
 
     def rehearse(self, native: Any) -> None:
         """Read no rows."""
@@ -1064,7 +979,7 @@ class _Polars:
         """Return a polars frame."""
         import polars as pl
 
-        return pl.DataFrame(_arrow(columns))
+        return pl.DataFrame(as_arrow(columns))
 
     @contextlib.contextmanager
     def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
@@ -1203,7 +1118,7 @@ class _Spark:
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a Spark DataFrame."""
-        return self._source.sparkSession.createDataFrame(_arrow(columns))
+        return self._source.sparkSession.createDataFrame(as_arrow(columns))
 
     @contextlib.contextmanager
     def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
@@ -1259,4 +1174,4 @@ class _IbisOnDuckDB(_DuckDB):
         """Return an Ibis table in memory."""
         import ibis
 
-        return ibis.memtable(_arrow(columns))
+        return ibis.memtable(as_arrow(columns))

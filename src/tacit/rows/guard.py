@@ -3,7 +3,8 @@
 Guarantee   An exception that passes `closed` (or `errors.sealed`) has no cause, no context, no foreign note and no
             frame below it: neither a cell nor an object that was given where rows were expected hangs on it. Work that
             a signal has interrupted never counts as failed or done: what the signal's handler raised is raised again.
-Assumes     Signal handlers are set in the main thread (Python allows no other).
+Assumes     Signal handlers are set in the main thread of the main interpreter: Python allows no other, and asks for
+            them here too. Elsewhere nothing is watched and nothing fails.
 Why         Engines turn an interrupt into errors of their own (DuckDB into a RuntimeError), or swallow it. What a
             handler raised is therefore noted where it was raised, not guessed from what arrives. And they look for
             signals only between their tasks, which may be a minute apart: `cancelled_by_interrupt` tells them at once.
@@ -42,15 +43,15 @@ class _Watch:
         self._ours: dict[int, Any] = {}
 
     def start(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return
         for number in _SIGNALS:
             before = signal.getsignal(number)
             if callable(before):  # not one that is ignored, ends the process or was set outside Python
                 self._ours[number] = functools.partial(self._noted, before)
                 self._before[number] = before
-                with contextlib.suppress(ValueError):  # an interpreter beside the main one
+                try:
                     signal.signal(number, self._ours[number])
+                except ValueError:  # only Python knows where it handles signals: `threading` may take another for main
+                    return
 
     def stop(self) -> None:
         for number, before in self._before.items():
@@ -104,29 +105,37 @@ def _is_interrupt(failure: BaseException) -> bool:
 def cancelled_by_interrupt(cancel: Callable[[], object]) -> Iterator[None]:
     """Call `cancel` in the moment of a Ctrl-C, from a thread: Python's own handler waits until the engine returns.
 
-    Only where a Ctrl-C ends the work anyhow: a handler of the user's may survive it, and an event loop may already
-    listen for signals.
+    Only where a Ctrl-C ends the work anyhow: a handler of the user's may survive it, an event loop may already listen
+    for signals, and outside of the main thread there are none.
     """
-    if threading.current_thread() is not threading.main_thread() or not _is_the_end(signal.getsignal(signal.SIGINT)):
+    if not _is_the_end(signal.getsignal(signal.SIGINT)):
         yield
         return
     hears, tells = socket.socketpair()
-    tells.setblocking(False)
-    listening = threading.Thread(target=_listen, args=(hears, cancel), daemon=True)
-    before = signal.set_wakeup_fd(tells.fileno(), warn_on_full_buffer=False)
+    with hears:
+        with tells:
+            tells.setblocking(False)
+            listening = threading.Thread(target=_listen, args=(hears, cancel), daemon=True)
+            if not _told_of_signals(tells):
+                yield
+                return
+            try:
+                listening.start()
+                yield
+            finally:
+                signal.set_wakeup_fd(-1)
+        listening.join()  # which ends once there is nobody to tell it anything
+
+
+def _told_of_signals(tells: socket.socket) -> bool:
+    """Let Python write every signal to a socket, unless somebody else is told already; say whether it does."""
     try:
-        if before == -1:
-            listening.start()
-        else:
-            signal.set_wakeup_fd(before)
-        yield
-    finally:
-        if before == -1:
-            signal.set_wakeup_fd(-1)
-        tells.close()
-        if listening.ident is not None:
-            listening.join()
-        hears.close()
+        before = signal.set_wakeup_fd(tells.fileno(), warn_on_full_buffer=False)
+    except ValueError:  # in a thread or an interpreter beside the main one, as Python sees it
+        return False
+    if before != -1:
+        signal.set_wakeup_fd(before)
+    return before == -1
 
 
 def _is_the_end(handler: Any) -> bool:

@@ -17,10 +17,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
-from tacit.policy.attributes import Integers, Items
-from tacit.rows.encode import NOT_PLAIN, Column, Meanings, meanings_of, one_item, spelling
+from tacit.policy.attributes import Attribute, Categories
+from tacit.rows.encode import NOT_PLAIN, Column, Meanings, meanings_of, spelling
 
 Key: TypeAlias = str | float | bool
 Keys: TypeAlias = Literal["cells", "texts", "numbers", "both"]
@@ -81,16 +81,17 @@ class ListReading:
         return float(number) if self.fractions else number
 
 
-def list_reading(attribute: Items, element: Column) -> ListReading:
+def list_reading(attribute: Attribute, element: Column) -> ListReading:
     """Return how the lists of a column with such elements are read."""
-    one = one_item(attribute)
+    numbers = attribute.item_numbers
     by_text = element.reading in ("text", "date") or element.parsed
     fractions = element.reading == "real" or by_text
     truths = element.reading == "truth"
-    if isinstance(one, Integers):
+    if numbers is not None:
         keys: Keys = "numbers" if by_text else "cells"
-        return ListReading(keys, Meanings(), (one.low, one.high), fractions, truths, attribute.at_most)
-    meanings = meanings_of(one, element)
+        ends = numbers.start, numbers.stop - 1
+        return ListReading(keys, Meanings(), ends, fractions, truths, attribute.at_most)
+    meanings = meanings_of(cast("Categories", attribute.each), element)  # no numbers, so names
     keys = "cells" if not by_text else "both" if meanings.numbers or meanings.folded else "texts"
     return ListReading(keys, meanings, None, fractions, truths, attribute.at_most)
 

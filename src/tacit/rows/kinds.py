@@ -21,6 +21,16 @@ class Cells(NamedTuple):
     unexpected: Callable[[Any, tuple[Column, ...]], Unexpected]
 
 
+def _item_code(attribute: Items, columns: tuple[Column, ...]) -> Code:
+    """Return how one item of a set is read; unknown items have no position and are ignored."""
+    encode.check_cells(columns[0], dates=True)
+    return code_of(attribute.each, columns)
+
+
+def _unknown_items(attribute: Items, columns: tuple[Column, ...]) -> Unexpected:
+    return unexpected_of(attribute.each, columns)
+
+
 CELLS: Final[dict[type[Attribute], Cells]] = {
     Integers: Cells(encode.integers_code, unexpected.integers_unexpected),
     Decimals: Cells(decimal_cells.decimals_code, decimal_cells.decimals_unexpected),
@@ -28,7 +38,7 @@ CELLS: Final[dict[type[Attribute], Cells]] = {
     Categories: Cells(encode.categories_code, unexpected.categories_unexpected),
     Flag: Cells(encode.flag_code, unexpected.flag_unexpected),
     Grid: Cells(encode.grid_code, unexpected.grid_unexpected),
-    Items: Cells(encode.items_code, unexpected.items_unexpected),
+    Items: Cells(_item_code, _unknown_items),
 }
 
 

@@ -95,9 +95,20 @@ def text_of(cell: Any) -> str | None:
         return _decimal_text(cell)
     if kind is bytes:
         return decoded(cell)
+    if kind is np.datetime64:
+        return _moment_text(cell)
     if kind in _SPELLED and type(getattr(cell, "tzinfo", None)) in _ZONES:
         return str(cell)
     return str(uuid.UUID(int=cell.int)) if kind is uuid.UUID else None
+
+
+def _moment_text(cell: np.datetime64) -> str | None:
+    """Return what numpy spells, with the minutes that it leaves out, and no more than nanoseconds."""
+    if np.isnat(cell):
+        return None
+    unit, _ = np.datetime_data(cell.dtype)
+    spelled = str(cell) + (":00" if unit == "h" else "")
+    return spelled[: len("2024-05-01T00:00:00.000000000")] if unit in ("ps", "fs", "as") else spelled
 
 
 def _decimal_text(cell: Decimal) -> str | None:

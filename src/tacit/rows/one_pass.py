@@ -27,8 +27,9 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
 from tacit.policy.domain import Domain
-from tacit.rows.batches import BATCH, Batch, Piece, Workers, compared, joined, of_reader
+from tacit.rows.batches import BATCH, Batch, Piece, Workers, joined, of_reader
 from tacit.rows.counting import MOST_BINS, Asked, Bins, Packing
+from tacit.rows.date_texts import arrow_moment
 from tacit.rows.encode import Code, Column
 from tacit.rows.engines import PERSON, Engine, embedded, read_numbers
 from tacit.rows.first_rows import Order
@@ -137,7 +138,7 @@ class OnePass:
             self._encoding().rehearse(Batch(0, {name: found for name, found in cells.items() if name in read}))
         if self._person is not None:
             packing = Packing({name: self._sizes[name] for name in self._ranked})
-            rows = {name: compared(plain(cells[name])) for name in (PERSON, "o") if name in cells}
+            rows = {name: arrow_moment(plain(cells[name])) for name in (PERSON, "o") if name in cells}
             words = {f"w{number}": pa.array([], type=pa.int64()) for number in range(packing.words)}
             relation = self.looker().from_arrow(pa.table(rows | words))
             self._first_rows(relation, packing.words, min(self._per_person, 2)).to_arrow_table()
@@ -150,6 +151,7 @@ class OnePass:
         encoder = self._encoding()
 
         def work(batch: Batch) -> None:
+            encoder.prepare(asked, batch)
             codes = {name: encoder.codes(name, batch) for name in asked}
             self._count_kept([(codes, None)], batch.rows, count)
 
@@ -202,9 +204,9 @@ class OnePass:
 
         def encoded(batch: Batch) -> pa.RecordBatch:
             codes = {name: encoder.codes(name, batch) for name in self._ranked} if asked else {}
-            columns = {PERSON: compared(plain(batch.columns[PERSON]))}
-            if "o" in batch.columns:
-                columns["o"] = compared(plain(batch.columns["o"]))
+            columns = {
+                name: arrow_moment(plain(batch.columns[name])) for name in (PERSON, "o") if name in batch.columns
+            }
             words = packing.packed(codes, batch.rows)
             return pa.record_batch({**columns, **{f"w{number}": pa.array(word) for number, word in enumerate(words)}})
 

@@ -11,7 +11,8 @@ A position is kept in the smallest unsigned type that holds the size of the attr
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import narwhals as nw
@@ -22,6 +23,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
 from tacit.rows.batches import Batch, is_text, roomy
+from tacit.rows.date_texts import arrow_date
 from tacit.rows.encode import Code
 from tacit.rows.engines import duckdb_readings
 from tacit.rows.guard import closed
@@ -29,6 +31,7 @@ from tacit.rows.guard import closed
 Codes = npt.NDArray[Any]  # positions in the smallest type; the size of the attribute stands for none
 _WIDEST_TABLE: Final = 2**22  # entries of a look-up table by number
 _NARROW_TABLE: Final = 2**16
+_FEW_NUMBERS: Final = 2**12  # that one column may add to a query for several
 _MOST_NAMES: Final = 2**12  # entries of a dictionary that are looked up one by one
 _MOST_KNOWN: Final = 2**16
 
@@ -44,6 +47,24 @@ class Encoder:
     def __init__(self, codes: Mapping[str, Code], sizes: Mapping[str, int], connection: Any) -> None:
         self._evaluator, self._codes = _Evaluator(connection), codes
         self._columns = {name: _Column(code, sizes[name], self._evaluator) for name, code in codes.items()}
+        self._lock = threading.Lock()
+
+    def prepare(self, names: Iterable[str], batch: Batch) -> None:
+        """Look whole numbers up before they are asked for, those of all columns in one query."""
+        with self._lock:
+            asked: dict[str, tuple[_Column, int, pa.Array]] = {}
+            for name in names:
+                column = self._columns[name]
+                found = column.first_numbers(batch)
+                if found is not None and column.name not in asked:
+                    asked[column.name] = (column, *found)
+            if len(asked) < 2:
+                return
+            tables = self._evaluator.together(
+                [(column.code, column.size, cells) for column, _, cells in asked.values()]
+            )
+            for (column, low, _), table in zip(asked.values(), tables, strict=True):
+                column.learn(low, table)
 
     def codes(self, name: str, batch: Batch) -> Codes:
         """Return the positions of an attribute in the rows of a batch."""
@@ -66,18 +87,38 @@ class _Evaluator:
 
     def positions(self, code: Code, size: int, columns: Mapping[str, pa.Array]) -> Codes:
         """Return the position of each row of cells."""
+        return self._evaluated([(code, size)], columns)[0]
+
+    def together(self, asked: Sequence[tuple[Code, int, pa.Array]]) -> list[Codes]:
+        """Return the positions of cells of several columns, each of which has an attribute of its own."""
+        longest = max(len(cells) for _, _, cells in asked)
+        columns = {
+            code.columns[0].name: pa.concat_arrays([cells, pa.nulls(longest - len(cells), cells.type)])
+            for code, _, cells in asked
+        }
+        found = self._evaluated([(code, size) for code, size, _ in asked], columns)
+        return [positions[: len(cells)] for positions, (_, _, cells) in zip(found, asked, strict=True)]
+
+    def _evaluated(self, codes: Sequence[tuple[Code, int]], columns: Mapping[str, pa.Array]) -> list[Codes]:
         rows = len(next(iter(columns.values())))
         table = pa.table({**columns, "row": pa.array(np.arange(rows, dtype=np.int64))})
-        names = [f"k{place}" for place in range(len(code.keys))]
+        names = [[f"k{number}_{place}" for place in range(len(code.keys))] for number, (code, _) in enumerate(codes)]
         with self._lock:
             frame = self._connection.from_arrow(table)
-            keys = [key if code.valid is None else nw.when(code.valid).then(key) for key in code.keys]
-            chosen = [key.alias(name) for key, name in zip(keys, names, strict=True)]
-            found = duckdb_readings(frame, code.numbers).select("row", *chosen).collect(backend="pyarrow").to_arrow()
-        keys_found = [found.column(name) for name in names]
-        places = closed(lambda: code.decode(keys_found), InternalError("counting rows"))
-        positions = np.full(rows, size, dtype=smallest(size))
-        positions[found.column("row").to_numpy()] = np.where(places < 0, size, places)
+            chosen = [
+                (key if code.valid is None else nw.when(code.valid).then(key)).alias(name)
+                for (code, _), named in zip(codes, names, strict=True)
+                for key, name in zip(code.keys, named, strict=True)
+            ]
+            helpers = [helper for code, _ in codes for helper in code.numbers]
+            found = duckdb_readings(frame, helpers).select("row", *chosen).collect(backend="pyarrow").to_arrow()
+        row, positions = found.column("row").to_numpy(), []
+        for (code, size), named in zip(codes, names, strict=True):
+            keys = [found.column(name) for name in named]
+            places = closed(partial(code.decode, keys), InternalError("counting rows"))
+            of_rows = np.full(rows, size, dtype=smallest(size))
+            of_rows[row] = np.where(places < 0, size, places)
+            positions.append(of_rows)
         return positions
 
     def rehearse(self, codes: Iterable[Code], columns: Mapping[str, pa.Array]) -> None:
@@ -92,8 +133,9 @@ class _Column:
     """How the positions of one attribute are found, and what is known of them so far."""
 
     def __init__(self, code: Code, size: int, evaluator: _Evaluator) -> None:
-        self._code, self._size, self._evaluator = code, size, evaluator
+        self.code, self.size, self._evaluator = code, size, evaluator
         self._names = [column.name for column in code.columns]
+        self.name = self._names[0]
         self._known: dict[Any, int] = {}  # text -> position
         self._last: tuple[pa.Array, Codes] | None = None  # the dictionary of another batch, looked up
         self._low, self._table = 0, np.zeros(0, dtype=smallest(size))  # positions of whole numbers from `low`
@@ -104,11 +146,11 @@ class _Column:
     def codes(self, batch: Batch) -> Codes:
         """Return the positions of a batch."""
         if len(self._names) > 1 or self._varied:
-            return self._evaluated({name: plain(batch.columns[name]) for name in self._names})
-        cells = batch.columns[self._names[0]]
+            return self._evaluated({name: arrow_date(plain(batch.columns[name])) for name in self._names})
+        cells = arrow_date(batch.columns[self._names[0]])
         kind = cells.type
         if not len(cells):
-            return np.zeros(0, dtype=smallest(self._size))
+            return np.zeros(0, dtype=smallest(self.size))
         if not pa.types.is_dictionary(kind):
             truths = pa.types.is_boolean(kind)
             if truths or pa.types.is_integer(kind):
@@ -121,7 +163,7 @@ class _Column:
         return self._by_entry(cells)
 
     def _evaluated(self, columns: Mapping[str, pa.Array]) -> Codes:
-        return self._evaluator.positions(self._code, self._size, columns)
+        return self._evaluator.positions(self.code, self.size, columns)
 
     def _of_cells(self, cells: pa.Array) -> Codes:
         return self._evaluated({self._names[0]: cells})
@@ -138,7 +180,7 @@ class _Column:
         ends = pc.min_max(cells).as_py()
         low, high = ends["min"], ends["max"]
         if low is None:
-            return np.full(len(cells), self._of_nothing(kind), dtype=smallest(self._size))
+            return np.full(len(cells), self._of_nothing(kind), dtype=smallest(self.size))
         with self._lock:
             known = self._known_from(low, high, kind)
         if known is None:
@@ -161,11 +203,29 @@ class _Column:
             return first, table
         if len(table):
             low, high = min(low, first), max(high, first + len(table) - 1)
-        if high - low >= max(_NARROW_TABLE, min(4 * self._size, _WIDEST_TABLE)):
+        if high - low >= max(_NARROW_TABLE, min(4 * self.size, _WIDEST_TABLE)):
             return None
-        numbers = pa.array(np.arange(low, high + 1, dtype=np.uint64 if high >= 2**63 else np.int64))
-        self._low, self._table = low, self._of_cells(numbers.cast(kind))
+        self._low, self._table = low, self._of_cells(_from_to(low, high, kind))
         return self._low, self._table
+
+    def first_numbers(self, batch: Batch) -> tuple[int, pa.Array] | None:
+        """Return the whole numbers that a first batch asks for, from the lowest one on; None if it asks for none."""
+        if len(self._names) > 1 or self._varied or len(self._table) or not batch.rows:
+            return None
+        cells = batch.columns[self.name]
+        if not pa.types.is_integer(cells.type):
+            return None
+        ends = pc.min_max(cells).as_py()
+        low, high = ends["min"], ends["max"]
+        if low is None or high - low >= _FEW_NUMBERS:
+            return None
+        return low, _from_to(low, high, cells.type)
+
+    def learn(self, low: int, table: Codes) -> None:
+        """Take the positions of whole numbers from `low` on for known."""
+        with self._lock:
+            if not len(self._table):
+                self._low, self._table = low, table
 
     # ------------------------------------------------------------------ everything else
 
@@ -197,7 +257,11 @@ class _Column:
             known.update(zip(new, found.tolist(), strict=True))
             with self._lock:
                 self._known = known if len(known) <= _MOST_KNOWN else {}
-        return np.array([known[name] for name in names], dtype=smallest(self._size))
+        return np.array([known[name] for name in names], dtype=smallest(self.size))
+
+
+def _from_to(low: int, high: int, kind: pa.DataType) -> pa.Array:
+    return pa.array(np.arange(low, high + 1, dtype=np.uint64 if high >= 2**63 else np.int64)).cast(kind)
 
 
 def plain(cells: pa.Array) -> pa.Array:

@@ -33,12 +33,11 @@ from typing import Any, Final, Protocol
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused, InternalError, PlanError, nearest, sealed
 from tacit.plan.tally import CellCounts, CellSums, ItemHolders, Tally
-from tacit.policy.attributes import Items
+from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
@@ -46,6 +45,7 @@ from tacit.rows.counting import JOINT, Asked, Counted
 from tacit.rows.encode import Code, Column, Expr, Helper, Positions, never
 from tacit.rows.engines import PERSON, Engine, closed, engine_for, unreadable, with_readings
 from tacit.rows.first_rows import Layout, Order, Slot, place_of
+from tacit.rows.frames import as_pandas
 from tacit.rows.headers import known_columns
 from tacit.rows.item_lists import ListReading, list_reading
 from tacit.rows.kinds import code_of
@@ -57,7 +57,7 @@ _HALF: Final = 2**31  # totals are summed in two halves so that no engine's 64-b
 _CHANGED: Final = "the rows must stay as they were when they were opened"
 _CHANGED_FIX: Final = "Open a new session, and let nobody write the file or change the table while it lives."
 _rehearsed: Final[set[Any]] = set()  # the shapes of rows that were found countable
-_DATES: Final = (nw.Date, nw.Datetime, nw.Time, nw.Duration)
+_TIMES: Final = (nw.Time, nw.Duration)
 
 
 class Rows(Protocol):
@@ -65,20 +65,11 @@ class Rows(Protocol):
 
     kind: str
 
-    def check(self, names: tuple[str, ...], where: Test | None) -> None:
+    def check(self, tally: Tally) -> None:
         """Refuse, without opening a row, what these rows can never answer."""
 
     def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
         """Return what every tally asks for: one array each."""
-
-    def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
-        """Count the people in each cell of these attributes; with no name, all of them (a 0-d array)."""
-
-    def item_counts(self, name: str, where: Test | None = None) -> Counts:
-        """Count for each item of a set the people who have it."""
-
-    def total(self, name: str, where: Test | None = None) -> int:
-        """Add up an attribute over the people, in its unit."""
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Make a frame of the user's own kind out of columns that may be shown."""
@@ -162,8 +153,11 @@ class _CountedItems:
         if items.cells != len(source.counts):
             raise DataRefused("must have one count per item of the domain", column=name, fix="Check the two lengths.")
 
-    def check(self, names: tuple[str, ...], where: Test | None) -> None:
+    def check(self, tally: Tally) -> None:
         """Refuse what item counts alone cannot answer."""
+        self._check(tally.attributes, _compiled(tally, self._domain))
+
+    def _check(self, names: tuple[str, ...], where: Test | None) -> None:
         if names and names != tuple(self._domain):
             raise _no_cells(names)
         if names and where is not None:
@@ -189,7 +183,7 @@ class _CountedItems:
         """Count the people, or those who have (or lack) one item."""
         if names:
             raise _no_cells(names)
-        self.check(names, where)
+        self._check(names, where)
         if where is None:
             return np.array(self._source.people, dtype=np.int64)
         axis = where.atoms[0][0]
@@ -202,7 +196,7 @@ class _CountedItems:
     def item_counts(self, name: str, where: Test | None = None) -> Counts:
         """Return the counts."""
         _items(self._domain, name)
-        self.check((name,), where)
+        self._check((name,), where)
         return self._source.counts.copy()
 
     def total(self, name: str, where: Test | None = None) -> int:
@@ -211,7 +205,7 @@ class _CountedItems:
 
     def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
         """Return a pandas frame."""
-        return pd.DataFrame(dict(columns))
+        return as_pandas(columns)
 
     def __repr__(self) -> str:
         return "Rows(items)"
@@ -253,7 +247,7 @@ class _EngineRows:
         self._lists: dict[str, tuple[ListReading, Code]] = {}
         for name, attribute in domain.items():
             columns = tuple(column(raw) for raw in raw_of[name])
-            if not isinstance(attribute, Items):
+            if not attribute.is_set:
                 self._codes[name] = code_of(attribute, columns)
                 continue
             self._item_columns[name] = columns[0]
@@ -294,7 +288,7 @@ class _EngineRows:
         self._rehearse(moved)
 
     def _ordered(self, column: Column) -> Order:
-        if column.reading in ("time", "other"):
+        if column.reading == "other":
             refusal = DataRefused(
                 "must hold numbers, dates or texts, because rows are ordered by it",
                 column=column.raw,
@@ -305,7 +299,7 @@ class _EngineRows:
                 native = closed(self._engine.emptied, refusal).select({"c": column.raw})
                 return nw.from_native(native).lazy().collect_schema()["c"]
 
-            if closed(found, refusal) not in _DATES:
+            if closed(found, refusal) not in _TIMES:
                 raise refusal
         return Order(column, column.raw)
 
@@ -417,7 +411,7 @@ class _EngineRows:
 
     # ------------------------------------------------------------------ what can be asked
 
-    def check(self, names: tuple[str, ...], where: Test | None) -> None:
+    def check(self, tally: Tally) -> None:
         """Refuse rows whose columns are no longer those that were found; they can answer whatever can be asked."""
         closed(self._check_unchanged, DataRefused(_CHANGED, fix=_CHANGED_FIX))
 
@@ -590,7 +584,7 @@ class _EngineRows:
         table = self._read(grouped)
 
         def decoded() -> Counts:
-            counts = np.zeros(attribute.count, dtype=np.int64)
+            counts = np.zeros(attribute.cells, dtype=np.int64)
             keys = [table.column(name) for name in table.column_names if name != "n"]
             places = self._item_positions(name, keys)
             people = _whole(table.column("n"))
@@ -598,7 +592,7 @@ class _EngineRows:
             return counts
 
         code = self._item_codes[name]
-        return closed(decoded, InternalError("counting items")) if code.keys else np.zeros(attribute.count, np.int64)
+        return closed(decoded, InternalError("counting items")) if code.keys else np.zeros(attribute.cells, np.int64)
 
     def _summed(self, need: Asked) -> npt.NDArray[Any]:
         """Let the engine add positions up: sums, and how many rows were added."""
@@ -847,7 +841,7 @@ class _EngineRows:
             frame = frame.filter(code.valid)
         if attribute.at_most is None or not code.keys:
             return _Held(frame, code.keys, lambda place: code.atom("", Intervals.points([place])))
-        place = place_of(attribute.count, code).alias("i")
+        place = place_of(attribute.cells, code).alias("i")
         sequence = [*self._sequence, "place"] if is_list else self._sequence
         frame = self._with_order(frame).select("u", place, *sequence)
         if len(sequence) <= 1:
@@ -1022,9 +1016,9 @@ def _numbers_of(domain: Domain, name: str) -> tuple[int, int]:
     return domain[name].number(0), domain[name].spacing
 
 
-def _items(domain: Domain, name: str) -> Items:
+def _items(domain: Domain, name: str) -> Attribute:
     attribute = domain.attribute(name, key="item_counts")
-    if not isinstance(attribute, Items):
+    if not attribute.is_set:
         raise PlanError("must be a set of items", key="item_counts", given=name, fix="Ask for a histogram.")
     return attribute
 

@@ -19,7 +19,8 @@ import numpy as np
 
 from tacit.errors import DataRefused, is_path
 from tacit.noise.keystream import current_stream
-from tacit.rows.engines import Engine, closed, csv_header, files, is_file, not_there, refuse_one_name_twice
+from tacit.rows.engines import Engine, closed, files
+from tacit.rows.file_columns import csv_header, is_file, not_there, refuse_one_name_twice
 from tacit.rows.file_kinds import broken_line, is_csv, refuse_no_file, shown_path
 from tacit.rows.headers import known_names
 
@@ -65,15 +66,6 @@ def sample_of(source: Any, size: int, *, has_header: bool = False) -> Sample:
 def selected(engine: Engine, columns: Mapping[str, str]) -> Any:
     """Return raw columns of an engine under new names (new name -> raw name)."""
     return engine.select(columns)
-
-
-def column_names(paths: Sequence[str | Path]) -> list[str]:
-    """Return the names of the columns of some files, from a header or a schema; no row is opened."""
-    first = Path(next(iter(sorted(glob.glob(str(paths[0]), recursive=True))), paths[0]))
-    if not is_csv(first):
-        engine = files([str(path) for path in paths], frozenset())
-        return list(closed(engine.schema, DataRefused("the columns of the file could not be listed")))
-    return [name for name in csv_header(first)[1] if name]
 
 
 # ---- files ----------------------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from typing import Any, Final, TypeAlias
 
 import narwhals as nw
 
-from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
-from tacit.rows.encode import Column, Expr, categories_code, one_item
+from tacit.policy.attributes import Categories, Flag, Grid, Integers
+from tacit.rows.encode import Column, Expr, categories_code
 
 Unexpected: TypeAlias = Iterator[tuple[str, Expr]]
 _DATE: Final = r"^\s*[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([T ].*)?$"
@@ -19,16 +19,16 @@ _COMMA: Final = r"^\s*-?[0-9]+(,[0-9]+)+\s*$"
 UNEXPECTED: Final = {
     "missing": "missing",
     "near": "would match a category in other case or without spaces around",
-    "unknown": "no category",
+    "unknown": "that are no category",
     "not true or false": "neither true, false, 1 nor 0",
     "date": "dates",
     "comma": "numbers with a comma",
-    "not a number": "no number",
+    "not a number": "that are no numbers",
     "below": "below the range",
     "above": "above the range",
     "decimal": "decimals",
     "off step": "between two steps",
-    "not a date": "no date",
+    "not a date": "that are no dates",
     "before": "before the first",
     "after": "after the last",
 }
@@ -54,12 +54,6 @@ def grid_unexpected(attribute: Grid, columns: tuple[Column, ...]) -> Unexpected:
         yield from _out_of_range(
             columns, [(low, high, None) for low, high in zip(attribute.low, attribute.high, strict=True)]
         )
-
-
-def items_unexpected(attribute: Items, columns: tuple[Column, ...]) -> Unexpected:
-    """Yield unknown items."""
-    one = one_item(attribute)
-    return integers_unexpected(one, columns) if isinstance(one, Integers) else categories_unexpected(one, columns)
 
 
 def categories_unexpected(attribute: Categories, columns: tuple[Column, ...]) -> Unexpected:

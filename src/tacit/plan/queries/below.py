@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from tacit.plan.examples import first_predicate
 from tacit.plan.keys import TEXT, WHOLE, Key, Question
 from tacit.plan.queries.count import Count
-from tacit.plan.queries.selection import Selection, picked, whole_threshold
+from tacit.plan.queries.selection import Selection, predicate_for, whole_threshold
 from tacit.plan.verdicts import BelowPlan, plan_below
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
@@ -65,16 +65,16 @@ def below(
     'below(clicked.has(17), 5)'
     """
     given = predicate if predicate is not None else where
-    return Below(picked(given, item, keyword="below"), whole_threshold(threshold, "below"))
+    return Below(predicate_for(given, item, keyword="below"), whole_threshold(threshold, "below"))
 
 
-_ITEM: Final = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["string", "integer"]}}
+_ITEM: Final = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type": ["string", "number"]}}
 BELOW: Final = Question(
     "below",
     keys=(
         Key("where", TEXT, "For instance: age < 18."),
         Key("threshold", WHOLE, "Fewer people than this are below it.", required=True),
-        Key("item", _ITEM, "[attribute, item]"),
+        Key("item", _ITEM, "[attribute, item]", holds="item"),
     ),
     read=lambda said: below(said.get("where"), said["threshold"], item=said.get("item")),
     example=lambda policy: below(first_predicate(policy), 3),

@@ -39,7 +39,7 @@ class Count(Linear):
         """Return how many numbers the answer has."""
         return 1
 
-    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
         return {"count of": [str(self.where) if self.where is not None else "everyone"]}
 

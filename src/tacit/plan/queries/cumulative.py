@@ -8,9 +8,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from tacit.noise.cube import Cube
 from tacit.noise.law import Law
-from tacit.plan.cells import values_of
 from tacit.plan.examples import first_attribute, has_order
 from tacit.plan.keys import ATTRIBUTE, WHERE, Question
 from tacit.plan.line import check_ordered, refuse_several_rows
@@ -59,9 +57,9 @@ class Cumulative(Linear):
         """Return how many numbers the answer has."""
         return domain[self.name].size
 
-    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
-        return {f"{self.name} up to": values_of(domain[self.name])}
+        return {f"{self.name} up to": domain[self.name].every_cell()}
 
     def document(self) -> Any:
         """Return what a job file says for this query."""
@@ -108,9 +106,11 @@ class Cumulative(Linear):
         """Return the counts themselves."""
         return entries
 
-    def noise_in_runs(self, low: Ints, high: Ints, noise: Law, groups: list[Ints] | None, fixed: Bools | None) -> float:
+    def noise_in_runs(
+        self, low: Ints, high: Ints, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None
+    ) -> float:
         """Return how many noisy counts a difference of two of them has, on average."""
-        if isinstance(noise, Cube) and noise.sides != "both":
+        if noise.is_joint and not noise.is_even:
             return float("inf")  # dependent entries: sums are not predicted, so this strategy is not taken
         blurred = np.ones(int(high.max(initial=0)) + 1, dtype=np.bool_) if fixed is None else ~fixed
         return float(blurred[high].mean() + ((low > 0) & blurred[low - 1]).mean())

@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from tacit.errors import PlanError
-from tacit.noise.cube import Cube
 from tacit.noise.law import Law
 from tacit.plan.cells import Cells, cell_labels, cells_of, is_items
 from tacit.plan.directions import directions
 from tacit.plan.examples import first_attribute
 from tacit.plan.keys import NAMES, TEXT, WHERE, Key, Question, names_of
+from tacit.plan.labels import labels_of_cells, one_below_the_other
 from tacit.plan.query import (
     LARGEST_RELEASE,
     Bools,
@@ -73,17 +73,19 @@ class Marginals(Cells, Linear):
         """Return every attribute that the query looks at."""
         return frozenset(name for names in self.sets for name in names) | columns_of(self.where)
 
-    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about; None where a histogram does not mention one."""
         # one histogram has its columns as they were asked for, several those of the domain
-        mentioned = [name for name in domain if any(name in names for names in self.sets)]
-        order = list(self.sets[0]) if len(self.sets) == 1 else mentioned
-        columns: dict[str, list[Value]] = {name: [] for name in order}
-        for names, cells in zip(self.sets, self.sizes(domain), strict=True):
-            own = cell_labels(names, domain)
-            for name in order:
-                columns[name].extend(own.get(name) or [None] * cells)
-        return columns
+        if len(self.sets) == 1:
+            return {**cell_labels(self.sets[0], domain)}
+        values = {name: domain[name].every_cell() for names in self.sets for name in names}
+        own = [dict(zip(names, labels_of_cells([values[name] for name in names]), strict=True)) for names in self.sets]
+        sizes = self.sizes(domain)
+        return {
+            name: one_below_the_other([part.get(name, cells) for part, cells in zip(own, sizes, strict=True)])
+            for name in domain
+            if name in values
+        }
 
     def document(self) -> Any:
         """Return what a job file says for this query."""
@@ -147,9 +149,11 @@ class Marginals(Cells, Linear):
         """Return the counts at or below each cell of a single histogram."""
         return np.cumsum(entries)
 
-    def noise_in_runs(self, low: Ints, high: Ints, noise: Law, groups: list[Ints] | None, fixed: Bools | None) -> float:
+    def noise_in_runs(
+        self, low: Ints, high: Ints, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None
+    ) -> float:
         """Return how many noisy cells a run of them amounts to, on average, after exact totals are used."""
-        if isinstance(noise, Cube):
+        if noise.is_joint:
             return math.inf  # dependent entries: sums are not predicted, so this strategy is not taken
         return float(cells_in_sum(low, high, None if groups is None else blocks_of(groups[0])).mean())
 

@@ -2,9 +2,8 @@
 
 Everybody's number is counted from the middle of the declared range: a person who comes, leaves or changes cells moves a
 sum by half of the range at most, and the error of a count matters only as far as the mean is off the middle. How
-epsilon is shared out follows from public numbers: with A the variance of a sum and B that of a count, times the mean
-square of a number that may be anywhere in the range, A/s^2 + B/(1-s)^2 is least where s : 1-s is the cube root of
-A : B.
+epsilon is shared out follows from public numbers: the variance of a sum, plus that of a count times the mean square of
+a number that may be anywhere in the range, is to be as small as can be.
 """
 
 from __future__ import annotations
@@ -13,13 +12,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
 from tacit.errors import PlanError
 from tacit.plan.cells import cell_labels
-from tacit.plan.derived import Derived, Released
+from tacit.plan.derived import Derived, Released, range_of
 from tacit.plan.examples import can_be_added_up, first_attribute
 from tacit.plan.keys import ATTRIBUTE, BY, WHERE, Question
 from tacit.plan.queries.count import Count
@@ -34,6 +34,8 @@ from tacit.policy.where import Where
 if TYPE_CHECKING:
     from tacit.plan.choose import Plan
 
+PARTS: Final = 64  # that epsilon is shared out in
+
 
 @dataclass(frozen=True)
 class Mean(Derived):
@@ -44,6 +46,7 @@ class Mean(Derived):
     by: tuple[str, ...] = ()
     keyword: ClassVar[str] = "mean"
     roles: ClassVar[tuple[str, ...]] = ("sums", "counts")
+    measured: ClassVar[str] = "a sum"
 
     @property
     def counted(self) -> Total:
@@ -63,9 +66,9 @@ class Mean(Derived):
         """Return how many numbers the answer has."""
         return math.prod(domain[name].size for name in self.by)
 
-    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
-        return cell_labels(self.by, domain) if self.by else {"mean of": [str(self)]}
+        return {**cell_labels(self.by, domain)} if self.by else {"mean of": [str(self)]}
 
     def document(self) -> Any:
         """Return what a job file says for this query."""
@@ -75,6 +78,10 @@ class Mean(Derived):
     def words(self, domain: Domain) -> str:
         """Return in words what is asked."""
         return f"Mean of {self.name}{by_words(self.by)}"
+
+    def split_by(self) -> tuple[str, ...]:
+        """Return the attributes for each of whose cells there is one answer."""
+        return self.by
 
     def unit_words(self, domain: Domain) -> str:
         """Return what the values are numbers of."""
@@ -110,8 +117,23 @@ class Mean(Derived):
             return Fraction(1)
         if sums.is_exact:
             return Fraction(0)
-        ratio = (sums.variance / (counts.variance * self._mean_square(sums))) ** (1 / 3)
-        return min(max(Fraction(ratio / (1 + ratio)).limit_denominator(64), Fraction(1, 64)), Fraction(63, 64))
+        weight = self._mean_square(sums)
+
+        @cache
+        def error(part: int) -> float:
+            share = Fraction(part, PARTS)
+            of_sums, of_counts = (
+                sums.variance_for(sums.epsilon * share),
+                counts.variance_for(counts.epsilon * (1 - share)),
+            )
+            return of_sums + weight * of_counts
+
+        # one variance falls and the other rises, so that halving finds the least error
+        low, high = 1, PARTS - 1
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if error(middle) <= error(middle + 1) else (middle + 1, high)
+        return Fraction(low, PARTS)
 
     def _mean_square(self, sums: Plan) -> float:
         """Return the mean square of a number that lies anywhere in the range, counted from its middle, in units."""
@@ -119,39 +141,42 @@ class Mean(Derived):
         return float(attribute.spacing * (attribute.size - 1)) ** 2 / 12
 
     def values(self, parts: Sequence[Released], domain: Domain) -> Floats:
-        """Return sums over counts, inside of the range."""
+        """Return sums over counts, inside of the range; nothing where it is exact that nobody is there."""
         sums, counts = parts
-        low, high, middle = self._range(domain)
+        low, high = self.range(domain)
+        middle = self._middle(domain)
         means = sums.values / np.maximum(counts.values, 1.0)
-        return np.asarray(middle + np.clip(means, low - middle, high - middle))
+        return np.where(_is_nobody(counts), np.nan, middle + np.clip(means, low - middle, high - middle))
 
     def ends(self, parts: Sequence[Released], domain: Domain, level: float) -> tuple[Floats, Floats]:
         """Return the smallest and the largest ratio of a sum and a count that both lie in their intervals.
 
-        The error is shared by the two; where one is exact the other has all of it. A group that has a mean has people.
+        The error is shared by the two; where one is exact the other has all of it. Where there may be nobody, it is the
+        whole range; where there is nobody, nothing.
         """
         sums, counts = parts
-        low, high, middle = self._range(domain)
-        fewest, most = (np.maximum(end, 1.0) for end in self._interval(counts, sums, level))
+        low, high = self.range(domain)
+        middle = self._middle(domain)
+        fewest, most = self._interval(counts, sums, level)
         least, largest = self._interval(sums, counts, level)
-        lower = np.minimum(least / fewest, least / most)
-        upper = np.maximum(largest / fewest, largest / most)
-        return middle + np.clip(lower, low - middle, high - middle), middle + np.clip(
-            upper, low - middle, high - middle
-        )
+        may_be_nobody, is_nobody = fewest <= 0, _is_nobody(counts)
+        fewest, most = np.maximum(fewest, 1.0), np.maximum(most, 1.0)
+        lower = middle + np.clip(np.minimum(least / fewest, least / most), low - middle, high - middle)
+        upper = middle + np.clip(np.maximum(largest / fewest, largest / most), low - middle, high - middle)
+        lower, upper = np.where(may_be_nobody, low, lower), np.where(may_be_nobody, high, upper)
+        return np.where(is_nobody, np.nan, lower), np.where(is_nobody, np.nan, upper)
 
     @staticmethod
     def _interval(part: Released, other: Released, level: float) -> tuple[Floats, Floats]:
-        lower, upper = other.interval(level)
-        is_exact = bool((lower == upper).all())
-        return part.interval(level if is_exact else (1 + level) / 2)
+        return part.interval(level if other.exact.all() else (1 + level) / 2)
 
-    def _range(self, domain: Domain) -> tuple[float, float, float]:
-        """Return the smallest and the largest number and the middle."""
+    def range(self, domain: Domain) -> tuple[float, float]:
+        """Return the smallest and the largest number."""
+        return range_of(domain[self.name])
+
+    def _middle(self, domain: Domain) -> float:
         attribute: Any = domain[self.name]
-        ends = attribute.number(0), attribute.number(attribute.size - 1), self.sums(domain).origin
-        low, high, middle = (float(end * attribute.unit) for end in ends)
-        return low, high, middle
+        return float(self.sums(domain).origin * attribute.unit)
 
     def expected_error(self, parts: Sequence[Plan], people: float) -> float:
         """Return the error of sum - mean * count, for a mean that may lie anywhere in the range, over the people."""
@@ -160,17 +185,26 @@ class Mean(Derived):
         together = sums.variance + self._mean_square(sums) * counts.variance
         return math.sqrt(together) / people * float(attribute.unit)
 
-    def predictions(self, people: str) -> list[str]:
-        """Return in words what the expected error is about."""
-        return [f"the error below is for {people} people; for ten times as many it is a tenth of that"]
+    def prediction(self) -> str:
+        """Return in words how the expected error depends on the people."""
+        return "; for ten times as many it is a tenth of that"
 
-    def terms(self) -> list[str]:
+    def terms(self, parts: Sequence[Plan]) -> list[str]:
         """Return in words what an answer means."""
+        if not self.by:
+            return []
+        if parts[1].is_exact:
+            return ["a group without people has no mean: its value and its interval are empty"]
         return ["a mean is about groups that have people; which groups have none is not said exactly"]
 
     def __str__(self) -> str:
         by = f" by {', '.join(self.by)}" if self.by else ""
         return f"mean({self.name}{by}{suffix(self.where)})"
+
+
+def _is_nobody(counts: Released) -> Any:
+    """Say of which cells it is said exactly that nobody is in them."""
+    return counts.exact & (counts.values == 0)
 
 
 def mean(name: str, by: str | Iterable[str] = (), *, where: Where | str | None = None) -> Mean:

@@ -18,7 +18,7 @@ import numpy as np
 
 from tacit.amounts import as_fraction, shown
 from tacit.errors import PlanError, kind_of
-from tacit.plan.derived import Derived, Released
+from tacit.plan.derived import Derived, Released, range_of
 from tacit.plan.examples import can_be_added_up, first_attribute
 from tacit.plan.keys import ATTRIBUTE, WHERE, Key, Question
 from tacit.plan.queries.cumulative import Cumulative
@@ -51,6 +51,7 @@ class Quantiles(Derived):
     where: Where | None = None
     keyword: ClassVar[str] = "quantiles"
     roles: ClassVar[tuple[str, ...]] = ("cumulative counts",)
+    measured: ClassVar[str] = "a cumulative count"
 
     @property
     def counted(self) -> Cumulative:
@@ -74,7 +75,7 @@ class Quantiles(Derived):
         """Return how many numbers the answer has."""
         return len(self.shares)
 
-    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
         return {f"share of people up to {self.name}": [shown(share) for share in self.shares]}
 
@@ -99,19 +100,26 @@ class Quantiles(Derived):
         return (self.counted.plan(policy, epsilon),)
 
     def values(self, parts: Sequence[Released], domain: Domain) -> Floats:
-        """Return the first value up to which the share is reached."""
+        """Return the first value up to which the share is reached; nothing where it is exact that nobody is there."""
         counts = parts[0].values
+        if parts[0].exact[-1] and counts[-1] == 0:
+            return np.full(len(self.shares), np.nan)
         rounding = 1e-9 * max(1.0, float(counts[-1]))
         reached = [counts >= float(share) * counts[-1] - rounding for share in self.shares]
         return self._numbers([int(np.argmax(at)) if at.any() else len(at) - 1 for at in reached], domain)
 
     def ends(self, parts: Sequence[Released], domain: Domain, level: float) -> tuple[Floats, Floats]:
-        """Return the first and the last value that may be the quantile."""
-        lower, upper = parts[0].interval(level)
-        is_known = lower[-1] == upper[-1]
+        """Return the first and the last value that may be the quantile; of all values, if there may be nobody."""
+        is_known = bool(parts[0].exact[-1])
+        if is_known and parts[0].values[-1] == 0:
+            return np.full(len(self.shares), np.nan), np.full(len(self.shares), np.nan)
         # what may fail: the counts at the quantile and before it and, if it is noisy, the number of all
         lower, upper = parts[0].interval(1 - (1 - level) / (2 if is_known else 3))
         first, last = [], []
+        if lower[-1] <= 0:
+            return self._numbers([0] * len(self.shares), domain), self._numbers(
+                [len(lower) - 1] * len(self.shares), domain
+            )
         for share in map(float, self.shares):
             rounding = 1e-9 * max(1.0, float(upper[-1]))
             may_reach = upper >= share * lower[-1] - rounding
@@ -131,11 +139,15 @@ class Quantiles(Derived):
         attribute: Any = counts.policy.domain[self.name]
         return counts.rmse / people * float(attribute.size * attribute.spacing * attribute.unit)
 
-    def predictions(self, people: str) -> list[str]:
-        """Return in words what the expected error is about."""
-        return [f"the error below is for {people} people, spread evenly over the range; where more are, it is smaller"]
+    def range(self, domain: Domain) -> tuple[float, float]:
+        """Return the smallest and the largest number."""
+        return range_of(domain[self.name])
 
-    def terms(self) -> list[str]:
+    def prediction(self) -> str:
+        """Return in words how the expected error depends on the people."""
+        return ", spread evenly over the range; where more are, it is smaller"
+
+    def terms(self, parts: Sequence[Plan]) -> list[str]:
         """Return in words what an answer means."""
         return ["the smallest value such that at least this share of the people have at most that"]
 
@@ -145,9 +157,9 @@ class Quantiles(Derived):
         return f"quantiles({self.name}, {', '.join(shown(share) for share in self.shares)}{suffix(self.where)})"
 
 
-def quantiles(name: str, shares: Iterable[Any] = (), *, where: Where | str | None = None) -> Quantiles:
+def quantiles(name: str, at: Iterable[Any] = (), *, where: Where | str | None = None) -> Quantiles:
     """Ask for the values up to which these shares of the people reach, for instance [0.25, 0.5, 0.75]."""
-    return Quantiles(name, _read_shares(shares), read_where(where))
+    return Quantiles(name, _read_shares(at), read_where(where))
 
 
 def median(name: str, *, where: Where | str | None = None) -> Quantiles:
@@ -185,7 +197,7 @@ QUANTILES: Final = Question(
             "at",
             {"anyOf": [*_SHARE["anyOf"], {"type": "array", "minItems": 1, "items": _SHARE}]},
             required=True,
-            decimal=True,
+            holds="decimals",
         ),
         WHERE,
     ),

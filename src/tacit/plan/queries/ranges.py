@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import PlanError, PolicyError
-from tacit.plan.cells import values_of
 from tacit.plan.examples import first_attribute, has_order
 from tacit.plan.keys import ATTRIBUTE, VALUE, WHERE, Key, Question
+from tacit.plan.labels import Labels
 from tacit.plan.line import check_ordered, refuse_several_rows
 from tacit.plan.queries.cumulative import Cumulative
 from tacit.plan.queries.marginals import Marginals
@@ -60,6 +59,14 @@ class Ranges(Linear):
                 raise PlanError("must list a range", key="ranges", given=[], fix="Write [[low, high], ..], or all.")
             self.positions(domain)
 
+    def resolved(self, domain: Domain) -> Ranges:
+        """Return the query with each value written in its one way, checked."""
+        self.check(domain)
+        if self.ranges is None:
+            return self
+        written = domain[self.name].canonical
+        return replace(self, ranges=tuple((written(low), written(high)) for low, high in self.ranges))
+
     def positions(self, domain: Domain) -> list[tuple[int, int]]:
         """Return the listed ranges as positions."""
         attribute = domain[self.name]
@@ -91,15 +98,13 @@ class Ranges(Linear):
         values = domain[self.name].size
         return len(self.ranges) if self.ranges is not None else values * (values + 1) // 2
 
-    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
-        attribute = domain[self.name]
-        listed = (
-            self.ranges
-            if self.ranges is not None
-            else tuple(itertools.combinations_with_replacement(values_of(attribute), 2))
-        )
-        return {f"{self.name} from": [low for low, _ in listed], f"{self.name} to": [high for _, high in listed]}
+        first, last = f"{self.name} from", f"{self.name} to"
+        if self.ranges is not None:
+            return {first: [low for low, _ in self.ranges], last: [high for _, high in self.ranges]}
+        values, (low, high) = domain[self.name].every_cell(), self.runs(domain)
+        return {first: Labels(values, low), last: Labels(values, high)}
 
     def document(self) -> Any:
         """Return what a job file says for this query."""
@@ -319,7 +324,7 @@ _LISTED: Final = {
 }
 RANGES: Final = Question(
     "ranges",
-    keys=(ATTRIBUTE, Key("ranges", {"anyOf": [{"const": "all"}, _LISTED]}), WHERE),
+    keys=(ATTRIBUTE, Key("ranges", {"anyOf": [{"const": "all"}, _LISTED]}, holds="ends"), WHERE),
     read=lambda said: ranges(said["attribute"], said.get("ranges", "all"), where=said.get("where")),
     example=lambda policy: ranges(first_attribute(policy, "ranges", has_order), "all"),
     shown=(

@@ -55,7 +55,8 @@ class SelectionOfOne(Selection):
         try:
             self.counted.check(domain)
         except PlanError as refusal:
-            raise _about(self.keyword, refusal) from None
+            # what a histogram refuses is what this query refuses
+            raise (refusal.retold(PlanError, key=self.keyword) if refusal.key == "histogram" else refusal) from None
         many = self.candidates(domain)
         if many > LARGEST_RELEASE:
             raise PlanError(
@@ -82,7 +83,7 @@ class SelectionOfOne(Selection):
         """The name and the value of what must not exceed the number of candidates."""
 
 
-def picked(predicate: Where | str | None, item: Any, *, keyword: str) -> Where:
+def predicate_for(predicate: Where | str | None, item: Any, *, keyword: str) -> Where:
     """Return the predicate that somebody wrote, or the one that asks for an item of a set."""
     if (predicate is None) == (item is None):
         raise PlanError(
@@ -116,11 +117,3 @@ def whole_from_one(given: Any, key: str, fix: str) -> int:
             raise PlanError("must be a whole number from 1", key=key, given=given, fix=fix)
         raise PlanError(f"must be a whole number from 1, not {kind_of(given)}", key=key, fix=fix)
     return whole
-
-
-def _about(keyword: str, refusal: PlanError) -> PlanError:
-    """Return what a histogram refuses as what this query refuses."""
-    if refusal.key != "histogram":
-        return refusal
-    said: dict[str, Any] = {"given": refusal.given} if refusal._has_given else {}
-    return PlanError(refusal.rule, key=keyword, fix=refusal.fix, **said)

@@ -64,9 +64,9 @@ class Total(Linear):
         """Return how many numbers the answer has."""
         return math.prod(domain[name].size for name in self.by)
 
-    def labels(self, domain: Domain) -> dict[str, list[Value]]:
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
-        return cell_labels(self.by, domain) if self.by else {"total of": [str(self)]}
+        return {**cell_labels(self.by, domain)} if self.by else {"total of": [str(self)]}
 
     def document(self) -> Any:
         """Return what a job file says for this query."""
@@ -76,6 +76,14 @@ class Total(Linear):
     def words(self, domain: Domain) -> str:
         """Return in words what is asked."""
         return f"Total of {self.name}{by_words(self.by)}"
+
+    def never_negative(self, domain: Domain) -> bool:
+        """Say whether nobody's number is below zero."""
+        return domain[self.name].number(0) >= self.origin
+
+    def split_by(self) -> tuple[str, ...]:
+        """Return the attributes for each of whose cells there is one answer."""
+        return self.by
 
     def unit_words(self, domain: Domain) -> str:
         """Return what the values are numbers of."""

@@ -59,7 +59,10 @@ class Attribute(ABC):
     other_words: ClassVar[tuple[str, ...]] = ()  # that people try first
     measured: ClassVar[Literal["names", "truth", "numbers", "times", "places", "sets"]]
     is_set: ClassVar[bool] = False  # many values at once, each with an axis of its own
+    watched: ClassVar[Literal["cells", "itself", "never"]] = "never"  # what a monitor takes for places
     ordered: bool = False  # whether cumulative counts make sense
+    distance_unit: str = ""  # what distances are counted in, where that has a name: month
+    at_most: int | None = None  # how many cells of a set one person may be in; None: no bound
     otherwise: Any = None  # what unexpected values count as (None: their rows are dropped)
 
     # ---- values and their positions ----
@@ -94,6 +97,10 @@ class Attribute(ABC):
         """Return what a cell of a histogram stands for."""
         return self.value(position)
 
+    def every_cell(self) -> Sequence[Value]:
+        """Return what each cell of a histogram stands for, in order; there may be millions of them."""
+        return [self.cell(place) for place in range(self.cells)]
+
     def positions(self, value: Value) -> frozenset[int]:
         """Return the cells of a histogram that somebody with this value is in."""
         return frozenset({self.position(value)})
@@ -107,6 +114,28 @@ class Attribute(ABC):
     def tens(self) -> float:
         """The number of values as a power of ten; of a set of items the number itself may have thousands of digits."""
         return math.log10(self.size)
+
+    def cell_position(self, value: Value) -> int:
+        """Return the cell of a histogram that stands for this value, or refuse."""
+        return self.position(value)
+
+    @property
+    def each(self) -> Attribute:
+        """The attribute that what a cell stands for is a value of."""
+        return self
+
+    @property
+    def item_numbers(self) -> range | None:
+        """What the items of a set are called where that is numbers in their order; None where it is names."""
+        return None
+
+    def with_at_most(self, most: int) -> Attribute:
+        """Return the attribute where one person may be in so many cells at most."""
+        return self
+
+    def telling_sets(self, mentioned: Sequence[int]) -> Iterator[Value]:
+        """Yield sets for an audit to try, the most telling first; predicates mention these items."""
+        return iter(())
 
     # ---- axes ----
 
@@ -188,7 +217,7 @@ class Attribute(ABC):
     @property
     def clips(self) -> bool:
         """Whether values out of range count as the nearest end."""
-        return bool(self.otherwise == CLIP)
+        return is_clip(self.otherwise)
 
     @property
     def dropped(self) -> Literal["unexpected", "unreadable", "nothing"]:
@@ -336,8 +365,9 @@ def alike(name: Value, known: Sequence[Value]) -> str:
     for one in known:
         if bare(one) == bare(name):
             return f"Did you mean {one!r}?"
-    texts = [str(one) for one in known[:_MOST_TRIED]]
-    said = nearest(str(name), texts)
-    if said.startswith("Known: ") and len(known) > _MOST_SHOWN:
-        said = f"Known: {', '.join(texts[:_MOST_SHOWN])}, .."
-    return said
+    return nearest(str(name), [str(one) for one in known[:_MOST_TRIED]], most=_MOST_SHOWN)
+
+
+def is_clip(given: Any) -> bool:
+    """Say whether this is the word for it; anything may be given, and an array compared with a word is no answer."""
+    return isinstance(given, str) and given == CLIP

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -41,6 +41,7 @@ class Categories(Line):
     row = Row("`categories: [..]`", "`ordered`, `otherwise`: one of them", "texts, whole numbers or true/false")
     example = "{categories: [a, b]}"
     measured = "names"
+    watched = "cells"
 
     def __init__(
         self, values: Iterable[Value], *more: Value, ordered: bool = False, otherwise: Value | None = None
@@ -67,12 +68,16 @@ class Categories(Line):
         if len(set(self.values)) != len(self.values):  # 1 and true are one value to every engine
             twice = next(v for i, v in enumerate(self.values) if v in self.values[:i])
             raise PolicyError("must not repeat a value", key="categories", given=twice, fix="Remove one of them.")
-        if otherwise is not None and otherwise not in self.values:
+        if not isinstance(ordered, bool):
+            raise PolicyError("must be true or false", key="ordered", given=ordered, fix="Leave it out.")
+        if otherwise is not None and not (isinstance(otherwise, Hashable) and otherwise in self.values):
             raise PolicyError(
                 "must be one of the categories",
                 key="otherwise",
                 given=otherwise,
-                fix=f"Add {otherwise!r} to the list, or leave `otherwise` out to drop rows with unexpected values.",
+                fix=f"Add {otherwise!r} to the list, or leave `otherwise` out to drop rows with unexpected values."
+                if isinstance(otherwise, str | int)
+                else "Leave it out to drop rows with unexpected values.",
             )
 
     @property
@@ -90,6 +95,10 @@ class Categories(Line):
     def value(self, position: int) -> Value:
         """Return the value at a position."""
         return self.values[position]
+
+    def every_cell(self) -> Sequence[Value]:
+        """Return all values."""
+        return self.values
 
     def rank(self, operand: Value) -> Fraction:
         """Return the position of a category, where the order means something."""

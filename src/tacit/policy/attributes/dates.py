@@ -6,6 +6,7 @@ the first one of a year is the one with its first Thursday.
 
 from __future__ import annotations
 
+import calendar
 import datetime
 import re
 from collections.abc import Iterator
@@ -15,9 +16,9 @@ from functools import cached_property
 from typing import Any, Final
 
 from tacit.errors import PolicyError, nearest
-from tacit.policy.attributes.attribute import CLIP, Attribute, Line, Value
+from tacit.policy.attributes.attribute import Attribute, Line, Value, is_clip
 from tacit.policy.attributes.keys import Key, Row, clip_or, clip_or_schema, mapping, read_keys, read_two, schema_of, two
-from tacit.policy.yaml_entries import Entry
+from tacit.policy.yaml_entries import YAML_TAG, Entry
 
 PERIODS: Final = ("day", "week", "month", "quarter", "year")
 _EXAMPLES: Final = dict(zip(PERIODS, ("2024-03-01", "2024-W10", "2024-03", "2024-Q1", "2024"), strict=True))
@@ -78,10 +79,9 @@ class Dates(Line):
     ordered = True
 
     def __init__(self, start: Any, end: Any, by: str = "day", otherwise: Any = None) -> None:
-        if by not in PERIODS:
-            raise PolicyError(
-                "must be day, week, month, quarter or year", key="dates.by", given=by, fix=nearest(str(by), PERIODS)
-            )
+        if not isinstance(by, str) or by not in PERIODS:
+            fix = nearest(by, PERIODS) if isinstance(by, str) else "Say by='month'."
+            raise PolicyError("must be day, week, month, quarter or year", key="dates.by", given=by, fix=fix)
         object.__setattr__(self, "by", by)
         ticks = []
         for key, given in (("start", start), ("end", end)):
@@ -93,14 +93,14 @@ class Dates(Line):
                     else "must be a date such as 2024-03-01",
                     key=f"dates.{key}",
                     given=str(given),
-                    fix="Write year, month and day.",
+                    fix=_no_such(given, by, days=True) or "Write year, month and day.",
                 )
             ticks.append(found)
             object.__setattr__(self, key, _label(found, by))
         if ticks[0] > ticks[1]:
             raise PolicyError("must not end before it starts", key="dates", given=[start, end], fix="Swap the two.")
         object.__setattr__(self, "otherwise", otherwise)
-        if otherwise is not None and otherwise != CLIP:
+        if otherwise is not None and not is_clip(otherwise):
             try:
                 object.__setattr__(self, "otherwise", self.canonical(otherwise))
             except PolicyError as refusal:
@@ -127,7 +127,7 @@ class Dates(Line):
             raise PolicyError(
                 f"must be a {self.by} from {self.start} to {self.end}",
                 given=str(value) if isinstance(value, datetime.date) else value,
-                fix=f"Write it like {_EXAMPLES[self.by]!r}." if tick is None else "Change it.",
+                fix="Change it." if tick is not None else _no_such(value, self.by) or self._like("Write it like"),
             )
         return tick - first
 
@@ -139,10 +139,17 @@ class Dates(Line):
         """Return where a date stands among the positions."""
         tick = _tick(operand, self.by)
         if tick is None:
-            raise PolicyError(
-                f"must compare with a {self.by}", given=operand, fix=f"For instance {_EXAMPLES[self.by]!r}, in quotes."
-            )
+            fix = _no_such(operand, self.by) or self._like("In quotes, for instance")
+            raise PolicyError(f"must compare with a {self.by}", given=operand, fix=fix)
         return Fraction(tick - self.ticks[0])
+
+    def _like(self, start: str) -> str:
+        return f"{start} {_EXAMPLES[self.by]!r}."
+
+    @property
+    def distance_unit(self) -> str:  # type: ignore[override]
+        """What distances are counted in."""
+        return self.by
 
     @classmethod
     def read(cls, entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
@@ -175,6 +182,17 @@ class Dates(Line):
         if _tick(text.strip(), self.by) is None:
             raise ValueError
         return text.strip()
+
+    def read_width(self, entry: Entry) -> int:
+        """Read the width of a block: a number of days, weeks, .. that are all alike."""
+        if entry.node.tag == f"{YAML_TAG}int":
+            return entry.whole()
+        half = self.size // 2
+        fix = f"Write the number alone, for instance {7 if self.by == 'day' else 2}."
+        if half:
+            ends = self.start, self.value(half - 1), self.value(half), self.end
+            fix += " Blocks of different lengths, such as months, are listed: blocks: [{}..{}, {}..{}].".format(*ends)
+        raise entry.refuse(f"must be a number of {self.by}s", given=entry.plain(), fix=fix)
 
     def usual(self) -> Value:
         """Return a value that is not an end."""
@@ -232,6 +250,24 @@ def _tick(value: Value, by: str, *, days: bool = False) -> int | None:
                 return tick_of(datetime.date(parts[0], 1, 1), by)
     except ValueError:
         return None  # no such day
+
+
+def _no_such(value: Value, by: str, *, days: bool = False) -> str:
+    """Return the sentence about a date that is written well but is in no calendar, or nothing."""
+    if not isinstance(value, str):
+        return ""
+    if days and by != "day" and _DAY.fullmatch(value):
+        by = "day"
+    form = _FORMS[by].fullmatch(value)
+    if form is None or _tick(value, by) is not None:
+        return ""
+    year, part = int(form[1]), int(form.groups()[1:2][0]) if by in ("day", "week", "month") else 0
+    many = ""
+    if by == "week" and year and part:
+        many = f": {form[1]} has {datetime.date(year, 12, 28).isocalendar().week}"
+    elif by == "day" and year and 1 <= part <= 12 and int(form[3]):
+        many = f": {form[1]}-{form[2]} has {calendar.monthrange(year, part)[1]}"
+    return f"There is no such {by}{many}."
 
 
 def _label(tick: int, by: str) -> str:

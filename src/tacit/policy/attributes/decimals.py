@@ -7,7 +7,7 @@ to it stand for each other, so values are given as floats and compared as the de
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from tacit.errors import PolicyError
-from tacit.policy.attributes.attribute import CLIP, Attribute, Line, Value, rank_of_number
+from tacit.policy.attributes.attribute import Attribute, Line, Value, is_clip, rank_of_number
 from tacit.policy.attributes.keys import Key, Row, clip_or, clip_or_schema, mapping, read_keys, read_two, schema_of, two
 from tacit.policy.yaml_entries import YAML_TAG, Entry
 
@@ -85,7 +85,7 @@ class Decimals(Line):
                 given=high,
                 fix=f"Use {self.high - rest}.",
             )
-        if otherwise is not None and otherwise != CLIP:
+        if otherwise is not None and not is_clip(otherwise):
             if isinstance(otherwise, str):
                 raise PolicyError(
                     "must be a value of the range or 'clip'",
@@ -93,7 +93,10 @@ class Decimals(Line):
                     given=otherwise,
                     fix="Did you mean 'clip'?",
                 )
-            object.__setattr__(self, "otherwise", self.canonical(otherwise))
+            try:
+                object.__setattr__(self, "otherwise", self.canonical(otherwise))
+            except PolicyError as refusal:
+                raise refusal.located(key="otherwise") from None
 
     @cached_property
     def scale(self) -> int:
@@ -134,6 +137,11 @@ class Decimals(Line):
         low, _, step = self.scaled
         return (low + position * step) / self.scale  # of two whole numbers, so it is the float next to the decimal
 
+    def every_cell(self) -> Sequence[float]:
+        """Return all values."""
+        low, high, step = self.scaled
+        return [number / self.scale for number in range(low, high + 1, step)]
+
     def rank(self, operand: Value) -> Fraction | float:
         """Return where a number stands among the positions."""
         number = rank_of_number(operand)
@@ -164,8 +172,9 @@ class Decimals(Line):
             raise entry.refuse(
                 "must be [low, high], with a step", given=given, fix="For instance {decimals: [0, 1], step: 0.1}."
             )
-        low, high = (end.real() for end in read_two(main))
-        return cls(low, high, **read_keys(cls.keys, places))
+        low, high = read_two(main)
+        with main.blamed({"low": low, "high": high, **places}):
+            return cls(low.real(), high.real(), **read_keys(cls.keys, places))
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:

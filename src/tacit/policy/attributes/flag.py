@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -31,10 +31,12 @@ class Flag(Line):
     row = Row("`flag`", "`{flag: {otherwise: false}}`", "true and false, 1 and 0")
     example = "flag"
     measured = "truth"
+    watched = "itself"
     ordered = True
 
     def __post_init__(self) -> None:
-        if self.otherwise is not None and self.otherwise not in (True, False):
+        is_value = isinstance(self.otherwise, Hashable) and self.otherwise in (True, False)
+        if self.otherwise is not None and not is_value:
             raise PolicyError("must be true or false", key="otherwise", given=self.otherwise, fix="Leave it out.")
 
     @property

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from tacit.errors import PolicyError
@@ -134,6 +135,10 @@ class Grid(Attribute):
     def value(self, position: int) -> tuple[int, int]:
         """Return the cell with this number."""
         return divmod(position, self.columns)
+
+    def every_cell(self) -> Sequence[tuple[int, int]]:
+        """Return all cells, row by row."""
+        return list(product(range(self.rows), range(self.columns)))
 
     def axes(self, name: str) -> tuple[Axis, ...]:
         """Lay the attribute out on its two axes."""

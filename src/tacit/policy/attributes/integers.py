@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Integral
-from typing import Any
+from typing import Any, Final
 
 from tacit.errors import PolicyError
-from tacit.policy.attributes.attribute import CLIP, Attribute, Line, Value, rank_of_number
+from tacit.policy.attributes.attribute import Attribute, Line, Value, is_clip, rank_of_number
 from tacit.policy.attributes.keys import (
     POSITIVE,
     WHOLE,
@@ -22,7 +22,17 @@ from tacit.policy.attributes.keys import (
     schema_of,
     two,
 )
-from tacit.policy.yaml_entries import Entry
+from tacit.policy.yaml_entries import YAML_TAG, Entry
+
+_NOT_WHOLE: Final = "Round it, or declare decimals:"
+
+
+def _whole(entry: Entry) -> int:
+    """Read a whole number; there is another kind for fractions."""
+    if entry.node.tag == f"{YAML_TAG}float" and not float(entry.real()).is_integer():
+        fix = f"{_NOT_WHOLE} {{decimals: [0, 1], step: 0.1}}."
+        raise entry.refuse("must be a whole number", given=entry.plain(), fix=fix)
+    return entry.whole()
 
 
 @dataclass(frozen=True)
@@ -45,12 +55,12 @@ class Integers(Line):
 
     kind = "integers"
     keys = (
-        Key("low", Entry.whole, WHOLE),
-        Key("high", Entry.whole, WHOLE),
-        Key("step", Entry.whole, {**POSITIVE, "default": 1}),
+        Key("low", _whole, WHOLE),
+        Key("high", _whole, WHOLE),
+        Key("step", _whole, {**POSITIVE, "default": 1}),
         Key(
             "otherwise",
-            clip_or(Entry.whole),
+            clip_or(_whole),
             clip_or_schema(
                 WHOLE, "What unexpected values count as: clip, or a value of the range. Left out: the row is dropped."
             ),
@@ -65,9 +75,8 @@ class Integers(Line):
     def __post_init__(self) -> None:
         for key in ("low", "high", "step"):
             if isinstance(getattr(self, key), bool) or not isinstance(getattr(self, key), int):
-                raise PolicyError(
-                    "must be a whole number", key=f"integers.{key}", given=getattr(self, key), fix="Round it."
-                )
+                fix = f"{_NOT_WHOLE} tc.Decimals(0, 1, step=0.1)."
+                raise PolicyError("must be a whole number", key=f"integers.{key}", given=getattr(self, key), fix=fix)
         if self.step < 1:
             raise PolicyError("must be at least 1", key="integers.step", given=self.step, fix="Leave it out for 1.")
         if self.low > self.high:
@@ -88,7 +97,7 @@ class Integers(Line):
                 given=self.high,
                 fix=f"Use {self.high - (self.high - self.low) % self.step}.",
             )
-        if self.otherwise is not None and self.otherwise != CLIP:
+        if self.otherwise is not None and not is_clip(self.otherwise):
             if isinstance(self.otherwise, bool) or not isinstance(self.otherwise, int):
                 raise PolicyError(
                     "must be a value of the range or 'clip'",
@@ -96,7 +105,10 @@ class Integers(Line):
                     given=self.otherwise,
                     fix="Did you mean 'clip'?" if isinstance(self.otherwise, str) else "Use 'clip'.",
                 )
-            self.position(self.otherwise)
+            try:
+                self.position(self.otherwise)
+            except PolicyError as refusal:
+                raise refusal.located(key="otherwise") from None
 
     @property
     def size(self) -> int:
@@ -126,6 +138,10 @@ class Integers(Line):
     def value(self, position: int) -> int:
         """Return the value at a position."""
         return self.low + position * self.step
+
+    def every_cell(self) -> Sequence[int]:
+        """Return all values, none of which is made before it is asked for."""
+        return range(self.low, self.low + self.size * self.step, self.step)
 
     def rank(self, operand: Value) -> Fraction | float:
         """Return where a number stands among the positions."""

@@ -11,6 +11,8 @@ from typing import Any, Final, Literal
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, Axis, Value, alike
+from tacit.policy.attributes.categories import Categories
+from tacit.policy.attributes.integers import Integers
 from tacit.policy.attributes.keys import POSITIVE, WHOLE, Key, Row, mapping, read_keys, schema_of
 from tacit.policy.intervals import Intervals
 from tacit.policy.yaml_entries import Entry
@@ -39,6 +41,7 @@ class Items(Attribute):
     example = "{items: 1000}"
     measured = "sets"
     is_set = True
+    watched = "cells"
 
     def __init__(self, items: int | Iterable[Value], *more: Value, first: int = 0, at_most: int | None = None) -> None:
         if more or isinstance(items, str) or not isinstance(items, int | Iterable):
@@ -117,6 +120,10 @@ class Items(Attribute):
         """Return the item at a position."""
         return self.item(position)
 
+    def every_cell(self) -> Sequence[Value]:
+        """Return all items."""
+        return range(self.first, self.first + self.items) if isinstance(self.items, int) else self.items
+
     @property
     def tens(self) -> float:
         """The number of sets as a power of ten, roughly."""
@@ -126,7 +133,33 @@ class Items(Attribute):
         ways = math.lgamma(self.count + 1) - math.lgamma(chosen + 1) - math.lgamma(self.count - chosen + 1)
         return ways / math.log(10)
 
-    def item_position(self, item: Value) -> int:
+    @property
+    def each(self) -> Attribute:
+        """The attribute that a single item is a value of."""
+        if isinstance(self.items, int):
+            return Integers(self.first, self.first + self.items - 1)
+        return Categories(self.items)
+
+    @property
+    def item_numbers(self) -> range | None:
+        """What the items are called where that is numbers in their order."""
+        return range(self.first, self.first + self.items) if isinstance(self.items, int) else None
+
+    def with_at_most(self, most: int) -> Attribute:
+        """Return the set where one person may have so many items at most."""
+        return Items(self.items, first=self.first, at_most=most)
+
+    def telling_sets(self, mentioned: Sequence[int]) -> Iterator[Value]:
+        """Yield full sets, the empty one, and sets of one and two items."""
+        most = min(self.most, self.count)
+        yield frozenset(self.item(place) for place in range(most))
+        yield frozenset()
+        yield frozenset(self.item(place) for place in range(self.count - most, self.count))
+        for place in [*mentioned[:4], 0, self.count - 1]:
+            yield frozenset({self.item(place)})
+        yield frozenset(self.item(place) for place in range(min(2, most)))
+
+    def cell_position(self, item: Value) -> int:
         """Return the position of an item, or refuse."""
         if isinstance(self.items, int):
             if isinstance(item, bool) or not isinstance(item, int) or not 0 <= item - self.first < self.items:
@@ -146,7 +179,7 @@ class Items(Attribute):
         """Return the positions of a set of items, or refuse."""
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise PolicyError("must be a set of items", given=value, fix="Write a list of items.")
-        found = frozenset(self.item_position(item) for item in value)
+        found = frozenset(self.cell_position(item) for item in value)
         if len(found) > self.most:
             raise PolicyError(f"must have at most {self.most} items", given=sorted(found), fix="Remove some.")
         return found
@@ -171,7 +204,7 @@ class Items(Attribute):
         """Return what asks for one item."""
         if symbol != "has":
             raise PolicyError("must ask for one item", fix=f"Write {name}.has(item).")
-        return self.item_axis(name, self.item_position(operand)), Intervals.points([1])
+        return self.item_axis(name, self.cell_position(operand)), Intervals.points([1])
 
     @classmethod
     def read(cls, entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
+from tacit.amounts import shown
 from tacit.errors import PolicyError, nearest
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.attributes.keys import NAMES, Row, mapping
@@ -121,7 +122,7 @@ class Within(Secrets):
         if len(names) == 1 and (names[0] in domain or names[0] not in ("theta", "attributes")):
             with said[names[0]].blamed():
                 domain.attribute(names[0])
-                theta = _theta(said[names[0]])
+                theta = _theta(said[names[0]], domain[names[0]].distance_unit)
                 within(theta, names[0]).check(domain)
             metric = said["metric"].text() if "metric" in said and names != ["metric"] else "l1"
             return within(theta, names[0], metric=metric)
@@ -153,11 +154,20 @@ class Within(Secrets):
             mapping({cls.keyword: short}, [cls.keyword], "Values up to a distance, in short: {age: 5}."),
         ]
 
+    def far(self, domain: Domain) -> str:
+        """Say how far the distance is: 5, 0.5, 2 months."""
+        units = {domain[name].distance_unit for name in self.names}
+        unit = units.pop() if len(units) == 1 else ""
+        return f"{shown(self.theta)} {unit}{'s' * (self.theta != 1)}" if unit else shown(self.theta)
+
     def promise(self, domain: Domain) -> Promise:
         """Say in plain words what is protected, and that the rough value is not."""
-        unit = "items" if all(domain[name].is_set for name in self.names) else self.metric
+        many = len([axis for name in self.names for axis in domain[name].axes(name)])
+        how = "" if many == 1 else f" ({self.metric})"  # on one axis all of them are the same
+        if all(domain[name].is_set for name in self.names):
+            how = " (items)"
         return Promise(
-            f"{listed(self.names)} up to a distance of {self.theta} ({unit}): the rough value",
+            f"{listed(self.names)} up to a distance of {self.far(domain)}{how}: the rough value",
             " stays public",
             " is protected at twice the epsilon only",
         )
@@ -169,13 +179,13 @@ class Within(Secrets):
         else:
             axes = tuple(axis for name in self.names for axis in domain.axes_of(name))
             none = all(self.theta < axis.spacing or axis.size == 1 for axis in axes)
-        return f"no two values of {listed_briefly(self.names)} are as close as {self.theta}" if none else ""
+        return f"no two values of {listed_briefly(self.names)} are as close as {self.far(domain)}" if none else ""
 
     def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
         """Say that the rough value is public, and what the promise still is far away."""
         yield (
             f"`within` leaves the rough value public: two values of {listed_briefly(self.names)} that are further "
-            f"apart than {self.theta} can be told apart{self._price_of_far(domain, setting)}."
+            f"apart than {self.far(domain)} can be told apart{self._price_of_far(domain, setting)}."
         )
 
     def _price_of_far(self, domain: Domain, setting: Setting) -> str:
@@ -197,7 +207,7 @@ class Within(Secrets):
 
     def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
         """Yield records that are just close enough, and just too far apart."""
-        near, far = f"not further apart than {self.theta}", f"further apart than {self.theta}"
+        near, far = (f"{how}further apart than {self.far(domain)}" for how in ("not ", ""))
         moved_all: Fields = {}
         for name in self.names[:MOST_NAMES]:
             attribute = domain[name]
@@ -257,8 +267,18 @@ def _up(distance: int, reach: int) -> int:
     return -(-distance // reach)
 
 
-def _theta(entry: Entry) -> int | str:
+def _write_alone(theta: Any) -> str:
+    """Return how to write a distance that was given with a unit, or no number at all."""
+    number = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*[A-Za-z]{2,}\s*", theta) if isinstance(theta, str) else None
+    return f"Write {number[1] if number else 5}."
+
+
+def _theta(entry: Entry, unit: str = "") -> int | str:
     """Return the distance exactly as written: 5, 2.5 or 5/2."""
+    if unit and entry.node.tag == f"{YAML_TAG}str" and not _DISTANCE.fullmatch(str(entry.node.value).strip()):
+        number = re.fullmatch(rf"([0-9.]+)\s*{unit}s?", str(entry.node.value).strip())
+        fix = f"Write the number of {unit}s alone, for instance {number[1] if number else 2}."
+        raise entry.refuse("must be a number", given=entry.plain(), fix=fix)
     if entry.node.tag in (f"{YAML_TAG}str", f"{YAML_TAG}float"):
         return str(entry.node.value).replace("_", "")
     return entry.whole()
@@ -280,6 +300,6 @@ def within(theta: int | float | str | Fraction, *names: str, metric: str = "l1")
             exact = Fraction(int(read.numerator), int(read.denominator))
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
         swapped = isinstance(theta, str) and names and not isinstance(names[0], str)
-        fix = f"Write within({names[0]!r}, {theta!r})." if swapped else "Write 5."
+        fix = f"Write within({names[0]!r}, {theta!r})." if swapped else _write_alone(theta)
         raise PolicyError("must be a number", key="secrets.within.theta", given=theta, fix=fix) from None
     return Within(exact, tuple(names), metric)

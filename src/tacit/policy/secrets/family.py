@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from tacit.errors import PolicyError
+import numpy as np
+
+from tacit.errors import PolicyError, kind_of
 from tacit.policy.attributes import Attribute
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.attributes.keys import Row
@@ -80,6 +82,12 @@ class Secrets(ABC):
     def __or__(self, other: Secrets) -> Secrets:
         from tacit.policy.secrets.union import Union
 
+        if not isinstance(other, Secrets):
+            raise PolicyError(
+                f"must be united with secrets, not with {kind_of(other)}",
+                key="secrets",
+                fix="Write a | b, for instance tc.secrets.within(5, 'age') | tc.secrets.attributes('sex').",
+            )
         return Union((*self.families(), *other.families()))
 
     def __and__(self, other: object) -> Secrets:
@@ -230,7 +238,7 @@ def plain_value(value: Any) -> Any:
     """Return a value without the types of numpy."""
     if isinstance(value, list):
         return tuple(value)
-    return value.item() if hasattr(value, "item") and not isinstance(value, str) else value
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def plain(value: Any) -> Any:

@@ -12,6 +12,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import singledispatch
 from itertools import combinations_with_replacement
 from typing import Any, Final
 
@@ -33,8 +34,8 @@ from tacit.audit.worlds import (
     records_to_try,
 )
 from tacit.errors import PlanError
-from tacit.noise.cube import Cube
 from tacit.noise.law import Law
+from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan, choose
 from tacit.plan.derived import DerivedPlan
 from tacit.plan.selection_plan import SelectionPlan
@@ -61,19 +62,31 @@ def exact(mechanism: Any, policy: Policy, epsilon: Any = None, *, people: int = 
     (0.5, inf)
     """
     policy = as_policy(policy, fix="Write audit.exact(query, policy, epsilon): the question first.")
+    if isinstance(mechanism, type):
+        raise PlanError(
+            f"must be a question or a function, not the class {mechanism.__name__}",
+            key="mechanism",
+            fix="A function is called as mechanism(data) and returns {output: probability}.",
+        )
     if callable(mechanism) and not hasattr(mechanism, "keyword"):
         claimed = None if epsilon is None else float(as_epsilon(epsilon))
         pairs, complete = _worlds(policy, people)
         return _by_tables(mechanism, pairs, claimed, complete=complete)
-    return of_plan(choose(mechanism, policy, epsilon))
+    return plan_loss(choose(mechanism, policy, epsilon))
 
 
-def of_plan(plan: Any) -> ExactAudit:
+@singledispatch
+def plan_loss(plan: AnyPlan) -> ExactAudit:
     """Return the worst loss of a plan."""
-    return selection_loss(plan) if isinstance(plan, SelectionPlan) else _additive(plan)
+    raise TypeError(type(plan).__name__)
 
 
-def _additive(plan: Plan | DerivedPlan) -> ExactAudit:
+plan_loss.register(SelectionPlan, selection_loss)
+
+
+@plan_loss.register(Plan)
+@plan_loss.register(DerivedPlan)
+def _(plan: Plan | DerivedPlan) -> ExactAudit:
     """Return the worst loss of independent noise on the answers of all parts: along an edge, losses add up."""
     policy, domain, parts = plan.policy, plan.policy.domain, plan.parts
     tried = [records_to_try(policy, part.base) for part in parts]
@@ -133,8 +146,9 @@ def _loss(plan: Plan, change: Ints, unchanged: Callable[[Ints], bool]) -> Fracti
 
 def law_loss(law: Law, change: Ints) -> Fraction | float:
     """Return the worst loss of noise under a change of the answers from hidden to cover."""
-    if isinstance(law, Cube):
-        return law.loss(change.tolist())
+    if law.is_joint:
+        loss: Fraction | float = law.loss(change.tolist())
+        return loss
     fall, rise = int(np.maximum(-change, 0).sum()), int(np.maximum(change, 0).sum())
     parts = [law.loss(step) for step in (-fall, rise) if step]  # each unit costs the same, however it is spread
     return math.inf if math.inf in parts else sum(parts, Fraction(0))

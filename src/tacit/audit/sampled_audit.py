@@ -154,7 +154,9 @@ def sampled(
     claimed = float(as_epsilon(epsilon))
     if not callable(release):
         raise PlanError("must be a function", key="release", given=release, fix="It is called as release(data, size).")
-    checked(samples, alpha, workers)
+    if progress is not None and not callable(progress):
+        raise PlanError("must be a function", key="progress", given=progress, fix="It is called with the share done.")
+    check_samples(samples, alpha, workers)
     if policy is not None:
         check_neighbours(policy, hidden, cover)
     source = Source(release, (hidden, cover), int(samples), workers, progress)
@@ -224,7 +226,7 @@ def assert_no_leak(
     return found
 
 
-def checked(samples: Any, alpha: Any, workers: Any = 1) -> None:
+def check_samples(samples: Any, alpha: Any, workers: Any = 1) -> None:
     """Refuse numbers with which nothing can be audited."""
     for key, number, least, usual in (("samples", samples, FEWEST, "10**6"), ("workers", workers, 1, "2")):
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:

@@ -1,12 +1,10 @@
 """Job files: which releases to make of which rows under which policy, in one YAML file that can be reviewed.
 
-Guarantee   Everything that can be refused is refused before anything is charged: the whole file is read and every
-            query is checked against the policy's domain, all plans are made, the sum of all costs is compared with
-            what remains, and the folder for the results must be free. Then all releases are charged in one
-            transaction: a job is paid as a whole or not at all, whoever else wants what is left.
+Guarantee   The whole file is read and every query checked against the policy's domain before anything else happens.
+            Nothing is opened but the job file and its policy.
 Assumes     The job file is trusted as much as the command that runs it: it names files to read and a folder to write.
-Why         A job that stops in the middle has spent budget for results that nobody asked for by themselves.
-Checked by  tests/unit/test_job.py, tests/unit/test_publish.py, tests/contract/test_job_races.py.
+Why         What a job says is what somebody reviewed: a key that is misspelled or left out is refused, never guessed.
+Checked by  tests/unit/test_job.py, tests/fuzz/test_fuzz.py.
 """
 
 from __future__ import annotations
@@ -14,8 +12,7 @@ from __future__ import annotations
 import glob
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -23,29 +20,18 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from tacit.amounts import EPSILON_SCHEMA, as_epsilon, shown
-from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused, nearest
-from tacit.ledger.address import address_of
+from tacit.amounts import EPSILON_SCHEMA, as_epsilon
+from tacit.errors import JobError, nearest
 from tacit.ledger.input import checked_name
-from tacit.ledger.ledger import Ledger
-from tacit.plan.any_plan import AnyPlan
-from tacit.plan.asked import decimal_keys, from_document, query_schema
-from tacit.plan.explain import Explanation, explain
 from tacit.plan.query import Query, resolve
-from tacit.policy.file import attribute_line, policy_below
+from tacit.plan.questions import from_document, keys_of, query_schema
+from tacit.policy.domain import Domain
+from tacit.policy.file import policy_below
 from tacit.policy.policy import Policy
 from tacit.policy.schema import policy_schema
 from tacit.policy.yaml_entries import Entry, Source
-from tacit.release.planner import Planner
-from tacit.release.record import ReleaseRecord
-from tacit.release.session import Session
-from tacit.rows.headers import known_columns
-from tacit.rows.rows import columns_of
-from tacit.rows.sample import column_names
 
-FINISHED: Final = "finished.json"  # written last into the folder of a job: a folder without it is half written
 DEMO: Final = "demo:"
-Progress = Callable[[str, int, int], None]
 
 _KEYS: Final = (
     "name",
@@ -307,7 +293,7 @@ def _release_name(entry: Entry) -> str:
 
 
 def _query(entry: Entry, policy: Policy) -> Query:
-    document = _question(entry)
+    document = _question(entry, policy.domain)
     blamed, places = entry, {"query": entry}
     if entry.is_mapping and len(document) == 1:
         (keyword, blamed), *_ = entry.mapping().items()
@@ -323,20 +309,48 @@ def _query(entry: Entry, policy: Policy) -> Query:
         )
 
 
-def _question(entry: Entry) -> Any:
-    """Return a question as it was written; where a key holds decimals, these as texts."""
+def _question(entry: Entry, domain: Domain) -> Any:
+    """Return a question as it was written: decimals as texts, values as their attribute reads them.
+
+    What stands below a word that no question has is not looked at: that word is what is refused.
+    """
     if not entry.is_mapping:
         return _plain(entry)
     found: dict[str, Any] = {}
     for keyword, below in entry.mapping().items():
-        decimals = decimal_keys(keyword)
-        if not decimals or not below.is_mapping:
-            found[keyword] = _plain(below)
+        keys = keys_of(keyword)
+        if not keys or not below.is_mapping:
+            found[keyword] = _plain(below) if keys else below.plain()
             continue
+        fields = below.mapping()
+        about = fields.get("attribute")
+        name = about.plain() if about is not None else None
         found[keyword] = {
-            key: _decimals(value) if key in decimals else _plain(value) for key, value in below.mapping().items()
+            key: _below_key(value, keys[key].holds, name, domain) if key in keys else value.plain()
+            for key, value in fields.items()
         }
     return found
+
+
+def _below_key(entry: Entry, holds: str, name: Any, domain: Domain) -> Any:
+    """Return what stands below a key of a question; `name` is the attribute that the question is about."""
+    if holds == "decimals":
+        return _decimals(entry)
+    if holds == "ends" and entry.is_list:
+        if not isinstance(name, str) or name not in domain:
+            return entry.plain()  # the name is what will be refused
+        attribute = domain[name]
+        return [
+            [attribute.read_value(end) for end in ends.listed()] if ends.is_list else ends.plain()
+            for ends in entry.listed()
+        ]
+    if holds == "item" and entry.is_list and len(entry.listed()) == 2:
+        first, second = entry.listed()
+        about = first.text()
+        if about not in domain:
+            return entry.plain()
+        return [about, second.value() if domain[about].is_set else domain[about].read_value(second)]
+    return _plain(entry)
 
 
 def _decimals(entry: Entry) -> Any:
@@ -353,231 +367,6 @@ def _plain(entry: Entry) -> Any:
     if entry.is_list:
         return [_plain(value) for value in entry.listed()]
     return None if entry.is_empty else entry.value()
-
-
-# ---- planning -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class JobPlan:
-    """What a job will do: the plan of each release by name, made once, and what explains it."""
-
-    job: Job
-    planner: Planner = field(repr=False)
-    explanations: Mapping[str, Explanation]
-
-    @property
-    def plans(self) -> list[AnyPlan]:
-        """The plans, in the order of the job."""
-        return [explanation.plan for explanation in self.explanations.values()]
-
-
-def plan_job(job: Job) -> JobPlan:
-    """Plan each release of a job: what it would cost, how wrong it would be and what would remain after it.
-
-    Nothing is charged and no row is opened. What remains falls below zero from the release on that does not fit.
-    """
-    left, planner = remaining(job), Planner(job.about())
-    found = {}
-    for release in job.releases:
-        left -= release.epsilon
-        with _name_in_refusals(job, release):
-            options = {"consistent": release.consistent, "nonnegative": release.nonnegative}
-            plan = planner.plan(release.query, release.epsilon, **options)
-            found[release.name] = explain(plan, remaining=left)
-    return JobPlan(job, planner, found)
-
-
-def remaining(job: Job) -> Fraction:
-    """Return what the job may spend: what its ledger has left for the data set, and never more than its budget."""
-    if job.ledger is not None and _has_begun(job.ledger):
-        with Ledger(job.ledger, create=False) as ledger:
-            if job.budget is None or any(account.dataset == job.dataset for account in ledger.accounts()):
-                left = ledger.remaining(dataset=job.dataset, analyst=job.analyst)
-                return left if job.budget is None else min(left, job.budget)
-    if job.budget is None:
-        raise JobError(
-            "must be given, since the ledger is new",
-            key="budget",
-            file=job.file,
-            fix="Add `budget: 1.0`, or grant a budget: `tacit ledger grant`.",
-        )
-    return job.budget
-
-
-def check_policy(job: Job) -> None:
-    """Refuse a policy under which the job could not be charged to its account. Nothing is charged.
-
-    Raises:
-        LedgerError: With the sentence that the charge would give.
-    """
-    if job.ledger is not None and _has_begun(job.ledger):
-        with Ledger(job.ledger, create=False) as ledger:
-            if any(account.dataset == job.dataset for account in ledger.accounts()):
-                ledger.check_policies(dataset=job.dataset, policies=[job.about()], analyst=job.analyst)
-
-
-def _has_begun(where: str) -> bool:
-    """Say whether there is a ledger to look at; a file that does not exist yet will be begun by the first release."""
-    file = address_of(where).file
-    return file is None or not (
-        file.parent.is_dir() and (not file.exists() or (file.is_file() and file.stat().st_size == 0))
-    )
-
-
-@contextmanager
-def _name_in_refusals(job: Job, release: JobRelease) -> Iterator[None]:
-    """Say which release of which file a refusal is about."""
-    try:
-        yield
-    except Refused as refusal:
-        located = refusal.located(file=job.file, key=f"release {release.name!r}: {refusal.key}")
-    else:
-        return
-    raise located
-
-
-# ---- running --------------------------------------------------------------------------------------------------------
-
-
-def run_job(
-    job: Job | JobPlan,
-    *,
-    on_progress: Progress | None = None,
-    on_paid: Callable[[], None] | None = None,
-    on_release: Callable[[str, ReleaseRecord], None] | None = None,
-    run: str | None = None,
-) -> dict[str, ReleaseRecord]:
-    """Pay for all releases of a job at once, make them in order, and return them by name.
-
-    A job that was planned is executed as it was planned; any other is planned here. `on_progress` is told the name of
-    the release that comes next, how many are done, and how many there are. `on_paid` is called once everything is
-    charged and before any row is opened. `on_release` gets each release as soon as it is made, so that what was paid
-    for can be kept if a later one fails. `run` is the name under which the ledger keeps that this run is under way;
-    whoever gives it says when it has ended.
-    """
-    plan = job if isinstance(job, JobPlan) else None
-    job = job.job if isinstance(job, JobPlan) else job
-    check_out(job)
-    _check_cost(job)
-    plan = plan_job(job) if plan is None else plan
-    check_rows(job)
-    session = _session(job)
-    session.adopt(plan.planner)
-    reserved = session.reserve(plan.plans, run=run, job=job.name)
-    if on_paid is not None:
-        on_paid()
-    made: dict[str, ReleaseRecord] = {}
-    for done, (name, paid) in enumerate(zip(plan.explanations, reserved, strict=True)):
-        if on_progress is not None:
-            on_progress(name, done, len(reserved))
-        made[name] = paid.make()
-        if on_release is not None:
-            on_release(name, made[name])
-    if on_progress is not None:
-        on_progress("done", len(reserved), len(reserved))
-    return made
-
-
-def _session(job: Job) -> Session:
-    """Open the rows and the ledger. Nothing is charged yet, and a refusal of the rows says so."""
-    try:
-        return Session(
-            job.policy,
-            list(job.rows),
-            job.budget,
-            ledger=job.ledger,
-            analyst=job.analyst,
-            dataset=job.dataset,
-            person=job.person,
-            per_person=job.per_person,
-            order=job.order,
-            item=job.item,
-        )
-    except DataRefused as refused:
-        fix = f"{refused.fix} Nothing was charged.".lstrip()
-        refusal = DataRefused(refused.rule, column=refused.column, fix=fix)
-    raise refusal
-
-
-def check_out(job: Job) -> None:
-    """Refuse a folder for the results that is not free: nothing is ever overwritten, and no link followed."""
-    out = job.out
-    if out.is_symlink():
-        # also one that leads nowhere: the folder could not be put in its place after everything was paid for
-        raise job.refuse("out", "must be a folder of its own, not a link", given=str(out), fix="Name another.")
-    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
-        return
-    half = out.is_dir() and not (out / FINISHED).exists()
-    raise job.refuse(
-        "out",
-        "must be a new or empty folder; this one has no finished.json, so it is half written or not a release"
-        if half
-        else "must be a new or empty folder",
-        given=str(out),
-        fix="Remove it after a look, or name another." if half else "Name another; releases are never overwritten.",
-    )
-
-
-def check_rows(job: Job) -> None:
-    """Refuse files of rows that do not exist, are no tables, or lack a column; no row is opened."""
-    for path in job.rows:
-        if Path(path).is_file() or any(Path(match).is_file() for match in glob.iglob(path, recursive=True)):
-            continue
-        is_pattern = glob.has_magic(job.places.get(path, (0, path))[1])
-        raise job.refuse(
-            "rows",
-            "must match a file" if is_pattern else "must be a file that exists",
-            given=path,
-            fix="Check the path; it is relative to the job file.",
-            place=path,
-        )
-    _check_columns(job)
-
-
-def _check_columns(job: Job) -> None:
-    """Refuse rows that lack a column which the job needs, with the line that names it."""
-    try:
-        names, refusal = column_names(job.rows), None
-    except DataRefused as refused:
-        names, refusal = [], refused
-    if refusal is not None:
-        raise job.refuse("rows", refusal.rule, given=job.rows[0], fix=refusal.fix, place=job.rows[0])
-    policy = job.about()
-    declared = {column: name for name, columns in columns_of(policy.domain, policy.item).items() for column in columns}
-    fix = known_columns(names, declared) or "Check the name in the header of the file."
-    for column, name in declared.items():
-        if column not in names:
-            file, line = _declared_at(job, name)
-            key = f"domain.{name}" if column == name else f"domain.{name}: {column}"
-            raise JobError("must be a column of the rows", key=key, file=file, line=line, fix=fix)
-    for key, wanted in (("person", policy.person), ("order", policy.order)):
-        if wanted is not None and wanted not in names:
-            raise job.refuse(key, "must be a column of the rows", given=wanted, fix=fix)
-
-
-def _declared_at(job: Job, name: str) -> tuple[str, int | None]:
-    """Return the file and the line that declare an attribute."""
-    policy = job.places.get("policy", (0, ""))[1]
-    file = Path(job.file).parent / policy if policy else Path(job.file)
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-        return policy or job.file, attribute_line(text, name, below="" if policy else "policy")
-    except (OSError, UnicodeDecodeError, Refused):  # it was read before, and may have changed
-        return policy or job.file, None
-
-
-def _check_cost(job: Job) -> None:
-    """Refuse a job that costs more than what remains."""
-    left = remaining(job)
-    if job.cost > left:
-        raise BudgetExceeded(
-            f"must not cost more in all than what remains, {shown(left)}",
-            key="releases",
-            given=shown(job.cost),
-            file=job.file,
-            fix="Ask for less, or grant more budget. Nothing was charged.",
-        )
 
 
 # ---- the JSON schema ------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tacit.errors import PlanError, nearest
+from tacit.plan.keys import Key
 from tacit.plan.queries import QUESTIONS
 
 _BY_WORD: Final = {question.keyword: question for question in QUESTIONS}
@@ -26,10 +27,9 @@ def from_document(document: Any) -> Any:
     return _BY_WORD[keyword].reading(given)
 
 
-def decimal_keys(keyword: Any) -> tuple[str, ...]:
-    """Return the keys of a question whose numbers may be decimals."""
-    question = _BY_WORD.get(keyword) if isinstance(keyword, str) else None
-    return () if question is None else tuple(key.name for key in question.keys if key.decimal)
+def keys_of(keyword: str) -> dict[str, Key]:
+    """Return the keys of a question by name; none if there is no such question."""
+    return {key.name: key for key in _BY_WORD[keyword].keys} if keyword in _BY_WORD else {}
 
 
 def example(keyword: str, policy: Any) -> Any:
