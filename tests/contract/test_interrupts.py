@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
@@ -115,6 +116,7 @@ def test_a_listener_of_the_users_hears_its_signals_as_before() -> None:
 # Python handles signals in the main thread of the main interpreter. Elsewhere work is done as if there were none.
 ELSEWHERE = """
 import sys
+import threading
 sys.path[:] = {path!r}
 import signal
 from tacit.errors import DataRefused
@@ -430,3 +432,11 @@ def test_an_interrupt_of_a_command_at_any_time_while_it_runs(attempt: int, tmp_p
     done = ended_by(tmp_path, signal.SIGINT, attempt * 0.12, ready="results.part")
     assert done.returncode in (0, 130), done
     assert "Traceback" not in done.stderr
+
+
+def test_no_listener_outlives_work_that_fails() -> None:
+    before = set(threading.enumerate())
+    for _ in range(50):
+        with pytest.raises(ValueError, match="failed"), cancelled_by_interrupt(list):
+            raise ValueError("failed")
+        assert set(threading.enumerate()) == before

@@ -112,19 +112,22 @@ def cancelled_by_interrupt(cancel: Callable[[], object]) -> Iterator[None]:
         yield
         return
     hears, tells = socket.socketpair()
+    listening = threading.Thread(target=_listen, args=(hears, cancel), daemon=True)
     with hears:
-        with tells:
-            tells.setblocking(False)
-            listening = threading.Thread(target=_listen, args=(hears, cancel), daemon=True)
-            if not _told_of_signals(tells):
-                yield
-                return
-            try:
-                listening.start()
-                yield
-            finally:
-                signal.set_wakeup_fd(-1)
-        listening.join()  # which ends once there is nobody to tell it anything
+        try:
+            with tells:
+                tells.setblocking(False)
+                if not _told_of_signals(tells):
+                    yield
+                    return
+                try:
+                    listening.start()
+                    yield
+                finally:
+                    signal.set_wakeup_fd(-1)
+        finally:  # also of work that failed: it listens until there is nobody to tell it anything
+            if listening.ident is not None:
+                listening.join()
 
 
 def _told_of_signals(tells: socket.socket) -> bool:
