@@ -57,8 +57,8 @@ def column(folder: Path, release: str, name: str) -> list[str]:
 def test_a_policy_with_dates_and_decimals_is_described(fevers: Path) -> None:
     outcome = inside(fevers, "check", "fever.policy.yaml")
     assert outcome.code == 0
-    assert "admitted 2024-02 looks like admitted 2024-03 (not further apart than 1)" in outcome.out
-    assert "fever 35.5 looks like fever 36.0 (not further apart than 1/2)" in outcome.out
+    assert "admitted 2024-02 looks like admitted 2024-03 (not further apart than 1 month)" in outcome.out
+    assert "fever 35.5 looks like fever 36.0 (not further apart than 0.5)" in outcome.out
 
 
 def test_histograms_and_cumulative_counts_of_dates_and_decimals(fevers: Path) -> None:

@@ -126,5 +126,5 @@ def test_a_plan_with_several_rows_per_person_uses_no_totals():
     query = resolve(histogram("a"), domain)
     assert query.exact_groups(one) is not None
     assert query.exact_groups(three) is None
-    assert choose(query, three, 1).step.l1 == 6
+    assert choose(query, three, 1).step.l1 == 2  # the two cells, whatever many rows
     assert choose(query, three, 1).step.linf == 1

@@ -14,7 +14,7 @@ import pytest
 import tacit as tc
 from tacit.errors import PlanError
 from tacit.release.number_texts import with_interval
-from tacit.release.table_file import rounded, write_table
+from tacit.release.table_file import rounded, write_csv
 from tacit.report.csv_tables import write_release
 from tacit.report.text import plan_table
 
@@ -74,6 +74,10 @@ class Measured:
     values: np.ndarray
     ends: tuple[float, float]
 
+    @property
+    def exact(self) -> np.ndarray:
+        return np.zeros(1, dtype=np.bool_)
+
     def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         return np.array([self.ends[0]]), np.array([self.ends[1]])
 
@@ -130,7 +134,7 @@ def test_digits_follow_the_published_intervals():
 @pytest.mark.parametrize("number", [10200987 * 0.1, 1020098.7, 1 / 3, 2.5, 123456789.1, -1020098.7, 0.0])
 def test_an_exact_number_has_both_ends_equal_to_it(number, tmp_path):
     numbers = {name: np.array([number]) for name in ("value", "lower", "upper")}
-    write_table(tmp_path / "one.csv", {"what": ["x"]}, numbers, error=0.0)
+    write_csv(tmp_path / "one.csv", {"what": ["x"]}, numbers, error=0.0)
     _, (_, value, lower, upper) = read(tmp_path / "one.csv")
     assert value == lower == upper
 
@@ -187,7 +191,7 @@ def test_a_total_of_numbers_that_are_never_negative_can_be_kept_from_being_negat
 )
 def test_answers_by_two_attributes_get_a_cross_table(query, tmp_path):
     record = tc.Session(PUBLIC, FRAME, budget=1).release(query, 0.5)
-    assert write_release(tmp_path, "x", record) == ["x.cross.csv"]
+    assert write_release(tmp_path, "x", record) == ["x.csv", "x.cross.csv"]
     rows = read(tmp_path / "x.cross.csv")
     assert [row[0] for row in rows] == ["ward by sick", "a", "b", "c"]
     assert len(rows[0]) == 3

@@ -167,6 +167,8 @@ def _characteristic(parts: tuple[Term, ...], frequency: Floats) -> Complexes:
         elif isinstance(law, TwoScale):
             at = weight * frequency
             total += many * (np.log(_transform(law, 1j * at)) - 1j * at * _moments(law)[0])
+        elif not isinstance(law, Cube):
+            raise TypeError(law)
     out = np.exp(total)
     if cubes:
         law = cubes[0][0]

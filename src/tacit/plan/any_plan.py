@@ -110,8 +110,9 @@ class AnyPlan(ABC):
 
     @property
     def post_processing(self) -> list[str]:
-        """What is done to the noisy answers afterwards."""
-        return [word for word in ("consistent", "nonnegative") if getattr(self, word)]
+        """What is done to the noisy answers afterwards; nothing is made consistent that cannot be otherwise."""
+        fits = self.consistent and bool(self.query.fitting(self.base))
+        return [word for word, is_done in (("consistent", fits), ("nonnegative", self.nonnegative)) if is_done]
 
     @property
     def moved(self) -> tuple[str, str]:

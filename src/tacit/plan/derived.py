@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from tacit.amounts import shown
+from tacit.errors import InternalError
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.query import Bools, Floats, Linear, Query
 from tacit.policy.attributes.attribute import Value
@@ -102,6 +103,8 @@ class Derived(Query):
         """Return the plan of all parts."""
         self.counted.check_size(policy.domain)
         parts = self.parts(policy, epsilon)
+        if sum(part.epsilon for part in parts) != epsilon:
+            raise InternalError("a question was planned")
         step, why = parts[0].step, parts[0].why
         if len(parts) > 1:
             named = list(zip(self.roles, parts, strict=True))
@@ -142,6 +145,11 @@ class DerivedPlan(AnyPlan):
     def is_exact(self) -> bool:
         """Whether no secret edge changes any of the parts."""
         return all(part.is_exact for part in self.parts)
+
+    @property
+    def post_processing(self) -> list[str]:
+        """What is done to the noisy answers of the parts: cumulative counts are made not to fall in any case."""
+        return ["consistent"] if self.query.counted.fitting(self.base) else []
 
     @property
     def moved(self) -> tuple[str, str]:

@@ -97,8 +97,9 @@ def _turned(name: str, numbers: npt.NDArray[np.float64], decimals: int) -> npt.N
         part = slice(start, start + _CACHED)
         scaled = numbers[part] * scale
         whole = np.round(scaled)
-        # what misses a whole number by no more than the product's own rounding is that number
-        is_whole = np.abs(scaled - whole) <= np.maximum(1e-6, 4 * np.spacing(np.abs(scaled)))
+        # what misses a whole number by no more than the product's own rounding is that number; no infinite end is
+        with np.errstate(invalid="ignore"):
+            is_whole = np.abs(scaled - whole) <= np.maximum(1e-6, 4 * np.spacing(np.abs(scaled)))
         # a zero has no sign: -0.0 would look like another number
         turned[part] = np.where(is_whole, whole, turn(scaled)) / scale + 0.0
     return turned

@@ -48,6 +48,7 @@ from tacit.rows.spill import private_folder
 
 PERSON: Final = "u"  # the name under which the column that says whose row it is gets selected
 _ORDER: Final = "o"  # and the one that says which rows come first
+_EVENTS: Final = ("t", "e")  # and, of events, when they were and which
 _LONGEST_LINE: Final = 16 * 2**20
 _OLDEST_POLARS: Final = (1, 18)  # not a dependency, so that no installer sees to it
 # of DuckDB: what Arrow holds without a change
@@ -396,10 +397,10 @@ class _Buffers(_DuckDB, ABC):
         return of_columns(found, len(self._table))
 
     def _cells_of(self, columns: Mapping[str, str]) -> dict[str, pa.ChunkedArray]:
-        keys = {new: (raw, new if new in (PERSON, _ORDER) else "") for new, raw in columns.items()}
+        keys = {new: (raw, new if new in (PERSON, _ORDER, *_EVENTS) else "") for new, raw in columns.items()}
         for raw, role in keys.values():
             if (raw, role) not in self._converted:
-                self._converted[raw, role] = _plain(self.cells(raw, whose=role == PERSON), as_date=not role)
+                self._converted[raw, role] = _plain(self.cells(raw, whose=role == PERSON), role)
         return {new: self._converted[key] for new, key in keys.items()}
 
     def relation(self, columns: Mapping[str, str]) -> Any:
@@ -510,15 +511,17 @@ def _arrow_column(kind: pa.DataType) -> Column:
     return column_of(nw.from_native(pa.table({"c": pa.array([], type=kind)}), eager_only=True).schema["c"])
 
 
-def _plain(cells: Any, *, as_date: bool = False) -> pa.ChunkedArray:
-    """Return a column in a type that DuckDB reads; `as_date` says that a timestamp stands for its day."""
+def _plain(cells: Any, role: str = "") -> pa.ChunkedArray:
+    """Return a column in a type that DuckDB reads. A timestamp stands for its day, but in ids, orders and events."""
     if isinstance(cells, pa.Array):
         cells = pa.chunked_array([cells])
     kind = cells.type
     if pa.types.is_dictionary(kind) and not is_text(kind.value_type):
-        return _plain(cells.cast(kind.value_type), as_date=as_date)
-    if pa.types.is_timestamp(kind) or pa.types.is_date64(kind) or (pa.types.is_duration(kind) and not as_date):
-        read = arrow_date if as_date else arrow_moment
+        return _plain(cells.cast(kind.value_type), role)
+    compared, happened = role in (PERSON, _ORDER), role in _EVENTS
+    is_time = pa.types.is_timestamp(kind) or pa.types.is_date64(kind) or (pa.types.is_duration(kind) and compared)
+    if is_time and not happened:
+        read = arrow_moment if compared else arrow_date
         kind = read(pa.array([], kind)).type
         return pa.chunked_array([read(chunk) for chunk in cells.chunks], type=kind)
     if pa.types.is_null(kind):
@@ -711,7 +714,8 @@ class _Parquet(_Files):
         import pyarrow.dataset as ds
 
         arrow = {raw: self._type(raw) for raw in columns.values()}
-        moments = {raw for raw in self._coarse & set(arrow) if pa.types.is_timestamp(arrow[raw])}
+        events = {raw for new, raw in columns.items() if new in _EVENTS}
+        moments = {raw for raw in self._coarse & set(arrow) - events if pa.types.is_timestamp(arrow[raw])}
         kinds = {raw: pa.int64() if raw in moments else kind for raw, kind in arrow.items()}
         dataset = pa.schema(kinds).empty_table()
         if self._paths:
@@ -902,7 +906,7 @@ class _Polars:
         if not all(self._found[raw] in (*held, *texts) for raw in columns.values()):  # Arrow may lack the type
             return None
         table = self.select(columns).collect().to_arrow()
-        found = {new: _plain(table.column(new), as_date=new not in (PERSON, _ORDER)) for new in columns}
+        found = {new: _plain(table.column(new), new) for new in columns}
         if not all(_is_held(column.type) for column in found.values()):
             return None
         return of_columns(found, table.num_rows)
@@ -918,7 +922,7 @@ class _Polars:
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
         """Return no rows."""
         table = self.select(columns).collect().to_arrow()
-        cells = {new: _plain(table.column(new), as_date=new not in (PERSON, _ORDER)) for new in columns}
+        cells = {new: _plain(table.column(new), new) for new in columns}
         return pa.table(cells).slice(0, 0)
 
     def rehearse(self, native: Any) -> None:
