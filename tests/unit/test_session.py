@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import gc
 import json
 import os
 import pickle
+import weakref
 from fractions import Fraction
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import tacit as tc
@@ -512,3 +518,67 @@ def test_a_certificate_says_which_rows_of_a_person_count(order: str | None, per_
         "the first by visit" if order else "chosen by what is in it" if per_person == 1 else "chosen by what is in them"
     )
     assert said == f"one person: {many} with the same who ({how})"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_what_was_paid_for_is_made_by_the_process_that_paid():
+    made = tc.Session(tc.Policy(tc.Domain({"age": tc.Integers(0, 9)}), tc.secrets.everything()), PEOPLE, budget=1)
+    (reserved,) = made.reserve([made.plan(tc.count("age < 5"), 1)])
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException):
+            try:
+                reserved.make()
+            except tc.PlanError as refusal:
+                os.write(write, str(refusal).encode())
+        os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    with os.fdopen(read) as told:
+        assert told.read().startswith("release belongs to the process that paid for it")
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(tc.PlanError, match="must not be copied"):
+            copied(reserved)
+    assert len(reserved.make().values) == 1
+
+
+def test_what_waits_for_its_turn_is_noisy_already():
+    """A release that fails leaves no true answer of another one behind, wherever its exception goes."""
+    domain = tc.Domain({"age": tc.Integers(0, 9), "ill": tc.Flag()})
+    rows = pd.DataFrame({"age": [7] * 40, "ill": [True] * 40})
+    made = tc.Session(tc.Policy(domain, tc.secrets.everything()), rows, budget=1)
+    questions = (tc.count("age < 5"), tc.histogram("age"), tc.mean("age"), tc.histogram("ill"))
+    first, *others = made.reserve([made.plan(query, "0.001") for query in questions])
+    first.make()
+    seen, waiting, arrays = set(), list(others), []
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen or isinstance(one, type | ModuleType | tc.Session):
+            continue
+        seen.add(id(one))
+        if isinstance(one, np.ndarray):
+            arrays.append(one)
+        waiting += gc.get_referents(one)
+    truths = [[0] * 7 + [40] + [0] * 2, [0, 40], [40, 0]]
+    assert not [array for array in arrays if array.tolist() in truths]
+    assert [len(other.make().values) for other in others] == [10, 1, 2]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "csv"])
+def test_a_record_does_not_keep_the_rows(kind, tmp_path):
+    pd.DataFrame({"age": PEOPLE["age"]}).to_csv(tmp_path / "ages.csv", index=False)
+    frame = pd.DataFrame({"age": PEOPLE["age"]})
+    rows = {
+        "pandas": lambda: frame,
+        "polars": lambda: pl.DataFrame({"age": frame["age"].to_numpy()}),
+        "arrow": lambda: pa.Table.from_pandas(frame),
+        "csv": lambda: tmp_path / "ages.csv",
+    }[kind]()
+    made = tc.Session(tc.Policy(tc.Domain({"age": tc.Integers(0, 9)}), tc.secrets.everything()), rows, budget=1)
+    record = made.release(tc.histogram("age"), 1)
+    opened = weakref.ref(made._rows)
+    del made
+    gc.collect()
+    assert opened() is None
+    assert len(record.frame) == 10

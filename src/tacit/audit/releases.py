@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -70,10 +70,8 @@ class WholeRelease:
         return list_published(record)
 
     def _opened(self, rows: pd.DataFrame) -> Session:
-        session = Session(self.policy, rows, max(self.epsilon, Fraction(LARGEST_EPSILON)))
         # the budget of a session is bounded, what is known about its rows is not
-        session.count_through(lambda opened: self._remembered.setdefault(id(rows), Remembered(opened)))
-        return session
+        return RememberingSession(self.policy, rows, max(self.epsilon, Fraction(LARGEST_EPSILON)), self._remembered)
 
 
 class Remembered:
@@ -87,9 +85,10 @@ class Remembered:
         """Refuse what the rows refuse."""
         self._rows.check(tally)
 
-    def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
-        """Make a frame of the rows' own kind."""
-        return self._rows.frame(columns)
+    @property
+    def frame(self) -> Any:
+        """What makes a frame of the rows' own kind."""
+        return self._rows.frame
 
     def tally(self, tallies: Sequence[Any]) -> list[Any]:
         """Return what each tally asks for."""
@@ -101,6 +100,18 @@ class Remembered:
             seen += self._rows.tally([tally])  # also each time from now on, if the first ones were not the same
             return seen[-1] if len(seen) <= READ_FIRST else seen.pop()
         return np.copy(seen[0])
+
+
+class RememberingSession(Session):
+    """A session over rows that an audit made up and counts once for many releases."""
+
+    def __init__(self, policy: Policy, rows: pd.DataFrame, budget: Fraction, remembered: dict[int, Remembered]) -> None:
+        self._remembered = remembered
+        super().__init__(policy, rows, budget)
+
+    def open_rows(self, rows: Any) -> Any:
+        """Return rows that remember what was counted."""
+        return self._remembered.setdefault(id(rows), Remembered(super().open_rows(rows)))
 
 
 def list_published(record: ReleaseRecord) -> dict[str, Any]:

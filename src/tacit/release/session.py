@@ -17,7 +17,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial, singledispatch
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +38,7 @@ from tacit.release.asking import Asking, allow
 from tacit.release.certificate import certify
 from tacit.release.derived import derive
 from tacit.release.infer import infer
-from tacit.release.measure import measure
+from tacit.release.measure import Measurements, measure
 from tacit.release.planner import Planner, yes_or_no
 from tacit.release.record import ReleaseRecord
 from tacit.release.selected import SelectionRecord, select
@@ -97,7 +97,7 @@ class Session:
         if self._budget is None and ledger is None:
             raise PlanError("must be given", key="budget", fix="Say budget=1.0, or name a ledger with one.")
         self.dataset = dataset or _name_of(rows, named_in_ledger=ledger is not None)
-        self._rows = open_for(policy, rows)
+        self._rows = self.open_rows(rows)
         # after the rows: a refused source leaves no new ledger behind
         self._ledger = Ledger(ledger) if isinstance(ledger, str | Path) else ledger
         if self._ledger is not None:
@@ -184,9 +184,9 @@ class Session:
             self._own(plan, {})
         return self._reserve(listed, run=run, job=job)
 
-    def count_through(self, stand_in: Callable[[Rows], Rows]) -> None:
-        """Ask a stand-in for the rows from now on: an audit counts rows that it made up once for many releases."""
-        self._rows = stand_in(self._rows)
+    def open_rows(self, rows: Any) -> Rows:
+        """Open rows as the policy says whose they are; an audit counts what it made up once for many releases."""
+        return open_for(self.policy, rows)
 
     def adopt(self, planner: Planner) -> None:
         """Take plans that were made before the rows were opened for this session's own."""
@@ -215,16 +215,16 @@ class Session:
         for plan in plans:
             self._check(plan)
         receipts = self._charge([(plan.epsilon, str(plan.query)) for plan in plans], run=run, job=job)
-        tallies = _Tallies(plans, self._rows)
+        drawn = _Drawn(plans, self._rows)
         return [
-            Reserved(plan, partial(self._make, plan, receipt, tallies, number))
+            Reserved(plan, partial(self._make, plan, receipt, drawn, number))
             for number, (plan, receipt) in enumerate(zip(plans, receipts, strict=True))
         ]
 
-    def _make(self, plan: AnyPlan, receipt: Receipt | None, tallies: _Tallies, number: int) -> ReleaseRecord:
+    def _make(self, plan: AnyPlan, receipt: Receipt | None, drawn: _Drawn, number: int) -> ReleaseRecord:
         promise = certify(plan, dataset=self.dataset, receipt=receipt)
         with paid_for(plan.epsilon):
-            record = closed(lambda: _answer(plan, tallies.take(number)), InternalError("rows were open"))
+            record = closed(lambda: drawn.take(number)(), InternalError("rows were open"))
         return replace(record, promise=promise, _make_frame=self._rows.frame)
 
     @sealed
@@ -284,36 +284,48 @@ class Reserved:
     def __init__(self, plan: AnyPlan, make: Callable[[], ReleaseRecord]) -> None:
         self.plan = plan
         self._make: Callable[[], ReleaseRecord] | None = make
+        self._process = os.getpid()
+
+    def __reduce__(self) -> NoReturn:
+        raise PlanError("must not be copied: it was paid for once", key="release", fix="Share it, or ask again.")
 
     @sealed
     def make(self) -> ReleaseRecord:
         """Open the rows and answer.
 
         Raises:
-            PlanError: The second time, also if the first failed: what it had drawn may have been seen.
+            PlanError: The second time, also if the first failed: what it had drawn may have been seen. In a forked
+                process, which would draw noise of its own for the same price.
         """
+        if os.getpid() != self._process:
+            fix = "Make it there, or ask here again, which costs again."
+            raise PlanError("belongs to the process that paid for it", key="release", fix=fix)
         make, self._make = self._make, None
         if make is None:
             raise PlanError("was paid for once and made once", key="release", fix="Ask again, which costs again.")
         return make()
 
 
-class _Tallies:
-    """The true answers of plans that were paid for together: counted in one go, and each handed out once."""
+class _Drawn:
+    """What was drawn for plans that were paid for together: counted and blurred in one go, each handed out once.
+
+    True answers live in one frame while noise is added to them; what waits here for its turn is noisy already.
+    """
 
     def __init__(self, plans: Sequence[AnyPlan], rows: Rows) -> None:
         self._plans, self._rows = plans, rows
-        self._answers: list[list[Ints] | None] | None = None
+        self._waiting: list[Callable[[], ReleaseRecord] | None] | None = None
         self._lock = threading.Lock()
 
-    def take(self, number: int) -> list[Ints]:
-        """Return the answers of the parts of one plan, and forget them."""
+    def take(self, number: int) -> Callable[[], ReleaseRecord]:
+        """Return what makes the record of one plan, and forget it."""
         with self._lock:
-            if self._answers is None:
-                self._answers = list(_tally(self._plans, self._rows))
-            answers, self._answers[number] = self._answers[number], None
-        assert answers is not None  # noqa: S101 - a release is made once
-        return answers
+            if self._waiting is None:
+                truths = _tally(self._plans, self._rows)
+                self._waiting = [_draw(plan, truth) for plan, truth in zip(self._plans, truths, strict=True)]
+            made, self._waiting[number] = self._waiting[number], None
+        assert made is not None  # noqa: S101 - a release is made once
+        return made
 
 
 def _tally(plans: Sequence[AnyPlan], rows: Rows) -> list[list[Ints]]:
@@ -331,25 +343,29 @@ def _tally(plans: Sequence[AnyPlan], rows: Rows) -> list[list[Ints]]:
 
 
 @singledispatch
-def _answer(plan: AnyPlan, truths: Sequence[Ints]) -> ReleaseRecord:
-    """Blur and estimate. True answers live in `_Tallies` until they are asked for, then in this frame and below it."""
+def _draw(plan: AnyPlan, truths: Sequence[Ints]) -> Callable[[], ReleaseRecord]:
+    """Add noise to true answers, which live in this frame and below it, and return what makes a record of the noisy."""
     raise TypeError(type(plan))
 
 
-@_answer.register
-def _(plan: Plan, truths: Sequence[Ints]) -> ReleaseRecord:
-    return infer(measure(plan, *truths), consistent=plan.consistent, nonnegative=plan.nonnegative)
+@_draw.register
+def _(plan: Plan, truths: Sequence[Ints]) -> Callable[[], ReleaseRecord]:
+    return partial(infer, measure(plan, *truths), consistent=plan.consistent, nonnegative=plan.nonnegative)
 
 
-@_answer.register
-def _(plan: DerivedPlan, truths: Sequence[Ints]) -> ReleaseRecord:
-    measured = [measure(part, truth) for part, truth in zip(plan.parts, truths, strict=True)]
-    return derive(plan, [infer(part, consistent=True, nonnegative=plan.nonnegative) for part in measured])
+@_draw.register
+def _(plan: DerivedPlan, truths: Sequence[Ints]) -> Callable[[], ReleaseRecord]:
+    return partial(_derived, plan, [measure(part, truth) for part, truth in zip(plan.parts, truths, strict=True)])
 
 
-@_answer.register
-def _(plan: SelectionPlan, truths: Sequence[Ints]) -> ReleaseRecord:
-    return select(plan, *truths)
+def _derived(plan: DerivedPlan, measured: Sequence[Measurements]) -> ReleaseRecord:
+    return derive(plan, [infer(part, consistent=True) for part in measured])
+
+
+@_draw.register
+def _(plan: SelectionPlan, truths: Sequence[Ints]) -> Callable[[], ReleaseRecord]:
+    record = select(plan, *truths)
+    return lambda: record
 
 
 def _listed_plans(given: Any) -> list[AnyPlan]:

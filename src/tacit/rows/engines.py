@@ -59,6 +59,9 @@ _STREAMED: Final = {
 _KINDS: Final = "a path, a pandas, polars, Arrow, DuckDB, Spark or Ibis table, or ItemCounts"
 
 
+MakeFrame = Callable[[Mapping[str, Sequence[Any]]], Any]
+
+
 class Engine(Protocol):
     """What rows need of the place where they are. A `native` is a lazy frame of the engine."""
 
@@ -94,8 +97,9 @@ class Engine(Protocol):
     def stacked(self, native: Any, kept: Sequence[str], columns: Sequence[str], name: str) -> Any:
         """Return a line for each row and column: the cell under a new name, and the kept columns of its row."""
 
-    def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
-        """Make a frame of the user's kind."""
+    @property
+    def frame(self) -> MakeFrame:
+        """What makes a frame of the user's kind; it knows nothing of the rows, since records keep it."""
 
     def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
         """Return the raw columns (new name -> raw name) as batches; None if the engine counts better by itself."""
@@ -282,9 +286,10 @@ class _DuckDB:
         """Stack columns by SQL of our own: narwhals asks DuckDB's default connection, which knows other tables."""
         return native.project(", ".join([*kept, f"unnest([{', '.join(columns)}]) AS {name}"]))
 
-    def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
-        """Return a relation, or a pandas frame when the rows came from files."""
-        return as_pandas(columns) if self.kind == "file" else duckdb.from_arrow(as_arrow(columns))
+    @property
+    def frame(self) -> MakeFrame:
+        """Make a relation, or a pandas frame when the rows came from files."""
+        return as_pandas if self.kind == "file" else _as_relation
 
     @contextlib.contextmanager
     def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
@@ -431,9 +436,10 @@ class _Arrow(_Buffers):
         """Return a column."""
         return self._table.column(name)
 
-    def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
-        """Return an Arrow table."""
-        return as_arrow(columns)
+    @property
+    def frame(self) -> MakeFrame:
+        """Make an Arrow table."""
+        return as_arrow
 
 
 class _Pandas(_Buffers):
@@ -484,9 +490,10 @@ class _Pandas(_Buffers):
             return texts_of(column, read)  # a text that no encoding can hold
         return pa.Array.from_pandas(column)
 
-    def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
-        """Return a pandas frame."""
-        return as_pandas(columns)
+    @property
+    def frame(self) -> MakeFrame:
+        """Make a pandas frame."""
+        return as_pandas
 
 
 @functools.lru_cache(maxsize=256)  # a frame has many columns of few types
@@ -979,11 +986,10 @@ class _Polars:
         """Stack columns."""
         return native.unpivot(on=columns, index=kept, value_name=name).select(*kept, name)
 
-    def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
-        """Return a polars frame."""
-        import polars as pl
-
-        return pl.DataFrame(as_arrow(columns))
+    @property
+    def frame(self) -> MakeFrame:
+        """Make a polars frame."""
+        return _as_polars
 
     @contextlib.contextmanager
     def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
@@ -1120,9 +1126,10 @@ class _Spark:
         """Stack columns."""
         return native.unpivot(list(kept), list(columns), "v", name).select(*kept, name)
 
-    def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
-        """Return a Spark DataFrame."""
-        return self._source.sparkSession.createDataFrame(as_arrow(columns))
+    @property
+    def frame(self) -> MakeFrame:
+        """Make a Spark DataFrame."""
+        return functools.partial(_as_spark, self._source.sparkSession)
 
     @contextlib.contextmanager
     def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
@@ -1174,8 +1181,27 @@ class _IbisOnDuckDB(_DuckDB):
         """Return the names of all columns: DuckDB renames the second of two that differ in case only."""
         return list(self._source.columns)
 
-    def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
-        """Return an Ibis table in memory."""
-        import ibis
+    @property
+    def frame(self) -> MakeFrame:
+        """Make an Ibis table in memory."""
+        return _as_ibis
 
-        return ibis.memtable(as_arrow(columns))
+
+def _as_relation(columns: Mapping[str, Sequence[Any]]) -> Any:
+    return duckdb.from_arrow(as_arrow(columns))
+
+
+def _as_polars(columns: Mapping[str, Sequence[Any]]) -> Any:
+    import polars as pl
+
+    return pl.DataFrame(as_arrow(columns))
+
+
+def _as_spark(session: Any, columns: Mapping[str, Sequence[Any]]) -> Any:
+    return session.createDataFrame(as_arrow(columns))
+
+
+def _as_ibis(columns: Mapping[str, Sequence[Any]]) -> Any:
+    import ibis
+
+    return ibis.memtable(as_arrow(columns))

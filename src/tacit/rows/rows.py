@@ -43,7 +43,7 @@ from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
 from tacit.rows.counting import JOINT, Asked, Counted
 from tacit.rows.encode import Code, Column, Expr, Helper, Positions, never
-from tacit.rows.engines import PERSON, Engine, closed, engine_for, unreadable, with_readings
+from tacit.rows.engines import PERSON, Engine, MakeFrame, closed, engine_for, unreadable, with_readings
 from tacit.rows.first_rows import Layout, Order, Slot, place_of
 from tacit.rows.frames import as_pandas
 from tacit.rows.headers import known_columns
@@ -71,8 +71,9 @@ class Rows(Protocol):
     def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
         """Return what every tally asks for: one array each."""
 
-    def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
-        """Make a frame of the user's own kind out of columns that may be shown."""
+    @property
+    def frame(self) -> MakeFrame:
+        """What makes a frame of the user's own kind out of columns that may be shown; it knows no row."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -203,9 +204,10 @@ class _CountedItems:
         """Refuse: items have no total."""
         raise _no_total(name)
 
-    def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
-        """Return a pandas frame."""
-        return as_pandas(columns)
+    @property
+    def frame(self) -> MakeFrame:
+        """Make a pandas frame."""
+        return as_pandas
 
     def __repr__(self) -> str:
         return "Rows(items)"
@@ -636,9 +638,10 @@ class _EngineRows:
 
         return closed(decoded, InternalError("adding up rows"))
 
-    def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
-        """Make a frame of the user's own kind out of columns that may be shown."""
-        return self._engine.frame(columns)
+    @property
+    def frame(self) -> MakeFrame:
+        """What makes a frame of the user's own kind out of columns that may be shown."""
+        return self._engine.frame
 
     # ------------------------------------------------------------------ how it is read
 
