@@ -24,6 +24,7 @@ from tacit.policy.attributes import Categories, Flag, Grid, Integers
 from tacit.policy.domain import Domain
 from tacit.policy.where import where
 from tacit.rows import batches, one_pass
+from tacit.rows.counting import Asked
 from tacit.rows.rows import open_rows
 
 ROWS = 700
@@ -197,6 +198,31 @@ def test_what_does_not_fit_into_memory_is_not_kept(monkeypatch: pytest.MonkeyPat
     first = rows.tally(TALLIES)
     assert rows._pass._kept is None  # type: ignore[attr-defined]
     assert [one.tolist() for one in rows.tally(TALLIES)] == [one.tolist() for one in first]
+
+
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")  # Ibis calls it for a schema
+@pytest.mark.parametrize("engine", ["duckdb", "ibis"])
+def test_a_table_that_grew_is_counted_anew(engine: str) -> None:
+    backend = ibis.duckdb.connect()
+    connection = backend.con if engine == "ibis" else duckdb.connect()
+    connection.execute("CREATE TABLE t AS SELECT (i % 3)::INT AS n FROM range(300) r(i)")
+    rows = open_rows((backend if engine == "ibis" else connection).table("t"), Domain({"n": Integers(0, 5)}))
+    assert rows.tally([CellCounts(("n",))])[0].tolist() == [100, 100, 100, 0, 0, 0]
+    connection.execute("INSERT INTO t SELECT 5 FROM range(1000)")
+    assert rows.tally([CellCounts(("n",))])[0].tolist() == [100, 100, 100, 0, 0, 1000]
+
+
+@pytest.mark.parametrize("high", [2**31, 2**53, 2**58, 2**61], ids=lambda high: f"2^{high.bit_length() - 1}")
+@pytest.mark.parametrize("source", ["arrow", "duckdb", "polars"])
+def test_sums_of_large_numbers_are_exact_to_the_last_digit(source: str, high: int, tmp_path: Path) -> None:
+    numbers = [high - 1, high - 3, 5, 7] * 3
+    given = pa.table({"n": numbers, "ill": [True, False] * 6})
+    rows: Any = open_rows(SOURCES[source](given, tmp_path), Domain({"n": Integers(0, high), "ill": Flag()}))
+    asked: list[Tally] = [CellSums("n"), CellSums("n", ("ill",))]
+    assert all(rows._pass.can_count(need) for need in [Asked((), added="n"), Asked(("ill",), added="n")])
+    whole, by_ill = rows.tally(asked)
+    assert whole.tolist() == sum(numbers)
+    assert by_ill.tolist() == [sum(numbers[1::2]), sum(numbers[::2])]
 
 
 def test_people_who_do_not_fit_into_memory_are_counted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

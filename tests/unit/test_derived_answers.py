@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +87,78 @@ def test_a_sum_says_nothing_about_the_mean_of_nobody(fewest, ends):
     sums, counts = Measured(np.array([0.0]), (-1.0, 1.0)), Measured(np.array([3.0]), (fewest, 5.0))
     lower, upper = tc.mean("cost").ends((sums, counts), DOMAIN, 0.95)
     assert (lower[0], upper[0]) == ends
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_where_only_some_counts_are_exact_sums_and_counts_share_the_error(level):
+    secrets = tc.secrets.partition("ward", blocks=[["a", "b"], ["c"]]) | tc.secrets.attributes("cost")
+    frame = pd.DataFrame({"cost": [100.0, 200.0, 300.0] * 500, "ward": ["a", "b", "c"] * 500, "sick": True, "frost": 0})
+    record = tc.Session(tc.Policy(DOMAIN, secrets), frame, budget=9).release(tc.mean("cost", by="ward"), 4)
+    sums, counts = record.parts
+    assert counts.exact.tolist() == [False, False, True]
+    assert not sums.exact.any()
+    (least, largest), (fewest, most) = (part.interval((1 + level) / 2) for part in (sums, counts))
+    # the sums are counted from the middle and negative here: the fewest people make the lowest mean
+    assert (largest < 0).all()
+    lower, upper = record.interval(level)
+    middle = tc.mean("cost").sums(DOMAIN).origin * 0.5
+    assert lower[:2] == pytest.approx((middle + least / fewest)[:2])
+    assert upper[:2] == pytest.approx((middle + largest / most)[:2])
+
+
+@dataclass
+class Counts:
+    """Cumulative counts whose intervals are given, for whatever level."""
+
+    lower: list[float]
+    upper: list[float]
+    exact: np.ndarray
+    asked: list[float] = field(default_factory=list)
+
+    @property
+    def values(self) -> np.ndarray:
+        return (np.array(self.lower) + np.array(self.upper)) / 2
+
+    def interval(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        self.asked.append(level)
+        return np.array(self.lower), np.array(self.upper)
+
+
+NUMBERS = tc.Domain({"n": tc.Integers(0, 4)})
+
+
+def counts_of(lower: list[float], upper: list[float], *, known: bool) -> Counts:
+    return Counts(lower, upper, np.array([False] * 4 + [known]))
+
+
+@pytest.mark.parametrize(("known", "counts"), [(True, 2), (False, 3)])
+def test_quantiles_share_the_error_with_every_count_that_may_fail(known, counts):
+    found = counts_of([10, 20, 30, 40, 50], [10, 20, 30, 40, 50], known=known)
+    tc.median("n").ends((found,), NUMBERS, 0.94)
+    assert found.asked == [pytest.approx(1 - 0.06 / counts)]
+
+
+def test_a_quantile_may_be_the_value_after_the_last_count_that_may_miss_its_share():
+    found = counts_of([5, 15, 25, 45, 60], [15, 25, 35, 55, 60], known=True)
+    # 30 people are needed: up to 2 there may be 35, up to 2 there may be but 25, and up to 3 there are 45 at least
+    lower, upper = tc.median("n").ends((found,), NUMBERS, 0.95)
+    assert (lower.tolist(), upper.tolist()) == ([2], [3])
+    lower, upper = tc.quantiles("n", [0.05, 0.99]).ends((found,), NUMBERS, 0.95)
+    assert (lower.tolist(), upper.tolist()) == ([0, 4], [0, 4])
+
+
+# 7 % of 100 in floats is a hair more than 7, and 29 % a hair less than 29
+@pytest.mark.parametrize(("share", "people"), [(0.07, 7), (0.29, 29)])
+@pytest.mark.parametrize("off", [-1e-12, 0.0, 1e-12])
+def test_a_share_that_is_reached_exactly_is_reached_whatever_floats_say(share, people, off):
+    sure = [1.0, people + off, people + 40, people + 50, 100.0]
+    found = counts_of(sure, sure, known=True)
+    asked = tc.quantiles("n", [share])
+    assert asked.values((found,), NUMBERS).tolist() == [1]
+    lower, upper = asked.ends((found,), NUMBERS, 0.95)
+    assert lower.tolist() == [1]
+    # a count that is a hair above the share in floats may lie a hair below it
+    assert upper.tolist() == [2]
 
 
 def test_what_is_not_exact_is_said_where_there_are_groups_and_noise():

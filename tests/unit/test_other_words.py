@@ -30,6 +30,17 @@ def test_groups_are_asked_one_by_one() -> None:
         from_document({"cumulative": {"attribute": "income", "by": "sex"}})
 
 
+@pytest.mark.parametrize("word", ["by", "group_by", "groups"])
+@pytest.mark.parametrize(
+    "asked", [{"histogram": {"attributes": ["age"]}}, {"count": {}}, {"count": {"where": "age < 9"}}]
+)
+def test_counts_of_groups_are_one_release(asked: dict[str, dict[str, object]], word: str) -> None:
+    ((keyword, said),) = asked.items()
+    with pytest.raises(tc.PlanError, match=r"Release a `histogram` of these attributes") as refused:
+        from_document({keyword: {**said, word: "sex"}})
+    assert "one release for each" not in str(refused.value)
+
+
 @pytest.mark.parametrize(("slip", "meant"), [("histgram", "histogram"), ("hist", "histogram"), ("totl", "total")])
 def test_slips_are_still_understood(slip: str, meant: str) -> None:
     assert nearest(slip, KEYWORDS) == f"Did you mean {meant!r}?"

@@ -252,3 +252,17 @@ def test_numbers_that_are_counted_in_tenths_are_published_as_they_are(monkeypatc
             found[unit] += [np.array(record.plan.rmse) for record in records]
     for whole, tenth in zip(*found.values(), strict=True):
         assert tenth == pytest.approx(whole / 10)
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        (tc.marginals("age", "sick"), "marginals(age, sick)"),
+        (tc.marginals("age", "sick", ways=1), "marginals(age, sick, ways=1)"),
+        (tc.marginals(), "marginals()"),
+        (tc.marginals("age", "sex", where="sick"), "marginals(age, sex where sick == True)"),
+        (tc.marginals(where="sick"), "marginals(where sick == True)"),
+    ],
+)
+def test_marginals_are_written_as_they_are_asked(query: object, text: str) -> None:
+    assert str(query) == text

@@ -273,8 +273,15 @@ def test_rows_given_in_the_wrong_place_are_not_repeated():
         assert "CANARY" not in f"{refused.value} {refused.value.args} {vars(refused.value)}"
 
 
-def test_a_declared_size_must_be_the_size():
-    policy = tc.Policy(DOMAIN, tc.secrets.everything(), [tc.known.size(5)])
+@pytest.mark.parametrize(("sizes", "people"), [((), None), ((None,), None), ((5,), 5), ((5, None), 5), ((None, 5), 5)])
+def test_a_policy_says_how_many_people_there_are(sizes, people):
+    known = [tc.known.size(size) for size in sizes]
+    assert tc.Policy(DOMAIN, tc.secrets.everything(), known).known_people == people
+
+
+@pytest.mark.parametrize("known", [[tc.known.size(5)], [tc.known.size(), tc.known.size(5)]], ids=["once", "twice"])
+def test_a_declared_size_must_be_the_size(known):
+    policy = tc.Policy(DOMAIN, tc.secrets.everything(), known)
     made = session(policy)
     before = made.remaining
     with pytest.raises(tc.DataRefused, match="must hold the declared number of people, 5") as refused:

@@ -110,6 +110,16 @@ def test_digits_that_do_not_count_are_not_written(values: list[float], error: fl
         assert abs(float(cell) - value) <= 0.5 / 10**decimals + 1e-6
 
 
+@pytest.mark.parametrize("name", ["value", "lower", "upper"])
+def test_long_columns_are_rounded_to_their_end(name: str) -> None:
+    numbers = np.arange(2 * 2**16 + 3) * 1.25
+    # each by itself, since they are rounded some at a time
+    places = [0, 1, 2**16 - 1, 2**16, 2**16 + 1, 2 * 2**16 - 1, 2 * 2**16, len(numbers) - 1]
+    column = rounded(name, numbers, 1)
+    assert len(column) == len(numbers)
+    assert [column[place] for place in places] == [rounded(name, numbers[[place]], 1)[0] for place in places]
+
+
 def test_estimates_of_monitors_have_no_digits_that_say_nothing() -> None:
     written = io.StringIO()
     frame = pd.DataFrame({"value": [3, None], "estimate": [2.5, None]})

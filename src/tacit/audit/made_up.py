@@ -29,7 +29,6 @@ from tacit.audit.worlds import (
 from tacit.errors import PlanError
 from tacit.plan.any_plan import AnyPlan
 from tacit.policy.attributes import Attribute
-from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import ABSENT, Policy
 
 Person = tuple[Any, ...]  # the records of the rows that somebody owns
@@ -185,7 +184,7 @@ def _others(plan: AnyPlan, hidden: list[Person], cover: list[Person]) -> list[Pe
         for cell in cells:
             alone = min((r for r in records if adds[r][cell]), key=lambda r: int(adds[r].sum()), default=None)
             found += [(alone,)] * int(counts[cell]) if alone is not None else []
-    known = next((fact.people for fact in policy.known if isinstance(fact, KnownSize)), None)
+    known = policy.known_people
     if known is not None:
         room = known - len(hidden)
         if not 0 <= room <= MOST_PEOPLE:

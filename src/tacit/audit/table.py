@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -107,11 +107,6 @@ def audit_whole(
     """Audit a whole release with what it claims, with as many samples as some time allows."""
     found = audit_pairs(whole, samples, alpha, progress=progress)
     return AuditRow(name, "rows in, record out", float(whole.epsilon), None, found, Verdict.NONE_FOUND)
-
-
-def audit_all(samples: int = SAMPLES, alpha: float = ALPHA) -> Iterator[AuditRow]:
-    """Audit everything, one after the other."""
-    yield from (audit_named(name, samples, alpha) for name in names())
 
 
 def as_markdown(rows: Iterable[AuditRow]) -> str:

@@ -1,4 +1,6 @@
-"""The command line: `tacit demo | init | check | plan | run | ledger | schema | bench`. Thin; one file per command.
+"""The command line, thin: one file per command.
+
+    tacit demo | init | check | plan | run | ledger | monitor | audit | reproduce | bench | schema
 
 Exit codes: 0 done, 1 refused (policy, budget, data), 2 wrong usage, 130 interrupted, 143 ended by SIGTERM. A refusal
 is one sentence on stderr, or with `--json` one document on stdout. There is never a traceback: it would quote local

@@ -137,22 +137,10 @@ class Cube(Law):
     def variance(self) -> float:
         """Return E (x_i - E x_i)^2."""
         # A uniform choice among n values in a row has variance (n^2 - 1)/12; n = m+1, or 2m+1 around a fixed centre.
-        first, second, _ = self.radius().moments()
+        first, second = self.radius().moments()
         if self.sides == "both":
             return (second + first) / 3
         return (second + 2 * first) / 12 + (second - first**2) / 4
-
-    def mean_absolute_error(self) -> float:
-        """Return E |x_i - E x_i|."""
-        if self.sides == "both":
-            return self.radius().moments()[2]  # the mean of |x| over -m..m is m(m+1)/(2m+1)
-        # n = m + 1 values 0..m, and K = floor(mean) + 1 of all values lie at or below the mean. The mean of |x - mean|
-        # is mean - (n-1)/2 for n <= K, and (2 K mean - K(K-1))/n + (n-1)/2 - mean beyond. The two parts with (n-1)/2
-        # - mean have equal expectations, because the whole has expectation zero.
-        mean = abs(self.mean())
-        k = np.asarray(floor(mean) + 1)
-        beyond = float(self.radius().tail(1, k)) / 2 - (mean + 0.5) * float(self.radius().tail(0, k))
-        return 2 * beyond + (2 * int(k) * mean - int(k) * (int(k) - 1)) * float(self.radius().tail(-1, k))
 
     @property
     def is_joint(self) -> bool:

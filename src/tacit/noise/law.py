@@ -87,10 +87,6 @@ class Law(ABC):
         """Return E (z - E z)^2."""
 
     @abstractmethod
-    def mean_absolute_error(self) -> float:
-        """Return E |z - E z|."""
-
-    @abstractmethod
     def draw(self, size: Size | None = None) -> int | IntArray:
         """Draw: one number or vector without `size`, else an int64 array of this shape."""
 

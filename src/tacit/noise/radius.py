@@ -50,10 +50,10 @@ class SummedRadius:
         self._excess = np.append(_suffix_sums(self._tails[-1])[1:], 0.0)
         self._below = np.append(0.0, np.cumsum(weight))
 
-    def moments(self) -> tuple[float, float, float]:
-        """Return E m, E m^2 and E m(m+1)/(2m+1)."""
+    def moments(self) -> tuple[float, float]:
+        """Return E m and E m^2."""
         m = self._u - self._shift
-        return tuple(float(np.sum(self._weight * f)) for f in (m, m**2, m * (m + 1) / (2 * m + 1)))  # type: ignore[return-value]
+        return float(np.sum(self._weight * m)), float(np.sum(self._weight * m**2))
 
     def mass(self, radius: IntArray) -> FloatArray:
         """Return P(m = radius)."""
@@ -92,12 +92,11 @@ class SmoothRadius:
         start = (shift - 0.5) / self._scale
         self._total_less_one = float(self._correction(dimensions, start) - _lower(dimensions + 1, start))
 
-    def moments(self) -> tuple[float, float, float]:
-        """Return E m, E m^2 and E m(m+1)/(2m+1)."""
+    def moments(self) -> tuple[float, float]:
+        """Return E m and E m^2."""
         c, all_of_it = self._shift, np.asarray(0)
-        first, second, inverse = (float(self.tail(power, all_of_it)) for power in (1, 2, -1))
-        # m(m+1) = v^2 - 1/4 and 2m+1 = 2v with v = m + 1/2; only the law of both signs, where v = u, needs it.
-        return first - c, second - 2 * c * first + c * c, first / 2 - inverse / 8 if c == 0.5 else float("nan")
+        first, second = (float(self.tail(power, all_of_it)) for power in (1, 2))
+        return first - c, second - 2 * c * first + c * c
 
     def mass(self, radius: IntArray) -> FloatArray:
         """Return P(m = radius)."""

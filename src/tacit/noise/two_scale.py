@@ -117,16 +117,6 @@ class TwoScale(Law):
         """Return E (z - E z)^2."""
         return _variance(self.right, self.left)
 
-    def mean_absolute_error(self) -> float:
-        """Return E |z - E z|."""
-        # Twice the part on the side of the mean: E(z - mean; z >= k) = P(z >= k) (k - mean + E geometric), k >= mean.
-        mean = self.mean()
-        if mean >= 0:
-            k = ceil(mean)
-            return 2 * float(self.survival(k - 1)) * (k - mean + _mean(self.right))
-        k = max(1, ceil(-mean))
-        return 2 * float(self.cdf(-k)) * (k + mean + _mean(self.left))
-
     @property
     def is_joint(self) -> bool:
         """Entries are independent."""

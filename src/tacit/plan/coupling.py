@@ -61,7 +61,7 @@ def coupled_step(query: Watched, policy: Policy) -> LargestStep:
             why = (f"publicly known: {fact.words()}", "what is known fixes the answers -> never moves")
             return LargestStep(0, 0, 0, 0, (), why, exact=True)
     facts = _essential(policy)
-    people = next((fact.people for fact in policy.known if isinstance(fact, KnownSize)), None)
+    people = policy.known_people
     bounds = []
     marginals = [fact for fact in facts if isinstance(fact, KnownMarginal)]
     if len(facts) == 1 and marginals:

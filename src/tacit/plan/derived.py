@@ -19,7 +19,6 @@ from tacit.plan.any_plan import AnyPlan
 from tacit.plan.query import Bools, Floats, Linear, Query
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
-from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ class Derived(Query):
             still = tuple(f"{role}: {line}" for role, part in named for line in part.step.still)
             step = replace(step, why=lines, still=still)
             why = "; ".join(f"{role} cost epsilon {shown(part.epsilon)}: {part.why}" for role, part in named)
-        known = next((fact.people for fact in policy.known if isinstance(fact, KnownSize)), None)
+        known = policy.known_people
         return DerivedPlan(self, policy, epsilon, step, why, parts, strategy=parts[0].strategy, known_people=known)
 
 

@@ -18,7 +18,8 @@ NAMES: Final[Schema] = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minIte
 WHOLE: Final[Schema] = {"type": "integer", "minimum": 1}
 VALUE: Final[Schema] = {"type": ["string", "number", "boolean"]}
 _GROUPS: Final = ("by", "group", "groups", "group_by", "groupby")
-_BY_GROUP: Final = "Groups are asked one by one: one release for each, with `where` saying which people."
+_ONE_BY_ONE: Final = "Groups are asked one by one: one release for each, with `where` saying which people."
+IN_A_HISTOGRAM: Final = "Release a `histogram` of these attributes: it answers for all groups at once."
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Question:
     """A word of job files: its keys, the first of which may be written alone; its reader; an example for audits.
 
     `shown` has lines of the docs table: what to write, and what it answers. Of `either`, exactly one key must be given.
+    `by_group` tells whoever wants an answer for each group, where there is no key `by`, how to ask for it.
     """
 
     keyword: str
@@ -58,6 +60,7 @@ class Question:
     example: Callable[[Policy], Any]
     shown: tuple[tuple[str, str], ...]
     either: tuple[str, ...] = ()
+    by_group: str = _ONE_BY_ONE
 
     @property
     def required(self) -> list[str]:
@@ -70,7 +73,7 @@ class Question:
         options = dict(given) if isinstance(given, Mapping) else {names[0]: given} if given is not None else {}
         for key in options:
             if key not in names:
-                fix = _BY_GROUP if str(key) in _GROUPS and "by" not in names else nearest(str(key), names)
+                fix = self.by_group if str(key) in _GROUPS and "by" not in names else nearest(str(key), names)
                 raise PlanError("must be a known key", key=f"query.{self.keyword}", given=key, fix=fix)
         for key in self.required:
             if key not in options:

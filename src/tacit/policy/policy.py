@@ -132,6 +132,12 @@ class Policy:
         """The secret edges between present people, as shapes."""
         return tuple(self.secrets.shapes(self.domain))
 
+    @property
+    def known_people(self) -> int | None:
+        """How many people there are, if that is declared."""
+        sizes = (fact.people for fact in self.known if isinstance(fact, KnownSize))
+        return next((people for people in sizes if people is not None), None)
+
     def has_edge(self, hidden: Value, cover: Value) -> bool:
         """Say whether `hidden -> cover` is a secret edge. Either side may be `ABSENT`."""
         if hidden is ABSENT or cover is ABSENT:

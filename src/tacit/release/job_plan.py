@@ -10,7 +10,7 @@ Checked by  tests/unit/test_job.py, tests/unit/test_plans.py, tests/cli/test_sta
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -59,6 +59,13 @@ def plan_job(job: Job) -> JobPlan:
         left -= plan.epsilon
         found[name] = explain(plan, remaining=left)
     return JobPlan(job, planner, found)
+
+
+def planned(job: Job | JobPlan, *checks: Callable[[Job], None]) -> JobPlan:
+    """Return a job as it was planned, or plan it; first it is refused for whatever these checks find."""
+    for check in checks:
+        check(job.job if isinstance(job, JobPlan) else job)
+    return job if isinstance(job, JobPlan) else plan_job(job)
 
 
 def plan_releases(job: Job) -> tuple[Planner, dict[str, AnyPlan]]:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from tacit.errors import DataRefused
 from tacit.release.job_file import Job
-from tacit.release.job_plan import JobPlan, check_cost, check_out, check_rows, plan_job
+from tacit.release.job_plan import JobPlan, check_cost, check_out, check_rows, planned
 from tacit.release.record import ReleaseRecord
 from tacit.release.session import Session
 
@@ -38,11 +38,8 @@ def run_job(
     for can be kept if a later one fails. `run` is the name under which the ledger keeps that this run is under way;
     whoever gives it says when it has ended.
     """
-    plan = job if isinstance(job, JobPlan) else None
-    job = job.job if isinstance(job, JobPlan) else job
-    check_out(job)
-    check_cost(job)
-    plan = plan_job(job) if plan is None else plan
+    plan = planned(job, check_out, check_cost)
+    job = plan.job
     check_rows(job)
     session = _session(job)
     session.adopt(plan.planner)

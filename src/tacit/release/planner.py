@@ -1,7 +1,8 @@
 """Plans, each made once, and known by whoever made them.
 
-Guarantee   Only a plan that was made here, under the policy that is charged, and that nobody changed since is ever
-            executed.
+Guarantee   Of the plans that a caller hands in, only one that was made here, under the policy that is charged, and that
+            nobody changed since is ever executed. `release/asking.py` plans its questions by itself, under the policy
+            that was charged, and takes no plan from anybody.
 Assumes     Nobody writes into the fields of a frozen object by force.
 Why         A plan says which noise is added. One that was changed (`dataclasses.replace`), came out of a file or was
             made under another policy might add too little; it would be charged as if it had not. So a plan counts only

@@ -4,8 +4,8 @@ Guarantee   None: these are true counts of people's cells, for the holder of the
             no record, report or certificate can hold them, and no cell is ever shown.
 Assumes     Whoever asks may see the rows anyway.
 Why         A release must not say how many rows the domain drops; whoever declares the domain must know it. Cells are
-            read by the engine and the codes that releases use (`engines.py`, `encode.py`), and the number of people
-            that remain is counted by the very rows that a release would count.
+            read by the engine and the codes that releases use (`rows/engines.py`, `rows/encode.py`), and the number of
+            people that remain is counted by the very rows that a release would count.
 Checked by  tests/unit/test_row_check.py.
 """
 

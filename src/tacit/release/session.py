@@ -31,7 +31,6 @@ from tacit.plan.derived import DerivedPlan
 from tacit.plan.explain import Explanation, explain
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.verdicts import BelowPlan
-from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.answers import check_answerable, count_once
 from tacit.release.asking import Asking, allow
@@ -331,7 +330,7 @@ class _Drawn:
 def _tally(plans: Sequence[AnyPlan], rows: Rows) -> list[list[Ints]]:
     """Return the true answers of what each part of each plan looks at. The plans are under one policy."""
     policy = plans[0].policy
-    declared = next((fact.people for fact in policy.known if isinstance(fact, KnownSize)), None)
+    declared = policy.known_people
     parts = [part for plan in plans for part in plan.parts]
     people, found = count_once([part.base for part in parts], rows, policy, people=declared is not None)
     if people != declared:

@@ -27,7 +27,7 @@ from tacit.amounts import shown
 from tacit.errors import TacitError
 from tacit.ledger.ledger import Ledger
 from tacit.release.job_file import Job
-from tacit.release.job_plan import FINISHED, JobPlan, check_out, plan_job
+from tacit.release.job_plan import FINISHED, JobPlan, check_out, planned
 from tacit.release.job_run import Progress, run_job
 from tacit.release.record import ReleaseRecord
 from tacit.report.charts import chart, chart_svg
@@ -69,11 +69,9 @@ def publish(
         JobError: If the folder is not free, or an earlier run left a half-written one; nothing is charged.
         PublishError: If the job was paid for and the folder could not be finished; says where the files are.
     """
-    plan = job if isinstance(job, JobPlan) else None
-    job = job.job if isinstance(job, JobPlan) else job
+    plan = planned(job, check_out)
+    job = plan.job
     steps = len(job.releases) + 1
-    check_out(job)
-    plan = plan_job(job) if plan is None else plan
     draft = begin_draft(job)
     folder = draft.folder
     records: dict[str, ReleaseRecord] = {}

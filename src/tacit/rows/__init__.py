@@ -1,4 +1,7 @@
-"""People's rows: opened here, and nowhere else. Any frame or file goes in, counts per cell of the domain come out.
+"""People's rows: any frame or file goes in, counts per cell of the domain come out.
+
+Frames and files are opened by the engines here alone. Two modules of other folders look at the cells of what was
+opened, and a test keeps it at these two: `release/row_check.py`, for the holder of the rows, and `monitor/events.py`.
 
 In reading order:
 

@@ -176,10 +176,6 @@ class Bins:
         ]
         self._lock = threading.Lock()
 
-    def add(self, codes: Mapping[str, Codes], rows: int) -> None:
-        """Count rows, each of them a person; every one has a position in every attribute."""
-        self.add_people([(codes, None)], rows)
-
     def add_people(self, records: Sequence[tuple[Mapping[str, Codes], Truths | None]], people: int) -> None:
         """Count people by their records: the first of each person, the second, .. and who has one (None: everybody).
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.plan.cells import everybody
 from tacit.plan.examples import first_predicate
-from tacit.plan.keys import WHERE, Question
+from tacit.plan.keys import IN_A_HISTOGRAM, WHERE, Question
 from tacit.plan.query import Ints, Linear, check_where, columns_of, read_where, with_where
 from tacit.plan.responses import Response
 from tacit.plan.tally import CellCounts, Tally
@@ -82,4 +82,5 @@ COUNT: Final = Question(
     read=lambda said: count(said.get("where")),
     example=lambda policy: count(first_predicate(policy)),
     shown=(('`count`, or `{count: "age < 18"}`', "how many people"),),
+    by_group=IN_A_HISTOGRAM,
 )

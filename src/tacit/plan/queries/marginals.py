@@ -15,7 +15,7 @@ from tacit.noise.law import Law
 from tacit.plan.cells import Cells, cell_labels, cells_of, is_items
 from tacit.plan.directions import directions
 from tacit.plan.examples import first_attribute
-from tacit.plan.keys import NAMES, TEXT, WHERE, Key, Question, names_of
+from tacit.plan.keys import IN_A_HISTOGRAM, NAMES, TEXT, WHERE, Key, Question, names_of
 from tacit.plan.labels import labels_of_cells, one_below_the_other
 from tacit.plan.query import (
     LARGEST_RELEASE,
@@ -31,6 +31,7 @@ from tacit.plan.query import (
     in_words,
     position,
     read_where,
+    suffix,
     with_where,
 )
 from tacit.plan.sums import blocks_of, cells_in_sum
@@ -42,6 +43,7 @@ from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
 MOST_SETS: Final = 20_000  # histograms of one release
+WAYS: Final = 2  # attributes of each histogram, if nobody says how many
 
 
 @dataclass(frozen=True)
@@ -217,6 +219,11 @@ class MarginalsOf(Query):
         """Not known before there is a domain."""
         raise TypeError(self)
 
+    def __str__(self) -> str:
+        ways = [f"ways={self.ways}"] if self.ways != WAYS else []
+        inside = f"{', '.join([*self.names, *ways])}{suffix(self.where)}"
+        return f"marginals({inside.strip()})"
+
 
 def histogram(*names: str, where: Where | str | None = None) -> Marginals:
     """Ask for the number of people in each cell of these attributes; for a set of items, for each item."""
@@ -227,7 +234,7 @@ def histogram(*names: str, where: Where | str | None = None) -> Marginals:
 
 
 def marginals(
-    *names: str, ways: int = 2, sets: Iterable[Sequence[str]] | None = None, where: Where | str | None = None
+    *names: str, ways: int = WAYS, sets: Iterable[Sequence[str]] | None = None, where: Where | str | None = None
 ) -> MarginalsOf | Marginals:
     """Ask for the histograms of all sets of `ways` attributes out of these (all by default), or of listed sets."""
     if sets is not None:
@@ -275,6 +282,7 @@ HISTOGRAM: Final = Question(
     read=lambda said: histogram(*names_of(said["attributes"]), where=said.get("where")),
     example=lambda policy: histogram(first_attribute(policy, "histogram", lambda _: True)),
     shown=(("`{histogram: [ward, disease]}`", "people in each cell; of a set of items, people with each item"),),
+    by_group=IN_A_HISTOGRAM,
 )
 MARGINALS: Final = Question(
     "marginals",
@@ -285,7 +293,10 @@ MARGINALS: Final = Question(
         WHERE,
     ),
     read=lambda said: marginals(
-        *names_of(said.get("attributes", [])), ways=said.get("ways", 2), sets=said.get("sets"), where=said.get("where")
+        *names_of(said.get("attributes", [])),
+        ways=said.get("ways", WAYS),
+        sets=said.get("sets"),
+        where=said.get("where"),
     ),
     example=_every_plain,
     shown=(

@@ -12,7 +12,7 @@ In reading order:
     grid        a cell of a map
     items       a set of items
 
-A new kind is a module, a line below, and how its cells are read in `rows/encode.py`.
+A new kind is a module, a line below, and how its cells are read in `rows/kinds.py`.
 """
 
 from __future__ import annotations
