@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
+from parameters import one_in
 from tacit.policy.attributes import Attribute, Dates, Integers
 from tacit.policy.domain import Domain
 from tacit.rows.date_texts import arrow_date
@@ -113,7 +114,7 @@ KINDS = [
     *(("s", None), ("s", "UTC"), ("ms", None), ("ms", "Asia/Tokyo")),
     *(("us", None), ("us", "America/New_York"), ("ns", None), ("ns", "UTC")),
 ]
-every_other_kind = pytest.mark.parametrize(("unit", "zone"), [("s", None), ("s", "UTC"), ("ms", "UTC"), ("ns", "UTC")])
+EVERY_OTHER_KIND = [("s", None), ("s", "UTC"), ("ms", "UTC"), ("ns", "UTC")]
 
 
 def held(engine: str, unit: str, zone: str | None) -> list[Moment | None]:
@@ -149,9 +150,9 @@ ATTRIBUTES = [
 ]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("unit", "zone"), KINDS)
-def test_a_timestamp_counts_by_its_day(engine: str, unit: str, zone: str | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("engine", "kind"), one_in(3, ENGINES, KINDS))
+def test_a_timestamp_counts_by_its_day(engine: str, kind: tuple[str, str | None], tmp_path: Path) -> None:
+    unit, zone = kind
     cells = held(engine, unit, zone)
     table = pa.table({"i": pa.array(range(len(cells)), pa.int64()), "d": column(cells, unit, zone)})
     frame = ENGINES[engine](table, tmp_path)
@@ -179,11 +180,11 @@ def by_the_engine(frame: Any, attribute: Attribute) -> list[int | None]:
     return [None if place < 0 else int(place) for place in code.decode([found.column("key")])]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@every_other_kind
+@pytest.mark.parametrize(("engine", "kind"), one_in(3, ENGINES, EVERY_OTHER_KIND))
 def test_moments_are_told_apart_and_sorted_whatever_they_are(
-    engine: str, unit: str, zone: str | None, tmp_path: Path
+    engine: str, kind: tuple[str, str | None], tmp_path: Path
 ) -> None:
+    unit, zone = kind
     cells = sorted((cell for cell in held(engine, unit, zone) if cell is not None), key=lambda cell: cell.steps)
     cells = [cell for cell in cells if cell.steps != -LARGEST - 1]
     rows = len(cells)
@@ -196,9 +197,9 @@ def test_moments_are_told_apart_and_sorted_whatever_they_are(
     assert open_rows(frame, domain, person="o").counts(("i",)).tolist() == [1] * rows
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@every_other_kind
-def test_one_persons_far_date_is_no_reason_to_refuse(engine: str, unit: str, zone: str | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("engine", "kind"), one_in(2, ENGINES, EVERY_OTHER_KIND))
+def test_one_persons_far_date_is_no_reason_to_refuse(engine: str, kind: tuple[str, str | None], tmp_path: Path) -> None:
+    unit, zone = kind
     far = [one for one in held(engine, unit, zone) if one is not None and one.year == 10_000]
     cells = [Moment(at(unit, 2023), unit), *(far or [Moment(at(unit, 2200), unit)])]
     frame = ENGINES[engine](pa.table({"d": column([*cells], unit, zone)}), tmp_path)
