@@ -7,7 +7,7 @@ traceback, a module that is half there or, where a library is made in C, an impo
 
 A command that somebody has ended does not wait for the threads of an engine. One that still asks Python for rows while
 the interpreter is taken apart would abort the process, and a dump of its memory has rows in it. So folders are removed,
-what was said is written, and the process ends there.
+what was said is written, and the process ends there; and whatever ends it, its memory is not dumped.
 """
 
 from __future__ import annotations
@@ -34,10 +34,23 @@ _due: set[int] = set()  # signals that have waited for an import, which is done
 
 def main() -> int:
     """Run one command and return its exit code. One that somebody has ended leaves from here."""
+    _dump_nothing()
     code = _run()
     if code in (INTERRUPTED, TERMINATED):
         _leave(code)
     return code
+
+
+def _dump_nothing() -> None:
+    """Let no file be written of what is in memory when the process fails."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    # One byte is too small for any dump. Unlike none at all, it also tells Linux to hand none to another program.
+    least = 1 if most == resource.RLIM_INFINITY else min(1, most)
+    resource.setrlimit(resource.RLIMIT_CORE, (least, most))
 
 
 def _leave(code: int) -> None:

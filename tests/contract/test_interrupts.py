@@ -354,6 +354,21 @@ def test_a_command_that_is_ended_does_not_wait_for_an_engine(number: int, code: 
     assert ended == (code, "", f"tacit: {said}. Nothing was charged.\n")
 
 
+LIMITS = """
+import resource, sys, tacit_command
+resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
+sys.argv = ["tacit", "--version"]
+tacit_command.main()
+print(resource.getrlimit(resource.RLIMIT_CORE)[0])
+"""
+
+
+def test_no_memory_of_a_command_is_dumped() -> None:
+    pytest.importorskip("resource")
+    done = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] in ("0", "1"), done  # bytes: no dump is that small
+
+
 def while_loading(
     module: str, *args: str, answer: Any = signal.SIG_DFL, folder: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
