@@ -29,7 +29,7 @@ from tacit.plan.tally import CellCounts, CellSums, Tally
 from tacit.policy.attributes import Categories, Flag, Integers
 from tacit.policy.domain import Domain
 from tacit.policy.where import where
-from tacit.release.job import read_job
+from tacit.release.job_file import read_job
 from tacit.report.publish import publish
 from tacit.rows.rows import open_rows
 

@@ -4,6 +4,10 @@ It stands beside the package, not in it, so that nothing of the package is loade
 the command line itself needs is loaded first, and an interrupt ends that at once. What one command needs is loaded when
 it is needed, perhaps with rows open: there an interrupt waits until the import is done. Inside of it, it would be a
 traceback, a module that is half there or, where a library is made in C, an import that fails for some other reason.
+
+A command that somebody has ended does not wait for the threads of an engine. One that still asks Python for rows while
+the interpreter is taken apart would abort the process, and a dump of its memory has rows in it. So folders are removed,
+what was said is written, and the process ends there; and whatever ends it, its memory is not dumped.
 """
 
 from __future__ import annotations
@@ -22,13 +26,53 @@ if TYPE_CHECKING:
     Handler: TypeAlias = Callable[[int, FrameType | None], Any]
 
 INTERRUPTED = 130
+TERMINATED = 143
 _SAID = "interrupted. Nothing was charged."
 _IMPORTS = ("<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>")
 _due: set[int] = set()  # signals that have waited for an import, which is done
 
 
 def main() -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code. One that somebody has ended leaves from here."""
+    _dump_nothing()
+    code = _run()
+    if code in (INTERRUPTED, TERMINATED):
+        _leave(code)
+    return code
+
+
+def _dump_nothing() -> None:
+    """Let no file be written of what is in memory when the process fails."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_CORE)
+    # One byte is too small for any dump. Unlike none at all, it also tells Linux to hand none to another program.
+    least = 1 if most == resource.RLIM_INFINITY else min(1, most)
+    resource.setrlimit(resource.RLIMIT_CORE, (least, most))
+
+
+def _leave(code: int) -> None:
+    """Remove folders with rows in them, write what was said, and end the process with everything else as it is.
+
+    Not even what libraries do at an end is done: a thread that notices would say so, in words of its own.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    if "tacit.rows.spill" in sys.modules:  # else there is none
+        from tacit.rows.spill import remove_folders
+
+        remove_folders()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):  # nobody reads it, it is closed, or there is none
+            continue
+    os._exit(code)
+
+
+def _run() -> int:
     # else somebody wants interrupts ignored (nohup), or has a way of their own
     is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_ours:

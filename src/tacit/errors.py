@@ -292,6 +292,15 @@ def bare(failure: BaseException) -> BaseException:
     return failure.with_traceback(None)
 
 
+class Terminated(BaseException):
+    """Somebody asked this process to end; like Ctrl-C, it is no failure of what was going on."""
+
+
+def terminated(number: int, frame: object) -> None:
+    """Answer SIGTERM as Python answers Ctrl-C: end what is going on, in order."""
+    raise Terminated
+
+
 FROM_A_HANDLER = "_tacit_from_a_handler"  # marks what the user's own handler of a signal raised, which is given back
 
 
@@ -307,7 +316,7 @@ def sealed(entry: Callable[Given, Found]) -> Callable[Given, Found]:
         failure: BaseException
         try:
             return entry(*args, **kwargs)
-        except (TacitError, KeyboardInterrupt, SystemExit) as raised:
+        except (TacitError, KeyboardInterrupt, SystemExit, Terminated) as raised:
             failure = bare(raised)
         except BaseException as raised:  # not Exception: a panic inside polars is none
             if getattr(raised, FROM_A_HANDLER, False):

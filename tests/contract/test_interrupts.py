@@ -15,9 +15,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from tacit.errors import DataRefused
+from tacit.errors import DataRefused, Terminated, sealed
 from tacit.rows.guard import cancelled_by_interrupt, closed
 
 SESSION = """
@@ -66,29 +69,44 @@ def test_an_interrupt_at_any_time_is_one(engine: str, attempt: int) -> None:
 
 ENDLESS = """
 import os, signal, sys, threading
-from tacit.errors import DataRefused
+from tacit.errors import DataRefused, Terminated, terminated
 from tacit.rows.engines import engine_for
 from tacit.rows.guard import cancelled_by_interrupt, closed
 
+number = getattr(signal, sys.argv[2])
+if number == signal.SIGTERM:
+    signal.signal(number, terminated)
 engine = engine_for(sys.argv[1], lists=frozenset(), declared=frozenset())
 
 def work():
     with engine.quiet():
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Timer(0.3, os.kill, (os.getpid(), number)).start()
         engine._connection.execute("select sum(a.range * b.range) from range(10000000) a, range(10000000) b").fetchall()
 
 try:
     closed(work, DataRefused("unused"))
-except KeyboardInterrupt:
-    print("interrupted")
+except (KeyboardInterrupt, Terminated) as ended:
+    print(type(ended).__name__)
 """
 
 
-def test_an_interrupt_does_not_wait_for_a_task_of_the_engine(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "ended"), [("SIGINT", "KeyboardInterrupt"), ("SIGTERM", "Terminated")])
+def test_an_interrupt_does_not_wait_for_a_task_of_the_engine(number: str, ended: str, tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     rows.write_text("age\n1\n")
-    done = subprocess.run([sys.executable, "-c", ENDLESS, str(rows)], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "interrupted\n", done.stderr[-2000:]
+    asked = [sys.executable, "-c", ENDLESS, str(rows), number]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"{ended}\n", done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("ended", [KeyboardInterrupt, Terminated])
+def test_an_end_outside_of_rows_is_one_too(ended: type[BaseException]) -> None:
+    @sealed
+    def entry() -> None:
+        raise ended
+
+    with pytest.raises(ended):
+        entry()
 
 
 def interrupted() -> None:
@@ -119,7 +137,7 @@ import sys
 import threading
 sys.path[:] = {path!r}
 import signal
-from tacit.errors import DataRefused
+from tacit.errors import DataRefused, Terminated, sealed
 from tacit.rows.guard import cancelled_by_interrupt, closed
 
 def work():
@@ -254,7 +272,7 @@ def big_job(folder: Path, rows: int = 2_000_000) -> None:
 
 def ended_by(folder: Path, number: int, wait: float, *, ready: str = "") -> subprocess.CompletedProcess[str]:
     """Run the job and send a signal once the file that `ready` names is there, and some time later."""
-    command = [str(Path(sys.executable).with_name("tacit")), "run", "job.yaml"]
+    command = [sys.executable, "-m", "tacit_command", "run", "job.yaml"]
     place = folder / "temporary"
     place.mkdir()
     env = {**os.environ, "TMPDIR": str(place)}
@@ -280,6 +298,75 @@ def test_a_command_that_is_ended_says_so_and_what_it_charged(number: int, code: 
     assert "charged" in done.stderr
     assert "Traceback" not in done.stderr
     assert list((tmp_path / "temporary").iterdir()) == []  # what was spilled is gone
+
+
+PEOPLE = """\
+name: people
+domain:
+  age: {integers: [0, 99]}
+secrets:
+  - within: {age: 5}
+person: who
+per_person: 3
+order: day
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "said"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")]
+)
+def test_a_command_that_is_ended_while_people_are_counted_says_one_sentence(
+    number: int, code: int, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "policy.yaml").write_text(PEOPLE)
+    (tmp_path / "job.yaml").write_text(JOB.replace("rows.csv", "rows.parquet"))
+    rows = np.arange(3_000_000)
+    pq.write_table(
+        pa.table({"who": rows * 7 % 1_000_003, "day": rows % 365, "age": rows % 100}), tmp_path / "rows.parquet"
+    )
+    done = ended_by(tmp_path, number, 0.3, ready="results.part")
+    assert (done.returncode, done.stdout) == (code, ""), done
+    assert done.stderr.startswith(f"tacit: {said}. ")
+    assert done.stderr.count("\n") == 1
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+# A thread of DuckDB asks Python for rows for as long as there is a Python, while the command is ended.
+STILL_READING = """
+import duckdb, pyarrow as pa, threading, time
+
+def rows():
+    while True:
+        yield pa.record_batch({{"x": [1] * 1000}})
+
+reader = pa.RecordBatchReader.from_batches(next(rows()).schema, rows())
+reading = duckdb.connect().from_arrow(reader).aggregate("sum(x)")
+threading.Thread(target=reading.fetchall, daemon=True).start()
+time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "said"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")]
+)
+def test_a_command_that_is_ended_does_not_wait_for_an_engine(number: int, code: int, said: str, tmp_path: Path) -> None:
+    ended = ended_while_loading("sqlalchemy.sql.visitors", tmp_path, number, first=STILL_READING)
+    assert ended == (code, "", f"tacit: {said}. Nothing was charged.\n")
+
+
+LIMITS = """
+import resource, sys, tacit_command
+resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
+sys.argv = ["tacit", "--version"]
+tacit_command.main()
+print(resource.getrlimit(resource.RLIMIT_CORE)[0])
+"""
+
+
+def test_no_memory_of_a_command_is_dumped() -> None:
+    pytest.importorskip("resource")
+    done = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] in ("0", "1"), done  # bytes: no dump is that small
 
 
 def while_loading(
@@ -359,11 +446,13 @@ MORE_LATE = (
 )
 
 
-def ended_while_loading(module: str, folder: Path, number: int = signal.SIGINT) -> tuple[int, str, str]:
+def ended_while_loading(
+    module: str, folder: Path, number: int = signal.SIGINT, *, first: str = ""
+) -> tuple[int, str, str]:
     """Send a signal to `tacit run` as it begins to load a module; nothing of the run may be left."""
     big_job(folder, rows=1000)
     before = {file.name for file in folder.iterdir()}
-    asked = [sys.executable, "-c", SIGNALLED.format(module=module, number=int(number))]
+    asked = [sys.executable, "-c", (first + SIGNALLED).format(module=module, number=int(number))]
     done = subprocess.run(asked, cwd=folder, capture_output=True, text=True, timeout=100)
     assert {file.name for file in folder.iterdir()} == before  # no ledger, and nothing half written
     return done.returncode, done.stdout, done.stderr

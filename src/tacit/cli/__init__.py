@@ -49,16 +49,14 @@ from tacit.cli.reproduce import reproduce_paper
 from tacit.cli.run import run_releases
 from tacit.cli.schema import show_schema
 from tacit.cli.screen import complain, misuse, refusal, show, show_json
-from tacit.errors import TacitError, nearest
-from tacit_command import unless_loading
+from tacit.errors import TacitError, Terminated, nearest, terminated
+from tacit_command import INTERRUPTED, TERMINATED, unless_loading
 
 __all__ = ["main"]
 
 # Only these never come near rows (unless --rows names some), so only these may show a traceback with TACIT_DEBUG.
 NEVER_OPENS_ROWS = ("audit", "check", "schema", "ledger")
 MAY_CHARGE = ("demo", "run", "monitor")
-INTERRUPTED = 130
-TERMINATED = 143
 
 # click, or the copy of it that typer carries: in both, the base of BadParameter is what wrong usage raises.
 _UsageError: Any = typer.BadParameter.__bases__[0]
@@ -134,7 +132,7 @@ def main(args: list[str] | None = None, *, on_start: Callable[[], object] = lamb
         said, code = _wrong_usage(fault), 2
     except (KeyboardInterrupt, typer.Abort):
         said, code = _ended("interrupted", given[:1]), INTERRUPTED
-    except _Terminated:
+    except Terminated:
         said, code = _ended("ended by SIGTERM", given[:1]), TERMINATED
     except OSError as fault:
         said, code = _system_fault(fault, given[:1]), 1
@@ -144,22 +142,14 @@ def main(args: list[str] | None = None, *, on_start: Callable[[], object] = lamb
     return code
 
 
-class _Terminated(BaseException):
-    """Somebody asked this process to end; like Ctrl-C, it is no failure of what was going on."""
-
-
 @contextlib.contextmanager
 def _ended_in_order() -> Iterator[None]:
     """Turn SIGTERM into an exception, so that folders with rows in them are removed on the way out."""
-
-    def end(number: int, frame: object) -> None:
-        raise _Terminated
-
     is_ours = threading.current_thread() is threading.main_thread()
     if not is_ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
-    signal.signal(signal.SIGTERM, unless_loading(end))
+    signal.signal(signal.SIGTERM, unless_loading(terminated))
     try:
         yield
     finally:

@@ -49,7 +49,8 @@ def decimals_code(attribute: Decimals, columns: tuple[Column, ...]) -> Code:
     real = number_of(column)[1]
     helpers = _wholes(attribute, column)
     key, valid = lattice_key(nw.col(helpers[-1].number), *ends, otherwise, real=real)
-    return on_lattice(column, key, valid, ends, numbers=(*parsed_columns((column,)), *helpers))
+    span = ends[0] // attribute.scale, -(-ends[1] // attribute.scale)
+    return on_lattice(column, key, valid, ends, numbers=(*parsed_columns((column,)), *helpers), span=span)
 
 
 def _wholes(attribute: Decimals, column: Column) -> list[Derived]:

@@ -117,7 +117,9 @@ class Code:
     lies in a set. `atom` and `keys` may be used only on rows that `valid` picks.
     `repeats` says that the raw cells are few and repeat (names, ages), so that it pays to group by them first and to
     look at each distinct cell once; coordinates do not repeat. `ranges` are the lowest and the highest key and the step
-    from one to the next, for each key, where keys are whole numbers.
+    from one to the next, for each key, where keys are whole numbers. `span` are the first and the last whole number
+    that the attribute tells apart in a column of them: all below the first have one position (or none), and all above
+    the last. It is declared, never read off the data.
     """
 
     columns: tuple[Column, ...]
@@ -128,6 +130,7 @@ class Code:
     decode: Callable[[Sequence[pa.ChunkedArray]], Positions]
     atom: Callable[[str, Intervals], Expr]
     ranges: tuple[tuple[int, int, int], ...] = ()
+    span: tuple[int, int] | None = None
 
 
 def column_of(dtype: Any) -> Column:
@@ -307,7 +310,7 @@ def _integers(attribute: Integers, column: Column) -> Code:
     number, real = number_of(column)
     ends = attribute.low, attribute.high, attribute.step
     key, valid = lattice_key(number, *ends, attribute.otherwise, real=real)
-    return on_lattice(column, key, valid, ends, numbers=parsed_columns((column,)))
+    return on_lattice(column, key, valid, ends, numbers=parsed_columns((column,)), span=ends[:2])
 
 
 def on_lattice(
@@ -317,6 +320,7 @@ def on_lattice(
     ends: tuple[int, int, int],
     *,
     numbers: tuple[Helper, ...],
+    span: tuple[int, int] | None = None,
 ) -> Code:
     """Return the code of an attribute whose key is a whole number from low to high in steps."""
     low, _, step = ends
@@ -328,7 +332,7 @@ def on_lattice(
     def atom(_: str, positions: Intervals) -> Expr:
         return within(key, [(low + first * step, low + last * step) for first, last in positions], never(column))
 
-    return Code((column,), numbers, (key,), valid, column.reading != "real", decode, atom, (ends,))
+    return Code((column,), numbers, (key,), valid, column.reading != "real", decode, atom, (ends,), span)
 
 
 def lattice_key(
@@ -486,7 +490,17 @@ def categories_code(attribute: Categories, columns: tuple[Column, ...]) -> Code:
         return hits(positions)
 
     needed = parsed_columns((column,)) if numbers else ()
-    return Code((column,), needed, tuple(keys), hits(everywhere) if other is None else None, True, decode, atom)
+    whole = [number for number in numbers if isinstance(number, int)]  # all of them in a column of whole numbers
+    return Code(
+        (column,),
+        needed,
+        tuple(keys),
+        hits(everywhere) if other is None else None,
+        True,
+        decode,
+        atom,
+        span=(min(whole), max(whole)) if whole else None,
+    )
 
 
 def _by_number(meanings: Meanings, column: Column, number: Expr) -> Expr:

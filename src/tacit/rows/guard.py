@@ -24,7 +24,7 @@ from types import FrameType
 from typing import Any, Final, TypeVar
 
 from tacit.amounts import shown
-from tacit.errors import FROM_A_HANDLER, ChargeNote, TacitError, bare
+from tacit.errors import FROM_A_HANDLER, ChargeNote, TacitError, bare, terminated
 
 Found = TypeVar("Found")
 
@@ -105,14 +105,15 @@ def _is_interrupt(failure: BaseException) -> bool:
 def cancelled_by_interrupt(cancel: Callable[[], object]) -> Iterator[None]:
     """Call `cancel` in the moment of a Ctrl-C, from a thread: Python's own handler waits until the engine returns.
 
-    Only where a Ctrl-C ends the work anyhow: a handler of the user's may survive it, an event loop may already listen
-    for signals, and outside of the main thread there are none.
+    Also at a SIGTERM, where the command line answers it. Only where a signal ends the work anyhow: a handler of the
+    user's may survive it, an event loop may already listen for signals, and outside of the main thread there are none.
     """
-    if not _is_the_end(signal.getsignal(signal.SIGINT)):
+    ends = {number for number in (signal.SIGINT, signal.SIGTERM) if _is_the_end(signal.getsignal(number))}
+    if not ends:
         yield
         return
     hears, tells = socket.socketpair()
-    listening = threading.Thread(target=_listen, args=(hears, cancel), daemon=True)
+    listening = threading.Thread(target=_listen, args=(hears, ends, cancel), daemon=True)
     with hears:
         try:
             with tells:
@@ -144,12 +145,12 @@ def _told_of_signals(tells: socket.socket) -> bool:
 def _is_the_end(handler: Any) -> bool:
     while isinstance(handler, functools.partial):  # a watch of ours around it
         handler = handler.args[0]
-    return handler is signal.default_int_handler
+    return handler is signal.default_int_handler or handler is terminated
 
 
-def _listen(hears: socket.socket, cancel: Callable[[], object]) -> None:
+def _listen(hears: socket.socket, ends: set[signal.Signals], cancel: Callable[[], object]) -> None:
     while number := hears.recv(1):
-        if number[0] == signal.SIGINT:
+        if number[0] in ends:
             with contextlib.suppress(Exception):  # nothing to cancel any more
                 cancel()
 

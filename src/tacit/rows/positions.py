@@ -5,6 +5,10 @@ position that the expressions of its `Code` give it. The expressions are run by 
 carries the number of the cell that was asked for, so that no order of rows matters. Cells that do not repeat
 (coordinates, long numbers) are given to the expressions as they are.
 
+Which whole numbers are looked up is declared: those of the attribute's range, one below for all below, one above for
+all above, and a missing one. Neither they nor the way that is taken depend on the numbers in the data, so that the time
+does not tell how far out a person's number is.
+
 A position is kept in the smallest unsigned type that holds the size of the attribute, which stands for "no position".
 """
 
@@ -19,7 +23,6 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
-import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
 from tacit.rows.batches import Batch, is_text, roomy
@@ -29,8 +32,7 @@ from tacit.rows.engines import duckdb_readings
 from tacit.rows.guard import closed
 
 Codes = npt.NDArray[Any]  # positions in the smallest type; the size of the attribute stands for none
-_WIDEST_TABLE: Final = 2**22  # entries of a look-up table by number
-_NARROW_TABLE: Final = 2**16
+_WIDEST_TABLE: Final = 2**20  # entries of a look-up table by number; wider ranges are not looked up
 _FEW_NUMBERS: Final = 2**12  # that one column may add to a query for several
 _MOST_NAMES: Final = 2**12  # entries of a dictionary that are looked up one by one
 _MOST_KNOWN: Final = 2**16
@@ -52,19 +54,17 @@ class Encoder:
     def prepare(self, names: Iterable[str], batch: Batch) -> None:
         """Look whole numbers up before they are asked for, those of all columns in one query."""
         with self._lock:
-            asked: dict[str, tuple[_Column, int, pa.Array]] = {}
+            asked: dict[str, tuple[_Column, pa.Array]] = {}
             for name in names:
                 column = self._columns[name]
-                found = column.first_numbers(batch)
-                if found is not None and column.name not in asked:
-                    asked[column.name] = (column, *found)
+                numbers = column.first_numbers(batch)
+                if numbers is not None and column.name not in asked:
+                    asked[column.name] = (column, numbers)
             if len(asked) < 2:
                 return
-            tables = self._evaluator.together(
-                [(column.code, column.size, cells) for column, _, cells in asked.values()]
-            )
-            for (column, low, _), table in zip(asked.values(), tables, strict=True):
-                column.learn(low, table)
+            tables = self._evaluator.together([(column.code, column.size, cells) for column, cells in asked.values()])
+            for (column, cells), table in zip(asked.values(), tables, strict=True):
+                column.learn(cells.type, table)
 
     def codes(self, name: str, batch: Batch) -> Codes:
         """Return the positions of an attribute in the rows of a batch."""
@@ -138,7 +138,9 @@ class _Column:
         self.name = self._names[0]
         self._known: dict[Any, int] = {}  # text -> position
         self._last: tuple[pa.Array, Codes] | None = None  # the dictionary of another batch, looked up
-        self._low, self._table = 0, np.zeros(0, dtype=smallest(size))  # positions of whole numbers from `low`
+        self._tables: dict[
+            pa.DataType, Codes
+        ] = {}  # positions of the whole numbers of `_numbers`, and of a missing one
         self._nothing: int | None = None  # the position of a missing cell
         self._varied = False  # cells hardly repeat: nothing is gained by looking for equal ones
         self._lock = threading.Lock()
@@ -152,11 +154,8 @@ class _Column:
         if not len(cells):
             return np.zeros(0, dtype=smallest(self.size))
         if not pa.types.is_dictionary(kind):
-            truths = pa.types.is_boolean(kind)
-            if truths or pa.types.is_integer(kind):
-                found = self._by_number(cells.cast(pa.uint8()) if truths else cells, kind)
-                if found is not None:
-                    return found
+            if _is_whole(kind):
+                return self._of_cells(cells) if self._ends(kind) is None else self._by_number(cells)
             cells = cells.dictionary_encode()
             if len(cells.dictionary) > len(cells) // 2 and len(cells) > _MOST_NAMES:
                 self._varied = True
@@ -175,57 +174,50 @@ class _Column:
 
     # ------------------------------------------------------------------ whole numbers
 
-    def _by_number(self, cells: pa.Array, kind: pa.DataType) -> Codes | None:
-        """Look whole numbers up in a table; None if they lie too far apart for one."""
-        ends = pc.min_max(cells).as_py()
-        low, high = ends["min"], ends["max"]
-        if low is None:
-            return np.full(len(cells), self._of_nothing(kind), dtype=smallest(self.size))
-        with self._lock:
-            known = self._known_from(low, high, kind)
-        if known is None:
+    def _ends(self, kind: pa.DataType) -> tuple[int, int] | None:
+        """Return the first and the last whole number of a type that are looked up; None if the range is too wide."""
+        if self.code.span is None or self.code.span[1] - self.code.span[0] >= _WIDEST_TABLE:
             return None
-        first, table = known
+        low, high = _limits(kind)
+        # one number stands for all below the range, one for all above; where the type has none, nothing does
+        first, last = (min(max(end, low), high) for end in (self.code.span[0] - 1, self.code.span[1] + 1))
+        return first, last
+
+    def _by_number(self, cells: pa.Array) -> Codes:
+        """Look whole numbers up in the table of their type."""
+        kind = cells.type
+        ends = self._ends(kind)
+        assert ends is not None  # noqa: S101 - for the type checker
+        with self._lock:
+            table = self._tables.get(kind)
+            if table is None:
+                table = self._tables[kind] = self._of_cells(_from_to(*ends, kind))
+        if pa.types.is_boolean(kind):
+            cells = cells.cast(pa.uint8())
         missing = cells.is_null().to_numpy(zero_copy_only=False) if cells.null_count else None
-        numbers = cells.fill_null(low) if cells.null_count else cells
-        numbers = numbers.to_numpy(zero_copy_only=False)
-        bits = 8 * numbers.dtype.itemsize
+        numbers = (cells.fill_null(0) if cells.null_count else cells).to_numpy(zero_copy_only=False)
+        first, last = (numbers.dtype.type(end) for end in ends)
         unsigned = np.dtype(f"u{numbers.dtype.itemsize}")
         # the difference, taken around 2^bits, is right for every type
-        found: Codes = table[numbers.view(unsigned) - unsigned.type(first % 2**bits)]
+        found: Codes = table[np.clip(numbers, first, last).view(unsigned) - first.view(unsigned)]
         if missing is not None:
-            found[missing] = self._of_nothing(kind)
+            found[missing] = table[-1]
         return found
 
-    def _known_from(self, low: int, high: int, kind: pa.DataType) -> tuple[int, Codes] | None:
-        first, table = self._low, self._table
-        if len(table) and first <= low and high < first + len(table):
-            return first, table
-        if len(table):
-            low, high = min(low, first), max(high, first + len(table) - 1)
-        if high - low >= max(_NARROW_TABLE, min(4 * self.size, _WIDEST_TABLE)):
+    def first_numbers(self, batch: Batch) -> pa.Array | None:
+        """Return the whole numbers that a first batch needs, if they are few; None if it needs none."""
+        if len(self._names) > 1 or not batch.rows:
             return None
-        self._low, self._table = low, self._of_cells(_from_to(low, high, kind))
-        return self._low, self._table
+        kind = batch.columns[self.name].type
+        ends = self._ends(kind) if _is_whole(kind) else None
+        if ends is None or ends[1] - ends[0] >= _FEW_NUMBERS or kind in self._tables:
+            return None
+        return _from_to(*ends, kind)
 
-    def first_numbers(self, batch: Batch) -> tuple[int, pa.Array] | None:
-        """Return the whole numbers that a first batch asks for, from the lowest one on; None if it asks for none."""
-        if len(self._names) > 1 or self._varied or len(self._table) or not batch.rows:
-            return None
-        cells = batch.columns[self.name]
-        if not pa.types.is_integer(cells.type):
-            return None
-        ends = pc.min_max(cells).as_py()
-        low, high = ends["min"], ends["max"]
-        if low is None or high - low >= _FEW_NUMBERS:
-            return None
-        return low, _from_to(low, high, cells.type)
-
-    def learn(self, low: int, table: Codes) -> None:
-        """Take the positions of whole numbers from `low` on for known."""
+    def learn(self, kind: pa.DataType, table: Codes) -> None:
+        """Take the positions of the whole numbers of a type for known."""
         with self._lock:
-            if not len(self._table):
-                self._low, self._table = low, table
+            self._tables.setdefault(kind, table)
 
     # ------------------------------------------------------------------ everything else
 
@@ -260,8 +252,24 @@ class _Column:
         return np.array([known[name] for name in names], dtype=smallest(self.size))
 
 
-def _from_to(low: int, high: int, kind: pa.DataType) -> pa.Array:
-    return pa.array(np.arange(low, high + 1, dtype=np.uint64 if high >= 2**63 else np.int64)).cast(kind)
+def _is_whole(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_boolean(kind) or pa.types.is_integer(kind))
+
+
+def _limits(kind: pa.DataType) -> tuple[int, int]:
+    """Return the lowest and the highest number of a type."""
+    if pa.types.is_boolean(kind):
+        return 0, 1
+    limits = np.iinfo(kind.to_pandas_dtype())
+    return int(limits.min), int(limits.max)
+
+
+def _from_to(first: int, last: int, kind: pa.DataType) -> pa.Array:
+    """Return all whole numbers from the first to the last, and a missing one."""
+    # counted from zero: the last may be the highest number of its type
+    numbers = np.arange(last - first + 1, dtype=np.uint64) + np.uint64(first % 2**64)
+    numbers = numbers if last >= 2**63 else numbers.view(np.int64)
+    return pa.concat_arrays([pa.array(numbers).cast(kind), pa.nulls(1, kind)])
 
 
 def plain(cells: pa.Array) -> pa.Array:

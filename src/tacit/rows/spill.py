@@ -28,6 +28,7 @@ except ImportError:  # Windows
 
 PREFIX: Final = "tacit-rows-"
 _LOCK: Final = "in-use"
+_made: Final[list[Finalize]] = []  # what removes the folders at an ordinary end
 _held: Final[list[int]] = []  # file descriptors; the locks last as long as these are open
 
 
@@ -38,8 +39,14 @@ def private_folder(_process: int) -> Path:
     path = tempfile.mkdtemp(prefix=PREFIX)
     _hold(Path(path))
     # not atexit, which the processes of multiprocessing skip; of a fork, only the maker removes it
-    Finalize(None, shutil.rmtree, args=(path, True), exitpriority=0)
+    _made.append(Finalize(None, shutil.rmtree, args=(path, True), exitpriority=0))
     return Path(path)
+
+
+def remove_folders() -> None:
+    """Remove what this process has made, now: for one that ends without an ordinary end."""
+    for remove in _made:
+        remove()
 
 
 def _hold(folder: Path) -> None:
