@@ -4,7 +4,7 @@
 #   make test    formatting, lint, types, then every test but the slow ones
 #   make check   formatting, lint and types only: seconds
 #   make audit   audit every mechanism and every planted leak; then the slow tests, and the others and the fuzz with fresh examples
-#   make bench   speed of the noise, of counting rows, of top-k lists and of monitors, on this machine
+#   make bench   speed of the noise, of counting rows, of top-k lists, of monitors and of planning, on this machine
 #   make venv    only the virtual environment with the package in it
 #   make clean   remove the virtual environment and everything that was generated
 
@@ -51,8 +51,11 @@ check: $(TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# Each worker begins with its own half, in order, so that what a file shares is made once; who is done takes over.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
 test: check java
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+	$(PYTEST) -m "not slow"
 
 # Spark is the only thing that needs Java. Its tests skip without it; say so here, where it is seen.
 java:
@@ -62,14 +65,15 @@ java:
 # pytest says 5 when no test has the mark
 audit: $(TOOLS) java
 	$(BIN)/tacit audit all
-	$(BIN)/python -m pytest -n $(WORKERS) -m slow || [ $$? -eq 5 ]
-	TACIT_EXAMPLES=fresh $(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests/statistical tests/property tests/fuzz
+	$(PYTEST) -m slow || [ $$? -eq 5 ]
+	TACIT_EXAMPLES=fresh $(PYTEST) -m "not slow" tests/statistical tests/property tests/fuzz
 
 bench: $(TOOLS)
 	$(BIN)/python benchmarks/bench_noise.py
 	$(BIN)/python benchmarks/bench_rows.py
 	$(BIN)/python benchmarks/bench_top_k.py
 	$(BIN)/python benchmarks/bench_monitor.py
+	$(BIN)/python benchmarks/bench_plan.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis tacit-demo tacit-demo-[0-9]*

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tacit.mechanism import noise
+from tacit import noise
 
 SCALES = (0.5, 1.0, 10.0, 100.0, 1000.0, 1e6, 1e12)
 

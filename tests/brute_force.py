@@ -2,32 +2,113 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement, product
+from functools import lru_cache
+from itertools import combinations, combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
 
-from tacit.audit.worlds import added, every_edge, every_record, every_value, known_numbers
-from tacit.plan.queries import resolved
+from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total
+from tacit.plan.query import resolve
+from tacit.policy.attributes import Items
+from tacit.policy.domain import positions
+from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize
 from tacit.policy.policy import ABSENT, Policy
 
-__all__ = [
-    "answers_of",
-    "edges_of",
-    "every_record",
-    "every_value",
-    "known_numbers",
-    "largest",
-    "step_by_data_sets",
-    "step_by_edges",
-]
 
-edges_of = every_edge
+def every_value(attribute: Any) -> list[Any]:
+    """Every value that one attribute can have, in order; of a set of items, every set that is small enough."""
+    if isinstance(attribute, Items):
+        names = [attribute.item(place) for place in range(attribute.count)]
+        return [frozenset(some) for many in range(attribute.most + 1) for some in combinations(names, many)]
+    return [attribute.value(place) for place in range(attribute.size)]
+
+
+def every_record(domain: Any) -> list[Any]:
+    return list(product(*(every_value(attribute) for attribute in domain.values())))
+
+
+def edges_of(policy: Policy) -> list[tuple[Any, Any]]:
+    """Every secret edge, by the definition of its family."""
+    records = every_record(policy.domain)
+    found = [(a, b) for a in records for b in records if a != b and policy.secrets.has_edge(policy.domain, a, b)]
+    if policy.presence == "secret":
+        found += [(record, ABSENT) for record in records] + [(ABSENT, record) for record in records]
+    return found
+
+
+def known_numbers(policy: Policy, people: Any) -> tuple[int, ...]:
+    """What is public about a data set of these people."""
+    numbers: list[int] = []
+    for fact in policy.known:
+        match fact:
+            case KnownSize():
+                numbers.append(sum(record is not ABSENT for record in people))
+            case KnownMarginal(names):
+                numbers += sum(answers_of(Marginals((names,)), policy.domain, record) for record in people).tolist()
+            case KnownCount(where):
+                numbers += sum(answers_of(Count(where), policy.domain, record) for record in people).tolist()
+    return tuple(numbers)
 
 
 def answers_of(query: Any, domain: Any, record: Any) -> np.ndarray:
-    """What one person adds to the answers, straight from the meaning of the query."""
-    return added(resolved(query, domain), domain, record)
+    """What one person adds to the answers, straight from the meaning of the query; nothing of the package's own."""
+    picks, tests = _meaning(query, domain)
+    if record is ABSENT or (picks is not None and not picks.of_record(positions(domain, record))):
+        return np.zeros(len(tests), dtype=np.int64)
+    person = dict(zip(domain, record, strict=True))
+    return np.array([test(person) for test in tests], dtype=np.int64)
+
+
+@lru_cache(maxsize=256)
+def _meaning(query: Any, domain: Any) -> tuple[Any, list[Any]]:
+    """Whom a query is about, and for each answer what a person adds to it; the same for all records."""
+    query = resolve(query, domain)
+    return None if query.where is None else query.where.compile(domain), _answers(query, domain)
+
+
+def _answers(query: Any, domain: Any) -> list[Any]:
+    """For each answer what a person adds to it."""
+
+    def at_most(name: str, last: Any) -> Any:
+        values = every_value(domain[name])
+        return lambda person: values.index(person[name]) <= values.index(last)
+
+    def between(name: str, low: Any, high: Any) -> Any:
+        values = every_value(domain[name])
+        return lambda person: values.index(low) <= values.index(person[name]) <= values.index(high)
+
+    match query:
+        case Count():
+            return [lambda person: 1]
+        case Total():
+            return [
+                lambda person, cell=cell: (person[query.name] - query.origin) * int(_of(person, query.by) == cell)
+                for cell in product(*(every_value(domain[name]) for name in query.by))
+            ]
+        case Cumulative():
+            return [at_most(query.name, last) for last in every_value(domain[query.name])]
+        case Ranges(ranges=None):
+            values = every_value(domain[query.name])
+            return [between(query.name, *ends) for ends in combinations_with_replacement(values, 2)]
+        case Ranges():
+            return [between(query.name, low, high) for low, high in query.ranges]
+        case Marginals():
+            found: list[Any] = []
+            for names in query.sets:
+                attribute = domain[names[0]]
+                if isinstance(attribute, Items):
+                    items = [attribute.item(place) for place in range(attribute.count)]
+                    found += [lambda person, item=item, name=names[0]: item in person[name] for item in items]
+                else:
+                    cells = product(*(every_value(domain[name]) for name in names))
+                    found += [lambda person, cell=cell, names=names: _of(person, names) == cell for cell in cells]
+            return found
+    raise TypeError(query)
+
+
+def _of(person: dict[str, Any], names: Any) -> tuple[Any, ...]:
+    return tuple(person[name] for name in names)
 
 
 def largest(changes: list[np.ndarray]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What a cell means, cell by cell in Python: the definition that every engine is compared with.
 
-Written anew from the words of `release/encode.py`, without any of its code.
+Written anew from the words of `rows/encode.py`, without any of its code.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ import datetime
 import math
 import re
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
-from tacit.policy.domain import Attribute, Categories, Flag, Grid, Integers, Items
+import numpy as np
+
+from tacit.policy.attributes import Attribute, Categories, Dates, Decimals, Flag, Grid, Integers, Items
 
 NUMBER = r" *-?((\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?|inf(inity)?) *"
 
@@ -22,8 +25,8 @@ def number(cell: Any) -> float | None:
         if cell.lower() in ("true", "false"):
             return int(cell.lower() == "true")
         return float(cell) if re.fullmatch(NUMBER, cell, re.ASCII | re.IGNORECASE) else None
-    if isinstance(cell, Decimal):
-        return float(cell)
+    if isinstance(cell, Decimal | np.floating):
+        return None if math.isnan(cell) else float(cell)
     if not isinstance(cell, bool | int | float) or cell != cell:
         return None
     return cell
@@ -31,6 +34,8 @@ def number(cell: Any) -> float | None:
 
 def text(cell: Any) -> str | None:
     """Return the text reading."""
+    if isinstance(cell, np.floating):
+        cell = float(cell)
     if isinstance(cell, bool):
         return str(cell).lower()
     if isinstance(cell, float | Decimal) and not math.isfinite(cell):
@@ -77,9 +82,86 @@ def lattice(value: float | None, low: int, high: int, step: int, *, clip: bool) 
     return int(value) if fits else None
 
 
+DAY = r"\d{4}-\d\d-\d\d([T ]([01]\d|2[0-3]):\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d(:?\d\d|:\d\d:[0-5]\d)?)?)?"
+SHORT = {"month": (r"\d{4}-\d\d", "-01"), "year": (r"\d{4}", "-01-01")}
+
+
+def day(cell: Any, by: str) -> datetime.date | None:
+    """Return the UTC day of a cell; the first and the last day that there are stand for what lies beyond."""
+    if isinstance(cell, str):
+        forms = {"month": ["month"], "quarter": ["month"], "year": ["month", "year"]}.get(by, [])
+        for pattern, rest in (SHORT[form] for form in forms):
+            cell = cell + rest if re.fullmatch(pattern, cell, re.ASCII) else cell
+        if not re.fullmatch(DAY, cell, re.ASCII):
+            return None
+        try:
+            cell = datetime.datetime.fromisoformat(cell)
+        except ValueError:
+            return None
+    if isinstance(cell, datetime.datetime):
+        try:
+            return (cell if cell.tzinfo is None else cell.astimezone(datetime.UTC)).date()
+        except OverflowError:
+            return datetime.date.min if cell.year == 1 else datetime.date.max
+    return cell if isinstance(cell, datetime.date) else None
+
+
+def period(date: datetime.date, by: str) -> str:
+    """Return what the period is called that a day lies in; later ones are called by later texts."""
+    year, week, _ = date.isocalendar()
+    quarter = f"{date.year:04}-Q{(date.month + 2) // 3}"
+    names = {"day": str(date), "week": f"{year:04}-W{week:02}", "month": str(date)[:7], "quarter": quarter}
+    return names.get(by, str(date)[:4])
+
+
+@cache
+def date_places(attribute: Dates) -> dict[Any, int]:
+    """Return the place of each date."""
+    return {value: place for place, value in enumerate(attribute.every_value())}
+
+
+def date_position(attribute: Dates, cell: Any) -> int | None:
+    """Return the place of a cell among dates."""
+    found = day(cell, attribute.by)
+    places = date_places(attribute)
+    if found is not None:
+        said = period(found, attribute.by)
+        if said in places:
+            return places[said]
+        if attribute.otherwise == "clip":
+            return 0 if said < next(iter(places)) else len(places) - 1
+    return None if attribute.otherwise in (None, "clip") else places[attribute.otherwise]
+
+
+@cache
+def decimal_values(attribute: Decimals, width: Any) -> tuple[list[float], dict[float, list[int]]]:
+    """Return the values of a lattice, and the places of those that a float of this width stands for."""
+    many = int((attribute.high - attribute.low) / attribute.step)
+    values = [float(attribute.low + place * attribute.step) for place in range(many + 1)]
+    meant: dict[float, list[int]] = {}
+    for place, value in enumerate(values):
+        meant.setdefault(float(width(value)), []).append(place)
+    return values, meant
+
+
+def decimal_position(attribute: Decimals, cell: Any) -> int | None:
+    """Return the place of a cell among decimals: a cell is a value if it is the float of its own width next to it."""
+    found = number(cell)
+    values, meant = decimal_values(attribute, type(cell) if isinstance(cell, np.floating) else float)
+    if found is not None and found in meant:
+        return min(meant[found], key=lambda place: abs(values[place] - found))
+    if found is not None and attribute.otherwise == "clip":
+        return max(0, sum(value <= found for value in values) - 1)
+    return None if attribute.otherwise in (None, "clip") else values.index(attribute.otherwise)
+
+
 def position(attribute: Attribute, cells: list[Any]) -> int | None:
     """Return the position of a row's cells (two for a grid), or None if the row is not in the data."""
     otherwise: Any = getattr(attribute, "otherwise", None)
+    if isinstance(attribute, Dates):
+        return date_position(attribute, cells[0])
+    if isinstance(attribute, Decimals):
+        return decimal_position(attribute, cells[0])
     if isinstance(attribute, Items):
         last = attribute.first + attribute.count - 1
         by_number = isinstance(attribute.items, int)
@@ -113,7 +195,7 @@ def position(attribute: Attribute, cells: list[Any]) -> int | None:
 
 
 def is_refused(attribute: Attribute, kind: str, decimals: int = 0) -> bool:
-    """Say whether an attribute is refused by the type of a column: `text`, `whole`, `real`, `truth`, `date`, `other`.
+    """Say whether an attribute is refused by the type of a column: `text`, `whole`, `real`, `truth`, `date`, `time`, ..
 
     Whole numbers beyond what a type holds exactly are another matter, which has a test of its own.
     """
@@ -123,8 +205,14 @@ def is_refused(attribute: Attribute, kind: str, decimals: int = 0) -> bool:
         last = attribute.first + attribute.count - 1
         by_number = isinstance(attribute.items, int)
         attribute = Integers(attribute.first, last) if by_number else Categories(attribute.items)  # type: ignore[arg-type]
-    if kind == "other":
+    if isinstance(attribute, Dates):
+        return kind not in ("date", "time")
+    if kind in ("time", "other"):
         return True
+    if isinstance(attribute, Decimals):
+        clips, digits = attribute.otherwise == "clip", -attribute.step.as_tuple().exponent
+        outside = not (attribute.low <= 1 and attribute.high >= 0)
+        return kind == "date" or (not clips and (decimals > digits or (kind == "truth" and outside)))
     if not isinstance(attribute, Categories):
         whole = isinstance(attribute, Integers) or (isinstance(attribute, Grid) and attribute.low is None)
         rounds = getattr(attribute, "otherwise", None) == "clip"

@@ -1,4 +1,4 @@
-"""What all tests share: fixed examples for Hypothesis, one PostgreSQL and one Spark for each worker."""
+"""What all tests share: fixed examples for Hypothesis, one PostgreSQL and one Spark."""
 
 from __future__ import annotations
 
@@ -16,6 +16,16 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 settings.register_profile("fresh", deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 settings.load_profile(os.environ.get("TACIT_EXAMPLES", "fixed"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put tests that need Spark or PostgreSQL first: workers begin at different places, so one of them starts both."""
+
+    def needs_no_server(item: pytest.Item) -> bool:
+        asked = {*getattr(item, "fixturenames", ()), *(mark.name for mark in item.iter_markers())}
+        return asked.isdisjoint(("spark", "postgres"))
+
+    items.sort(key=needs_no_server)
 
 
 @pytest.fixture(scope="session")

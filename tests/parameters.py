@@ -9,6 +9,15 @@ from typing import Any
 import pytest
 
 
+def one_in(share: int, *lists: Iterable[Any]) -> list[Any]:
+    """All combinations of the lists, of which one in so many is quick: each value of each list comes often enough."""
+    found = []
+    for chosen in product(*(list(enumerate(values)) for values in lists)):
+        slow = sum(place for place, _ in chosen) % share > 0
+        found.append(pytest.param(*(value for _, value in chosen), marks=[pytest.mark.slow] * slow))
+    return found
+
+
 def every_two_together(*lists: Iterable[Any]) -> list[Any]:
     """All combinations of three or more lists of two or more values each.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 
 from hypothesis import strategies as st
@@ -9,20 +10,31 @@ from hypothesis import strategies as st
 from brute_force import every_value
 from tacit.plan import queries
 from tacit.policy import knowledge, secrets
-from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Categories, Dates, Decimals, Flag, Grid, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Compare
 
 
 @st.composite
 def attributes(draw, *, items=True, largest=4):
-    kind = draw(st.sampled_from(["categories", "integers", "flag", "grid", *(["items"] if items else [])]))
+    kinds = ["categories", "integers", "decimals", "dates", "flag", "grid", *(["items"] if items else [])]
+    kind = draw(st.sampled_from(kinds))
     if kind == "categories":
         size = draw(st.integers(1, largest))
         return Categories([f"v{i}" for i in range(size)], ordered=draw(st.booleans()))
     if kind == "integers":
         low, step, size = draw(st.integers(-3, 3)), draw(st.integers(1, 3)), draw(st.integers(1, largest + 1))
         return Integers(low, low + step * (size - 1), step)
+    if kind == "decimals":
+        low, step = (
+            draw(st.sampled_from(some)) for some in (["-0.5", "0", "0.1", "2.25"], ["0.1", "0.25", "0.5", "1.5"])
+        )
+        return Decimals(low, Decimal(low) + Decimal(step) * draw(st.integers(0, largest)), step)
+    if kind == "dates":
+        month, many = draw(st.integers(1, 12)), draw(st.integers(0, largest - 1))
+        last = f"{2024 + (month + many > 12)}-{(month + many - 1) % 12 + 1:02}"
+        return Dates(f"2024-{month:02}", last, by="month")
     if kind == "flag":
         return Flag()
     if kind == "grid":
@@ -163,7 +175,10 @@ def linear_queries(draw, domain, kinds=()):
             picked.append((values[low], values[draw(st.integers(low, len(values) - 1))]))
         return queries.ranges(name, picked, where=predicate)
     if kind == "total":
-        return queries.total(draw(st.sampled_from(numbers)), where=predicate)
+        name = draw(st.sampled_from(numbers))
+        others = [n for n in plain if n != name]
+        by = draw(st.lists(st.sampled_from(others), max_size=2, unique=True)) if others else []
+        return queries.total(name, by=by, where=predicate)
     if kind == "histogram":
         names = draw(st.lists(st.sampled_from(plain), min_size=1, max_size=2, unique=True))
         return queries.histogram(*names, where=predicate)

@@ -2,7 +2,7 @@
 
 The stages, in the order in which data flows (imports only point left):
 
-    policy -> plan -> mechanism -> release -> report
+    policy -> noise -> plan -> mechanism -> ledger -> rows -> release -> monitor -> audit -> report
 
 >>> import pandas as pd
 >>> import tacit as tc
@@ -17,46 +17,135 @@ The stages, in the order in which data flows (imports only point left):
 3.0
 """
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
-from tacit import audit
-from tacit import report as _report  # noqa: F401 - so that records can draw themselves
-from tacit.errors import (
-    BudgetExceeded,
-    DataRefused,
-    InternalError,
-    JobError,
-    LedgerError,
-    PlanError,
-    PolicyError,
-    Refused,
-    TacitError,
-)
-from tacit.mechanism import noise
-from tacit.plan.asked import no_such_question
-from tacit.plan.explain import Explanation, explain
-from tacit.plan.queries import count, cumulative, histogram, marginals, ranges, total
-from tacit.plan.selections import above, below, top_k
-from tacit.plan.steps import LargestStep, largest_step
-from tacit.policy import knowledge as known
-from tacit.policy import secrets
-from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
-from tacit.policy.policy import ABSENT, Policy
-from tacit.policy.where import col, where
-from tacit.release.ledger import Ledger
-from tacit.release.monitor import MapMonitor, PlaceMonitor
-from tacit.release.record import ReleaseRecord
-from tacit.release.row_check import RowsCheck, check_rows
-from tacit.release.rows import ItemCounts
-from tacit.release.session import Session
+if TYPE_CHECKING:
+    from tacit import audit as audit
+    from tacit import noise as noise
+    from tacit.errors import BudgetExceeded as BudgetExceeded
+    from tacit.errors import DataRefused as DataRefused
+    from tacit.errors import InternalError as InternalError
+    from tacit.errors import JobError as JobError
+    from tacit.errors import LedgerError as LedgerError
+    from tacit.errors import PlanError as PlanError
+    from tacit.errors import PolicyError as PolicyError
+    from tacit.errors import Refused as Refused
+    from tacit.errors import TacitError as TacitError
+    from tacit.ledger.ledger import Ledger as Ledger
+    from tacit.monitor.monitor import MapMonitor as MapMonitor
+    from tacit.monitor.monitor import PlaceMonitor as PlaceMonitor
+    from tacit.plan.explain import Explanation as Explanation
+    from tacit.plan.explain import explain as explain
+    from tacit.plan.queries import above as above
+    from tacit.plan.queries import below as below
+    from tacit.plan.queries import count as count
+    from tacit.plan.queries import cumulative as cumulative
+    from tacit.plan.queries import histogram as histogram
+    from tacit.plan.queries import marginals as marginals
+    from tacit.plan.queries import mean as mean
+    from tacit.plan.queries import median as median
+    from tacit.plan.queries import quantiles as quantiles
+    from tacit.plan.queries import ranges as ranges
+    from tacit.plan.queries import top_k as top_k
+    from tacit.plan.queries import total as total
+    from tacit.plan.steps import LargestStep as LargestStep
+    from tacit.plan.steps import largest_step as largest_step
+    from tacit.policy import knowledge as known
+    from tacit.policy import secrets as secrets
+    from tacit.policy.attributes import Categories as Categories
+    from tacit.policy.attributes import Dates as Dates
+    from tacit.policy.attributes import Decimals as Decimals
+    from tacit.policy.attributes import Flag as Flag
+    from tacit.policy.attributes import Grid as Grid
+    from tacit.policy.attributes import Integers as Integers
+    from tacit.policy.attributes import Items as Items
+    from tacit.policy.domain import Domain as Domain
+    from tacit.policy.policy import ABSENT as ABSENT
+    from tacit.policy.policy import Policy as Policy
+    from tacit.policy.where import col as col
+    from tacit.policy.where import where as where
+    from tacit.release.record import ReleaseRecord as ReleaseRecord
+    from tacit.release.row_check import RowsCheck as RowsCheck
+    from tacit.release.row_check import check_rows as check_rows
+    from tacit.release.session import Session as Session
+    from tacit.rows.rows import ItemCounts as ItemCounts
 
 __version__ = "0.1.0"
 
+# Where each public name lives. It is loaded when it is first used: the engines, charts and statistics behind a release
+# take seconds to load, and a look at a policy needs none of them.
+_MODULES: Final = {
+    "errors": [
+        "BudgetExceeded",
+        "DataRefused",
+        "InternalError",
+        "JobError",
+        "LedgerError",
+        "PlanError",
+        "PolicyError",
+        "Refused",
+        "TacitError",
+    ],
+    "ledger.ledger": ["Ledger"],
+    "monitor.monitor": ["MapMonitor", "PlaceMonitor"],
+    "plan.explain": ["Explanation", "explain"],
+    "plan.queries": [
+        "above",
+        "below",
+        "count",
+        "cumulative",
+        "histogram",
+        "marginals",
+        "mean",
+        "median",
+        "quantiles",
+        "ranges",
+        "top_k",
+        "total",
+    ],
+    "plan.steps": ["LargestStep", "largest_step"],
+    "policy.attributes": ["Categories", "Dates", "Decimals", "Flag", "Grid", "Integers", "Items"],
+    "policy.domain": ["Domain"],
+    "policy.policy": ["ABSENT", "Policy"],
+    "policy.where": ["col", "where"],
+    "release.record": ["ReleaseRecord"],
+    "release.row_check": ["RowsCheck", "check_rows"],
+    "release.session": ["Session"],
+    "rows.rows": ["ItemCounts"],
+}
+_PLACES: Final = {name: module for module, names in _MODULES.items() for name in names}
+_WHOLE: Final = {
+    "audit": "audit",
+    "known": "policy.knowledge",
+    "noise": "noise",
+    "secrets": "policy.secrets",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Refuse a name that is not here; where it is a question that others have, say how to ask it."""
-    said = no_such_question(name)
-    raise AttributeError(f"module 'tacit' has no attribute {name!r}.{' ' + said if said else ''}")
+    """Load a public name; refuse any other, and where it is a question that others have, say how to ask it."""
+    if name in _WHOLE:
+        found = import_module(f"tacit.{_WHOLE[name]}")
+    elif name in _PLACES:
+        found = getattr(import_module(f"tacit.{_PLACES[name]}"), name)
+    else:
+        raise AttributeError(f"module 'tacit' has no attribute {name!r}.{_hint(name)}")
+    globals()[name] = found
+    return found
+
+
+def _hint(name: str) -> str:
+    if name.startswith("_"):
+        return ""
+    from tacit.plan.questions import no_such_question
+
+    hint = no_such_question(name)
+    return f" {hint}" if hint else ""
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 __all__ = [
@@ -64,6 +153,8 @@ __all__ = [
     "BudgetExceeded",
     "Categories",
     "DataRefused",
+    "Dates",
+    "Decimals",
     "Domain",
     "Explanation",
     "Flag",
@@ -99,7 +190,10 @@ __all__ = [
     "known",
     "largest_step",
     "marginals",
+    "mean",
+    "median",
     "noise",
+    "quantiles",
     "ranges",
     "secrets",
     "top_k",

@@ -42,6 +42,9 @@ class TacitError(Exception):
     exit_code = 1
 
 
+Retold = TypeVar("Retold", bound="Refused")
+
+
 class Refused(TacitError):
     """A refusal before any row was opened: names the place, the rule, the value given and the fix."""
 
@@ -76,6 +79,11 @@ class Refused(TacitError):
         found.given, found._has_given, found._shown = self.given, self._has_given, self._shown
         found.args = (found.sentence(),)
         return found
+
+    def retold(self, kind: type[Retold], *, key: str = "") -> Retold:
+        """Return the same refusal as one of another kind, about another key if there is one."""
+        given: dict[str, Any] = {"given": self.given} if self._has_given else {}
+        return kind(self.rule, key=key or self.key, fix=self.fix, **given)
 
 
 class PolicyError(Refused):
@@ -118,8 +126,8 @@ class InternalError(TacitError):
         )
 
 
-def nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
-    """Return the sentence that points to the nearest known name.
+def nearest(name: str, known: list[str] | tuple[str, ...], *, most: int | None = None) -> str:
+    """Return the sentence that points to the nearest known name, or lists them, `most` at most.
 
     >>> nearest("epsilom", ["epsilon", "query"])
     "Did you mean 'epsilon'?"
@@ -131,7 +139,11 @@ def nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
     match = get_close_matches(name, known, n=1, cutoff=0.6)
     # slips of the pen leave the first letter alone, or most of the others; what shares half its letters is another word
     is_slip = match and (name[:1].lower() == match[0][:1].lower() or bool(get_close_matches(name, match, cutoff=0.75)))
-    return f"Did you mean {match[0]!r}?" if is_slip else f"Known: {', '.join(known)}."
+    if is_slip:
+        return f"Did you mean {match[0]!r}?"
+    return (
+        f"Known: {', '.join(known)}." if most is None or len(known) <= most else f"Known: {', '.join(known[:most])}, .."
+    )
 
 
 def decimal_comma(written: str) -> str:
@@ -280,6 +292,15 @@ def bare(failure: BaseException) -> BaseException:
     return failure.with_traceback(None)
 
 
+class Terminated(BaseException):
+    """Somebody asked this process to end; like Ctrl-C, it is no failure of what was going on."""
+
+
+def terminated(number: int, frame: object) -> None:
+    """Answer SIGTERM as Python answers Ctrl-C: end what is going on, in order."""
+    raise Terminated
+
+
 FROM_A_HANDLER = "_tacit_from_a_handler"  # marks what the user's own handler of a signal raised, which is given back
 
 
@@ -295,7 +316,7 @@ def sealed(entry: Callable[Given, Found]) -> Callable[Given, Found]:
         failure: BaseException
         try:
             return entry(*args, **kwargs)
-        except (TacitError, KeyboardInterrupt, SystemExit) as raised:
+        except (TacitError, KeyboardInterrupt, SystemExit, Terminated) as raised:
             failure = bare(raised)
         except BaseException as raised:  # not Exception: a panic inside polars is none
             if getattr(raised, FROM_A_HANDLER, False):

@@ -14,6 +14,7 @@ SRC = Path(tacit.__file__).parent
 ROOT = Path(__file__).parents[2]
 HEADINGS = ("Guarantee", "Assumes", "Why", "Reference", "Checked by")
 # Outside the mechanisms: what noise is calibrated to.
+DRAWS = ("keystream", "tables", "draws", "two_scale", "cube", "radius_draws", "tilted_cube")
 CALIBRATION = ("plan/steps.py", "plan/coupling.py", "plan/noise_for.py")
 
 
@@ -24,9 +25,10 @@ def defines_something_public(file: Path) -> bool:
 
 
 def promising_modules() -> list[str]:
-    """Return every mechanism module that others can call, without exception, and the calibration."""
+    """Return every mechanism module that others can call, without exception, what draws, and the calibration."""
     mechanisms = [file for file in sorted((SRC / "mechanism").rglob("*.py")) if defines_something_public(file)]
-    return [*(file.relative_to(SRC).as_posix() for file in mechanisms), *CALIBRATION]
+    draws = [f"noise/{name}.py" for name in DRAWS]
+    return [*(file.relative_to(SRC).as_posix() for file in mechanisms), *draws, *CALIBRATION]
 
 
 def docstring(name: str) -> str:
@@ -49,3 +51,14 @@ def test_the_tests_that_it_names_exist(name: str) -> None:
 def test_every_module_has_a_docstring() -> None:
     modules = [file.relative_to(SRC).as_posix() for file in SRC.rglob("*.py")]
     assert [name for name in modules if not docstring(name)] == []
+
+
+@pytest.mark.parametrize(
+    "package", sorted(file.parent.relative_to(SRC).as_posix() for file in SRC.rglob("*/__init__.py"))
+)
+def test_a_package_names_every_module_in_reading_order(package: str) -> None:
+    modules = {
+        path.stem for path in (SRC / package).iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()
+    }
+    named = re.findall(r"^    (\w+)  +\S", docstring(f"{package}/__init__.py"), re.MULTILINE)
+    assert sorted(named) == sorted(modules - {"__init__"})

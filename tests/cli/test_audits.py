@@ -192,7 +192,7 @@ releases:
     def careless(query: Any, policy: Any, epsilon: Any) -> Any:
         return choose(query, policy.owned_by(policy.person, 1), epsilon)
 
-    monkeypatch.setattr("tacit.release.session.choose", careless)
+    monkeypatch.setattr("tacit.release.planner.choose", careless)
     outcome = inside(clinic, "audit", "job", "visits.job.yaml", *few)
     assert outcome.code == 1
     assert "total, whole: LEAK_FOUND" in outcome.out

@@ -14,7 +14,7 @@ from cli.shell import ERROR_KEYS, inside, tacit
 from tacit import __version__
 from tacit.cli import main
 from tacit.cli.screen import show_json
-from tacit.release import guard
+from tacit.rows import guard
 
 COMMANDS = ("demo", "init", "check", "plan", "run", "ledger show", "ledger verify", "ledger grant", "schema", "bench")
 
@@ -97,7 +97,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
         def fail(*_: Any, **__: Any) -> None:
             raise fault
 
-        monkeypatch.setattr("tacit.release.job.read_job", fail)
+        monkeypatch.setattr("tacit.release.job_file.read_job", fail)
         monkeypatch.setattr("tacit.policy.file.load_policy", fail)
 
     return fail_with
@@ -156,12 +156,14 @@ def test_benchmarks_are_run_from_the_repository_only(
     )
     os.makedirs(tmp_path / "benchmarks")
     (tmp_path / "pyproject.toml").touch()
-    for name in ("noise", "rows", "top_k", "monitor"):
+    for name in ("noise", "rows", "top_k", "monitor", "plan"):
         text = f'"""Measures {name}."""\ndef main(*, quick):\n    print("a table")\n    return {{"quick": quick}}\n'
         (tmp_path / "benchmarks" / f"bench_{name}.py").write_text(text, encoding="utf-8")
     assert main(["bench", "--quick"]) == 0
     said = capsys.readouterr().out
-    assert said == "".join(f"{name}: Measures {name}.\na table\n" for name in ("noise", "rows", "top_k", "monitor"))
+    assert said == "".join(
+        f"{name}: Measures {name}.\na table\n" for name in ("noise", "rows", "top_k", "monitor", "plan")
+    )
     assert main(["bench", "rows", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"rows": {"quick": False}}
 

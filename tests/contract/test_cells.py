@@ -29,16 +29,25 @@ import pytest
 import cell_readings
 import tacit as tc
 from tacit.errors import DataRefused
-from tacit.policy.domain import Attribute, Categories, Domain, Flag, Grid, Integers, Items
-from tacit.release.encode import Column, code_of
-from tacit.release.engines import Engine, engine_for
-from tacit.release.object_cells import text_of
-from tacit.release.rows import open_rows
+from tacit.policy.attributes import Attribute, Categories, Dates, Decimals, Flag, Grid, Integers, Items
+from tacit.policy.domain import Domain
+from tacit.rows.encode import Column
+from tacit.rows.engines import Engine, engine_for, with_readings
+from tacit.rows.kinds import code_of
+from tacit.rows.object_cells import text_of
+from tacit.rows.rows import open_rows
 
 D = decimal.Decimal
 DAY = datetime.date(2024, 5, 1)
 NOON = datetime.datetime(2024, 5, 1, 12)
 UTC = datetime.UTC
+LATE = datetime.datetime(2024, 4, 30, 23, 30, tzinfo=UTC)  # on another day east and west of it
+OTHER_DAYS = [datetime.date(*day) for day in ((2024, 2, 29), (2021, 1, 3), (2021, 1, 4), (1, 1, 1), (9999, 12, 31))]
+OTHER_TIMES = [
+    datetime.datetime(1969, 12, 31, 23, 59, 59),
+    datetime.datetime(2024, 5, 1),
+    datetime.datetime(1900, 1, 1),
+]
 AT = ("c", "d")
 ATTRIBUTES: dict[str, Attribute] = {
     "texts": Categories(["x", "1", "true", "0.5", "2024-05-01", "inf", "", " x"]),
@@ -67,6 +76,19 @@ ATTRIBUTES: dict[str, Attribute] = {
     "coordinates, otherwise": Grid(7, 3, of=AT, low=(-1, 0), high=(2, 5), otherwise=(0, 2)),
     "items": Items(3, first=1),
     "named items": Items(["x", "1", 3, "0.5", "true"]),
+    "tenths": Decimals(-1, 1, 0.1),
+    "tenths, clip": Decimals("-0.3", "7.2", "0.3", otherwise="clip"),
+    "quarters, otherwise": Decimals(-0.5, 1000, 0.25, otherwise=7.25),
+    "between wholes, clip": Decimals(0.05, 8.05, 0.5, otherwise="clip"),
+    "millionths": Decimals(0, "0.00002", "0.000001"),
+    "finer than floats": Decimals("999.99", "1000.01", "0.00001", otherwise="clip"),
+    "days": Dates("2024-04-29", "2024-05-02"),
+    "days, clip": Dates("1969-12-31", "2024-05-01", otherwise="clip"),
+    "weeks, otherwise": Dates("1969-12-29", "2024-05-05", by="week", otherwise="2024-W10"),
+    "weeks, clip": Dates("2020-12-28", "2024-05-05", by="week", otherwise="clip"),
+    "months": Dates("1969-12", "2024-05", by="month"),
+    "quarters, clip": Dates("2000-Q1", "2024-Q2", by="quarter", otherwise="clip"),
+    "years, otherwise": Dates("1969", "2025", by="year", otherwise="2000"),
 }
 SPELLED_NUMBERS = [
     *("1", "1.0", "01", " 1", "1 ", "+1", "1.", "1e0", "1e3", "1E+03", "1000", "-0", "-0.0", "0", "0.5", ".5", "-.50"),
@@ -75,9 +97,41 @@ SPELLED_NUMBERS = [
     *("9007199254740993", "4611686018427387905", "9223372036854775808", "18446744073709551616", "1" + "0" * 40),
     *("-" + "9" * 400, "0." + "9" * 60, "0.50000000000000000000000000001"),
 ]
+SPELLED_DATES = [
+    *("2024-05-01", "2024-04-30", "2024-02-29", "2023-02-29", "1900-02-29", "2000-02-29", "2024-04-31", "2024-13-01"),
+    *("2024-00-10", "2024-05-00", "2024-5-1", "2024-05-01 ", " 2024-05-01", "2024-05-01\n", "20240501", "2024-W18-3"),
+    *("2024-05-01T12:00", "2024-05-01 23:59:59", "2024-05-01T23:59:59.999999999", "2024-05-01T24:00", "2024-05-01T"),
+    *("2024-05-01T23:30:00Z", "2024-05-01T23:30:00-05:00", "2024-05-01T00:30+01:00", "2024-05-01 00:30:00+00:00"),
+    *("2024-05-01 00:30:00.5+0130", "2024-04-30 23:00:00-01", "2024-05-01T12:00 Z", "2024-05-01T12:60", "2024-05-01Z"),
+    *("2021-01-03", "2021-01-04", "2020-12-31", "0001-01-01", "0001-01-01T00:00+01:00", "9999-12-31T23:00-01:00"),
+    *("1970-01-01T00:53:27+00:53:28", "1970-01-01T00:53:28.5+00:53:28", "2024-05-01T23:59:59-00:00:01"),
+    *(
+        "2024-05-01T23:59:58-00:00:01",
+        "2024-05-01T12:00+0053:28",
+        "2024-05-01T12:00+005328",
+        "2024-05-01T12:00+00:53:60",
+    ),
+    *("0000-05-01", "9999-12-31", "10000-01-01", "2024-05", "2024-13", "2024", "24", "2024-W18", "2024-Q2", "0000"),
+]
+SPELLED_DECIMALS = [
+    "36.6",
+    "0.3",
+    "0.30000000000000004",
+    "0.1",
+    "0.7",
+    ".25",
+    "7.25",
+    "-0.3",
+    "7.2",
+    "0.000003",
+    "0.55",
+]
 SPELLED_WORDS = ["x", " x", "X", "", " ", "é", "true", "True", "TRUE", "tRuE", " true", "false", "FALSE", "yes", "t"]
 WIDE = [2**53, 2**53 + 1, 2**62 - 1, 2**62, 2**62 + 1, 2**63 - 1]
-REALS = [0.0, -0.0, 0.5, -0.5, 1.0, 3.0, 4.0, 7.0, 8.0, 1000.0, 0.1, 2.5, 1e-5, -1e-320]
+FRACTIONS = [0.3, 0.1 + 0.2, 0.1 * 3, 0.7, 0.1 * 7, 1 - 0.9, -0.3, -0.1 * 3, 7.2, 7.25, 3.3000000000000003, 0.55, 3e-6]
+REALS = [*FRACTIONS, 0.0, -0.0, 0.5, -0.5, 1.0, 3.0, 4.0, 7.0, 8.0, 1000.0, 0.1, 2.5, 1e-5, -1e-320]
+NARROW = [0.30000001, 7.2001, 7.1999, 0.15, 0.35, 6.9, 3.05, 7.05, 1.2e-5, 2e-5, 2.1e-5, -0.7, -1.0, -0.30001, 1000.25]
+NARROW += [999.8, 999.75, 36.6, 6.1e-5, 65504.0]
 LARGE_REALS = [float(2**53), float(2**62), float(2**63), float(2**64), 1e19, 1e40, 1e300, -1e300, math.inf, -math.inf]
 
 
@@ -110,7 +164,7 @@ def held(arrow: pa.DataType, cells: list[Any], kind: str, decimals: int = 0, wit
 DECIMALS = [D("0.00"), D("-0.50"), D("0.50"), D("1.00"), D("3.00"), D("7.25"), D("1000.00"), D("99999999.99"), None]
 LONG_DECIMALS = [D("2." + "9" * 20), D("0.1"), D("1"), D("0.5"), D("-0." + "0" * 19 + "1"), D(10**17), None]
 COLUMNS: dict[str, Held] = {
-    "texts": held(pa.string(), [*SPELLED_NUMBERS, *SPELLED_WORDS, "2024-05-01", None], "text"),
+    "texts": held(pa.string(), [*SPELLED_NUMBERS, *SPELLED_WORDS, *SPELLED_DATES, *SPELLED_DECIMALS, None], "text"),
     "large texts": held(pa.large_string(), ["x", "1.0", None], "text"),
     "dictionary of texts": held(
         pa.dictionary(pa.int32(), pa.string()), [*SPELLED_NUMBERS[:20], *SPELLED_WORDS, None], "text", without="spark"
@@ -124,10 +178,8 @@ COLUMNS: dict[str, Held] = {
         pa.dictionary(pa.int8(), pa.int64()), [0, 1, 1000, 2**63 - 1, None], "whole", without="spark polars polars-lazy"
     ),
     "float64": held(pa.float64(), [*REALS, *LARGE_REALS, math.nan, None], "real"),
-    "float32": held(pa.float32(), [0.0, -0.0, 0.5, 1.0, 0.10000000149011612, math.inf, math.nan, 2.0**64], "real"),
-    "float16": held(
-        pa.float16(), [0.0, 0.5, 1.0, 1000.0, math.inf, -math.inf, math.nan, None], "real", 0, "spark ibis"
-    ),
+    "float32": held(pa.float32(), [*REALS, *NARROW, math.inf, math.nan, 2.0**64, 2.0**100], "real"),
+    "float16": held(pa.float16(), [*REALS, *NARROW, math.inf, -math.inf, math.nan, None], "real", 0, "spark ibis"),
     "dictionary of reals": held(
         pa.dictionary(pa.int8(), pa.float64()), [0.5, 1.0, math.inf, None], "real", 0, "spark polars polars-lazy"
     ),
@@ -135,10 +187,14 @@ COLUMNS: dict[str, Held] = {
     "long decimals": held(pa.decimal128(38, 20), LONG_DECIMALS, "real", 20),
     "whole decimals": held(pa.decimal128(38, 0), [D(0), D(1), D(3), D(2**53), D(2**64), D(-(10**37)), None], "real"),
     "truths": held(pa.bool_(), [True, False, None], "truth"),
-    "dates": held(pa.date32(), [DAY, datetime.date(1969, 12, 31), None], "date"),
-    "timestamps": held(pa.timestamp("us"), [NOON, None], "other"),
-    "zoned timestamps": held(pa.timestamp("us", "UTC"), [NOON.replace(tzinfo=UTC), None], "other"),
-    "seconds": held(pa.timestamp("s"), [NOON, None], "other"),
+    "dates": held(pa.date32(), [DAY, datetime.date(1969, 12, 31), *OTHER_DAYS, None], "date"),
+    "timestamps": held(pa.timestamp("us"), [NOON, *OTHER_TIMES, None], "time"),
+    "zoned timestamps": held(pa.timestamp("us", "UTC"), [NOON.replace(tzinfo=UTC), LATE, None], "time"),
+    "timestamps elsewhere": held(
+        pa.timestamp("us", "America/New_York"), [NOON.replace(tzinfo=UTC), LATE, None], "time"
+    ),
+    "seconds": held(pa.timestamp("s"), [NOON, *OTHER_TIMES, None], "time"),
+    "milliseconds": held(pa.timestamp("ms", "Asia/Tokyo"), [NOON.replace(tzinfo=UTC), LATE, None], "time"),
     "times": held(pa.time64("us"), [NOON.time(), None], "other", without="spark"),
     "durations": held(pa.duration("us"), [datetime.timedelta(1), None], "other", without="parquet"),
     "bytes": held(pa.binary(), [b"1", b"x", b"\xff", None], "other"),
@@ -227,8 +283,7 @@ def positions(engine: Engine, column: Column, attributes: dict[str, Attribute]) 
     if not codes:
         return result
     frame = nw.from_native(engine.select({"i": "i", "c0": "c"})).lazy()
-    if any(code.numbers for code in codes.values()):
-        frame = nw.from_native(engine.numbers(nw.to_native(frame), {column.number: "c0"})).lazy()
+    frame = with_readings(engine, frame, dict.fromkeys(one for code in codes.values() for one in code.numbers))
     chosen = []
     for name, code in codes.items():
         for place, key in enumerate(code.keys):
@@ -248,15 +303,20 @@ def positions(engine: Engine, column: Column, attributes: dict[str, Attribute]) 
 
 WHOLE_TABLE = ("arrow", "polars")
 FEW = ("other spellings", "numbers and texts", "integers", "steps, clip", "coordinates, clip", "named items")
+FEW += ("tenths", "between wholes, clip", "days", "weeks, clip", "years, otherwise")
 FEW_COLUMNS = (
     *("texts", "uint64", "float64", "float32", "decimals", "long decimals", "truths", "dates", "timestamps", "bytes"),
-    *("int64", "dictionary of numbers", "dictionary of dates"),
+    *("int64", "timestamps elsewhere", "seconds"),
+    *("dictionary of numbers", "dictionary of dates"),
 )
-FEW_ON_SPARK = ("texts", "float64", "long decimals", "truths", "dates", "bytes")  # a second or two for each
+FEW_ON_SPARK = ("texts", "float64", "float32", "long decimals", "truths", "dates", "bytes")  # a second or two for each
 every_other_engine = pytest.mark.parametrize(
     "engine",
     [*(name for name in ENGINES if name not in WHOLE_TABLE), pytest.param("spark", marks=pytest.mark.spark)],
 )
+
+
+WIDTHS = {pa.float32(): np.float32, pa.float16(): np.float16}
 
 
 def check(engine: str, frame: Any, column: Held, attributes: dict[str, Attribute]) -> None:
@@ -268,8 +328,10 @@ def check(engine: str, frame: Any, column: Held, attributes: dict[str, Attribute
     cells = [cell for cell in column.values() if cell is not None or engine != "pandas-numpy"]
     if engine == "csv":
         cells = [cell_readings.spelled(cell) for cell in cells]
-    elif kind == "text" and column.kind == "other":
+    elif kind == "text" and column.kind in ("time", "other"):
         cells = [object_text(cell) for cell in cells]
+    elif kind == "real" and (width := WIDTHS.get(column.arrow)) is not None:
+        cells = [None if cell is None else width(cell) for cell in cells]
     read = replace(opened.schema()["c"], raw="c", name="c0")
     found = positions(opened, read, attributes)
     for key, attribute in attributes.items():
@@ -324,6 +386,17 @@ def test_a_typed_cell_counts_as_its_spelling_does(name: str) -> None:
                 spelled = cell_readings.spelled(cell)
                 said = cell_readings.position(attribute, [cell, cell])
                 assert cell_readings.position(attribute, [spelled, spelled]) == said, (key, cell)
+
+
+@pytest.mark.parametrize("width", [np.float32, np.float16])
+def test_a_narrow_float_is_the_decimal_that_it_prints_as(width: Any, tmp_path: Path) -> None:
+    tenths, values = Decimals(35, 42, 0.1), np.arange(350, 421) / 10
+    assert cell_readings.position(tenths, [width(36.6)]) == cell_readings.position(tenths, [str(width(36.6))]) == 16
+    for otherwise in (None, "clip"):
+        domain = Domain({"c": Decimals(35, 42, 0.1, otherwise=otherwise)})
+        table = pa.table({"c": pa.array(values.astype(width))})
+        for frame in (table, table.to_pandas(), pl.DataFrame(table), parquet_file(table, tmp_path)):
+            assert open_rows(frame, domain).counts(("c",)).tolist() == [1] * 71
 
 
 # ---------------------------------------------------------------------- through the front door
@@ -443,6 +516,9 @@ OBJECTS: list[tuple[Any, str | None]] = [
     (NOON, "2024-05-01 12:00:00"),
     (NOON.replace(tzinfo=UTC), "2024-05-01 12:00:00+00:00"),
     (pd.Timestamp(NOON), "2024-05-01 12:00:00"),
+    (np.datetime64("2024-05-01"), "2024-05-01"),
+    (np.datetime64("2024-05-01T12"), "2024-05-01T12:00"),
+    (np.datetime64("NaT"), None),
     (pd.NaT, None),
     (pd.NA, None),
     (datetime.timedelta(1), "1 day, 0:00:00"),

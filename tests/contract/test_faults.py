@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.conftest import JOB, POLICY, rows, write_rows
-from tacit.release.ledger import Ledger
+from tacit.ledger.ledger import Ledger
 
 TACIT = str(Path(sys.executable).with_name("tacit"))
 

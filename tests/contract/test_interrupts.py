@@ -8,15 +8,20 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from tacit.errors import DataRefused
-from tacit.release.guard import cancelled_by_interrupt, closed
+from tacit.errors import DataRefused, Terminated, sealed
+from tacit.rows.guard import cancelled_by_interrupt, closed
 
 SESSION = """
 import os, signal, sys, threading
@@ -64,29 +69,44 @@ def test_an_interrupt_at_any_time_is_one(engine: str, attempt: int) -> None:
 
 ENDLESS = """
 import os, signal, sys, threading
-from tacit.errors import DataRefused
-from tacit.release.engines import engine_for
-from tacit.release.guard import cancelled_by_interrupt, closed
+from tacit.errors import DataRefused, Terminated, terminated
+from tacit.rows.engines import engine_for
+from tacit.rows.guard import cancelled_by_interrupt, closed
 
+number = getattr(signal, sys.argv[2])
+if number == signal.SIGTERM:
+    signal.signal(number, terminated)
 engine = engine_for(sys.argv[1], lists=frozenset(), declared=frozenset())
 
 def work():
     with engine.quiet():
-        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Timer(0.3, os.kill, (os.getpid(), number)).start()
         engine._connection.execute("select sum(a.range * b.range) from range(10000000) a, range(10000000) b").fetchall()
 
 try:
     closed(work, DataRefused("unused"))
-except KeyboardInterrupt:
-    print("interrupted")
+except (KeyboardInterrupt, Terminated) as ended:
+    print(type(ended).__name__)
 """
 
 
-def test_an_interrupt_does_not_wait_for_a_task_of_the_engine(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "ended"), [("SIGINT", "KeyboardInterrupt"), ("SIGTERM", "Terminated")])
+def test_an_interrupt_does_not_wait_for_a_task_of_the_engine(number: str, ended: str, tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     rows.write_text("age\n1\n")
-    done = subprocess.run([sys.executable, "-c", ENDLESS, str(rows)], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "interrupted\n", done.stderr[-2000:]
+    asked = [sys.executable, "-c", ENDLESS, str(rows), number]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=60)
+    assert done.stdout == f"{ended}\n", done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("ended", [KeyboardInterrupt, Terminated])
+def test_an_end_outside_of_rows_is_one_too(ended: type[BaseException]) -> None:
+    @sealed
+    def entry() -> None:
+        raise ended
+
+    with pytest.raises(ended):
+        entry()
 
 
 def interrupted() -> None:
@@ -109,6 +129,64 @@ def test_a_listener_of_the_users_hears_its_signals_as_before() -> None:
         signal.signal(signal.SIGINT, handler)
         hears.close()
         tells.close()
+
+
+# Python handles signals in the main thread of the main interpreter. Elsewhere work is done as if there were none.
+ELSEWHERE = """
+import sys
+import threading
+sys.path[:] = {path!r}
+import signal
+from tacit.errors import DataRefused, Terminated, sealed
+from tacit.rows.guard import cancelled_by_interrupt, closed
+
+def work():
+    with cancelled_by_interrupt(lambda: None):
+        return 7
+
+before = signal.getsignal(signal.SIGINT)
+assert closed(work, DataRefused("not done")) == 7
+assert signal.getsignal(signal.SIGINT) is before
+with open({file!r}, "w") as done:
+    done.write("done")
+"""
+# the first thread that loads `threading` is the main thread to it, whichever it is
+TAKEN_FOR_MAIN = """
+import _thread, time
+assert "threading" not in __import__("sys").modules
+_thread.start_new_thread(exec, ({work!r}, {{}}))
+time.sleep({seconds})
+"""
+
+
+def test_a_thread_steps_aside(tmp_path: Path) -> None:
+    file = tmp_path / "done"
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(exec, ELSEWHERE.format(path=sys.path, file=str(file)), {}).result()
+    assert file.read_text() == "done"
+
+
+def test_a_thread_that_is_taken_for_the_main_one_steps_aside(tmp_path: Path) -> None:
+    file = tmp_path / "done"
+    code = TAKEN_FOR_MAIN.format(work=ELSEWHERE.format(path=sys.path, file=str(file)), seconds=30)
+    beside = subprocess.Popen([sys.executable, "-S", "-c", code], stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 30
+    while not file.exists() and beside.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+    beside.kill()
+    said = beside.communicate()[1]
+    assert file.exists(), said
+
+
+def test_an_interpreter_beside_the_main_one_steps_aside(tmp_path: Path) -> None:
+    interpreters = pytest.importorskip("_xxsubinterpreters")
+    file = tmp_path / "done"
+    beside = interpreters.create()
+    try:
+        interpreters.run_string(beside, ELSEWHERE.format(path=sys.path, file=str(file)))
+    finally:
+        interpreters.destroy(beside)
+    assert file.read_text() == "done"
 
 
 # ---- the same where engines hide it ---------------------------------------------------------------------------------
@@ -194,7 +272,7 @@ def big_job(folder: Path, rows: int = 2_000_000) -> None:
 
 def ended_by(folder: Path, number: int, wait: float, *, ready: str = "") -> subprocess.CompletedProcess[str]:
     """Run the job and send a signal once the file that `ready` names is there, and some time later."""
-    command = [str(Path(sys.executable).with_name("tacit")), "run", "job.yaml"]
+    command = [sys.executable, "-m", "tacit_command", "run", "job.yaml"]
     place = folder / "temporary"
     place.mkdir()
     env = {**os.environ, "TMPDIR": str(place)}
@@ -222,10 +300,82 @@ def test_a_command_that_is_ended_says_so_and_what_it_charged(number: int, code: 
     assert list((tmp_path / "temporary").iterdir()) == []  # what was spilled is gone
 
 
-def while_loading(module: str, *args: str, answer: Any = signal.SIG_DFL) -> subprocess.CompletedProcess[str]:
+PEOPLE = """\
+name: people
+domain:
+  age: {integers: [0, 99]}
+secrets:
+  - within: {age: 5}
+person: who
+per_person: 3
+order: day
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "said"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")]
+)
+def test_a_command_that_is_ended_while_people_are_counted_says_one_sentence(
+    number: int, code: int, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "policy.yaml").write_text(PEOPLE)
+    (tmp_path / "job.yaml").write_text(JOB.replace("rows.csv", "rows.parquet"))
+    rows = np.arange(3_000_000)
+    pq.write_table(
+        pa.table({"who": rows * 7 % 1_000_003, "day": rows % 365, "age": rows % 100}), tmp_path / "rows.parquet"
+    )
+    done = ended_by(tmp_path, number, 0.3, ready="results.part")
+    assert (done.returncode, done.stdout) == (code, ""), done
+    assert done.stderr.startswith(f"tacit: {said}. ")
+    assert done.stderr.count("\n") == 1
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+# A thread of DuckDB asks Python for rows for as long as there is a Python, while the command is ended.
+STILL_READING = """
+import duckdb, pyarrow as pa, threading, time
+
+def rows():
+    while True:
+        yield pa.record_batch({{"x": [1] * 1000}})
+
+reader = pa.RecordBatchReader.from_batches(next(rows()).schema, rows())
+reading = duckdb.connect().from_arrow(reader).aggregate("sum(x)")
+threading.Thread(target=reading.fetchall, daemon=True).start()
+time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "said"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")]
+)
+def test_a_command_that_is_ended_does_not_wait_for_an_engine(number: int, code: int, said: str, tmp_path: Path) -> None:
+    ended = ended_while_loading("sqlalchemy.sql.visitors", tmp_path, number, first=STILL_READING)
+    assert ended == (code, "", f"tacit: {said}. Nothing was charged.\n")
+
+
+LIMITS = """
+import resource, sys, tacit_command
+resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
+sys.argv = ["tacit", "--version"]
+tacit_command.main()
+print(resource.getrlimit(resource.RLIMIT_CORE)[0])
+"""
+
+
+def test_no_memory_of_a_command_is_dumped() -> None:
+    pytest.importorskip("resource")
+    done = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] in ("0", "1"), done  # bytes: no dump is that small
+
+
+def while_loading(
+    module: str, *args: str, answer: Any = signal.SIG_DFL, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run the command and interrupt it as soon as it has loaded a module; its stderr has no line about imports."""
     loading = subprocess.Popen(
         [sys.executable, "-X", "importtime", "-m", "tacit_command", *args],
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -241,24 +391,120 @@ def while_loading(module: str, *args: str, answer: Any = signal.SIG_DFL) -> subp
     return subprocess.CompletedProcess(loading.args, loading.returncode, out, "".join(said))
 
 
-@pytest.mark.parametrize("module", ["tacit.errors", "numpy", "typer"])
+@pytest.mark.parametrize("module", ["tacit.errors", "tacit.cli.screen", "typer"])
 def test_an_interrupt_while_the_command_loads_is_one_line(module: str) -> None:
     done = while_loading(module, "--version")
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "tacit: interrupted. Nothing was charged.\n")
 
 
-def test_an_interrupt_while_the_command_loads_is_a_document_with_json() -> None:
-    done = while_loading("numpy", "plan", "job.yaml", "--json")
+def test_an_interrupt_while_the_command_loads_is_a_document_with_json(tmp_path: Path) -> None:
+    big_job(tmp_path, rows=1000)
+    done = while_loading("numpy", "plan", "job.yaml", "--json", folder=tmp_path)
     assert (done.returncode, done.stderr) == (130, "")
     said = json.loads(done.stdout)["error"]
     assert set(said) == {"kind", "file", "line", "key", "rule", "given", "fix", "message"}
     assert said["kind"] == "Interrupted"
-    assert said["message"] == f"{said['rule']} {said['fix']}"
+    assert (said["rule"], said["fix"]) == ("interrupted.", "Nothing was charged.")
+    assert said["message"] == "interrupted. Nothing was charged."
 
 
 def test_an_interrupt_that_is_to_be_ignored_is_ignored() -> None:
-    done = while_loading("numpy", "--version", answer=signal.SIG_IGN)
+    done = while_loading("typer", "--version", answer=signal.SIG_IGN)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+# The command, and a signal in the very moment in which it begins to load a module. What is raised by it there becomes
+# an import that failed, as in a library that is made in C.
+SIGNALLED = """
+import os, sys, time, tacit_command
+
+class Signalling:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            try:
+                os.kill(os.getpid(), {number})
+                time.sleep(0.02)
+            except BaseException:
+                raise ImportError("failed to import") from None
+
+sys.meta_path.insert(0, Signalling())
+sys.argv = ["tacit", "run", "job.yaml"]
+sys.exit(tacit_command.main())
+"""
+# from the first module that `tacit run` needs to the last
+LATE = ("tacit.release.job_file", "numpy._core._exceptions", "sqlalchemy.sql.visitors", "pandas._libs.tslibs.nattype")
+MORE_LATE = (
+    "numpy",
+    "tacit.plan.query",
+    "duckdb",
+    "pyarrow.lib",
+    "scipy.sparse",
+    "pandas",
+    "narwhals",
+    "jinja2",
+    "altair",
+)
+
+
+def ended_while_loading(
+    module: str, folder: Path, number: int = signal.SIGINT, *, first: str = ""
+) -> tuple[int, str, str]:
+    """Send a signal to `tacit run` as it begins to load a module; nothing of the run may be left."""
+    big_job(folder, rows=1000)
+    before = {file.name for file in folder.iterdir()}
+    asked = [sys.executable, "-c", (first + SIGNALLED).format(module=module, number=int(number))]
+    done = subprocess.run(asked, cwd=folder, capture_output=True, text=True, timeout=100)
+    assert {file.name for file in folder.iterdir()} == before  # no ledger, and nothing half written
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("module", [*LATE, *(pytest.param(name, marks=pytest.mark.slow) for name in MORE_LATE)])
+def test_an_interrupt_while_a_run_loads_what_it_needs_is_one_line(module: str, tmp_path: Path) -> None:
+    assert ended_while_loading(module, tmp_path) == (130, "", "tacit: interrupted. Nothing was charged.\n")
+
+
+def test_an_end_while_a_run_loads_what_it_needs_is_one_line(tmp_path: Path) -> None:
+    ended = ended_while_loading("pandas._libs.tslibs.nattype", tmp_path, signal.SIGTERM)
+    assert ended == (143, "", "tacit: ended by SIGTERM. Nothing was charged.\n")
+
+
+IMPORTING = """
+import signal, sys
+from tacit_command import unless_loading
+
+signal.signal(signal.SIGINT, unless_loading(signal.default_int_handler))
+try:
+    import {module}
+    signal.pause()
+except BaseException as ended:
+    print(hasattr(sys.modules.get({module!r}), {last!r}), type(ended).__name__)
+"""
+MADE_IN_C = """
+import os, signal, time
+try:
+    for _ in range(3):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+except KeyboardInterrupt:
+    raise ImportError("failed to import") from None
+last = 1
+"""
+
+
+def test_a_library_never_sees_an_interrupt_while_it_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "made_in_c.py").write_text(MADE_IN_C)
+    asked = [sys.executable, "-c", IMPORTING.format(module="made_in_c", last="last")]
+    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.stdout.split(), done.stderr) == (["True", "KeyboardInterrupt"], "")
+
+
+def test_a_command_inside_an_import_is_interrupted_as_any_other(tmp_path: Path) -> None:
+    (tmp_path / "tool.py").write_text(IMPORTING.format(module="math", last="pi"))
+    start = (
+        "import os, signal, threading; threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start(); import tool"
+    )
+    done = subprocess.run([sys.executable, "-c", start], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.stdout.split(), done.stderr) == (["True", "KeyboardInterrupt"], "")
 
 
 def test_the_installed_command_begins_with_what_answers_interrupts() -> None:
@@ -275,3 +521,11 @@ def test_an_interrupt_of_a_command_at_any_time_while_it_runs(attempt: int, tmp_p
     done = ended_by(tmp_path, signal.SIGINT, attempt * 0.12, ready="results.part")
     assert done.returncode in (0, 130), done
     assert "Traceback" not in done.stderr
+
+
+def test_no_listener_outlives_work_that_fails() -> None:
+    before = set(threading.enumerate())
+    for _ in range(50):
+        with pytest.raises(ValueError, match="failed"), cancelled_by_interrupt(list):
+            raise ValueError("failed")
+        assert set(threading.enumerate()) == before

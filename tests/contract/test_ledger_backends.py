@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
 from tacit.errors import BudgetExceeded, LedgerError
-from tacit.release.ledger import Ledger
+from tacit.ledger.ledger import Ledger
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

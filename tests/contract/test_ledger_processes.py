@@ -19,7 +19,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
 from tacit.errors import BudgetExceeded
-from tacit.release.ledger import Ledger
+from tacit.ledger.ledger import Ledger
 
 PROCESSES = 8
 

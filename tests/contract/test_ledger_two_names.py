@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import LedgerError
-from tacit.release.ledger import Ledger
+from tacit.ledger.ledger import Ledger
 
 CHARGES = 20
 
 SPENDER = """
 import sys
 from tacit.errors import TacitError
-from tacit.release.ledger import Ledger
+from tacit.ledger.ledger import Ledger
 done = 0
 said = ""
 try:
@@ -176,7 +176,7 @@ def shared() -> Iterator[Path]:
 LOOK = """
 import os, sys
 from tacit.errors import TacitError
-from tacit.release.ledger import Ledger
+from tacit.ledger.ledger import Ledger
 Ledger(sys.argv[2]).close()  # loads everything while the interpreter can still be read
 if os.geteuid() == 0:
     os.setgid(65534)
@@ -209,7 +209,7 @@ def test_who_may_only_read_can_look_and_verify(shared: Path, tmp_path: Path) -> 
 FULL = """
 import sys
 from tacit.errors import TacitError
-from tacit.release.ledger import Ledger
+from tacit.ledger.ledger import Ledger
 done = 0
 try:
     with Ledger(sys.argv[1]) as ledger:

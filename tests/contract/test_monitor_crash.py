@@ -24,8 +24,8 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.release.monitor_history import History
-from tacit.release.monitor_journal import read_published
+from tacit.monitor.history import History
+from tacit.monitor.journal import read_published
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 
@@ -34,7 +34,7 @@ OPTIONS: dict[str, Any] = {"place": "gym", "threshold": 5, "epsilon": 1, "window
 PEOPLE = {"person": "who", "visits_per_person": 2}
 
 HELPER = """
-import json, os, signal, sqlite3, sqlite3.dbapi2, sys
+import contextlib, importlib, json, os, signal, sqlite3, sqlite3.dbapi2, sys, tempfile
 import tacit as tc
 
 POLICY = tc.Policy(tc.Domain({"visited": tc.Items(["gym", "cafe"])}), secrets=tc.secrets.values({"visited": [1]}))
@@ -70,6 +70,33 @@ def play(asked):
         with open(asked["counted"], "w") as counted:
             counted.write(str(seen()))
 
+def load():
+    # Tacit loads what it needs when it needs it. A first child says what that is, so that no other has to load it.
+    ear, mouth = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with tempfile.TemporaryDirectory() as folder:
+            file, ledger = os.path.join(folder, "day.csv"), os.path.join(folder, "ledger.db")
+            with open(file, "w") as day:
+                day.write("visited,who,time\\ngym,p0,0\\n")
+            with tc.Ledger(ledger) as opened:
+                opened.grant(dataset="town", epsilon=2)
+            paid = {"ledger": ledger, "dataset": "town", "person": "who", "visits_per_person": 2}
+            for make, more in ((tc.PlaceMonitor, {"place": "gym", "window": 2}), (tc.MapMonitor, {})):
+                state = os.path.join(folder, make.__name__)
+                make(POLICY, threshold=5, epsilon=1, state=state, **more, **paid).feed(file)
+        with os.fdopen(mouth, "w") as said:
+            said.write(" ".join(sys.modules))
+        os._exit(0)
+    os.close(mouth)
+    with os.fdopen(ear) as said:
+        names = said.read().split()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    for name in names:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+
+load()
 print("ready", flush=True)
 for line in sys.stdin:
     child = os.fork()

@@ -17,7 +17,8 @@ import pytest
 
 import tacit as tc
 from tacit.errors import DataRefused, PlanError
-from tacit.release.rows import open_rows
+from tacit.plan.tally import CellCounts
+from tacit.rows.rows import open_rows
 
 CHANGED = "^the rows must stay as they were when they were opened"
 DOMAIN = tc.Domain({"ward": tc.Integers(0, 3), "hiv": tc.Flag()})
@@ -233,13 +234,13 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
 ) -> None:
     path = write(COLUMNS, tmp_path / f"a.{write.__name__}")
     rows: Any = open_rows(path, DOMAIN)
-    select = rows._engine.select
+    pieces = rows._engine.pieces
 
     def changed(columns: Any) -> Any:
         os.replace(write(SWAPPED, path.with_name(f"new{path.suffix}")), path)
-        return select(columns)
+        return pieces(columns)
 
-    monkeypatch.setattr(rows._engine, "select", changed)
+    monkeypatch.setattr(rows._engine, "pieces", changed)
     with pytest.raises(DataRefused, match=CHANGED) as refused:
         rows.counts(("ward",))
     assert refused.value.__context__ is None
@@ -265,7 +266,7 @@ def test_a_duckdb_relation_whose_source_moves_is_refused(tmp_path: Path) -> None
         assert rows.counts(("ward",)).sum() == 3
         csv({**SWAPPED, "more": [1, 1, 1]}, path)
         filled("1 AS hiv, 0 AS ward")
-        for asked in (lambda rows=rows: rows.check((), None), lambda rows=rows: rows.counts(("ward",))):
+        for asked in (lambda rows=rows: rows.check(CellCounts(())), lambda rows=rows: rows.counts(("ward",))):
             with pytest.raises(DataRefused, match=CHANGED):
                 asked()
         assert name
@@ -387,7 +388,7 @@ def test_a_file_that_changes_under_a_spark_frame_is_refused(spark: Any, tmp_path
     csv(SWAPPED, path)
     os.utime(path, ns=(1, 1))
     with pytest.raises(DataRefused, match=CHANGED):
-        rows.check((), None)
+        rows.check(CellCounts(()))
 
 
 @pytest.mark.spark

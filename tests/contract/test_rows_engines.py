@@ -27,9 +27,10 @@ from hypothesis import strategies as st
 
 from cell_readings import position, text
 from tacit.errors import DataRefused, PolicyError
-from tacit.policy.domain import Attribute, Categories, Domain, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Attribute, Categories, Flag, Grid, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.where import where
-from tacit.release.rows import open_rows
+from tacit.rows.rows import open_rows
 
 Table = list[dict[str, Any]]
 TYPES = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.release import spill
+from tacit.rows import spill
 
 fcntl = pytest.importorskip("fcntl", reason="folders of dead processes are told by file locks")
 

@@ -21,9 +21,9 @@ import pytest
 
 import tacit as tc
 from tacit.errors import InternalError, TacitError, bare, sealed
-from tacit.release.draft import draft, draft_policy
-from tacit.release.guard import closed
-from tacit.release.rows import open_rows
+from tacit.rows.draft import draft, draft_policy
+from tacit.rows.guard import closed
+from tacit.rows.rows import open_rows
 
 CANARY = "CANARY-7f3a"
 POLICY = tc.Policy(tc.Domain({"age": tc.Integers(0, 99)}), tc.secrets.within(5, "age"))
@@ -192,9 +192,10 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
 }
 # public callables that take none of these, and what is no callable
 NO_ROWS = {
-    *("ABSENT", "Categories", "Domain", "Explanation", "Flag", "Grid", "Integers", "ItemCounts", "Items"),
-    *("LargestStep", "ReleaseRecord", "RowsCheck", "__version__", "above", "below", "col", "count", "cumulative"),
-    *("histogram", "known", "marginals", "noise", "ranges", "secrets", "top_k", "total", "where"),
+    *("ABSENT", "Categories", "Dates", "Decimals", "Domain", "Explanation", "Flag", "Grid", "Integers", "ItemCounts"),
+    *("Items", "LargestStep", "ReleaseRecord", "RowsCheck", "__version__", "above", "below", "col", "count"),
+    *("cumulative", "histogram", "known", "marginals", "mean", "median", "noise", "quantiles", "ranges", "secrets"),
+    *("top_k", "total", "where"),
 }
 
 
@@ -341,16 +342,230 @@ def test_rows_of_a_wrong_shape_are_refused_with_the_forms_that_are_not(shape: st
     with pytest.raises(tc.DataRefused) as caught:
         rows_in_place(SHAPES[shape]())
     assert str(caught.value).startswith(
-        ("rows must be a path, a pandas, polars, Arrow", "rows given as a text must be the path of a file that exists")
+        ("rows must be a path, a pandas, polars, Arrow", "rows given as a text must be the path of a file")
     )
 
 
 @pytest.mark.parametrize("shape", [lambda: 3, lambda: [tc.count()], lambda: None, Telling, lambda: [Telling()], lines])
-def test_what_is_no_list_of_questions_is_refused_and_nothing_is_said_to_be_charged(shape: Callable[[], Any]) -> None:
+def test_what_is_no_list_of_plans_is_refused_and_nothing_is_said_to_be_charged(shape: Callable[[], Any]) -> None:
     session = tc.Session(POLICY, FRAME[["age"]], 1)
-    with pytest.raises(tc.PlanError, match=r"asked must be a list of questions, .* Nothing was charged"):
+    with pytest.raises(tc.PlanError, match=r"plans must be a list of plans, .* Nothing was charged"):
         session.reserve(shape())
     assert session.remaining == 1
+
+
+# ---- one thing in the place of another ------------------------------------------------------------------------------
+
+
+class Odd:
+    """Nothing that anybody expects."""
+
+
+def drawn(data: Any, size: int) -> Any:
+    return np.zeros(size, dtype=np.int64)
+
+
+QUERY = tc.histogram("age")
+ITEMS = tc.Policy(tc.Domain({"visited": tc.Items(["gym", "cafe"])}), tc.secrets.values({"visited": [1]}))
+SESSION = tc.Session(POLICY, FRAME[["age"]], 10)
+RECORD = SESSION.release(tc.count(), 1)
+# what there is to be mixed up: what users write, what they get, and what Python and its libraries have
+THINGS: dict[str, Any] = {
+    **{"nothing": None, "yes": True, "number": 7, "negative": -1, "decimal": 1.5, "nan": float("nan")},
+    **{"text": "some text", "sql": "select * from people", "path": "policy.yaml", "bytes": b"x"},
+    **{"list": [1, 2], "texts": ["a", "b"], "tuple": (1, 2), "mapping": {"a": 1}, "set": {1}, "nested": [[1, "a"]]},
+    **{"function": drawn, "class": Odd, "object": Odd(), "array": np.arange(3), "frame": FRAME},
+    **{"policy": POLICY, "domain": POLICY.domain, "attribute": tc.Integers(0, 3), "secrets": tc.secrets.everything()},
+    **{"known": tc.known.size(), "where": tc.col("age") < 3, "query": QUERY, "plan": SESSION.plan(QUERY, 1)},
+    **{"session": SESSION, "record": RECORD},
+}
+TEXTS = {"text", "sql", "path"}
+
+
+def asked(make: Callable[[Any], Any], policy: tc.Policy = POLICY) -> Callable[[Any], Any]:
+    return lambda given: tc.explain(make(given), policy, 1)
+
+
+def declared(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda given: tc.Policy(POLICY.domain, make(given))
+
+
+def knowing(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda given: tc.Policy(POLICY.domain, tc.secrets.everything(), known=[make(given)])
+
+
+# each argument of each public callable: what is called with it, the word by which a refusal names it, and what fits
+MIXED_UP: dict[str, tuple[Callable[[Any], Any], str, set[str]]] = {
+    "Integers: low": (lambda x: tc.Integers(x, 9), "integers", {"number", "negative"}),
+    "Integers: otherwise": (lambda x: tc.Integers(0, 9, otherwise=x), "otherwise", {"nothing", "number"}),
+    "Decimals: otherwise": (
+        lambda x: tc.Decimals(0, 9, step="0.5", otherwise=x),
+        "otherwise",
+        {"nothing", "number", "decimal"},
+    ),
+    "Dates: by": (lambda x: tc.Dates("2020-01-01", "2020-02-01", by=x), "dates.by", set()),
+    "Dates: otherwise": (lambda x: tc.Dates("2020-01-01", "2020-02-01", otherwise=x), "otherwise", {"nothing"}),
+    "Flag: otherwise": (tc.Flag, "otherwise", {"nothing", "yes"}),
+    "Categories: ordered": (lambda x: tc.Categories(["a", "b"], ordered=x), "ordered", {"yes"}),
+    "Categories: otherwise": (lambda x: tc.Categories(["a", "b"], otherwise=x), "otherwise", {"nothing"}),
+    "Items: at_most": (lambda x: tc.Items(["a", "b"], at_most=x), "at_most", {"nothing"}),
+    "Grid: rows": (lambda x: tc.Grid(x, 3), "grid", {"number"}),
+    "ItemCounts: counts": (lambda x: tc.ItemCounts(x, people=5), "item counts", {"list", "tuple", "array"}),
+    "ItemCounts: people": (lambda x: tc.ItemCounts([1], people=x), "people", {"number"}),
+    "Domain": (tc.Domain, "domain", {"domain"}),
+    "Domain: attribute": (lambda x: tc.Domain({"age": x}), "age", {"attribute"}),
+    "Policy: domain": (lambda x: tc.Policy(x, tc.secrets.everything()), "domain", {"domain"}),
+    "Policy: secrets": (lambda x: tc.Policy(POLICY.domain, x), "secrets", {"secrets"}),
+    "Policy: known": (lambda x: tc.Policy(POLICY.domain, tc.secrets.everything(), known=x), "known", {"known"}),
+    "Policy: presence": (lambda x: tc.Policy(POLICY.domain, tc.secrets.everything(), presence=x), "presence", set()),
+    "Policy.load": (tc.Policy.load, "", set()),
+    "Policy.covers": (POLICY.covers, "policy", {"policy"}),
+    "Policy.about: person": (POLICY.about, "person", {"nothing", *TEXTS}),
+    "Policy.about: per_person": (lambda x: POLICY.about("who", x), "per_person", {"nothing", "number"}),
+    "secrets.attributes": (declared(tc.secrets.attributes), "", set()),
+    "secrets.pairs": (declared(tc.secrets.pairs), "", set()),
+    "secrets.pairs: one": (declared(lambda x: tc.secrets.pairs([x])), "", {"list", "tuple"}),
+    "secrets.pairs: records": (declared(lambda x: tc.secrets.pairs([(x, x)])), "", set()),
+    "secrets.partition": (declared(tc.secrets.partition), "", set()),
+    "secrets.records": (declared(tc.secrets.records), "where", {"where"}),
+    "secrets.values": (declared(tc.secrets.values), "values", set()),
+    "secrets.values: one": (declared(lambda x: tc.secrets.values({"age": [x]})), "", {"number"}),
+    "secrets.within": (declared(lambda x: tc.secrets.within(x, "age")), "within", {"number", "decimal"}),
+    "secrets |": (declared(lambda x: tc.secrets.within(3, "age") | x), "secrets", {"secrets"}),
+    "known.marginal": (knowing(tc.known.marginal), "", set()),
+    "known.count": (knowing(tc.known.count), "", {"where"}),
+    "col": (asked(lambda x: tc.count(tc.col(x) < 3)), "", set()),
+    "col <": (asked(lambda x: tc.count(tc.col("age") < x)), "", {"number", "negative", "decimal"}),
+    "where": (asked(lambda x: tc.count(tc.where(x))), "", {"where"}),
+    "count": (asked(tc.count), "where", {"nothing", "where"}),
+    "histogram": (asked(tc.histogram), "histogram", set()),
+    "histogram: where": (asked(lambda x: tc.histogram("age", where=x)), "where", {"nothing", "where"}),
+    "marginals": (asked(tc.marginals), "marginals", set()),
+    "cumulative": (asked(tc.cumulative), "cumulative", set()),
+    "ranges": (asked(lambda x: tc.ranges(x, [[1, 2]])), "ranges", set()),
+    "ranges: ranges": (asked(lambda x: tc.ranges("age", x)), "ranges", set()),
+    "total": (asked(tc.total), "total", set()),
+    "total: by": (asked(lambda x: tc.total("age", by=x)), "", set()),
+    "mean": (asked(tc.mean), "mean", set()),
+    "median": (asked(tc.median), "", set()),
+    "quantiles": (asked(lambda x: tc.quantiles("age", x)), "quantiles", set()),
+    "top_k": (asked(lambda x: tc.top_k(x, 1), ITEMS), "top_k", set()),
+    "top_k: k": (asked(lambda x: tc.top_k("visited", x), ITEMS), "k", {"number"}),
+    "above": (asked(lambda x: tc.above(x, 3), ITEMS), "above", set()),
+    "above: threshold": (asked(lambda x: tc.above("visited", x, at_most=1), ITEMS), "threshold", {"number"}),
+    "below": (asked(lambda x: tc.below(x, 3), ITEMS), "", set()),
+    "below: threshold": (asked(lambda x: tc.below(tc.col("age") < 3, x)), "threshold", {"number"}),
+    "explain: query": (lambda x: tc.explain(x, POLICY, 1), "query", {"query", "plan"}),
+    "explain: policy": (lambda x: tc.explain(QUERY, x, 1), "policy", {"policy"}),
+    "explain: epsilon": (lambda x: tc.explain(QUERY, POLICY, x), "epsilon", {"number", "decimal"}),
+    "largest_step: query": (lambda x: tc.largest_step(x, POLICY), "query", {"query"}),
+    "largest_step: policy": (lambda x: tc.largest_step(QUERY, x), "policy", {"policy"}),
+    "check_rows: policy": (lambda x: tc.check_rows(x, FRAME), "policy", {"policy"}),
+    "check_rows: rows": (lambda x: tc.check_rows(POLICY, x), "rows", {"frame"}),
+    "Session: policy": (lambda x: tc.Session(x, FRAME, 1), "policy", {"policy"}),
+    "Session: rows": (lambda x: tc.Session(POLICY, x, 1), "rows", {"frame"}),
+    "Session: budget": (lambda x: tc.Session(POLICY, FRAME, x), "budget", {"number", "decimal"}),
+    "plan: query": (lambda x: SESSION.plan(x, 1), "query", {"query"}),
+    "plan: epsilon": (lambda x: SESSION.plan(QUERY, x), "epsilon", {"number", "decimal"}),
+    "plan: consistent": (lambda x: SESSION.plan(QUERY, 1, consistent=x), "consistent", {"yes"}),
+    "release: query": (lambda x: SESSION.release(x, 1e-6), "query", {"query"}),
+    "release: epsilon": (lambda x: SESSION.release(QUERY, x), "epsilon", {"number", "decimal"}),
+    "release: nonnegative": (lambda x: SESSION.release(QUERY, 1e-6, nonnegative=x), "nonnegative", {"yes"}),
+    "session.explain: show": (lambda x: SESSION.explain(QUERY, 1, show=x), "show", {"yes"}),
+    "asking: at_most": (lambda x: SESSION.asking(x, 1e-6), "asking", {"number"}),
+    "interval: level": (RECORD.interval, "level", set()),
+    "save: folder": (RECORD.save, "folder", TEXTS),
+    "Ledger": (tc.Ledger, "ledger", TEXTS),
+    "noise.sample": (tc.noise.sample, "law", set()),
+    "noise.replayed": (lambda x: tc.noise.replayed(x).__enter__(), "stream", set()),
+    "noise.Keystream": (lambda x: tc.noise.Keystream(key=x), "key", {"nothing"}),
+    "noise.geometric": (tc.noise.geometric, "scale", {"number", "decimal"}),
+    "noise.geometric: size": (lambda x: tc.noise.geometric(1, x), "size", {"nothing", "number", "tuple", "list"}),
+    "noise.discrete_laplace": (tc.noise.discrete_laplace, "scale", {"number", "decimal"}),
+    "noise.two_scale": (lambda x: tc.noise.two_scale(1, x), "", {"number", "decimal"}),
+    "noise.cube": (lambda x: tc.noise.cube(x, 2), "scale", {"number", "decimal"}),
+    "noise.cube: dimensions": (lambda x: tc.noise.cube(1, x), "dimensions", {"number"}),
+    "noise.cube: sides": (lambda x: tc.noise.cube(1, 2, sides=x), "sides", set()),
+    "noise.cube_is_supported": (lambda x: tc.noise.cube_is_supported(1, x), "dimensions", {"number", "negative"}),
+    "noise.bernoulli": (tc.noise.bernoulli, "", set()),
+    "noise.permutation": (tc.noise.permutation, "", {"number"}),
+    "noise.uniform_below": (tc.noise.uniform_below, "", {"number"}),
+    "audit.exact": (lambda x: tc.audit.exact(x, POLICY, 1), "", {"query", "function"}),
+    "audit.exact: policy": (lambda x: tc.audit.exact(tc.count(), x, 1), "policy", {"policy"}),
+    "audit.exact: epsilon": (lambda x: tc.audit.exact(tc.count(), POLICY, x), "epsilon", {"number", "decimal"}),
+    "audit.sampled": (lambda x: tc.audit.sampled(x, 1, 2, 1, 1000), "release", {"function"}),
+    "audit.sampled: epsilon": (lambda x: tc.audit.sampled(drawn, 1, 2, x, 1000), "epsilon", {"number", "decimal"}),
+    "audit.sampled: samples": (lambda x: tc.audit.sampled(drawn, 1, 2, 1, x), "samples", set()),
+    "audit.sampled: policy": (lambda x: tc.audit.sampled(drawn, 1, 2, 1, 1000, policy=x), "", {"nothing"}),
+    "audit.sampled: workers": (lambda x: tc.audit.sampled(drawn, 1, 2, 1, 1000, workers=x), "workers", {"number"}),
+    "audit.sampled: progress": (
+        lambda x: tc.audit.sampled(drawn, 1, 2, 1, 1000, progress=x),
+        "progress",
+        {"nothing", "function", "class"},
+    ),
+    "audit.assert_no_leak": (lambda x: tc.audit.assert_no_leak(x, 1, 2, 1, 1000), "release", {"function"}),
+    "audit.release: about": (lambda x: tc.audit.release(x, tc.count(), 1), "about", {"policy", "session"}),
+    "audit.release: query": (lambda x: tc.audit.release(POLICY, x, 1), "query", {"query"}),
+    "MapMonitor: policy": (lambda x: on_a_map(policy=x), "policy", {"policy"}),
+    "PlaceMonitor: window": (lambda x: at_a_place(window=x), "window", {"number"}),
+}
+
+
+@pytest.mark.parametrize("entry", MIXED_UP)
+def test_one_thing_in_the_place_of_another_is_refused_by_the_name_of_the_place(
+    entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call, name, fits = MIXED_UP[entry]
+    answers = {kind: answer_to(call, thing) for kind, thing in THINGS.items() if kind not in fits}
+    assert {kind: said for kind, said in answers.items() if said is None or name not in said} == {}
+
+
+def answer_to(call: Callable[[Any], Any], thing: Any) -> str | None:
+    """Return the sentence with which something is refused; None if it is not, or in no sentence of ours."""
+    try:
+        call(thing)
+    except TacitError as refusal:
+        return None if isinstance(refusal, InternalError) else str(refusal)
+    except Exception:
+        return None
+    return None
+
+
+def test_every_public_callable_is_tried_with_other_things() -> None:
+    tried = {re.split(r"[: ]", name)[0] for name in MIXED_UP}
+    classes_of_results = {"Explanation", "LargestStep", "ReleaseRecord", "RowsCheck"}
+    errors = {
+        name for name in tc.__all__ if isinstance(getattr(tc, name), type) and issubclass(getattr(tc, name), TacitError)
+    }
+    groups = {"secrets", "known", "noise", "audit", "ABSENT", "__version__"}
+    assert set(tc.__all__) - classes_of_results - errors - groups - {"Categories"} <= tried
+    functions = {f"noise.{name}" for name in tc.noise.__all__} - {"noise.Law", "noise.is_replayed"}
+    functions |= {f"audit.{name}" for name in ("exact", "sampled", "assert_no_leak", "release")}
+    assert functions <= tried
+
+
+@pytest.mark.parametrize(
+    ("swapped", "place"),
+    [
+        (lambda: tc.largest_step(POLICY, QUERY), "policy|query"),  # type: ignore[arg-type]
+        (lambda: tc.explain(POLICY, QUERY, 1), "policy|query"),
+        (lambda: SESSION.plan(0.5, QUERY), "query"),
+        (lambda: SESSION.release(0.5, QUERY), "query"),
+        (lambda: SESSION.release("0.5", QUERY), "query"),
+        (lambda: tc.Session(FRAME, POLICY, 1), "policy"),  # type: ignore[arg-type]
+        (lambda: tc.Session("policy.yaml", FRAME, 1), "policy"),  # type: ignore[arg-type]
+        (lambda: tc.check_rows(FRAME, POLICY), "policy"),  # type: ignore[arg-type]
+        (lambda: tc.audit.exact(POLICY, tc.count(), 1), "policy"),  # type: ignore[arg-type]
+        (lambda: tc.secrets.within("age", 5), "within"),  # type: ignore[arg-type]
+        (lambda: tc.Policy(tc.secrets.everything(), POLICY.domain), "domain"),  # type: ignore[arg-type]
+    ],
+)
+def test_two_arguments_that_were_swapped_are_refused_with_the_form(swapped: Callable[[], Any], place: str) -> None:
+    with pytest.raises(tc.Refused) as caught:
+        swapped()
+    assert re.search(place, caught.value.key)
+    assert caught.value.fix
 
 
 def test_a_policy_in_the_place_of_rows_is_refused() -> None:

@@ -19,12 +19,13 @@ from hypothesis import strategies as st
 from cli.shell import Outcome, inside, tacit
 from fuzz.documents import CANARY, JOB, MONITOR, POLICY, documents, predicates
 from tacit.errors import InternalError, TacitError
+from tacit.monitor.file import read_monitor_file
 from tacit.plan.queries import count
 from tacit.plan.steps import largest_step
 from tacit.policy.file import read_policy
 from tacit.policy.where import where
-from tacit.release.job import plan_job, read_job
-from tacit.release.monitor_file import read_monitor_file
+from tacit.release.job_file import read_job
+from tacit.release.job_plan import plan_job
 
 MANY = os.environ.get("TACIT_EXAMPLES") == "fresh"
 LIMIT = 5.0  # seconds for one input, of processor time: other work on the machine is no hang
@@ -180,7 +181,7 @@ def test_jobs_are_run_or_refused_as_a_whole(folder: Path, text: str) -> None:
 
 def test_the_documents_are_valid_before_they_are_broken(folder: Path) -> None:
     assert read_policy(POLICY).name == "clinic"
-    assert len(plan_job(read_job(folder / "job.yaml"))) == 7
+    assert len(plan_job(read_job(folder / "job.yaml")).plans) == 7
     assert read_monitor_file(folder / "monitor.yaml").name == "town"
 
 

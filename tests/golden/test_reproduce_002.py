@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.mechanism.alarm import chance_certainly_below
 from tacit.papers import data
 from tacit.papers.lists_002 import best_by_threshold
@@ -28,7 +28,7 @@ from tacit.papers.trials import (
     top_k_trials,
 )
 from tacit.plan.choose import choose
-from tacit.release.selected import selected
+from tacit.release.selected import select
 
 HALF = Fraction(1, 2)
 ROOT = Path(__file__).parents[2]
@@ -86,7 +86,7 @@ def test_what_is_measured_is_what_a_session_releases(sets):
         with noise.replayed(noise.Keystream(key=b"7" * 32)):
             released = session.release(query, epsilon=HALF)
         with noise.replayed(noise.Keystream(key=b"7" * 32)):
-            measured = selected(choose(query, policy, HALF), counts)
+            measured = select(choose(query, policy, HALF), counts)
         assert released.places.tolist() == measured.places.tolist()
         np.testing.assert_allclose(released.values, np.maximum(measured.values, 0))
 

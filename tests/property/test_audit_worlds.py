@@ -19,10 +19,10 @@ import tacit as tc
 from parameters import every_two_together
 from strategies import facts, linear_queries, policies
 from tacit.audit import worlds
-from tacit.audit.exact import of_plan
+from tacit.audit.exact_audit import plan_loss
 from tacit.audit.neighbour_check import check_neighbours
+from tacit.noise.cube import Cube
 from tacit.plan.choose import choose
-from tacit.plan.distributions import Cube
 from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total
 
 DOMAIN = tc.Domain({"x": tc.Integers(0, 2), "s": tc.Categories(["m", "f"])})
@@ -205,7 +205,7 @@ def test_with_knowledge_the_truth_is_between_the_two_ends(family, presence, know
     for where, picked in list(PREDICATES.items())[::2]:
         for query in questions(where)[::2] if where else questions(where)[3::2]:
             plan = choose(query, policy, 1)
-            found, true = of_plan(plan), brute_force(plan, pairs, picked)
+            found, true = plan_loss(plan), brute_force(plan, pairs, picked)
             assert true - 1e-12 <= found.forward.low, str(query)  # every pair of moves was tried, and some of three
             assert found.forward.low <= found.forward.high <= 1, str(query)
             if found.complete:
@@ -342,10 +342,10 @@ def test_no_plan_loses_more_than_epsilon(policy, data):
 def test_a_few_telling_records_never_show_more_than_all_of_them(policy, data):
     """As in a large domain, of which only a few records are tried."""
     plan = choose(data.draw(linear_queries(policy.domain)), policy, 1)
-    all_of_them = of_plan(plan)
+    all_of_them = plan_loss(plan)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worlds, "MOST_RECORDS", 4)
-        some = of_plan(plan)
+        some = plan_loss(plan)
     assert all_of_them.complete
     assert some.forward.low <= all_of_them.forward.low
     assert all_of_them.forward.high <= some.forward.high <= 1

@@ -13,7 +13,8 @@ from tacit.errors import PlanError
 from tacit.plan.queries import count, cumulative, histogram, total
 from tacit.plan.steps import largest_step
 from tacit.policy import knowledge, secrets
-from tacit.policy.domain import Domain, Flag, Integers
+from tacit.policy.attributes import Flag, Integers
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 
 
@@ -47,6 +48,8 @@ FACTS = {
     "marginal": [knowledge.marginal("x")],
     "size": [knowledge.size()],
     "size and count": [knowledge.size(), knowledge.count("s == True")],
+    "marginal and count": [knowledge.marginal("x"), knowledge.count("s == True")],
+    "two marginals": [knowledge.marginal("x"), knowledge.marginal("s")],
     "two counts": [knowledge.count("x == 0"), knowledge.count("s == True")],
 }
 FAMILIES = {
@@ -61,6 +64,19 @@ def test_the_bound_under_each_kind_of_fact_is_never_too_small(known, family, pre
     policy = Policy(DOMAIN, FAMILIES[family], FACTS[known], presence)
     for query in (count("x == 1"), histogram("x"), histogram("x", "s"), cumulative("x"), total("x", where="s == True")):
         check_step(query, policy)
+
+
+@pytest.mark.parametrize("known", ["marginal", "marginal and count", "two marginals"])
+def test_what_one_fact_fixes_needs_no_noise_whatever_else_is_known(known):
+    policy = Policy(DOMAIN, FAMILIES["everything"], FACTS[known], "secret")
+    for query in (histogram("x"), cumulative("x"), count("x > 0"), total("x")):
+        assert largest_step(query, policy).l1 == 0
+
+
+def test_what_no_fact_fixes_needs_noise():
+    for known in FACTS:
+        policy = Policy(DOMAIN, FAMILIES["everything"], [*FACTS[known], knowledge.size(4)], "secret")
+        assert largest_step(histogram("x", "s"), policy).l1 > 0
 
 
 @settings(max_examples=60)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit as tc
-from tacit.mechanism.additive import blur
 from tacit.plan.choose import Plan, choose
-from tacit.release.infer import finished
-from tacit.release.selected import selected
+from tacit.release.infer import infer
+from tacit.release.measure import measure
+from tacit.release.selected import select
 from tacit.report.charts import chart
 
 SIZE = 24
@@ -75,10 +76,10 @@ def check_that_all_is_finite(data):
         truth = np.concatenate([truth[-SIZE * 3 :].reshape(SIZE, 3).sum(axis=1), truth[-SIZE * 3 :]])
     fit, positive = data.draw(st.booleans()), data.draw(st.booleans())
     if isinstance(plan, Plan):
-        record = finished(plan, truth, blur(truth, plan), fit=fit, positive=positive)
+        record = infer(measure(plan, truth), consistent=fit, nonnegative=positive)
         answered = np.ones(len(record.values), dtype=np.bool_)
     else:
-        record = selected(plan, truth, positive=positive)
+        record = select(replace(plan, nonnegative=positive), truth)
         answered = record._which >= 0
     assert np.isfinite(record.values[answered]).all()
     for level in (0.01, 0.95, 1 - 1e-9):
@@ -102,7 +103,7 @@ def check_that_all_is_finite(data):
 )
 def test_estimates_of_a_choice_do_not_depend_on_how_large_its_counts_are(epsilon, count):
     """Far above the bar all that matters is how far counts are apart; squares of large counts have no digits left."""
-    from tacit.mechanism.noise import Keystream, replayed
+    from tacit.noise import Keystream, replayed
 
     domain = tc.Domain({"c": tc.Items(200)})
     plan = choose(tc.top_k("c", 60), tc.Policy(domain, tc.secrets.values({"c": [1]})), epsilon)
@@ -110,7 +111,7 @@ def test_estimates_of_a_choice_do_not_depend_on_how_large_its_counts_are(epsilon
     for size in (10**4, count):
         truth = np.arange(200) + size
         with replayed(Keystream(key=b"how large counts are, no matter!")):
-            record = selected(plan, truth)
+            record = select(plan, truth)
         errors.append(record.values - truth[record.places])
     assert errors[1] == pytest.approx(errors[0], abs=2)  # at 2^52 a float knows whole numbers only
 

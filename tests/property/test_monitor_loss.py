@@ -18,8 +18,8 @@ import pytest
 
 import tacit as tc
 from tacit.mechanism.alarm import NO_VALUE
-from tacit.release import monitor
-from tacit.release.monitor_events import Events
+from tacit.monitor import monitor
+from tacit.monitor.events import Events
 
 T, WINDOW, STEPS = 2, 2, 4
 VALUES = (T, T + 1, T + 3)

@@ -21,9 +21,8 @@ import pytest
 
 import tacit as tc
 from tacit.mechanism.alarm import NO_VALUE
-from tacit.release import monitor
-from tacit.release import monitor_checks as checks
-from tacit.release.monitor_events import Events, read_events
+from tacit.monitor import checks, monitor
+from tacit.monitor.events import Events, read_events
 
 T, WINDOW, STEPS, EPSILON = 1, 2, 4, 1.0
 NAMES = ("gym", "cafe")

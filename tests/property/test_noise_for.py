@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from brute_force import answers_of, edges_of
 from strategies import linear_queries, policies
+from tacit.noise.cube import Cube
 from tacit.plan.choose import choose
-from tacit.plan.distributions import Cube
 from tacit.plan.noise_for import independent_noise, noise_for
-from tacit.plan.queries import resolved
+from tacit.plan.query import resolve
 from tacit.plan.steps import LargestStep, largest_step
 
 EPSILONS = st.sampled_from([Fraction(1, 100), Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(20)])
@@ -38,7 +38,7 @@ def worst_loss(noise, query, policy):
 
 
 def check_that_all_of_epsilon_is_used(data, policy, epsilon):
-    query = resolved(data.draw(linear_queries(policy.domain)), policy.domain)
+    query = resolve(data.draw(linear_queries(policy.domain)), policy.domain)
     step = largest_step(query, policy)
     noise, _ = noise_for(step, epsilon, query.size(policy.domain))
     if noise is None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.plan.distributions import Cube, TwoScale
+from tacit.noise.cube import Cube
+from tacit.noise.two_scale import TwoScale
 
 SCALES = st.fractions(min_value="1/2", max_value=20, max_denominator=30)
 

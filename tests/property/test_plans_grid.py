@@ -16,10 +16,10 @@ import pytest
 import tacit as tc
 from brute_force import answers_of, edges_of, every_record, known_numbers
 from parameters import every_two_together
+from tacit.noise.cube import Cube
 from tacit.plan.choose import choose
-from tacit.plan.distributions import Cube
-from tacit.plan.predict import exact_entries
-from tacit.plan.queries import Cumulative, Marginals, resolved
+from tacit.plan.queries import Cumulative, Marginals
+from tacit.plan.query import resolve
 from tacit.plan.totals import exact_attributes, exact_cumulative, exact_groups
 
 DOMAIN = tc.Domain({"x": tc.Integers(0, 2), "s": tc.Categories(["m", "f"])})
@@ -112,16 +112,17 @@ def test_every_plan_hides_every_neighbour_and_uses_nothing_that_moves(family, pr
     moved = moved_people(neighbours(policy))
     for where in PREDICATES:
         for asked in queries(where):
-            query = resolved(asked, DOMAIN)
+            query = resolve(asked, DOMAIN)
             try:
                 plan = choose(query, policy, 1)
             except tc.PlanError as refusal:
                 assert "no proven bound" in str(refusal)  # noqa: PT017
                 continue
-            groups = exact_groups(query, policy)
-            fixed = exact_cumulative(query, policy) if isinstance(query, Cumulative) else None
+            groups = query.exact_groups(policy)
+            fixed = exact_cumulative(query.name, query.where, policy) if isinstance(query, Cumulative) else None
             if isinstance(plan.base, Cumulative):
-                assert (exact_entries(plan.base, policy) is None) == (exact_cumulative(plan.base, policy) is None)
+                line = exact_cumulative(plan.base.name, plan.base.where, policy)
+                assert (plan.base.exact_entries(policy) is None) == (line is None)
             for change in each_once(moved @ adds(plan.base)):
                 loss = Fraction(0)
                 for law, entries in plan.laws():
@@ -144,7 +145,7 @@ def test_every_plan_hides_every_neighbour_and_uses_nothing_that_moves(family, pr
             if isinstance(query, Marginals) and where is None and presence == "public":
                 for names in query.sets:
                     kept = exact_attributes(policy, names)
-                    table = resolved(tc.histogram(*kept), DOMAIN) if kept else resolved(tc.count(), DOMAIN)
+                    table = resolve(tc.histogram(*kept), DOMAIN) if kept else resolve(tc.count(), DOMAIN)
                     assert not (moved @ adds(table)).any()
 
 
@@ -155,10 +156,10 @@ def test_labels_join_across_families():
         domain,
         tc.secrets.partition("x", blocks=[[0, 1], [2, 3]]) | tc.secrets.pairs([(1, 2)]) | tc.secrets.pairs([(5, 6)]),
     )
-    (groups,) = exact_groups(resolved(tc.histogram("x"), domain), policy)
+    (groups,) = exact_groups(resolve(tc.histogram("x"), domain), policy)
     assert groups.tolist() == [0, 0, 0, 0, 1, 2, 2]
     policy = tc.Policy(domain, tc.secrets.pairs([(1, 4)]) | tc.secrets.partition("x", width=3))
-    (groups,) = exact_groups(resolved(tc.histogram("x"), domain), policy)
+    (groups,) = exact_groups(resolve(tc.histogram("x"), domain), policy)
     assert groups.tolist() == [0, 0, 0, 0, 0, 0, 1]
 
 

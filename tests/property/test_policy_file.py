@@ -16,8 +16,9 @@ from brute_force import every_record
 from strategies import facts, policies
 from tacit.errors import PolicyError
 from tacit.policy import secrets
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
 from tacit.policy.describe import describe, protected_examples
-from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.file import policy_document, read_policy, write_policy
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.schema import policy_schema

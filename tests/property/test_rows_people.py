@@ -25,9 +25,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tacit.policy.domain import Attribute, Categories, Domain, Flag, Integers, Items
+from tacit.policy.attributes import Attribute, Categories, Flag, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.where import where
-from tacit.release.rows import open_rows
+from tacit.rows.rows import open_rows
 
 Row = dict[str, Any]
 Table = list[Row]

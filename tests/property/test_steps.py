@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from brute_force import answers_of, edges_of, every_record, largest, step_by_edges
 from strategies import domains, families, linear_queries, policies
 from tacit.errors import PlanError
-from tacit.plan.queries import Count, Marginals, Total, cumulative, resolved
+from tacit.plan.queries import Count, Marginals, Total, count, cumulative, histogram
+from tacit.plan.query import resolve
 from tacit.plan.steps import largest_step
-from tacit.policy.domain import Domain, Integers
+from tacit.policy.attributes import Integers
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import everything, within
 
@@ -46,7 +48,7 @@ def test_largest_step_is_what_enumeration_finds_in_many_policies(data, policy):
 
 def check_several_rows(data, policy, rows):
     """Counted once in each cell; every one of the person's rows may move along an edge, or stay."""
-    query = resolved(data.draw(linear_queries(policy.domain)), policy.domain)
+    query = resolve(data.draw(linear_queries(policy.domain)), policy.domain)
     assume(isinstance(query, Count | Marginals | Total))
     bound = largest_step(query, policy.owned_by("id", rows))
     records = every_record(policy.domain)
@@ -82,6 +84,14 @@ def test_a_person_with_several_rows_stays_within_the_step(data, policy, rows):
 @given(data=st.data(), policy=policies(items=False, most=1, presences=("public",)), rows=st.integers(2, 3))
 def test_a_person_with_several_rows_stays_within_the_step_of_many_policies(data, policy, rows):
     check_several_rows(data, policy, rows)
+
+
+def test_no_answer_moves_by_more_than_one_however_many_rows_a_person_owns():
+    policy = Policy(Domain({"x": Integers(0, 3)}), everything(), person="id", per_person=5)
+    alone, three = largest_step(count("x == 0"), policy), largest_step(count("x > 0"), policy)
+    assert (alone.l1, set(alone.profiles)) == (three.l1, set(three.profiles)) == (1, {(1, 0), (0, 1)})
+    table = largest_step(histogram("x"), policy)
+    assert (table.l1, table.square, set(table.profiles)) == (4, 4, {(4, 0), (0, 4)})
 
 
 def test_what_is_not_proved_for_several_rows_is_refused():

@@ -13,14 +13,16 @@ import pytest
 from scipy.stats import beta, binomtest
 
 import tacit as tc
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.mechanism.additive import blur
+from tacit.noise.cube import Cube
+from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
 from tacit.plan.coverage import noise_bounds
-from tacit.plan.distributions import Cube, TwoScale
 from tacit.release.answers import true_answers
-from tacit.release.rows import open_rows
-from tacit.release.session import finished
+from tacit.release.infer import infer
+from tacit.release.measure import measure
+from tacit.rows.rows import open_rows
 
 ALPHA = 1e-5
 PEOPLE = pd.DataFrame(
@@ -77,10 +79,10 @@ CASES = [
 def test_the_predicted_error_is_what_is_measured_and_intervals_cover(what, policy, query, runs):
     plan = choose(query, policy, "0.1")
     rows = open_rows(PEOPLE, DOMAIN)
-    counted, truth = true_answers(plan.base, rows, DOMAIN), true_answers(plan.query, rows, DOMAIN)
+    counted, truth = true_answers(plan.base, rows, plan.policy), true_answers(plan.query, rows, plan.policy)
     squares, covered, many = 0.0, 0, 0
     for _ in range(runs):
-        record = finished(plan, counted, blur(counted, plan))
+        record = infer(measure(plan, counted))
         lower, upper = record.interval(0.9)
         squares += float(((record.values - truth) ** 2).sum())
         covered += int(((lower <= truth) & (truth <= upper)).sum())
@@ -177,8 +179,8 @@ def test_item_counts_of_asymmetric_policies_use_the_cube_and_are_debiased():
     policy = tc.Policy(tc.Domain({"clicked": tc.Items(items)}), tc.secrets.values({"clicked": [1]}))
     plan = choose(tc.histogram("clicked"), policy, 1)
     assert isinstance(plan.noise, Cube)
-    counted = true_answers(plan.base, open_rows(tc.ItemCounts(counts, people=people), policy.domain), policy.domain)
+    counted = true_answers(plan.base, open_rows(tc.ItemCounts(counts, people=people), policy.domain), policy)
     assert counted.tolist() == counts.tolist()
-    errors = np.array([finished(plan, counted, blur(counted, plan)).values - counts for _ in range(900)])
+    errors = np.array([infer(measure(plan, counted)).values - counts for _ in range(900)])
     assert math.sqrt((errors**2).mean()) == pytest.approx(plan.rmse, rel=0.05)
     assert abs(errors.mean()) < 5 * plan.rmse / math.sqrt(900)  # the radius is shared by all items of a release

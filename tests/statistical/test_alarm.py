@@ -13,9 +13,9 @@ import pytest
 from scipy.stats import binomtest, chisquare, geom
 
 import tacit as tc
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.mechanism.alarm import NO_VALUE, alarm_noise, chance_certainly_below, decide, decide_all
-from tacit.release import monitor
+from tacit.monitor import monitor
 
 ALPHA = 1e-5
 ONE = Fraction(1)

@@ -16,12 +16,13 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.mechanism.additive import blur
 from tacit.plan.choose import choose
 from tacit.release.answers import true_answers
-from tacit.release.infer import finished
-from tacit.release.rows import open_rows
+from tacit.release.infer import infer
+from tacit.release.measure import Measurements, measure
+from tacit.rows.rows import open_rows
 
 OPTIONS = {"none": (False, False), "fit": (True, False), "positive": (False, True), "both": (True, True)}
 ADULT = resources.files("tacit") / "data"
@@ -36,7 +37,7 @@ def stream():
 
 def counted(plan, policy, rows):
     opened = open_rows(rows, policy.domain)
-    return true_answers(plan.base, opened, policy.domain), true_answers(plan.query, opened, policy.domain)
+    return true_answers(plan.base, opened, policy), true_answers(plan.query, opened, policy)
 
 
 def measured(plan, base, truth, runs, level=0.95):
@@ -45,7 +46,7 @@ def measured(plan, base, truth, runs, level=0.95):
     for _ in range(runs):
         noisy = blur(base, plan)
         for name, (fit, positive) in OPTIONS.items():
-            record = finished(plan, base, noisy, fit=fit, positive=positive)
+            record = infer(Measurements.of(plan, base, noisy), consistent=fit, nonnegative=positive)
             lower, upper = record.interval(level)
             assert ((lower <= record.values) & (record.values <= upper)).all(), name
             assert not positive or record.values.min() >= 0
@@ -199,7 +200,7 @@ def test_intervals_of_large_counts_cover_at_their_level_and_not_far_above(level,
     runs = 700
     inside = 0
     for _ in range(runs):
-        record = finished(plan, base, blur(base, plan))
+        record = infer(measure(plan, base))
         lower, upper = record.interval(level)
         inside += int(((lower <= base) & (base <= upper)).sum())
     share = inside / (runs * 30)

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tacit.mechanism import noise
-from tacit.mechanism.cube_radius import RejectedRadius, TabledRadius, radius_sampler
-from tacit.plan.distributions import Cube, TwoScale, as_scale
+from tacit import noise
+from tacit.noise.cube import Cube
+from tacit.noise.radius_draws import RejectedRadius, TabledRadius, radius_sampler
+from tacit.noise.scales import as_scale
+from tacit.noise.two_scale import TwoScale
 
 ALPHA = 1e-6
 KEY = b"tacit statistical tests, key one"

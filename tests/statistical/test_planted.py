@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
+from tacit import noise
 from tacit.audit import Verdict, sampled
 from tacit.audit.planted import planted
-from tacit.mechanism import noise
 
 ALPHA = 1e-6
 KEY = b"tacit planted leaks, statistical"

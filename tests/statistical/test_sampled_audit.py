@@ -13,9 +13,9 @@ import pytest
 from scipy.stats import binom
 
 import tacit as tc
+from tacit import noise
 from tacit.audit import Verdict, sampled
 from tacit.audit.registry import MECHANISMS
-from tacit.mechanism import noise
 
 ALPHA = 1e-6
 RUNS = 200

@@ -15,14 +15,14 @@ import pytest
 from scipy.stats import binomtest, chisquare, norm
 
 import tacit as tc
-from tacit.mechanism import noise
-from tacit.mechanism.selection import output_of
+from tacit import noise
+from tacit.mechanism.selection import draw_output
 from tacit.mechanism.thresholds import scan
 from tacit.mechanism.top_k import choose_over_bar
+from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
-from tacit.plan.distributions import TwoScale
 from tacit.plan.ranking import BarPlan, TopKPlan
-from tacit.release.selected import selected
+from tacit.release.selected import select
 
 ALPHA = 1e-5
 SECRETS = {
@@ -92,7 +92,7 @@ def fit(seen: Counter, plan, counts) -> float:
 def test_outputs_follow_the_law_that_the_plan_states_and_that_of_no_other_epsilon(case, many):
     plan, counts, draws = LAWS[case]
     draws = FEW[draws] if many == "few" else draws
-    seen = Counter(output_of(np.array(counts), plan) for _ in range(draws))
+    seen = Counter(draw_output(plan, np.array(counts)) for _ in range(draws))
     assert fit(seen, plan, counts) > ALPHA
     for factor in WRONG:
         wrong = choose(plan.query, plan.policy, plan.epsilon * factor)
@@ -121,7 +121,7 @@ def test_the_predicted_error_is_what_is_measured_where_counts_stand_apart(query,
     plan = choose(query, items(60, ways), 1)
     errors, covered, many = [], 0, 0
     for _ in range(runs):
-        record = selected(plan, APART)
+        record = select(plan, APART)
         rows = ~np.isnan(record.values)
         true = APART[record.places[rows]]
         errors.append(record.values[rows] - true)
@@ -159,7 +159,7 @@ def test_in_crowds_intervals_hold_and_long_lists_beat_the_noise_they_were_chosen
     counts, plan = CROWDS[crowd], choose(tc.top_k("clicked", k), items(400), "0.5")
     covered, squares, one_sided = 0, [], []
     for _ in range(80):
-        record = selected(plan, counts)
+        record = select(plan, counts)
         true = counts[record.places]
         lower, upper = record.interval(0.95)
         assert (true <= upper).all()  # the upper end is certain
@@ -202,7 +202,7 @@ def test_ten_million_decisions_are_never_wrong_when_they_are_certain():
 
 def test_a_place_that_nobody_visited_hardly_ever_raises_an_alarm():
     plan = choose(tc.below("clicked.has(0)", 5), items(2), 1)
-    alarms = sum(output_of(np.array([0]), plan) is not None for _ in range(15_000))
+    alarms = sum(draw_output(plan, np.array([0])) is not None for _ in range(15_000))
     assert alarms / 15_000 < 0.01
     assert binomtest(alarms, 15_000, 1 - plan.chance(5)).pvalue > ALPHA
     for wrong in (4, 6):  # one step of the count, up or down
@@ -214,7 +214,7 @@ def test_the_chance_of_a_verdict_is_the_predicted_one(ways):
     plan, wrong = (choose(tc.above("clicked", 50, at_most=3, values=False), items(9, ways), e) for e in (1, 2))
     for gap in (1, 5, 12):
         counts = np.full(9, 50 - gap)
-        below = sum(not output_of(counts, plan)[0][0] for _ in range(1500))
+        below = sum(not draw_output(plan, counts)[0][0] for _ in range(1500))
         assert binomtest(below, 1500, plan.chance_below(gap)).pvalue > ALPHA
         if ways != "rising":  # there each of these counts is certainly below
             assert binomtest(below, 1500, wrong.chance_below(gap)).pvalue < ALPHA

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.mechanism.additive import blur
 from tacit.plan.choose import choose
 from tacit.release.answers import true_answers
-from tacit.release.rows import open_rows
-from tacit.release.session import finished
+from tacit.release.infer import infer
+from tacit.release.measure import measure
+from tacit.rows.rows import open_rows
 
 pytestmark = pytest.mark.slow
 
@@ -40,8 +40,8 @@ def released(policy, query, epsilon=1):
 
     def release(people, size):
         rows = open_rows(pd.DataFrame(people, columns=list(policy.domain)), policy.domain)
-        truth = true_answers(plan.base, rows, policy.domain)
-        return np.array([finished(plan, truth, blur(truth, plan)).values for _ in range(size)])
+        truth = true_answers(plan.base, rows, policy)
+        return np.array([infer(measure(plan, truth)).values for _ in range(size)])
 
     return release
 

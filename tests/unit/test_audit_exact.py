@@ -13,10 +13,11 @@ import pytest
 
 import tacit as tc
 from tacit.audit import Loss
-from tacit.audit.exact import of_plan
-from tacit.audit.registry import EPSILON, MECHANISMS
+from tacit.audit.exact_audit import plan_loss
+from tacit.audit.registry import MECHANISMS
+from tacit.noise.cube import Cube
+from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
-from tacit.plan.distributions import Cube, TwoScale
 
 FLAG = tc.Domain({"sick": tc.Flag()})
 ONE_WAY = tc.Policy(FLAG, tc.secrets.values({"sick": [True]}))
@@ -28,16 +29,18 @@ OTHERS = [name for name in MECHANISMS if name not in ADDITIVE]
 
 @pytest.mark.parametrize("name", ADDITIVE)
 def test_additive_mechanisms_use_all_of_epsilon_and_no_more(name):
-    found = MECHANISMS[name].make().exact()
-    assert (found.forward.low, found.forward.high) == (EPSILON, EPSILON)
+    case = MECHANISMS[name]
+    found = case.make().exact()
+    assert (found.forward.low, found.forward.high) == (case.epsilon, case.epsilon)
     assert found.keeps
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_mechanisms_keep_epsilon_and_waste_little_of_it(name):
-    found = MECHANISMS[name].make().exact()
+    case = MECHANISMS[name]
+    found = case.make().exact()
     assert found.keeps
-    assert 0.5 * EPSILON <= found.forward.low <= found.forward.high <= EPSILON * (1 + 1e-9)
+    assert 0.5 * case.epsilon <= found.forward.low <= found.forward.high <= case.epsilon * (1 + 1e-9)
 
 
 # --- outward rounding
@@ -252,24 +255,24 @@ def test_a_plan_with_too_little_noise_is_found(query, secrets):
         if isinstance(law, Cube)
         else TwoScale(law.right * Fraction(4, 5), law.left * Fraction(4, 5))
     )
-    found = of_plan(replace(plan, noise=shrunk))
+    found = plan_loss(replace(plan, noise=shrunk))
     assert tuple(found.forward) == (1.25, 1.25)
     assert not found.keeps
-    assert of_plan(plan).keeps
+    assert plan_loss(plan).keeps
 
 
 def test_a_plan_with_noise_on_one_side_only_is_found():
     plan = plan_for(tc.count("sick == True"), tc.secrets.everything())
-    found = of_plan(replace(plan, noise=TwoScale(plan.noise.right, Fraction(0))))
+    found = plan_loss(replace(plan, noise=TwoScale(plan.noise.right, Fraction(0))))
     assert found.forward == math.inf
     # and the other way round, where one side is enough
     falling = plan_for(tc.count("sick == True"), tc.secrets.values({"sick": [True]}))
-    assert of_plan(replace(falling, noise=TwoScale(Fraction(0), falling.noise.right))).forward == math.inf
+    assert plan_loss(replace(falling, noise=TwoScale(Fraction(0), falling.noise.right))).forward == math.inf
 
 
 def test_a_plan_that_releases_exactly_what_moves_is_found():
     for query in (tc.count("sick == True"), tc.histogram("age"), tc.total("age")):
-        found = of_plan(replace(plan_for(query, tc.secrets.everything()), noise=None))
+        found = plan_loss(replace(plan_for(query, tc.secrets.everything()), noise=None))
         assert tuple(found.forward) == (math.inf, math.inf)
         assert found.witness is not None
 
@@ -298,8 +301,8 @@ def test_a_total_that_is_taken_for_exact_and_moves_is_found(query, right, wrong)
             return wrong.settled(domain).has_edge(domain, hidden, cover)
 
     honest = plan_for(query, right)
-    assert of_plan(honest).keeps
-    found = of_plan(replace(honest, policy=tc.Policy(PEOPLE, Both())))
+    assert plan_loss(honest).keeps
+    found = plan_loss(replace(honest, policy=tc.Policy(PEOPLE, Both())))
     assert found.forward == math.inf
 
 
@@ -334,7 +337,7 @@ def test_the_upper_end_of_a_selection_is_never_below_what_a_wider_search_finds(q
 @pytest.mark.parametrize("query", [tc.top_k("d", 1), tc.below("d == 'a'", 3)])
 def test_a_selection_that_claims_half_of_what_it_spends_is_found(query):
     policy = tc.Policy(tc.Domain({"d": tc.Categories(["a", "b", "c"])}), tc.secrets.everything())
-    found = of_plan(replace(choose(query, policy, 2), epsilon=Fraction(1)))
+    found = plan_loss(replace(choose(query, policy, 2), epsilon=Fraction(1)))
     assert 1.5 < found.forward.low <= found.forward.high < 2 + 1e-9
     assert not found.keeps
 

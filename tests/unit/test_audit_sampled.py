@@ -16,12 +16,12 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from tacit import noise
 from tacit.audit import Verdict, assert_no_leak, sampled
 from tacit.audit.draws import FIRST_LOOK
 from tacit.audit.events import find_events, lower_bound
 from tacit.audit.packages import numbers_of
 from tacit.audit.views import columns_of
-from tacit.mechanism import noise
 
 KEY = b"tacit sampled audit, unit tests."
 FEW = 2_000

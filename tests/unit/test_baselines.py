@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit.mechanism import noise
+from tacit import noise
+from tacit.noise.two_scale import TwoScale
 from tacit.papers.baselines import (
     NONE,
     FreeGap,
@@ -18,7 +19,6 @@ from tacit.papers.baselines import (
     free_gap_top_k,
     with_gaps,
 )
-from tacit.plan.distributions import TwoScale
 
 FAR = np.array([90_000, 60_000, 30_000, 0], dtype=np.int64)  # noise never changes which are the largest
 HALF = Fraction(1, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,8 +14,10 @@ import pytest
 from rich.console import Console
 
 import tacit as tc
-from tacit.report.charts import PANELS, TOP, chart, chart_png, chart_svg, chart_text, comparison_chart
+from tacit.report.charts import chart, chart_png, chart_svg, chart_text, comparison_chart
+from tacit.report.linear_charts import PANELS
 from tacit.report.text import ledger_table, plan_table, release_table
+from tacit.report.views import TOP, interval_rows
 
 MOST_MARKS = 5_000
 EVIL = "<script>alert(1)</script>&\"'"
@@ -82,6 +85,22 @@ QUERIES = {
     "odd names": tc.histogram("a.b c"),
     "odd pairs": tc.histogram("a.b c", "code"),
     "with a condition": tc.histogram("job", where="age < 30 and sex == 'f'"),
+    "mean": tc.mean("age"),
+    "mean by job": tc.mean("age", by="job"),
+    "mean by year": tc.mean("age", by="year"),
+    "mean by age": tc.mean("money", by="age"),
+    "mean by money": tc.mean("age", by="money"),
+    "mean by two": tc.mean("age", by=["sex", "job"]),
+    "quartiles": tc.quantiles("age", [0.25, 0.5, 0.75]),
+}
+LEVELS = {
+    "mean": {"point", "rule", "text"},
+    "mean by job": {"point", "rule"},
+    "mean by year": {"point", "rule"},
+    "mean by age": {"area", "line"},
+    "mean by money": {"area", "line"},
+    "mean by two": {"point", "rule"},
+    "quartiles": {"point", "rule"},
 }
 
 
@@ -400,3 +419,57 @@ def test_the_ledger_table_shows_totals_and_caps(tmp_path: Any) -> None:
         text = printed(ledger_table(ledger.accounts()))
     for word in ("clinic", "everyone", "ana", "1/3", "2/3"):
         assert word in text
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_means_and_quantiles_are_no_amounts_and_have_no_bars(drawn: dict[str, dict[str, Any]], name: str) -> None:
+    """Nothing grows from zero: means of 36.98 and 37.04 must not look the same."""
+    assert marks(drawn[name]) == LEVELS[name]
+    scales = [
+        channel["scale"]
+        for view in views(drawn[name])
+        for axis, channel in view.get("encoding", {}).items()
+        if axis in ("x", "y") and channel.get("field") in ("value", "lower") and "scale" in channel
+    ]
+    assert scales
+    assert all(scale["zero"] is False for scale in scales)
+
+
+@pytest.mark.parametrize("size", [1e-7, 0.001, 1.0, 1e5])
+@pytest.mark.parametrize("query", ["histogram", "mean", "means", "total", "totals", "quantiles", "line"])
+def test_charts_show_numbers_of_every_size_as_they_are(size: float, query: str) -> None:
+    """What is drawn is the released number, to a hundredth of a percent of what the chart reaches over."""
+    noise = np.random.default_rng(7)
+    step = Decimal(repr(size)) / 100
+    domain = tc.Domain({"x": tc.Decimals(0, step * 100, step), "g": tc.Categories(["a", "b"]), "n": tc.Integers(0, 99)})
+    rows = {
+        "x": [float(step * int(place)) for place in noise.integers(30, 60, 4000)],
+        "g": ["a", "b"] * 2000,
+        "n": noise.integers(0, 100, 4000),
+    }
+    session = tc.Session(tc.Policy(domain, tc.secrets.attributes("x")), pd.DataFrame(rows), budget=10)
+    asked = {
+        "histogram": tc.histogram("g"),
+        "mean": tc.mean("x"),
+        "means": tc.mean("x", by="g"),
+        "total": tc.total("x"),
+        "totals": tc.total("x", by="g"),
+        "quantiles": tc.quantiles("x", [0.25, 0.75]),
+        "line": tc.mean("x", by="n"),
+    }[query]
+    record = session.release(asked, epsilon=1)
+    lower, upper = record.interval(0.95)
+    reach = (max(upper) - min(lower)) or max(upper)
+    drawn_rows = [row for row in data_rows(chart(record).to_dict()) if "lower" in row]
+    assert len(drawn_rows) == len(record.values)
+    for row, value, low, high in zip(drawn_rows, record.values, lower, upper, strict=True):
+        assert abs(row["value"] - value) <= 1e-4 * reach
+        assert 0 <= low - row["lower"] + 1e-9 * reach <= 1e-4 * reach
+        assert 0 <= row["upper"] - high + 1e-9 * reach <= 1e-4 * reach
+
+
+def test_what_is_no_number_is_left_out_and_changes_no_other_one() -> None:
+    nothing = float("nan")
+    missing, there = interval_rows([nothing, 0.0038], [nothing, 0.0036], [nothing, 0.0041])
+    assert missing == {"value": None, "lower": None, "upper": None}
+    assert there == {"value": 0.0038, "lower": 0.0036, "upper": 0.0041}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 
 from tacit.policy import knowledge, secrets
-from tacit.policy.describe import Example, describe, protected_examples, warnings
-from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Categories, Dates, Decimals, Flag, Grid, Integers, Items
+from tacit.policy.describe import Example, describe, description, protected_examples, warnings
+from tacit.policy.domain import Domain
 from tacit.policy.policy import ABSENT, Policy
 
 DOMAIN = Domain(
@@ -59,7 +61,7 @@ def test_the_whole_page():
         "  - who is in the data, and how many they are (presence is public)\n"
         "  - age: no secret mentions it, so a release may give exact answers\n"
         "\n"
-        "What you may not expect\n"
+        "What this policy does not protect\n"
         "  - `values` protects disease being hiv, nothing else: that it is something else may be learnt for\n"
         "    certain.\n"
         "  - No secret mentions age: it may be released exactly.\n"
@@ -109,7 +111,7 @@ def test_the_whole_page():
         ),
         (secrets.records("age < 3"), "`records` protects nothing here: no record has age < 3."),
         (secrets.partition("age", width=1), "`partition` protects nothing here: every block of age has one value."),
-        (secrets.within("1/2", "age"), "`within` protects nothing here: no two values of age are as close as 1/2."),
+        (secrets.within("1/2", "age"), "`within` protects nothing here: no two values of age are as close as 0.5."),
         (secrets.attributes("age"), "No secret mentions disease, smoker or clicked: each may be released exactly."),
         (
             secrets.everything() | secrets.attributes("age"),
@@ -288,3 +290,60 @@ def test_a_huge_domain_is_described_at_once(secret):
     text = describe(policy)
     assert time.perf_counter() - started < 1
     assert "about 10^" in text
+
+
+def test_the_text_is_the_data_and_nothing_else():
+    policy = Policy(DOMAIN, secrets.within(5, "age") | secrets.values({"disease": ["hiv"]}))
+    sections = description(policy)
+    lines = [line for section in sections for line in section.lines]
+    assert " ".join(describe(policy).split()) == " ".join(" ".join(lines).split())
+    assert [section.points for section in sections].count(()) == 1  # what it is about
+    assert sections[0].heading.startswith("Policy policy: 4 attributes")
+    warned = [section.heading for section in sections if section.warns]
+    assert warned == [section.heading for section in sections if re.search("weakly|not protect", section.heading, re.I)]
+    assert warned[-1] == "What this policy does not protect"
+
+
+@pytest.mark.parametrize(
+    ("attribute", "theta", "far"),
+    [
+        (Integers(0, 99), 5, "5"),
+        (Decimals(35, 42, step=0.1), 0.5, "0.5"),
+        (Decimals(0, 1, step=0.1), "1/3", "1/3"),
+        (Dates("2023-01", "2024-12", by="month"), 2, "2 months"),
+        (Dates("2023-01-01", "2024-12-31"), 1, "1 day"),
+        (Dates("2023-W01", "2024-W52", by="week"), 1.5, "1.5 weeks"),
+    ],
+)
+def test_distances_are_said_in_the_unit_of_the_values(attribute, theta, far):
+    text = " ".join(describe(Policy(Domain({"x": attribute}), secrets.within(theta, "x"))).split())
+    assert f"x up to a distance of {far}: the rough value stays public" in text
+    assert f"further apart than {far} can be told apart" in text
+    assert f"(not further apart than {far})" in text
+
+
+def test_several_attributes_say_how_their_distances_add_up():
+    both = secrets.within(2, "age", "disease", metric="linf")
+    domain = Domain({"age": Integers(0, 9), "disease": Categories(["a", "b", "c"], ordered=True)})
+    assert "age and disease up to a distance of 2 (linf): the rough" in describe(Policy(domain, both))
+
+
+@pytest.mark.parametrize(
+    ("secret", "why"),
+    [
+        (secrets.within(0.5, "age"), "nothing by `within`: no two values of age are as close as 0.5"),
+        (secrets.partition("age", width=1), "nothing by `partition`: every block of age has one value"),
+    ],
+)
+def test_what_protects_nothing_is_not_listed_as_a_protection(secret, why):
+    (about, first, *_) = description(Policy(DOMAIN, secret | secrets.attributes("smoker")))
+    assert first.heading == "What is protected"
+    assert first.points[0] == why
+    assert first.points[1].startswith("the value of smoker")
+    assert not about.points
+
+
+def test_a_printed_policy_is_its_description():
+    policy = Policy(DOMAIN, secrets.attributes("smoker"))
+    assert f"{policy}\n" == describe(policy)
+    assert repr(policy).startswith("Policy(")

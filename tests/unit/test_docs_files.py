@@ -12,11 +12,12 @@ import pytest
 import yaml
 
 from cli.shell import inside
-from tacit.plan.asked import KEYWORDS
+from tacit.plan.queries import QUESTIONS
+from tacit.plan.questions import KEYWORDS
 from tacit.policy.file import read_policy, write_policy
 from tacit.policy.schema import policy_schema
 from tacit.policy.where import where
-from tacit.release.job import job_schema, read_job
+from tacit.release.job_file import job_schema, read_job
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 README = DOCS.parent / "README.md"
@@ -63,6 +64,12 @@ def test_every_key_and_every_word_is_on_the_page():
         assert f"| {word} |" in page, word
     for fact in ("size", "marginal:", "count:"):
         assert f"  - {fact}" in page, fact
+
+
+def test_the_table_of_queries_is_the_one_that_the_questions_make():
+    page = (DOCS / "files.md").read_text(encoding="utf-8")
+    table = page.split("| query | in YAML | answers |\n|---|---|---|\n")[1].split("\n\n")[0]
+    assert table.split("\n") == [row for question in QUESTIONS for row in question.rows()]
 
 
 def test_the_predicates_in_the_table_read():

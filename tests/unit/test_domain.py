@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from tacit.errors import PolicyError
-from tacit.policy.domain import Axis, Categories, Domain, Flag, Grid, Integers, Items, canonical
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
+from tacit.policy.attributes.attribute import Axis
+from tacit.policy.domain import Domain, canonical
 
 
 def refused(make):
@@ -32,7 +34,7 @@ REFUSED = [
         "must be one of the categories; got 'HIV'. Did you mean 'hiv'?",
     ),
     (lambda: Categories(["1", "2"]).position(1), "must be one of the categories; got 1. Did you mean '1'?"),
-    (lambda: Items(["gym"]).item_position(" Gym"), "must be one of the items; got ' Gym'. Did you mean 'gym'?"),
+    (lambda: Items(["gym"]).cell_position(" Gym"), "must be one of the items; got ' Gym'. Did you mean 'gym'?"),
     (lambda: Grid(2, 2, otherwise="Clip"), "otherwise must be a cell or 'clip'; got 'Clip'. Did you mean 'clip'?"),
     (lambda: Categories(["a", None]), "categories must be texts, whole numbers or true/false; got None. Quote it."),
     (lambda: Categories(["a", "b", "a"]), "categories must not repeat a value; got 'a'. Remove one of them."),
@@ -41,8 +43,8 @@ REFUSED = [
         lambda: Categories(["flu", "hiv"]).position("fluu"),
         "must be one of the categories; got 'fluu'. Did you mean 'flu'?",
     ),
-    (lambda: Integers(0, 1.5), "integers.high must be a whole number; got 1.5. Round it."),
-    (lambda: Integers(True, 2), "integers.low must be a whole number; got True. Round it."),
+    (lambda: Integers(0, 1.5), "integers.high must be a whole number; got 1.5. Round it, or declare decimals"),
+    (lambda: Integers(True, 2), "integers.low must be a whole number; got True. Round it, or declare decimals"),
     (lambda: Integers(5, 1), "integers.low must not be above high; got (5, 1). Swap the two."),
     (lambda: Integers(0, 9, 0), "integers.step must be at least 1; got 0. Leave it out for 1."),
     (lambda: Integers(0, 10, 3), "integers.high must be a whole number of steps above low; got 10. Use 9."),
@@ -51,7 +53,7 @@ REFUSED = [
         lambda: Integers(0, 9, otherwise="clap"),
         "otherwise must be a value of the range or 'clip'; got 'clap'. Did you mean 'clip'?",
     ),
-    (lambda: Integers(0, 9, otherwise=10), "must be a whole number from 0 to 9; got 10. Change it."),
+    (lambda: Integers(0, 9, otherwise=10), "otherwise must be a whole number from 0 to 9; got 10. Change it."),
     (lambda: Integers(0, 9, 3).position(4), "must be a whole number from 0 to 9 in steps of 3; got 4. Change it."),
     (lambda: Integers(0, 9).position(True), "must be a whole number from 0 to 9; got True. Change it."),
     (lambda: Integers(0, 9).position(math.nan), "must be a whole number from 0 to 9; got nan. Change it."),
@@ -79,13 +81,16 @@ REFUSED = [
     (lambda: Items(3, first="a"), "items.first must be a whole number; got 'a'. Leave it out for 0."),
     (lambda: Items(3, at_most=4), "items.at_most must be from 1 to 3; got 4. Leave it out for no bound."),
     (lambda: Items(3, at_most=True), "items.at_most must be from 1 to 3; got True. Leave it out for no bound."),
-    (lambda: Items(3, first=1).item_position(4), "must be an item from 1 to 3; got 4. Change it."),
-    (lambda: Items(["bread"]).item_position("bred"), "must be one of the items; got 'bred'. Did you mean 'bread'?"),
+    (lambda: Items(3, first=1).cell_position(4), "must be an item from 1 to 3; got 4. Change it."),
+    (lambda: Items(["bread"]).cell_position("bred"), "must be one of the items; got 'bred'. Did you mean 'bread'?"),
     (lambda: Items(3).positions("ab"), "must be a set of items; got 'ab'. Write a list of items."),
     (lambda: Items(3, at_most=1).positions([0, 1]), "must have at most 1 items; got [0, 1]. Remove some."),
     (lambda: Domain({}), "domain must have at least one attribute; got {}. Declare a column."),
     (lambda: Domain(["age"]), "domain must be a mapping; got ['age']. Write {\"age\": tc.Integers(17, 90)}."),
-    (lambda: Domain({"age": 5}), "domain.age must be Integers, Categories, Flag, Grid or Items; got 5."),
+    (
+        lambda: Domain({"age": 5}),
+        "domain.age must be Integers, Decimals, Dates, Categories, Flag, Grid or Items; got 5.",
+    ),
     (
         lambda: Domain({"place": Grid(2, 2), "place.row": Flag()}),
         "domain must not be used twice; got 'place.row'. Rename one attribute.",
@@ -122,7 +127,7 @@ def test_axes():
     assert [axis.name for axis in domain.axes_of("place")] == ["place.row", "place.column"]
     assert not domain.axis("sex").ordered
     assert domain.axes_of("clicked") == ()
-    assert domain.axis("clicked[7]") == Axis("clicked[7]", 2, ordered=True)
+    assert domain["clicked"].item_axis("clicked", 7) == Axis("clicked", 2, ordered=True, item=7)
 
 
 def test_the_number_of_sets_is_exact():

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from tacit.plan.responses import _meet
+from tacit.plan.responses import meet
 from tacit.policy.edges import Blocks, FromTo, ItemMoves, Near, Same
 from tacit.policy.intervals import Intervals
 
@@ -53,7 +53,7 @@ def test_within_never_claims_too_much(small):
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 def test_pieces_meet_where_some_member_may_move(relation):
     pieces = [(low, high) for low in AXIS for high in range(low, SIZE)]
-    found = _meet(relation, pieces, pieces)
+    found = meet(relation, pieces, pieces)
     allowed = pairs(relation)
     for i, (a, b) in enumerate(pieces):
         for j, (c, d) in enumerate(pieces):

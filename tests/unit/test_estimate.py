@@ -5,14 +5,17 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from tacit.release import agree
+import tacit as tc
+from tacit.release import agree, shared_sums
 from tacit.release.agree import agreement, nearest
 from tacit.release.estimate import increasing, nonnegative, with_totals
+from tacit.release.shared_sums import check_agreement, shared_names
 
 numbers = st.floats(-20, 20).map(lambda x: round(x, 3))
 
@@ -190,3 +193,42 @@ def test_tables_that_nearly_agree_are_settled_exactly(monkeypatch):
             quick = fitted(tables, groups, truth, positive=True)
             assert flat(quick).min() >= 0
             assert quick[("a", "b")].sum(0) == pytest.approx(quick[("b", "c")].sum(1), abs=0.05)
+
+
+# ---- what is too much is refused before anything is charged ---------------------------------------------------------
+
+
+def wide(flags: int, people: int = 3) -> tuple[tc.Policy, pd.DataFrame]:
+    names = [f"f{number}" for number in range(flags)]
+    policy = tc.Policy(tc.Domain({name: tc.Flag() for name in names}), tc.secrets.attributes(names[0]))
+    return policy, pd.DataFrame({name: [True] * people for name in names})
+
+
+def test_too_many_tables_to_agree_are_refused_and_nothing_is_charged(monkeypatch):
+    monkeypatch.setattr(shared_sums, "MOST_TABLES", 40)
+    policy, rows = wide(10)  # 45 pairs of them
+    opened = tc.Session(policy, rows, budget=1)
+    with pytest.raises(tc.PlanError, match="consistent is for 40 tables at most, and these are 45"):
+        opened.release(tc.marginals(*policy.domain, ways=2), 1, consistent=True)
+    assert opened.remaining == 1
+
+
+def test_tables_that_share_too_many_sums_are_refused():
+    tables = list(combinations("abcdefghij", 5))
+    with pytest.raises(tc.PlanError, match="consistent is for sums of 32,000,000 cells in all at most"):
+        check_agreement(tables, [7900] * len(tables))
+    with pytest.raises(tc.PlanError, match="consistent is for tables of 2,000,000 cells at most"):
+        check_agreement(tables, [8000] * len(tables))
+    check_agreement(tables, [64] * len(tables))
+
+
+@pytest.mark.parametrize("ways", [1, 2, 3])
+def test_what_is_refused_by_is_what_is_laid_out(ways):
+    names = tuple("abcde")
+    tables = list(combinations(names, ways))
+    sizes = [[2 + names.index(name) for name in table] for table in tables]
+    cells = [int(np.prod(size)) for size in sizes]
+    laid_out = agreement(tables, sizes, None).sums.nnz
+    shared = [set(one) for one in shared_names(tuple(tables))]
+    each = [many for one in shared for table, many in zip(tables, cells, strict=True) if one <= set(table)]
+    assert laid_out == sum(each)

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from tacit.errors import DataRefused
-from tacit.policy.domain import Domain, Integers
-from tacit.release.draft import draft_policy
-from tacit.release.rows import open_rows
+from tacit.policy.attributes import Integers
+from tacit.policy.domain import Domain
+from tacit.rows.draft import draft_policy
+from tacit.rows.rows import open_rows
 
 CANARY = "CANARY7f3a"
 AGES = Domain({"age": Integers(0, 99)})

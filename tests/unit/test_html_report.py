@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from tacit.policy.describe import Section
 from tacit.report.charts import chart, chart_text
 from tacit.report.html import ROWS_SHOWN, _blocks, html_report
 
@@ -147,6 +148,15 @@ def test_only_secrets_that_move_an_answer_are_listed(page: str) -> None:
     assert "No secret of the policy moves these answers." in article(page, "sexes")
 
 
+def test_secrets_are_counted_by_family_however_many_parts_an_answer_has() -> None:
+    policy = tc.Policy(
+        DOMAIN, tc.secrets.attributes("hours") | tc.secrets.attributes("sex") | tc.secrets.within(1, "grade")
+    )
+    text = article(reported(policy, ROWS, tc.mean("hours")), "it")
+    assert "The other 2 secrets never move them." in text
+    assert "One person can raise a sum by 9, lower one by 9, and change all sums by 9 in sum." in text
+
+
 def reported(policy: tc.Policy, rows: pd.DataFrame, query: object, **options: bool) -> str:
     session = tc.Session(policy, rows, budget=1)
     said = session.explain(query, 1, show=False)
@@ -216,22 +226,23 @@ def test_replayed_noise_is_no_release(
 ) -> None:
     policy, records, explanations = made
     record = records["ages"]
-    replayed = replace(record, certificate={**record.certificate, "randomness": "REPLAYED FOR A TEST: no release"})
+    replayed = replace(record, promise=replace(record.promise, replayed=True))
     assert "This is no release." in html_report("job", policy, {"ages": replayed}, explanations[:1])
     assert "This is no release." not in html_report("job", policy, {"ages": record}, explanations[:1])
 
 
 def test_a_description_is_shown_whatever_its_headings() -> None:
-    text = (
-        "Policy x: 2 attributes.\n\nSomething new:\n  - one `code`\n    goes on\n  - two\n\n"
-        "Protected more weakly (at twice the\nepsilon).\n  A paragraph.\n  - three\n"
-    )
-    first, second, third = _blocks(text)
+    sections = [
+        Section("Policy x: 2 attributes."),
+        Section("Something new", ("one `code` goes on", "two")),
+        Section("Protected more weakly (at twice the epsilon).", ("three",), warns=True),
+    ]
+    first, second, third = _blocks(sections)
     assert (first.heading, first.paragraphs, first.points) == ("", ["Policy x: 2 attributes."], [])
     assert (second.heading, second.points) == ("Something new", ["one <code>code</code> goes on", "two"])
     assert not second.warns
     assert third.heading == "Protected more weakly (at twice the epsilon)."
-    assert (third.paragraphs, third.points, third.warns) == (["A paragraph."], ["three"], True)
+    assert (third.paragraphs, third.points, third.warns) == ([], ["three"], True)
 
 
 def test_the_budget_adds_up(parsed: _Page) -> None:
@@ -256,7 +267,7 @@ def test_exact_is_said_of_the_rows_that_the_domain_keeps(page: str) -> None:
     kept = "of the rows that the domain keeps, with the values it gives them"
     assert f"exact, {kept}; under plain differential privacy" in article(page, "sexes")
     assert f"Exact: {kept}" in page
-    assert f"The interval holds the true answer, {kept}, with" in article(page, "ages")
+    assert f"Each interval contains the true answer, {kept}, with" in article(page, "ages")
     assert f"exact, {kept}" not in article(page, "ages")
 
 
@@ -348,3 +359,15 @@ def test_a_noisy_value_is_never_called_exact() -> None:
         tc.histogram("age"), epsilon=0.1, nonnegative=True
     )
     assert "exact" not in chart_text(record)
+
+
+def test_a_cost_that_is_no_decimal_has_one_beside() -> None:
+    policy = tc.Policy(tc.Domain({"a": tc.Integers(0, 9)}), tc.secrets.everything())
+    session = tc.Session(policy, pd.DataFrame({"a": [1, 2, 3]}), budget="35/57")
+    explained = session.explain(tc.count("a < 5"), epsilon="35/114", show=False)
+    record = session.release(explained.plan)
+    text = html_report("job", policy, {"young": record}, [explained], budget=Fraction(35, 57))
+    assert "for epsilon 35/114 (about 0.307)." in text
+    said = re.sub(r"exp\(35/114\)|&#34;35/114&#34;", "", text)  # certificates are exact
+    assert "35/114" not in said.replace("35/114 (about 0.307)", "")
+    assert "epsilon 35/114 (about 0.307)." in " ".join(chart(record).to_dict()["title"]["subtitle"])

@@ -12,8 +12,10 @@ import yaml
 
 import tacit as tc
 from tacit.errors import BudgetExceeded, DataRefused, JobError, LedgerError, PlanError, PolicyError, Refused
-from tacit.release import job as job_module
-from tacit.release.job import Job, check_rows, job_schema, plan_job, read_job, run_job
+from tacit.release import job_file
+from tacit.release.job_file import Job, job_schema, read_job
+from tacit.release.job_plan import check_rows, plan_job
+from tacit.release.job_run import run_job
 
 POLICY = """\
 name: clinic
@@ -306,14 +308,14 @@ def test_no_epsilon_can_crash_the_reader(folder: Path, epsilon: Any) -> None:
 
 def test_a_plan_needs_no_rows_and_makes_no_ledger(folder: Path) -> None:
     (folder / "people.csv").unlink()
-    explanations = plan_job(read_job(written(folder)))
+    explanations = plan_job(read_job(written(folder))).explanations.values()
     assert [said.remaining for said in explanations] == [Fraction(1, 2), Fraction(2, 5)]
     assert not (folder / "ledger.db").exists()
     assert not (folder / "results").exists()
 
 
 def test_a_plan_that_costs_too_much_is_shown_as_such(folder: Path) -> None:
-    explanations = plan_job(read_job(job_with(folder, budget=0.55)))
+    explanations = plan_job(read_job(job_with(folder, budget=0.55))).explanations.values()
     assert [said.remaining for said in explanations] == [Fraction(1, 20), Fraction(-1, 20)]
 
 
@@ -322,9 +324,9 @@ def test_a_plan_starts_from_what_the_ledger_has_left(folder: Path) -> None:
         ledger.grant(dataset="people", epsilon=2)
         ledger.charge(dataset="people", analyst="ana", epsilon="1.3")
     job = read_job(written(folder))
-    assert plan_job(job)[0].remaining == Fraction(7, 10) - Fraction(1, 2)
+    assert plan_job(job).explanations["ages"].remaining == Fraction(7, 10) - Fraction(1, 2)
     # the ledger has more than the job may spend
-    assert plan_job(read_job(job_with(folder, budget=0.6)))[0].remaining == Fraction(1, 10)
+    assert plan_job(read_job(job_with(folder, budget=0.6))).explanations["ages"].remaining == Fraction(1, 10)
 
 
 def test_a_new_ledger_needs_a_budget(folder: Path) -> None:
@@ -335,7 +337,7 @@ def test_a_new_ledger_needs_a_budget(folder: Path) -> None:
 @pytest.mark.parametrize("url", ["sqlite:///{}/new.db", "{}/new.db"])
 def test_a_ledger_that_is_not_begun_is_planned_with_the_budget(folder: Path, url: str) -> None:
     job = read_job(job_with(folder, ledger=url.format(folder)))
-    assert plan_job(job)[0].remaining == Fraction(1, 2)
+    assert plan_job(job).explanations["ages"].remaining == Fraction(1, 2)
     assert not (folder / "new.db").exists()
 
 
@@ -479,7 +481,7 @@ def test_whose_rows_they_are_may_stand_in_the_policy_and_the_job_may_say_otherwi
         assert (job.person, job.per_person) == (changes.get("person"), changes.get("per_person"))
         assert (job.about().person, job.about().per_person) == (person, per_person)
         # what is planned is what is released
-        (said,), record = plan_job(job), run_job(job)["ages"]
+        (said,), record = plan_job(job).explanations.values(), run_job(job)["ages"]
         assert record.plan.policy == said.plan.policy == job.about()
         assert record.plan.rmse == said.plan.rmse
     with pytest.raises(JobError, match=r"person must be the name of a column"):
@@ -589,6 +591,6 @@ def test_the_schema_refuses_what_the_reader_refuses(folder: Path, change: dict[s
 
 def test_schema_and_reader_know_the_same_keys() -> None:
     schema = job_schema()
-    assert tuple(schema["properties"]) == tuple(sorted(schema["properties"], key=list(job_module._KEYS).index))
-    assert set(schema["properties"]) == set(job_module._KEYS)
-    assert set(schema["properties"]["releases"]["items"]["properties"]) == set(job_module._RELEASE_KEYS)
+    assert tuple(schema["properties"]) == tuple(sorted(schema["properties"], key=list(job_file._KEYS).index))
+    assert set(schema["properties"]) == set(job_file._KEYS)
+    assert set(schema["properties"]["releases"]["items"]["properties"]) == set(job_file._RELEASE_KEYS)

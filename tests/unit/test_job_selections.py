@@ -12,8 +12,10 @@ import pytest
 import yaml
 
 import tacit as tc
-from tacit.plan.asked import asked, from_document
-from tacit.release.job import job_schema, plan_job, read_job
+from tacit.plan.query import resolve
+from tacit.plan.questions import from_document
+from tacit.release.job_file import job_schema, read_job
+from tacit.release.job_plan import plan_job
 from tacit.report.publish import publish
 
 JOB = """\
@@ -52,8 +54,8 @@ def written(folder: Path, text: str) -> Path:
 def test_a_job_with_selections_is_planned_and_published(folder):
     job = read_job(written(folder, JOB))
     jsonschema.Draft202012Validator(job_schema()).validate(yaml.safe_load(JOB))
-    plans = plan_job(job)
-    assert [said.plan.answers for said in plans] == [5, 3, 30, 30, 1, 1]
+    plans = plan_job(job).plans
+    assert [plan.answers for plan in plans] == [5, 3, 30, 30, 1, 1]
     out = publish(job)
     most = pd.read_csv(out / "most.csv")
     assert list(most.columns) == ["clicked", "value", "lower", "upper"]
@@ -89,7 +91,7 @@ def test_a_job_with_selections_is_planned_and_published(folder):
 )
 def test_what_a_query_writes_reads_back(said, folder):
     domain = read_job(written(folder, JOB)).policy.domain
-    assert asked(from_document(said), domain).document() == said
+    assert resolve(from_document(said), domain).document() == said
 
 
 @pytest.mark.parametrize(

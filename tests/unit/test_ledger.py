@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import BudgetExceeded, LedgerError
-from tacit.release.ledger import Ledger, exact_epsilon
+from tacit.ledger.ledger import Ledger, exact_epsilon
 
 
 @dataclass(frozen=True)
@@ -398,7 +398,8 @@ def test_a_swapped_policy_text_is_not_believed(ledger: Ledger) -> None:
 def test_real_policies_are_stored_and_compared(ledger: Ledger) -> None:
     pytest.importorskip("tacit.policy.file", reason="policies cannot be written to text yet")
     from tacit.policy import secrets
-    from tacit.policy.domain import Domain, Integers
+    from tacit.policy.attributes import Integers
+    from tacit.policy.domain import Domain
     from tacit.policy.policy import Policy
 
     domain = Domain({"age": Integers(17, 90)})
@@ -807,7 +808,7 @@ def test_verify_names_the_first_bad_entry_and_the_damage(statements: list[str], 
 
 def rewrite(number: int, key: bytes | None = None, **fields: object) -> None:
     """Change an entry and make its own hash fit again, as someone who knows the format (and the key) could."""
-    from tacit.release.ledger_chain import Seal
+    from tacit.ledger.chain import Seal
 
     with closing(sqlite3.connect("ledger.db")) as db, db:
         db.row_factory = sqlite3.Row

@@ -18,10 +18,10 @@ import polars as pl
 import pytest
 
 import tacit as tc
-from tacit.mechanism import noise
-from tacit.release import monitor
-from tacit.release import monitor_journal as journal
-from tacit.release.monitor_history import History
+from tacit import noise
+from tacit.monitor import journal, monitor
+from tacit.monitor.history import History
+from tacit.report.monitor_chart import monitor_chart
 
 TOWN = tc.Domain({"visited": tc.Items(["gym", "cafe", "park"])})
 POLICY = tc.Policy(TOWN, secrets=tc.secrets.values({"visited": [1]}), name="town")
@@ -877,16 +877,10 @@ def test_a_fault_of_ours_says_nothing_about_the_events(monkeypatch: pytest.Monke
         assert watched.feed(None).step == 0
 
 
-def test_monitors_are_drawn_where_reports_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(monitor, "_draw", monitor._draw)  # put back afterwards
+def test_monitors_are_drawn_by_the_report_stage() -> None:
     with tc.PlaceMonitor(POLICY, **GYM) as watched:
-        drawn = []
-        monitor.draw_with(lambda history, **options: drawn.append((history.is_map, options)))
-        watched.chart(points=None)
-        assert drawn == [(False, {"points": None})]
-        monkeypatch.setattr(monitor, "_draw", monitor._no_charts)
-        with pytest.raises(RuntimeError, match="import tacit first"):
-            watched.chart()
+        watched.feed(None)
+        assert watched.chart().to_dict() == monitor_chart(watched.history).to_dict()
 
 
 def test_one_record_with_a_time_does_not_decide_how_the_others_are_read() -> None:

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.release import monitor
-from tacit.release.monitor_history import History, Verdict
+from tacit.monitor import monitor
+from tacit.monitor.history import History, Verdict
 from tacit.report import monitor_chart as charts
 from tacit.report.charts import chart_png, chart_svg
 from tacit.report.monitor_chart import history_table, read_points, verdict_text, write_monitor

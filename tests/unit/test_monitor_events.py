@@ -18,9 +18,9 @@ import pytest
 
 import tacit as tc
 from tacit.errors import DataRefused, PlanError
-from tacit.policy.domain import Categories, Flag, Items
-from tacit.release.monitor_clock import Clock, as_clock
-from tacit.release.monitor_events import EventColumns, Events, batch_name, identity, read_events
+from tacit.monitor.clock import Clock, as_clock
+from tacit.monitor.events import EventColumns, Events, batch_name, identity, read_events
+from tacit.policy.attributes import Categories, Flag, Items
 
 PLACES = Items(["gym", "cafe", "park"])
 DAYS = as_clock("2024-03-01", "1 day")

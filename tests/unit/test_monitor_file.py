@@ -14,10 +14,10 @@ import yaml
 from fuzz.documents import BESIDE_ITS_POLICY as FILE
 from fuzz.documents import TOWN
 from tacit.errors import BudgetExceeded, DataRefused, Refused
-from tacit.release.ledger import Ledger
-from tacit.release.monitor import MapMonitor, PlaceMonitor
-from tacit.release.monitor_clock import as_clock
-from tacit.release.monitor_file import event_files, monitor_schema, read_monitor_file, step_in_name
+from tacit.ledger.ledger import Ledger
+from tacit.monitor.clock import as_clock
+from tacit.monitor.file import event_files, monitor_schema, read_monitor_file, step_in_name
+from tacit.monitor.monitor import MapMonitor, PlaceMonitor
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tacit.errors import PlanError
-from tacit.release import monitor_journal as journal
-from tacit.release.monitor_journal import Alarm, Journal, read_published
+from tacit.monitor import journal
+from tacit.monitor.journal import Alarm, Journal, read_published
 
 SETTINGS = {
     "kind": "place",

@@ -9,12 +9,14 @@ import pytest
 
 import tacit as tc
 from tacit.errors import Refused, nearest
-from tacit.plan.asked import KEYWORDS, from_document, no_such_question
+from tacit.plan.questions import KEYWORDS, from_document, no_such_question
 from tacit.policy.file import read_policy
-from tacit.release.job import read_job
+from tacit.release.job_file import read_job
 
 
-@pytest.mark.parametrize("word", ["median", "quantiles", "Median", "average", "mean", "max", "std", "sum", "group by"])
+@pytest.mark.parametrize(
+    "word", ["percentile", "quartiles", "Quantile", "average", "avg", "max", "std", "sum", "group by"]
+)
 def test_questions_that_do_not_exist_say_what_to_ask_instead(word: str) -> None:
     with pytest.raises(tc.PlanError) as refused:
         from_document({word: "age"})
@@ -25,7 +27,18 @@ def test_questions_that_do_not_exist_say_what_to_ask_instead(word: str) -> None:
 
 def test_groups_are_asked_one_by_one() -> None:
     with pytest.raises(tc.PlanError, match=r"Groups are asked one by one: one release for each, with `where`"):
-        from_document({"total": {"attribute": "income", "by": "sex"}})
+        from_document({"cumulative": {"attribute": "income", "by": "sex"}})
+
+
+@pytest.mark.parametrize("word", ["by", "group_by", "groups"])
+@pytest.mark.parametrize(
+    "asked", [{"histogram": {"attributes": ["age"]}}, {"count": {}}, {"count": {"where": "age < 9"}}]
+)
+def test_counts_of_groups_are_one_release(asked: dict[str, dict[str, object]], word: str) -> None:
+    ((keyword, said),) = asked.items()
+    with pytest.raises(tc.PlanError, match=r"Release a `histogram` of these attributes") as refused:
+        from_document({keyword: {**said, word: "sex"}})
+    assert "one release for each" not in str(refused.value)
 
 
 @pytest.mark.parametrize(("slip", "meant"), [("histgram", "histogram"), ("hist", "histogram"), ("totl", "total")])
@@ -33,7 +46,7 @@ def test_slips_are_still_understood(slip: str, meant: str) -> None:
     assert nearest(slip, KEYWORDS) == f"Did you mean {meant!r}?"
 
 
-@pytest.mark.parametrize("word", ["average", "mean", "data", "mountain"])
+@pytest.mark.parametrize("word", ["average", "mode", "data", "mountain"])
 def test_another_word_is_no_slip(word: str) -> None:
     assert nearest(word, KEYWORDS).startswith("Known: ")
 
@@ -87,7 +100,7 @@ def test_a_list_of_two_numbers_is_a_list() -> None:
         tc.explain(tc.count(), read_policy("{domain: {age: {integers: [0,5]}}, secrets: everything}"), "0,5")
 
 
-@pytest.mark.parametrize("word", ["mean", "median", "quantile", "max", "sum"])
+@pytest.mark.parametrize("word", ["average", "percentile", "quantile", "max", "sum"])
 def test_a_module_says_the_same_of_a_question_that_it_does_not_have(word: str) -> None:
     with pytest.raises(AttributeError, match=f"has no attribute '{word}'") as refused:
         getattr(tc, word)
@@ -104,6 +117,7 @@ POLICY = tc.Policy(tc.Domain({"x y": tc.Flag(), "a-b": tc.Flag()}), tc.secrets.e
     [
         (lambda: tc.largest_step(POLICY, QUESTION), "Write largest_step(query, policy): the question first."),
         (lambda: tc.explain(POLICY, QUESTION, 1), "Write explain(query, policy, epsilon): the question first."),
+        (lambda: tc.audit.exact(POLICY, QUESTION, 1), "Write audit.exact(query, policy, epsilon): the question first."),
         (lambda: tc.secrets.pairs(lambda a, b: True), 'not a function. Write pairs([("hiv", "flu")])'),
         (lambda: tc.secrets.pairs({"hiv": "flu"}), "not a dict. Write pairs("),
         (lambda: tc.where("'x y' == 1"), "Put a name with spaces or signs in backticks: `x y`."),
@@ -115,6 +129,12 @@ def test_what_is_swapped_or_quoted_is_refused_with_the_form_that_works(ask: Call
     with pytest.raises(tc.PolicyError) as refused:
         ask()
     assert fix in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["select * from people", " WITH a AS (SELECT 1) SELECT * FROM a", "FROM people"])
+def test_a_query_in_sql_is_no_rows(text: str) -> None:
+    with pytest.raises(tc.DataRefused, match=r"not a query. Give the result of the query: duckdb\.sql\('select"):
+        tc.Session(POLICY, text, budget=1)
 
 
 def test_a_grant_with_a_decimal_comma_is_told_so(tmp_path: Path) -> None:

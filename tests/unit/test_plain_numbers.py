@@ -12,10 +12,11 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from tacit.amounts import as_epsilon
 from tacit.errors import BudgetExceeded
-from tacit.plan.choose import as_epsilon, choose
-from tacit.release.ledger import Ledger, exact_epsilon
-from tacit.release.monitor_checks import checked_threshold
+from tacit.ledger.ledger import Ledger, exact_epsilon
+from tacit.monitor.checks import checked_threshold
+from tacit.plan.choose import choose
 
 POLICY = tc.Policy(tc.Domain({"s": tc.Flag(), "n": tc.Integers(0, 9)}), tc.secrets.everything())
 

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tacit import noise
 from tacit.audit.planted import PlantedLeak, planted, planted_leak
-from tacit.mechanism import noise
 
 ALPHA = 1e-6
 KEY = b"tacit planted leaks, unit tests1"

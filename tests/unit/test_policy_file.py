@@ -11,7 +11,8 @@ import yaml
 
 from tacit.errors import PolicyError
 from tacit.policy import knowledge, secrets, yaml_entries
-from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.file import load_policy, policy_document, read_policy, write_policy
 from tacit.policy.policy import Policy
 from tacit.policy.schema import policy_schema
@@ -319,17 +320,17 @@ REFUSED = [
     # attributes
     (
         "domain:\n  a: {integer: [0, 1]}\nsecrets: everything\n",
-        ":2: domain.a must have exactly one of integers, categories, flag, grid and items; got ['integer']. "
-        "Did you mean 'integers'?",
+        ":2: domain.a must have exactly one of integers, decimals, dates, categories, flag, grid and items; "
+        "got ['integer']. Did you mean 'integers'?",
     ),
     (
         "domain:\n  a: text\nsecrets: everything\n",
         ":2: domain.a must say what the values are; got 'text'. Texts are listed: write {categories: [a, b, other]}.",
     ),
     (
-        "domain:\n  a: {dates: [2020, 2024]}\nsecrets: everything\n",
-        ":2: domain.a must have exactly one of integers, categories, flag, grid and items; got ['dates']. "
-        "Dates and times are not a kind: make whole numbers of them, for instance days since a fixed day or years",
+        "domain:\n  a: {timestamps: [2020, 2024]}\nsecrets: everything\n",
+        ":2: domain.a must have exactly one of integers, decimals, dates, categories, flag, grid and items; "
+        "got ['timestamps']. Write {dates: [2024-01-01, 2024-12-31]}.",
     ),
     (
         "domain:\n  a: {integers: [0, 9], otherwise: Clip}\nsecrets: everything\n",
@@ -342,7 +343,8 @@ REFUSED = [
     (
         "domain:\n  a: sometimes\nsecrets: everything\n",
         ":2: domain.a must say what the values are; got 'sometimes'. "
-        "For instance {integers: [0, 99]}, {categories: [a, b]}, flag, {grid: ..} or {items: 1000}.",
+        "For instance {integers: [0, 99]}, {decimals: [0, 1], step: 0.1}, "
+        "{dates: [2024-01-01, 2024-12-31]}, {categories: [a, b]}, flag, {grid: ..} or {items: 1000}.",
     ),
     (
         "domain:\n  a: {low: 0, high: 9, stpe: 3}\nsecrets: everything\n",
@@ -547,7 +549,7 @@ def test_what_yaml_would_change_in_a_list_of_categories_must_be_quoted(written, 
     ("written", "sentence"),
     [
         ("1e3", "must be a whole number; got '1e3'. Write 1000."),
-        ("1.5", "must be a whole number; got 1.5. Round it."),
+        ("1.5", "must be a whole number; got 1.5. Round it, or declare decimals: {decimals: [0, 1], step: 0.1}."),
         ("9.0", "must be a whole number; got 9.0. Write 9."),
         ("'9'", "must be a whole number; got '9'. Write 9."),
         ("010", "must be a decimal number without leading zeros: YAML reads 010 as 8. Write it out."),
@@ -712,3 +714,87 @@ def test_a_table_under_another_name_is_not_repeated(tmp_path):
         load_policy(tmp_path / "d.yaml")
     assert "CANARY" not in str(refused.value)
     assert "name,age" not in str(refused.value)
+
+
+def refusal_of(domain="{dates: [2023-01, 2024-12], by: month}", secrets="everything"):
+    with pytest.raises(PolicyError) as refused:
+        read_policy(f"domain:\n  x: {domain}\nsecrets: {secrets}\n")
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        (
+            "{integers: [0.5, 10]}",
+            "domain.x.integers[0] must be a whole number; got 0.5. Round it, or declare decimals:",
+        ),
+        ("{integers: [0, 10], step: 0.5}", "domain.x.step must be a whole number; got 0.5. Round it, or declare dec"),
+        ("{integers: [0, 10], otherwise: 50}", "domain.x.otherwise must be a whole number from 0 to 10; got 50."),
+        ("{integers: [10, 0]}", "domain.x.integers[0] must not be above high"),
+        ("{integers: [0, 10], step: 3}", "domain.x.integers[1] must be a whole number of steps above low; got 10."),
+        ("{decimals: [42, 35], step: 0.1}", "domain.x.decimals[0] must not be above high"),
+        ("{decimals: [0, 10], step: 0.3}", "domain.x.decimals[1] must be a whole number of steps above low; got 10."),
+        ("{decimals: [0, 10], step: 0}", "domain.x.step must be positive"),
+        ("{decimals: [35, 42], step: 0.1, otherwise: 50}", "domain.x.otherwise must be a number from 35 to 42"),
+        ("{decimals: [0, 1000000000000], step: 0.00001}", "domain.x.decimals must have at most 15 digits"),
+        ("{dates: [2024-12-31, 2024-01-01]}", "domain.x.dates must not end before it starts"),
+        ("{dates: [2024-01-01, 2024-12-31], otherwise: 2025-01-01}", "domain.x.otherwise must be a day from"),
+    ],
+)
+def test_a_refusal_of_an_attribute_names_the_key_that_is_wrong(said, sentence):
+    assert f":2: {sentence}" in refusal_of(said)
+
+
+@pytest.mark.parametrize(
+    ("by", "written", "sentence"),
+    [
+        ("day", "2024-02-30", "There is no such day: 2024-02 has 29."),
+        ("day", "2023-13-01", "There is no such day."),
+        ("day", "2024-04-00", "There is no such day."),
+        ("day", "0000-01-01", "There is no such day."),
+        ("week", "2024-W53", "There is no such week: 2024 has 52."),
+        ("week", "2020-W54", "There is no such week: 2020 has 53."),
+        ("week", "2024-W00", "There is no such week."),
+        ("month", "2024-13", "There is no such month."),
+        ("month", "2024-02-30", "There is no such day: 2024-02 has 29."),
+        ("year", "0000", "There is no such year."),
+        ("month", "2024", "Write year, month and day."),
+    ],
+)
+def test_dates_that_are_in_no_calendar_are_called_so(by, written, sentence):
+    assert refusal_of(f'{{dates: ["{written}", 2030-12-31], by: {by}}}').endswith(sentence)
+    compared = refusal_of(f"{{dates: [2001-01-01, 2030-12-31], by: {by}}}", f"{{records: \"x >= '{written}'\"}}")
+    is_like_it = sentence.startswith(f"There is no such {by}")
+    assert compared.endswith(sentence if is_like_it else "In quotes, for instance '2024-03'.")
+
+
+@pytest.mark.parametrize("written", ["2024-03", "2024-12", "2024-03-01", "2024-12-11", "2024-Q1", "2024-W10"])
+def test_a_date_without_quotes_in_a_predicate_is_to_be_quoted(written):
+    assert refusal_of(secrets=f'{{records: "x >= {written}"}}').endswith(f"Put dates in quotes: '{written}'.")
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ("{within: {x: 2 months}}", "got '2 months'. Write the number of months alone, for instance 2."),
+        ("{within: {x: 3 weeks}}", "got '3 weeks'. Write the number of months alone, for instance 2."),
+        ("{within: {theta: 7 days, attributes: [x]}}", "got '7 days'. Write 7."),
+        (
+            "{partition: {attribute: x, width: quarter}}",
+            "width must be a number of months; got 'quarter'. Write the number alone, for instance 2. Blocks of "
+            "different lengths, such as months, are listed: blocks: [2023-01..2023-12, 2024-01..2024-12].",
+        ),
+        ("{partition: {attribute: x, width: 0.5}}", "width must be a number of months; got 0.5. Write"),
+    ],
+)
+def test_a_distance_or_width_of_dates_is_a_number(said, sentence):
+    assert sentence in refusal_of(secrets=said)
+
+
+def test_the_blocks_that_a_refusal_suggests_can_be_written():
+    said = refusal_of(secrets="{partition: {attribute: x, width: quarter}}")
+    blocks = said[said.index("[") : said.rindex("]") + 1]
+    text = "domain:\n  x: {dates: [2023-01, 2024-12], by: month}\n"
+    text += f"secrets: {{partition: {{attribute: x, blocks: {blocks}}}}}\n"
+    assert read_policy(text).has_edge({"x": "2023-01"}, {"x": "2023-12"})

@@ -16,10 +16,12 @@ import pytest
 
 import tacit
 from tacit.errors import TacitError
-from tacit.plan.asked import asked, from_document
 from tacit.plan.choose import choose
 from tacit.plan.queries import count, histogram, marginals, ranges
-from tacit.plan.responses import ListedRangesResponse, Move
+from tacit.plan.queries.ranges import ListedRangesResponse
+from tacit.plan.query import resolve
+from tacit.plan.questions import from_document
+from tacit.plan.responses import Move
 from tacit.plan.steps import largest_step
 from tacit.policy.file import read_policy
 
@@ -137,7 +139,7 @@ def test_many_ranges_are_bounded_by_windows_and_never_below_what_pairs_give(
     secrets: str, listed_ranges: list[tuple[int, int]]
 ) -> None:
     found = policy("x: {integers: [0, 400]}", secrets)
-    query = asked(ranges("x", listed_ranges), found.domain)
+    query = resolve(ranges("x", listed_ranges), found.domain)
     line = found.domain.axes_of("x")[0]
     response = ListedRangesResponse(line, tuple(query.positions(found.domain)))  # type: ignore[union-attr]
     relation = found.shapes[0].relation("x", line.size)

@@ -9,6 +9,7 @@ import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -16,13 +17,13 @@ import pytest
 
 import tacit as tc
 from tacit.errors import BudgetExceeded, JobError
-from tacit.release.guard import charges
-from tacit.release.job import Job, read_job
-from tacit.release.ledger import Run
+from tacit.ledger.ledger import Run
+from tacit.release.job_file import Job, read_job
 from tacit.report import draft_folder
 from tacit.report import publish as publish_module
 from tacit.report.draft_folder import begin_draft, is_complete
 from tacit.report.publish import PublishError, publish
+from tacit.rows.guard import charges
 
 JOB = """\
 name: clinic
@@ -123,7 +124,7 @@ def test_nothing_of_a_row_is_in_any_file(job: Job) -> None:
 
 def test_files_depend_on_rows_only_through_released_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # the same released values from very different people: then every file must be the same, to the last byte
-    monkeypatch.setattr("tacit.release.session.blur", lambda truth, plan: np.arange(len(truth), dtype=np.int64) % 7)
+    monkeypatch.setattr("tacit.release.measure.blur", lambda truth, plan: np.arange(len(truth), dtype=np.int64) % 7)
     seen = []
     for number, (ages, diseases) in enumerate([([1, 2], ["flu", "hiv"]), ([99] * 500, [CANARY] * 500), ([], [])]):
         folder = tmp_path / str(number)
@@ -248,15 +249,15 @@ def test_a_job_is_paid_before_its_first_release_and_as_a_whole(job: Job) -> None
 def test_a_budget_that_others_take_before_the_charge_is_a_refusal_that_leaves_nothing(
     job: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepared = tc.Session._prepared
+    reserve = tc.Session._reserve
 
     def others_are_faster(session: tc.Session, *args: Any, **options: Any) -> Any:
         if spent(job) == 0:
             with tc.Ledger(str(job.ledger)) as ledger:
                 ledger.charge(dataset="clinic", epsilon="0.7", policy=job.about())
-        return prepared(session, *args, **options)
+        return reserve(session, *args, **options)
 
-    monkeypatch.setattr(tc.Session, "_prepared", others_are_faster)
+    monkeypatch.setattr(tc.Session, "_reserve", others_are_faster)
     with pytest.raises(BudgetExceeded) as caught:
         publish(job)
     assert "must fit in what remains of the total of dataset 'clinic': 0.3 of 1; got '0.5'" in str(caught.value)
@@ -269,7 +270,7 @@ def test_a_budget_that_others_take_before_the_charge_is_a_refusal_that_leaves_no
 
 
 def test_what_was_paid_for_and_never_made_is_said_to_be_lost(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacit.release.session.blur", lambda truth, plan: 1 / 0)
+    monkeypatch.setattr("tacit.release.measure.blur", lambda truth, plan: 1 / 0)
     with pytest.raises(PublishError, match=r"Budget was spent for the whole job \(0.5 in all\) and is lost"):
         publish(job)
     assert not job.out.with_name("results.part").exists()
@@ -463,3 +464,17 @@ def test_an_interrupt_stays_an_interrupt(job: Job, monkeypatch: pytest.MonkeyPat
     with pytest.raises(KeyboardInterrupt):
         publish(job)
     assert (job.out.with_name("results.part") / "ages.csv").exists()
+
+
+def test_large_tables_are_parquet_and_the_report_links_them(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("tacit.release.table_file", "tacit.report.csv_tables"):
+        monkeypatch.setattr(f"{module}.LARGEST_CSV", 100)
+    out = publish(job)
+    tables = {"ages.csv", "both of them.parquet", "young.csv"}
+    wanted = (set(FILES) - {"both of them.csv", "both of them.cross.csv"}) | tables
+    assert {file.name for file in out.iterdir()} == wanted
+    assert set(json.loads((out / "finished.json").read_text())["sha256"]) == wanted - {"finished.json"}
+    report = (out / "report.html").read_text()
+    assert all(f'href="{quote(name)}"' in report for name in tables)
+    assert "both%20of%20them.csv" not in report
+    assert pd.read_parquet(out / "both of them.parquet").columns.tolist()[:3] == ["disease", "age", "value"]

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import tacit as tc
 from cli.shell import files_in, inside
 from tacit.release.row_check import PRIVATE
-from tacit.release.sample import sample_of
+from tacit.rows.sample import sample_of
 
 DOMAIN = tc.Domain(
     {
@@ -287,3 +287,13 @@ def test_spark_says_the_same(spark: Any) -> None:
     assert tc.check_rows(POLICY, rows, person="who") == tc.check_rows(POLICY, pa.table(TABLE), person="who")
     sample = sample_of(rows, 100)
     assert (sample.rows, {len(cells) for _, cells in sample.columns}) == (400, {100})
+
+
+def test_cells_that_are_no_dates_numbers_or_categories_are_called_so():
+    domain = tc.Domain(
+        {"d": tc.Dates("2024-01-01", "2024-12-31"), "n": tc.Integers(0, 9), "c": tc.Categories(["a", "b"])}
+    )
+    rows = pd.DataFrame({"d": ["soon", "2024-05-01"], "n": ["many", "5"], "c": ["z", "a"]})
+    text = str(tc.check_rows(tc.Policy(domain, tc.secrets.everything()), rows))
+    for words in ("1 that are no dates", "1 that are no numbers", "1 that are no category"):
+        assert f"({words})" in text

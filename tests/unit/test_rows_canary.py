@@ -24,10 +24,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tacit.errors import DataRefused, InternalError, TacitError
-from tacit.policy.domain import Categories, Domain, Integers, Items
+from tacit.policy.attributes import Categories, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.where import where
-from tacit.release import encode
-from tacit.release.rows import Rows, closed, open_rows
+from tacit.rows import encode
+from tacit.rows.rows import Rows, closed, open_rows
 
 CANARY = "CANARY-7f3a"
 DOMAIN = Domain({"age": Integers(0, 9, otherwise=9)})

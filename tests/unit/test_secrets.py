@@ -13,7 +13,8 @@ from brute_force import every_record
 from strategies import policies
 from tacit.errors import PolicyError
 from tacit.policy import knowledge, secrets
-from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.secrets import Union, Within
 

@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 import tacit as tc
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.plan.choose import choose
 from tacit.plan.ranking import BarPlan, TopKPlan, largest_places
-from tacit.plan.selection_noise import restricted, shift
+from tacit.plan.selection_noise import restrict, shift
 from tacit.report.charts import chart_png, chart_text
 
 CLICKS = tc.Domain({"clicked": tc.Items(40)})
@@ -244,7 +244,7 @@ def test_explanations_compare_with_plain_differential_privacy():
 
 def test_the_step_of_a_few_counts_is_no_larger_than_that_of_all():
     step = tc.largest_step(tc.histogram("clicked"), BOTH)
-    few = restricted(step, 3)
+    few = restrict(step, 3)
     assert (few.l1, few.up, few.down) == (3, 1, 1)
     assert few.profiles == ((0, 3), (3, 0))
     assert shift(step, 3) == 6

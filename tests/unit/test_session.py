@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+import gc
 import json
 import os
 import pickle
+import weakref
 from fractions import Fraction
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import tacit as tc
-from tacit.mechanism import noise
+from tacit import noise
 
 DOMAIN = tc.Domain(
     {"age": tc.Integers(0, 9), "sex": tc.Categories(["m", "f"]), "disease": tc.Categories(["flu", "hiv"])}
@@ -186,10 +192,10 @@ def test_the_budget_is_charged_before_rows_are_read_and_stays_charged_if_reading
 class Exploding:
     """A stand-in for an engine that fails with a row in its message."""
 
-    def check(self, names, where):
+    def check(self, tally):
         pass
 
-    def counts(self, names, where=None):
+    def tally(self, tallies):
         try:
             raise KeyError("inner CANARY-7f3a")
         except KeyError as inner:
@@ -267,10 +273,21 @@ def test_rows_given_in_the_wrong_place_are_not_repeated():
         assert "CANARY" not in f"{refused.value} {refused.value.args} {vars(refused.value)}"
 
 
-def test_a_declared_size_must_be_the_size():
-    policy = tc.Policy(DOMAIN, tc.secrets.everything(), [tc.known.size(5)])
-    with pytest.raises(tc.DataRefused, match="must hold the declared number of people, 5"):
-        session(policy).release(tc.count("age < 5"), epsilon=0.5)
+@pytest.mark.parametrize(("sizes", "people"), [((), None), ((None,), None), ((5,), 5), ((5, None), 5), ((None, 5), 5)])
+def test_a_policy_says_how_many_people_there_are(sizes, people):
+    known = [tc.known.size(size) for size in sizes]
+    assert tc.Policy(DOMAIN, tc.secrets.everything(), known).known_people == people
+
+
+@pytest.mark.parametrize("known", [[tc.known.size(5)], [tc.known.size(), tc.known.size(5)]], ids=["once", "twice"])
+def test_a_declared_size_must_be_the_size(known):
+    policy = tc.Policy(DOMAIN, tc.secrets.everything(), known)
+    made = session(policy)
+    before = made.remaining
+    with pytest.raises(tc.DataRefused, match="must hold the declared number of people, 5") as refused:
+        made.release(tc.count("age < 5"), epsilon=0.5)
+    assert str(refused.value).endswith("What was asked stays charged.")
+    assert before - made.remaining == Fraction(1, 2)
 
 
 def test_nonnegative_leaves_exact_cells_alone():
@@ -322,7 +339,7 @@ def test_no_true_answer_hangs_on_an_exception(monkeypatch):
         raise KeyboardInterrupt
 
     for fault, expected in ((interrupted, KeyboardInterrupt), (lambda *_, **__: 1 / 0, tc.InternalError)):
-        monkeypatch.setattr(module, "finished", fault)
+        monkeypatch.setattr(module, "infer", fault)
         with pytest.raises(expected) as caught:
             session().release(tc.count("age < 5"), epsilon=0.5)
         trace, names = caught.value.__traceback__, set()
@@ -462,7 +479,8 @@ def test_marginals_of_people_with_several_rows_are_not_sums_of_a_joint_table():
 def test_consistent_marginals_see_nothing_but_noisy_counts():
     """Two data sets, one secret edge apart, with noise that makes them equal, give equal results."""
     from tacit.plan.choose import choose
-    from tacit.release.session import finished
+    from tacit.release.infer import infer
+    from tacit.release.measure import Measurements
 
     plan = choose(tc.marginals(ways=2), POLICY, 1)
     rng = np.random.default_rng(5)
@@ -473,7 +491,7 @@ def test_consistent_marginals_see_nothing_but_noisy_counts():
     tables = [np.concatenate([j.sum(2).ravel(), j.sum(1).ravel(), j.sum(0).ravel()]) for j in (joint, other)]
     noisy = tables[0] + rng.integers(-9, 9, len(tables[0]))
     for fit, positive in ((True, False), (True, True), (False, True), (False, False)):
-        a, b = (finished(plan, truth, noisy, fit=fit, positive=positive) for truth in tables)
+        a, b = (infer(Measurements.of(plan, truth, noisy), consistent=fit, nonnegative=positive) for truth in tables)
         assert a.values == pytest.approx(b.values, abs=1e-9)
         assert a.interval()[0] == pytest.approx(b.interval()[0])
 
@@ -507,3 +525,67 @@ def test_a_certificate_says_which_rows_of_a_person_count(order: str | None, per_
         "the first by visit" if order else "chosen by what is in it" if per_person == 1 else "chosen by what is in them"
     )
     assert said == f"one person: {many} with the same who ({how})"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_what_was_paid_for_is_made_by_the_process_that_paid():
+    made = tc.Session(tc.Policy(tc.Domain({"age": tc.Integers(0, 9)}), tc.secrets.everything()), PEOPLE, budget=1)
+    (reserved,) = made.reserve([made.plan(tc.count("age < 5"), 1)])
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException):
+            try:
+                reserved.make()
+            except tc.PlanError as refusal:
+                os.write(write, str(refusal).encode())
+        os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    with os.fdopen(read) as told:
+        assert told.read().startswith("release belongs to the process that paid for it")
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(tc.PlanError, match="must not be copied"):
+            copied(reserved)
+    assert len(reserved.make().values) == 1
+
+
+def test_what_waits_for_its_turn_is_noisy_already():
+    """A release that fails leaves no true answer of another one behind, wherever its exception goes."""
+    domain = tc.Domain({"age": tc.Integers(0, 9), "ill": tc.Flag()})
+    rows = pd.DataFrame({"age": [7] * 40, "ill": [True] * 40})
+    made = tc.Session(tc.Policy(domain, tc.secrets.everything()), rows, budget=1)
+    questions = (tc.count("age < 5"), tc.histogram("age"), tc.mean("age"), tc.histogram("ill"))
+    first, *others = made.reserve([made.plan(query, "0.001") for query in questions])
+    first.make()
+    seen, waiting, arrays = set(), list(others), []
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen or isinstance(one, type | ModuleType | tc.Session):
+            continue
+        seen.add(id(one))
+        if isinstance(one, np.ndarray):
+            arrays.append(one)
+        waiting += gc.get_referents(one)
+    truths = [[0] * 7 + [40] + [0] * 2, [0, 40], [40, 0]]
+    assert not [array for array in arrays if array.tolist() in truths]
+    assert [len(other.make().values) for other in others] == [10, 1, 2]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "csv"])
+def test_a_record_does_not_keep_the_rows(kind, tmp_path):
+    pd.DataFrame({"age": PEOPLE["age"]}).to_csv(tmp_path / "ages.csv", index=False)
+    frame = pd.DataFrame({"age": PEOPLE["age"]})
+    rows = {
+        "pandas": lambda: frame,
+        "polars": lambda: pl.DataFrame({"age": frame["age"].to_numpy()}),
+        "arrow": lambda: pa.Table.from_pandas(frame),
+        "csv": lambda: tmp_path / "ages.csv",
+    }[kind]()
+    made = tc.Session(tc.Policy(tc.Domain({"age": tc.Integers(0, 9)}), tc.secrets.everything()), rows, budget=1)
+    record = made.release(tc.histogram("age"), 1)
+    opened = weakref.ref(made._rows)
+    del made
+    gc.collect()
+    assert opened() is None
+    assert len(record.frame) == 10

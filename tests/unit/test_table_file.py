@@ -9,12 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit as tc
-from tacit.release.table_file import decimals_for, rounded, spreadsheet_safe, write_frame
+from tacit.release.table_file import LARGEST_CSV, decimals_for, file_name, rounded, spreadsheet_safe, write_frame
 from tacit.report.csv_tables import write_release
 
 EVIL = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1+1", '=HYPERLINK("x")']
@@ -50,9 +52,9 @@ def record_of(names: list[str], *, categories: list[str] = EVIL, **options: bool
 @pytest.mark.parametrize("names", [["=evil"], ["=evil", "sex"], ["=evil", "sex", "-5"]])
 def test_no_cell_of_any_file_is_a_formula(names: list[str], tmp_path: Path) -> None:
     record = record_of(names)
-    more = write_release(tmp_path, "it", record)
+    files = write_release(tmp_path, "it", record)
     record.save(tmp_path / "saved")
-    for path in [tmp_path / "it.csv", tmp_path / "saved" / "values.csv", *(tmp_path / name for name in more)]:
+    for path in [tmp_path / "saved" / "values.csv", *(tmp_path / name for name in files)]:
         for row in cells(path):
             for cell in row:
                 is_number = cell.lstrip("+-").replace(".", "", 1).isdecimal()
@@ -108,6 +110,16 @@ def test_digits_that_do_not_count_are_not_written(values: list[float], error: fl
         assert abs(float(cell) - value) <= 0.5 / 10**decimals + 1e-6
 
 
+@pytest.mark.parametrize("name", ["value", "lower", "upper"])
+def test_long_columns_are_rounded_to_their_end(name: str) -> None:
+    numbers = np.arange(2 * 2**16 + 3) * 1.25
+    # each by itself, since they are rounded some at a time
+    places = [0, 1, 2**16 - 1, 2**16, 2**16 + 1, 2 * 2**16 - 1, 2 * 2**16, len(numbers) - 1]
+    column = rounded(name, numbers, 1)
+    assert len(column) == len(numbers)
+    assert [column[place] for place in places] == [rounded(name, numbers[[place]], 1)[0] for place in places]
+
+
 def test_estimates_of_monitors_have_no_digits_that_say_nothing() -> None:
     written = io.StringIO()
     frame = pd.DataFrame({"value": [3, None], "estimate": [2.5, None]})
@@ -140,9 +152,9 @@ def test_an_attribute_that_is_called_like_a_number_keeps_its_labels(name: str, t
         assert len({key.casefold() for key in record.columns()}) == len(record.columns())  # SQL knows no case
         folder = tmp_path / str(number)
         folder.mkdir()
-        more = write_release(folder, "it", record)
+        files = write_release(folder, "it", record)
         record.save(folder / "saved")
-        for file in [folder / "it.csv", folder / "saved" / "values.csv", *(folder / each for each in more)]:
+        for file in [folder / "saved" / "values.csv", *(folder / each for each in files)]:
             first, *rest = cells(file)
             assert len(set(first)) == len(first)
             assert all(len(row) == len(first) for row in rest)
@@ -201,6 +213,7 @@ def test_no_two_labels_are_written_alike(labels: list[str | int]) -> None:
 def test_each_table_of_marginals_has_its_file_and_pairs_a_cross_table(tmp_path: Path) -> None:
     record = record_of(["=evil", "sex", "-5"])
     assert write_release(tmp_path, "it", record) == [
+        "it.csv",
         "it.evil-sex.csv",
         "it.evil-sex.cross.csv",
         "it.evil-5.csv",
@@ -219,7 +232,7 @@ def test_each_table_of_marginals_has_its_file_and_pairs_a_cross_table(tmp_path: 
     expected = np.round(record.values[-6:].reshape(2, 3).T, decimals_for(record.plan.rmse))
     assert (cross[["f", "m"]].to_numpy() == expected).all()
     one = record_of(["sex"])
-    assert write_release(tmp_path, "one", one) == []
+    assert write_release(tmp_path, "one", one) == ["one.csv"]
     assert pd.read_csv(tmp_path / "one.csv").columns.tolist() == ["sex", "value", "lower", "upper", "share"]
 
 
@@ -229,6 +242,92 @@ def test_files_of_tables_never_share_a_name(tmp_path: Path) -> None:
     rows = pd.DataFrame({name: [0, 1] for name in names})
     session = tc.Session(tc.Policy(domain, tc.secrets.everything()), rows, budget=1)
     record = session.release(tc.marginals(sets=[[name] for name in names]), epsilon=1)
-    written = write_release(tmp_path, "it", record)
+    _, *written = write_release(tmp_path, "it", record)
     assert len({name.lower() for name in written}) == len(names)
     assert all((tmp_path / name).is_file() and name.isascii() for name in written)
+
+
+# ---- tables that no spreadsheet opens --------------------------------------------------------------------------------
+
+KINDS = {
+    "names": tc.Categories(["=1+1", "'1", "ä"]),
+    "mixed": tc.Categories([1, "1", 2]),
+    "whole": tc.Integers(-3, 3, step=3),
+    "yes": tc.Flag(),
+    "day": tc.Dates("2024-01-30", "2024-02-02"),
+    "tenths": tc.Decimals("0.1", "0.3", step="0.1"),
+    "place": tc.Grid(2, 2),
+}
+PAIRS = list(zip(KINDS, [*list(KINDS)[1:], *list(KINDS)[:1]], strict=True))
+
+
+def session_of_all_kinds() -> tc.Session:
+    cells = {"names": "ä", "mixed": "1", "whole": 0, "yes": True, "day": "2024-02-01", "tenths": 0.1}
+    rows = pd.DataFrame({name: [cell] for name, cell in {**cells, "row": 0, "column": 1}.items()})
+    return tc.Session(tc.Policy(tc.Domain(KINDS), tc.secrets.everything()), rows, budget=100)
+
+
+@pytest.mark.parametrize("names", PAIRS, ids=" ".join)
+def test_frames_are_those_of_lists(names: tuple[str, ...]) -> None:
+    session = session_of_all_kinds()
+    for query in (tc.histogram(*names), tc.marginals(sets=[[names[0]], list(names)])):
+        record = session.release(query, epsilon=1)
+        listed = {name: list(column) for name, column in record.columns().items()}
+        pd.testing.assert_frame_equal(record.frame, pd.DataFrame(listed))
+        by_hand = [
+            tuple(cell.get(name) for name in (names if len(query.sets) == 1 else [n for n in KINDS if n in names]))
+            for table in query.sets
+            for cell in (
+                dict(zip(table, values, strict=True))
+                for values in itertools.product(*(KINDS[name].every_value() for name in table))
+            )
+        ]
+        assert list(zip(*record.labels().values(), strict=True)) == by_hand
+
+
+@pytest.mark.parametrize("names", PAIRS, ids=" ".join)
+def test_parquet_has_the_columns_and_numbers_of_csv(
+    names: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = session_of_all_kinds().release(tc.marginals(sets=[[names[0]], list(names)]), epsilon="1/3")
+    small = write_release(tmp_path, "it", record)
+    monkeypatch.setattr("tacit.release.table_file.LARGEST_CSV", 5)
+    monkeypatch.setattr("tacit.report.csv_tables.LARGEST_CSV", 5)
+    large = write_release(tmp_path, "it", record)
+    first, one, both, *cross = small
+    assert len(cross) == 1
+    assert large == [first.replace("csv", "parquet"), one, both.replace("csv", "parquet")]  # by size, no cross table
+    for text, binary in ((first, large[0]), (both, large[2])):
+        table, (heading, *lines) = pq.read_table(tmp_path / binary), cells(tmp_path / text)
+        assert table.column_names == heading
+        for place, name in enumerate(heading):
+            column = table.column(name).to_pylist()
+            if name in KINDS:
+                wanted = [value for value in column if value is not None]
+                assert {tuple(value) if isinstance(value, list) else str(value) for value in wanted} == {
+                    value if isinstance(value, tuple) else str(value) for value in KINDS[name].every_value()
+                }
+                assert [value is None for value in column] == [line[place] == "" for line in lines]
+            else:
+                assert column == [float(line[place]) for line in lines if line[place]] or np.isnan(column).all()
+                assert "-0.0" not in map(str, column)
+
+
+def test_the_kind_of_file_depends_on_the_number_of_cells_alone(tmp_path: Path) -> None:
+    for values, called in ((LARGEST_CSV, "values.csv"), (LARGEST_CSV + 1, "values.parquet")):
+        assert file_name("values", values) == called
+    names = [f"b{number}" for number in range(1000)]
+    domain = tc.Domain({"a": tc.Integers(1, 1100), "b": tc.Categories(names)})
+    session = tc.Session(tc.Policy(domain, tc.secrets.attributes("a")), pd.DataFrame({"a": [1], "b": ["b7"]}), budget=1)
+    record = session.release(tc.histogram("a", "b"), epsilon=1)
+    assert write_release(tmp_path, "big", record) == ["big.parquet"]
+    assert sorted(path.name for path in record.save(tmp_path / "saved").iterdir()) == [
+        "certificate.json",
+        "values.parquet",
+    ]
+    table = pq.read_table(tmp_path / "big.parquet")
+    assert pa.types.is_dictionary(table.schema.field("b").type)  # each label once
+    assert table.column("a").to_numpy().tolist() == np.repeat(np.arange(1, 1101), 1000).tolist()
+    assert table.column("b").to_pylist() == names * 1100
+    assert np.abs(table.column("value").to_numpy() - record.values).max() <= 0.5
+    assert (tmp_path / "big.parquet").stat().st_size < 20_000_000

@@ -11,7 +11,7 @@ from rich.console import Console
 
 import tacit as tc
 from tacit.cli.screen import leave_out
-from tacit.release.ledger import Account
+from tacit.ledger.ledger import Account
 from tacit.report.text import ledger_table, plan_table, release_table
 
 DOMAIN = tc.Domain({"age": tc.Integers(0, 99), "income": tc.Integers(0, 10**9), "sex": tc.Categories(["f", "m"])})

@@ -10,9 +10,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tacit.mechanism import noise
-from tacit.mechanism.tilted_cube import Radius, exact_weight, measure_tilted
-from tacit.plan.tilted import TiltedCube, can_be_tilted, slack_for, tilted_cube
+from tacit import noise
+from tacit.noise.tilted_cube import (
+    Radius,
+    TiltedCube,
+    can_be_tilted,
+    exact_weight,
+    slack_for,
+    tilted_cube,
+)
 
 SMALL = TiltedCube(epsilon=Fraction(3, 2), rate=Fraction(1, 2), dimensions=2, cap=4)
 LAWS = [
@@ -105,8 +111,8 @@ def test_the_exact_coin_is_the_float_coin_where_that_can_see():
 def test_noise_is_never_negative_and_grows_only_below_the_bar():
     with noise.replayed(noise.Keystream(key=b"tilted cube, a fixed test stream")):
         law = tilted_cube(20, Fraction(1, 92), Fraction(1, 4)).at(1000)
-        far = [measure_tilted(np.full(20, 10**6), law) - 10**6 for _ in range(60)]
-        low = [measure_tilted(np.full(20, 0), law) for _ in range(60)]
+        far = [law.measure(np.full(20, 10**6)) - 10**6 for _ in range(60)]
+        low = [law.measure(np.full(20, 0)) for _ in range(60)]
     assert np.min(far) >= 0
     assert np.min(low) >= 0
     assert np.mean(low) > 2 * np.mean(far)

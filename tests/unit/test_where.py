@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from brute_force import every_record
 from strategies import domains, predicates
 from tacit.errors import PlanError, PolicyError
-from tacit.plan.queries import count, cumulative, histogram, marginals, resolved
-from tacit.policy.domain import Categories, Domain, Flag, Grid, Integers, Items
-from tacit.policy.secrets import positions
+from tacit.plan.queries import count, cumulative, histogram, marginals
+from tacit.plan.query import resolve
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
+from tacit.policy.domain import Domain, positions
 from tacit.policy.where import Both, Compare, Either, Not, col, where
 
 DOMAIN = Domain(
@@ -328,7 +329,7 @@ def test_between_is_is_between():
 
 def test_a_query_says_the_same_about_its_predicate():
     with pytest.raises(PlanError) as refused:
-        resolved(count("sex > 'm'"), DOMAIN)
+        resolve(count("sex > 'm'"), DOMAIN)
     assert str(refused.value) == (
         "where: sex > 'm' must not compare unordered categories. "
         "Declare ordered=True (in a file: `ordered: true`), or use `in`."
@@ -344,11 +345,11 @@ def test_a_query_says_the_same_about_its_predicate():
         ),
         (lambda: marginals(["age", "sex"]), "marginals must name attributes one by one; got ['age', 'sex']."),
         (
-            lambda: resolved(histogram("AGE"), DOMAIN),
+            lambda: resolve(histogram("AGE"), DOMAIN),
             "histogram must be an attribute of the domain; got 'AGE'. Did you mean 'age'?",
         ),
         (
-            lambda: resolved(cumulative("sex"), DOMAIN),
+            lambda: resolve(cumulative("sex"), DOMAIN),
             "cumulative must have an order; got 'sex'. Declare ordered=True (in a file: `ordered: true`).",
         ),
     ],

@@ -5,14 +5,36 @@ sampled(release, hidden, cover, epsilon)  a lower confidence bound on the loss, 
 assert_no_leak(release, hidden, cover)    the same, for a test
 release(policy, query, epsilon)           the same for a whole release of a session, rows in and record out
 planted                                   mistakes on purpose, which the audits must find
+
+In reading order:
+
+    worlds           records, edges and neighbouring data sets, from the definitions
+    exact_audit      the exact audit
+    loss             what it finds
+    selections       the loss of selections among a few counts
+    sampled_audit    the sampled audit
+    draws            outputs, drawn many at a time
+    canonical        what a reader sees of an output
+    packages         what belongs to a call, and what to each of its outputs
+    views            where in an output a leak may show
+    events           events that tell two samples apart
+    trees            a small classifier for outputs with structure
+    neighbour_check  data sets that are given for an audit
+    made_up          made-up data sets, as rows that a session can open
+    releases         the audit of a whole release
+    ask              questions that are written on a command line
+    subjects         mechanisms of this package, ready to be audited
+    registry         one case for each way in which answers are blurred
+    planted          what the audits must find
+    table            the table of all audits
 """
 
-from tacit.audit.exact import exact
+from tacit.audit.exact_audit import exact
 from tacit.audit.loss import ExactAudit, Loss, Witness
 from tacit.audit.planted import planted
 from tacit.audit.planted.planted_leak import PlantedLeak
 from tacit.audit.releases import release
-from tacit.audit.sampled import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
+from tacit.audit.sampled_audit import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
 
 __all__ = [
     "ExactAudit",

@@ -1,4 +1,4 @@
-"""A question of each kind for any policy, so that a mechanism can be audited by its name alone."""
+"""Questions that are written on the command line of an audit."""
 
 from __future__ import annotations
 
@@ -7,74 +7,8 @@ from typing import Any
 
 import yaml
 
-from tacit.errors import PlanError, nearest
-from tacit.plan.asked import KEYWORDS, from_document
-from tacit.policy.domain import Categories, Flag, Grid, Integers, Items
-from tacit.policy.policy import Policy
-
-
-def question(keyword: str, policy: Policy) -> Any:
-    """Return a question of this kind about the policy's first attribute that suits it, secret ones first."""
-    if keyword not in KEYWORDS:
-        raise PlanError("must be a kind of question", key="mechanism", given=keyword, fix=nearest(keyword, KEYWORDS))
-    match keyword:
-        case "count":
-            return from_document({"count": {"where": _predicate(policy)}})
-        case "below":
-            return from_document({"below": {"where": _predicate(policy), "threshold": 3}})
-        case "marginals":
-            names = [name for name in policy.domain if not isinstance(policy.domain[name], Items)]
-            return from_document({"marginals": {"attributes": names, "ways": 1}})
-        case "histogram":
-            return from_document({"histogram": _first(policy, keyword, Categories, Integers, Flag, Grid, Items)})
-        case "total":
-            return from_document({"total": _first(policy, keyword, Integers)})
-        case "top_k" | "above":
-            name = _first(policy, keyword, Items, Categories, Integers, Flag)
-            said = {"k": 1} if keyword == "top_k" else {"threshold": 3, "at_most": 1}
-            return from_document({keyword: {"attribute": name, **said}})
-        case _:
-            return from_document({keyword: _first(policy, keyword, Integers, Categories)})
-
-
-def _first(policy: Policy, keyword: str, *kinds: type) -> str:
-    names = sorted(policy.domain, key=lambda name: name not in policy.moved_attributes)
-    for name in names:
-        attribute = policy.domain[name]
-        ordered = keyword not in ("cumulative", "ranges") or getattr(attribute, "ordered", True)
-        if isinstance(attribute, kinds) and ordered:
-            return name
-    raise PlanError(
-        f"has no attribute that {keyword} can be asked about", key="policy", fix="Ask another kind of question."
-    )
-
-
-def _predicate(policy: Policy) -> str:
-    """Return a predicate about a value that people may want to hide."""
-    names = sorted(policy.domain, key=lambda name: name not in policy.moved_attributes)
-    for name in names:
-        attribute = policy.domain[name]
-        match attribute:
-            case Items():
-                return f"{name}.has({attribute.item(0)!r})"
-            case Grid():
-                continue
-            case _:
-                hidden = _sensitive(policy, name)
-                return f"{name} == {attribute.value(hidden)!r}"
-    raise PlanError("has no attribute to count by", key="policy", fix="Ask for a histogram.")
-
-
-def _sensitive(policy: Policy, name: str) -> int:
-    """Return the position of a value from which some edge leads away."""
-    size = policy.domain[name].size
-    for place in range(min(size, 1000)):
-        for shape in policy.shapes:
-            relation = shape.relation(name, size)
-            other = place - 1 if place else 1
-            if other < size and relation.allows(place, other):
-                return place
-    return 0
+from tacit.errors import PlanError
+from tacit.plan.questions import from_document
 
 
 def written(said: str, keyword: str) -> Any:

@@ -21,10 +21,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tacit import noise
 from tacit.audit.canonical import MOST_FEATURES, Canonical, taken_apart
 from tacit.audit.packages import check_length, listed, number_kind, numbers_of, package_of
 from tacit.errors import PlanError
-from tacit.mechanism import noise
 
 Array = npt.NDArray[Any]
 Release = Callable[[Any, int], Any]
@@ -141,7 +141,7 @@ class Source:
         seen = {one.text for one in looks}
         if len(seen) == 1 and next(iter(seen)).startswith(RAISES):
             raise PlanError(
-                f"must return outputs; it {shortened(next(iter(seen)))}, whichever data set it is given",
+                f"must return outputs; it {shorten(next(iter(seen)))}, whichever data set it is given",
                 key="release",
                 fix="It is called as release(data, size) and returns `size` outputs.",
             )
@@ -248,10 +248,10 @@ class Texts:
                 place = self._places.get(name)
                 if place is not None:
                     values[place] = value
-        return (shortened(output.text), shortened(output.form), *values)
+        return (shorten(output.text), shorten(output.form), *values)
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return a text that is short enough to keep many of, and differs where the whole text does."""
     if len(text) <= LONGEST_TEXT:
         return text

@@ -16,7 +16,6 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from tacit.audit.subjects import others_of
 from tacit.audit.worlds import (
     Ints,
     Neighbours,
@@ -28,11 +27,8 @@ from tacit.audit.worlds import (
     records_to_try,
 )
 from tacit.errors import PlanError
-from tacit.plan.choose import AnyPlan
-from tacit.plan.queries import Total
-from tacit.plan.selection_plan import SelectionPlan
-from tacit.policy.domain import Domain, Grid, Items
-from tacit.policy.knowledge import KnownSize
+from tacit.plan.any_plan import AnyPlan
+from tacit.policy.attributes import Attribute
 from tacit.policy.policy import ABSENT, Policy
 
 Person = tuple[Any, ...]  # the records of the rows that somebody owns
@@ -57,7 +53,7 @@ def made_up(plan: AnyPlan) -> list[MadeUp]:
     """Return pairs of neighbouring data sets on which a release should show what it loses."""
     policy = plan.policy
     order, item = policy.order, policy.item
-    taken = {column for name in policy.domain for column in _columns(policy.domain, name, item)}
+    taken = {column for name in policy.domain for column in policy.domain[name].read_from(name, item)}
     if policy.person in taken:
         raise PlanError(
             "must not be an attribute, or nobody can own several made-up rows",
@@ -78,7 +74,7 @@ def _moves(plan: AnyPlan, *, ordered: bool) -> Iterator[tuple[str, list[Person],
     policy, base = plan.policy, plan.base
     records, _ = records_to_try(policy, base)
     adds = contributions(base, policy.domain, records)
-    has_items = any(isinstance(attribute, Items) for attribute in policy.domain.values())
+    has_items = any(attribute.is_set for attribute in policy.domain.values())
 
     def far(change: Ints) -> tuple[int, int]:
         return int(np.abs(change).sum()), int(np.abs(change).max(initial=0))
@@ -98,7 +94,7 @@ def _moves(plan: AnyPlan, *, ordered: bool) -> Iterator[tuple[str, list[Person],
     # of somebody who is there; who comes or leaves does so with all rows
     edges = [(a, b) for a, b in every_edge(policy, records) if a is not ABSENT and b is not ABSENT]
     edges = edges[:: (len(edges) - 1) // MOST_EDGES + 1] if edges else [(record, record) for record in records]
-    summed = isinstance(base, Total)
+    summed = not base.counts_people
     chosen = _farthest_rows(edges, adds, policy.per_person + MORE_ROWS, far, summed=summed)
     # which rows of more than count are kept must not matter for whether this is one step
     if not ordered and not all(policy.has_edge(a, b) for a, _ in chosen for _, b in chosen):
@@ -128,9 +124,9 @@ def _fuller(policy: Policy, hidden: Any, cover: Any) -> Any:
     """Return a person with more items than count, if every choice of those that count may look like `cover`."""
     record = list(hidden)
     for at, attribute in enumerate(policy.domain.values()):
-        if not isinstance(attribute, Items) or attribute.at_most is None or policy.person is None:
+        if not attribute.is_set or attribute.most == attribute.cells or policy.person is None:
             continue
-        rest = [attribute.item(place) for place in range(min(attribute.count, 50))]
+        rest = [attribute.cell(place) for place in range(min(attribute.cells, 50))]
         more = [one for one in rest if one not in record[at]][:MORE_ROWS]
         larger = frozenset([*record[at], *more])
         subsets = [
@@ -147,7 +143,7 @@ def _fuller(policy: Policy, hidden: Any, cover: Any) -> Any:
 def _counted(policy: Policy, record: Any) -> Any:
     """Return a record with no more items than count."""
     return tuple(
-        frozenset(sorted(value, key=str)[: attribute.most]) if isinstance(attribute, Items) else value
+        frozenset(sorted(value, key=str)[: attribute.most]) if attribute.is_set else value
         for attribute, value in zip(policy.domain.values(), record, strict=True)
     )
 
@@ -176,18 +172,19 @@ def _others(plan: AnyPlan, hidden: list[Person], cover: list[Person]) -> list[Pe
     policy = plan.policy
     records, _ = records_to_try(policy, plan.base)
     found: list[Person] = [(record,) for record in records[:3]]
-    if isinstance(plan, SelectionPlan):
+    sides = [[_counted(policy, record) for person in side for record in person] for side in (hidden, cover)]
+    totals = [answers(plan.base, policy.domain, side) for side in sides]
+    moves = totals[0] != totals[1]
+    telling = plan.telling_others(moves)
+    if telling is not None:
         found = []
         adds = contributions(plan.base, policy.domain, records)
-        sides = [[_counted(policy, record) for person in side for record in person] for side in (hidden, cover)]
-        totals = [answers(plan.base, policy.domain, side) for side in sides]
-        moves = totals[0] != totals[1]
-        counts = np.minimum(others_of(plan, moves), MOST_OTHERS)
+        counts = np.minimum(telling, MOST_OTHERS)
         cells = [*np.flatnonzero(moves).tolist(), *np.flatnonzero(~moves).tolist()][:MOST_CELLS]
         for cell in cells:
             alone = min((r for r in records if adds[r][cell]), key=lambda r: int(adds[r].sum()), default=None)
             found += [(alone,)] * int(counts[cell]) if alone is not None else []
-    known = next((fact.people for fact in policy.known if isinstance(fact, KnownSize)), None)
+    known = policy.known_people
     if known is not None:
         room = known - len(hidden)
         if not 0 <= room <= MOST_PEOPLE:
@@ -201,13 +198,6 @@ def _others(plan: AnyPlan, hidden: list[Person], cover: list[Person]) -> list[Pe
     return found
 
 
-def _columns(domain: Domain, name: str, item: str | None) -> tuple[str, ...]:
-    attribute = domain[name]
-    if isinstance(attribute, Grid):
-        return attribute.of
-    return (item,) if isinstance(attribute, Items) and item is not None else (name,)
-
-
 def _frame(people: list[Person], policy: Policy, order: str | None, item: str | None) -> pd.DataFrame:
     """Return rows of these people, each with the number of its owner."""
     columns: dict[str, list[Any]] = {}
@@ -218,7 +208,7 @@ def _frame(people: list[Person], policy: Policy, order: str | None, item: str | 
             places.append(place)
             for name, value in zip(policy.domain, row, strict=True):
                 for column, cell in zip(
-                    _columns(policy.domain, name, item), _cells(policy.domain[name], value), strict=True
+                    policy.domain[name].read_from(name, item), _cells(policy.domain[name], value), strict=True
                 ):
                     columns.setdefault(column, []).append(cell)
     frame = pd.DataFrame({name: _typed(cells) for name, cells in columns.items()})
@@ -232,7 +222,7 @@ def _frame(people: list[Person], policy: Policy, order: str | None, item: str | 
 def _rows_of(person: Person, policy: Policy) -> Iterator[list[Any]]:
     """Yield the rows of a person: one for each record, or for each item where a person is named."""
     for record in person:
-        sets = [at for at, attribute in enumerate(policy.domain.values()) if isinstance(attribute, Items)]
+        sets = [at for at, attribute in enumerate(policy.domain.values()) if attribute.is_set]
         if not sets or policy.person is None:
             yield list(record)
             continue
@@ -242,18 +232,9 @@ def _rows_of(person: Person, policy: Policy) -> Iterator[list[Any]]:
             yield [one if at == first else value for at, value in enumerate(record)]
 
 
-def _cells(attribute: Any, value: Any) -> tuple[Any, ...]:
-    if isinstance(attribute, Grid):
-        if attribute.low is None or attribute.high is None:
-            return tuple(value)
-        counts = (attribute.rows, attribute.columns)
-        return tuple(
-            low + (high - low) * (2 * at + 1) / (2 * many)  # the middle of the cell
-            for low, high, at, many in zip(attribute.low, attribute.high, value, counts, strict=True)
-        )
-    if isinstance(value, frozenset):
-        return (sorted(value, key=str),)
-    return (value,)
+def _cells(attribute: Attribute, value: Any) -> tuple[Any, ...]:
+    """Return the cells of a value; where a row holds one item of a set, the item."""
+    return attribute.raw(value) if not attribute.is_set or isinstance(value, frozenset) else (value,)
 
 
 def _typed(cells: list[Any]) -> Any:

@@ -46,7 +46,7 @@ def check_neighbours(policy: Policy, hidden: Any, cover: Any) -> None:
         x, y = moved[along.index(False)]
         back = policy.has_edge(y, x)
         raise PolicyError(
-            f"must be reached along a secret edge: {_said(policy, x)} -> {_said(policy, y)} is none"
+            f"must be reached along a secret edge: {_describe(policy, x)} -> {_describe(policy, y)} is none"
             + (", only the way back is" if back else ""),
             key="cover",
             fix="Swap the two." if back else "Look at `tacit check` for the edges.",
@@ -90,7 +90,7 @@ def _align(shorter: list[Any], longer: list[Any]) -> None:
     shorter.insert(at, ABSENT)
 
 
-def _said(policy: Policy, record: Any) -> str:
+def _describe(policy: Policy, record: Any) -> str:
     if record is ABSENT:
         return "absent"
     return ", ".join(f"{name}={value}" for name, value in zip(policy.domain, record, strict=True))

@@ -12,16 +12,30 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from tacit.audit.subjects import Subject, decision_subject, subject_of
+from tacit.audit.subjects import Subject, decision_subject, subject_of, visits_policy
 from tacit.plan.choose import choose
-from tacit.plan.queries import count, cumulative, histogram, marginals, ranges, total
-from tacit.plan.selections import above, below, top_k
-from tacit.policy.domain import Categories, Domain, Flag, Integers, Items
+from tacit.plan.queries import (
+    above,
+    below,
+    count,
+    cumulative,
+    histogram,
+    marginals,
+    mean,
+    median,
+    quantiles,
+    ranges,
+    top_k,
+    total,
+)
+from tacit.policy.attributes import Categories, Flag, Integers, Items
+from tacit.policy.domain import Domain
 from tacit.policy.knowledge import count as known_count
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import attributes, everything, partition, records, values, within
 
 EPSILON: Final = 1
+IN_A_CORNER: Final = 2  # epsilon, where few outputs show the whole loss: a larger one is seen with fewer samples
 
 _PEOPLE: Final = Domain(
     {
@@ -30,6 +44,7 @@ _PEOPLE: Final = Domain(
         "sick": Flag(),
     }
 )
+_FEW: Final = Domain({"age": Integers(0, 2), "sick": Flag()})
 _CLICKS: Final = Domain({"clicked": Items(3)})
 _EVERYTHING: Final = Policy(_PEOPLE, everything())
 _ONE_WAY: Final = Policy(_PEOPLE, values({"disease": ["hiv"]}))
@@ -41,22 +56,30 @@ _BOTH: Final = Policy(_CLICKS, attributes("clicked"))
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism and the modules in `mechanism/` that it goes through."""
+    """A mechanism, the modules in `mechanism/` that it goes through, and under which policy; monitors have no query."""
 
     keyword: str
     modules: tuple[str, ...]
+    epsilon: int
+    policy: Policy
     make: Callable[[], Subject]
+    query: Any = None
 
 
-def _case(name: str, query: Any, policy: Policy, *modules: str) -> tuple[str, Case]:
-    keyword = getattr(query, "keyword", "marginals")
-    keyword = "histogram" if keyword == "marginals" and len(getattr(query, "sets", ())) == 1 else keyword
-    return name, Case(keyword, modules or ("additive",), lambda: subject_of(name, choose(query, policy, EPSILON)))
+def _case(name: str, query: Any, policy: Policy, *modules: str, epsilon: int = EPSILON) -> tuple[str, Case]:
+    keyword = next(iter(query.document()))
+    through = modules or ("additive",)
+    return name, Case(
+        keyword, through, epsilon, policy, lambda: subject_of(name, choose(query, policy, epsilon)), query
+    )
 
 
 def _decision(name: str, *, step: int) -> tuple[str, Case]:
     """Return what a monitor does at one time for one place, where a person has up to so many visits."""
-    return name, Case("monitor", ("alarm",), lambda: decision_subject(name, Fraction(EPSILON), step=step))
+    policy = visits_policy(step)
+    return name, Case(
+        "monitor", ("alarm",), EPSILON, policy, lambda: decision_subject(name, Fraction(EPSILON), step=step)
+    )
 
 
 MECHANISMS: Final[Mapping[str, Case]] = dict(
@@ -75,6 +98,23 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
         _case("ranges", ranges("age", "all"), _NEAR),
         _case("total-two-scale", total("age"), Policy(_PEOPLE, records("age == 1"))),
         _case("total", total("age"), _NEAR),
+        _case("total-by-cell", total("age", by="sick"), Policy(_FEW, everything()), epsilon=IN_A_CORNER),
+        _case("total-by-cell-one-way", total("age", by="disease"), _ONE_WAY),
+        _case("mean", mean("age"), _EVERYTHING),
+        _case(
+            "mean-by-cell",
+            mean("age", by="sick"),
+            Policy(_FEW, attributes("age", "sick")),
+            epsilon=IN_A_CORNER,
+        ),
+        _case("mean-with-secret-presence", mean("age"), Policy(_PEOPLE, attributes("sick"), presence="secret")),
+        _case("median", median("age"), _NEAR),
+        _case(
+            "quantiles",
+            quantiles("age", [0.25, 0.75]),
+            Policy(_FEW, attributes("age"), presence="secret"),
+            epsilon=IN_A_CORNER,
+        ),
         _case("items-one-sided-cube", histogram("clicked"), _FALLING),
         _case("items-cube", histogram("clicked"), _BOTH),
         _case("top-k-falling", top_k("clicked", 2), _FALLING, "top_k", "selection"),

@@ -1,6 +1,6 @@
 """The audit of a whole release as a black box: rows in, a record out, on made-up neighbours from the policy.
 
-Guarantee   As in `audit/sampled.py`: a verdict of LEAK_FOUND at an epsilon that does hold has probability at most
+Guarantee   As in `audit/sampled_audit.py`: a verdict of LEAK_FOUND at an epsilon that does hold has probability at most
             alpha, which all made-up pairs share. NONE_FOUND proves nothing.
 Assumes     Reading the same rows twice gives the same counts. That is tried on the first draws; then counts are
             remembered, since reading takes most of the time.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -22,14 +22,15 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from tacit.amounts import LARGEST_EPSILON, as_epsilon
 from tacit.audit.canonical import canonical
 from tacit.audit.draws import FEWEST, Progress
 from tacit.audit.made_up import MadeUp, made_up
-from tacit.audit.sampled import MOST_EVENTS, SampledAudit, checked, sampled
+from tacit.audit.sampled_audit import MOST_EVENTS, SampledAudit, check_samples, sampled
 from tacit.errors import PolicyError, kind_of, sealed
-from tacit.plan.choose import LARGEST_EPSILON, as_epsilon, choose
+from tacit.plan.choose import choose
 from tacit.policy.policy import Policy
-from tacit.release.infer import check_options
+from tacit.release.planner import check_options
 from tacit.release.record import ReleaseRecord
 from tacit.release.session import Session
 
@@ -49,6 +50,7 @@ class WholeRelease:
     consistent: bool = False
     nonnegative: bool = False
     _sessions: dict[int, Session] = field(default_factory=dict, repr=False, compare=False)
+    _remembered: dict[int, Remembered] = field(default_factory=dict, repr=False, compare=False)
 
     def pairs(self) -> list[MadeUp]:
         """Return the made-up neighbours."""
@@ -63,15 +65,13 @@ class WholeRelease:
     def _published(self, rows: pd.DataFrame) -> Any:
         session = self._sessions.get(id(rows))
         if session is None or session.remaining < self.epsilon:
-            session = self._sessions[id(rows)] = self._opened(rows, session)
+            session = self._sessions[id(rows)] = self._opened(rows)
         record = session.release(self.query, self.epsilon, consistent=self.consistent, nonnegative=self.nonnegative)
-        return published(record)
+        return list_published(record)
 
-    def _opened(self, rows: pd.DataFrame, before: Session | None) -> Session:
-        session = Session(self.policy, rows, max(self.epsilon, Fraction(LARGEST_EPSILON)))
+    def _opened(self, rows: pd.DataFrame) -> Session:
         # the budget of a session is bounded, what is known about its rows is not
-        session._rows = Remembered(session._rows) if before is None else before._rows
-        return session
+        return RememberingSession(self.policy, rows, max(self.epsilon, Fraction(LARGEST_EPSILON)), self._remembered)
 
 
 class Remembered:
@@ -81,38 +81,43 @@ class Remembered:
         self._rows, self.kind = rows, rows.kind
         self._found: dict[Any, list[Any]] = {}
 
-    def check(self, *asked: Any) -> None:
+    def check(self, tally: Any) -> None:
         """Refuse what the rows refuse."""
-        self._rows.check(*asked)
+        self._rows.check(tally)
 
-    def frame(self, columns: Mapping[str, Sequence[Any]]) -> Any:
-        """Make a frame of the rows' own kind."""
-        return self._rows.frame(columns)
+    @property
+    def frame(self) -> Any:
+        """What makes a frame of the rows' own kind."""
+        return self._rows.frame
 
-    def counts(self, *asked: Any) -> Any:
-        """Count the people in each cell."""
-        return self._asked(self._rows.counts, *asked)
+    def tally(self, tallies: Sequence[Any]) -> list[Any]:
+        """Return what each tally asks for."""
+        return [self._recall(tally) for tally in tallies]
 
-    def item_counts(self, *asked: Any) -> Any:
-        """Count for each item the people who have it."""
-        return self._asked(self._rows.item_counts, *asked)
-
-    def total(self, *asked: Any) -> Any:
-        """Add up a whole-number attribute."""
-        return self._asked(self._rows.total, *asked)
-
-    def _asked(self, read: Callable[..., Any], *asked: Any) -> Any:
-        seen = self._found.setdefault((read.__name__, *asked), [])
+    def _recall(self, tally: Any) -> Any:
+        seen = self._found.setdefault(tally, [])
         if len(seen) < READ_FIRST or any(np.any(one != seen[0]) for one in seen):
-            seen.append(read(*asked))  # also each time from now on, if the first ones were not the same
+            seen += self._rows.tally([tally])  # also each time from now on, if the first ones were not the same
             return seen[-1] if len(seen) <= READ_FIRST else seen.pop()
-        return np.copy(seen[0]) if isinstance(seen[0], np.ndarray) else seen[0]
+        return np.copy(seen[0])
 
 
-def published(record: ReleaseRecord) -> dict[str, Any]:
+class RememberingSession(Session):
+    """A session over rows that an audit made up and counts once for many releases."""
+
+    def __init__(self, policy: Policy, rows: pd.DataFrame, budget: Fraction, remembered: dict[int, Remembered]) -> None:
+        self._remembered = remembered
+        super().__init__(policy, rows, budget)
+
+    def open_rows(self, rows: Any) -> Any:
+        """Return rows that remember what was counted."""
+        return self._remembered.setdefault(id(rows), Remembered(super().open_rows(rows)))
+
+
+def list_published(record: ReleaseRecord) -> dict[str, Any]:
     """Return everything that a record makes public, in a form in which outputs are compared."""
     state = record.__getstate__()
-    hidden = ("plan", "values", "certificate", "_make_frame")
+    hidden = ("plan", "values", "promise", "_make_frame")
     certificate = {key: value for key, value in record.certificate.items() if key not in ("made", "ledger")}
     return {
         "value": record.values,
@@ -165,14 +170,14 @@ def release(
         raise PolicyError(rule, key="about", fix="Use tc.Policy.load(..).")
     policy = policy.about(order=order, item=item)
     whole = WholeRelease(policy, query, as_epsilon(epsilon), consistent, nonnegative)
-    return audited(whole, samples, alpha, seconds, progress)
+    return audit_pairs(whole, samples, alpha, seconds, progress)
 
 
-def audited(
+def audit_pairs(
     whole: WholeRelease, samples: int, alpha: float, seconds: float = SECONDS, progress: Progress | None = None
 ) -> SampledAudit:
     """Look at every made-up pair with its share of alpha, of the samples and of the time; return the worst."""
-    checked(samples, alpha)
+    check_samples(samples, alpha)
     pairs = whole.pairs()
     whole.release(pairs[0].hidden, READ_FIRST + 1)  # rows are read, and tables of noise made
     start = time.perf_counter()

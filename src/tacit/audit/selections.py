@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import combinations, product
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -18,13 +18,11 @@ import numpy as np
 from tacit.audit.loss import ExactAudit, Loss, Witness
 from tacit.audit.worlds import Ints, Neighbours, change_along, contributions, neighbours, records_to_try
 from tacit.errors import PlanError
-from tacit.plan.ranking import BarOutput, BarPlan, TopKPlan
 from tacit.plan.selection_plan import SelectionPlan
-from tacit.plan.verdicts import AbovePlan, BelowPlan
 
 MOST_COUNTS: Final = 5
 MOST_OUTPUTS: Final = 1_500  # whose probabilities are compared
-FAR: Final = 12
+FAR: Final = 12  # people
 ROUNDING: Final = 1e-10  # of log probabilities, which are sums of up to a few thousand terms
 
 
@@ -67,7 +65,7 @@ def selection_loss(plan: SelectionPlan) -> ExactAudit:
 
 def _worlds(plan: SelectionPlan, changes: list[tuple[int, ...]], many: int) -> Iterator[tuple[Ints, Ints]]:
     """Yield counts of two neighbours, the most telling ones of others first: as many as outputs allow."""
-    others = sorted(product(_backgrounds(plan), repeat=many), key=lambda counts: len(set(counts)))
+    others = sorted(product(plan.telling_counts(FAR), repeat=many), key=lambda counts: len(set(counts)))
     outputs = sum(1 for _ in _outputs(plan, np.ones(many, dtype=np.int64), np.zeros(many, dtype=np.int64)))
     room = max(1, MOST_OUTPUTS // max(1, outputs * len(changes)))
     for change in map(np.array, changes):
@@ -76,17 +74,9 @@ def _worlds(plan: SelectionPlan, changes: list[tuple[int, ...]], many: int) -> I
             yield hidden, hidden + change
 
 
-def _backgrounds(plan: SelectionPlan) -> list[int]:
-    """Return how many others may have an item: around a threshold, or few enough to tie, and far from it."""
-    if isinstance(plan, AbovePlan | BelowPlan):
-        at = plan.query.threshold
-        return list(dict.fromkeys([at - 1, at, max(0, at - 2), at + FAR, max(0, at - FAR)]))
-    return [1, 0, 2, FAR]
-
-
 def _outputs(plan: SelectionPlan, hidden: Ints, cover: Ints) -> Iterator[tuple[Any, float, float, float]]:
     """Yield outputs with their log probability at hidden and their loss forward and backward."""
-    listed = {*_outputs_near(plan, hidden), *_outputs_near(plan, cover)}
+    listed = {*plan.outputs_near(hidden, FAR), *plan.outputs_near(cover, FAR)}
     for output in sorted(listed, key=repr):
         here, there = (plan.log_probability(counts.tolist(), output) for counts in (hidden, cover))
         if max(here, there) > -math.inf:
@@ -96,37 +86,3 @@ def _outputs(plan: SelectionPlan, hidden: Ints, cover: Ints) -> Iterator[tuple[A
 def _ratio(here: float, there: float) -> float:
     """Return the log of a likelihood ratio; an output that cannot happen here is no loss."""
     return -math.inf if here == -math.inf else here - there
-
-
-def _outputs_near(plan: SelectionPlan, counts: Ints) -> Iterator[Any]:
-    """Yield outputs with noisy values that are the true ones, or near them."""
-    many = len(counts)
-    match plan:
-        case BelowPlan():
-            yield None
-            yield from (int(counts[0]) + away for away in range(-FAR, FAR + 1))
-        case AbovePlan():
-            for verdicts, found in _verdicts(plan, many):
-                yield verdicts, tuple(counts[found].tolist() if plan.query.values else ())
-        case TopKPlan():
-            for places in combinations(range(many), plan.measured):
-                yield tuple(zip(places, counts[list(places)].tolist(), strict=True))
-        case BarPlan():
-            for places in combinations(range(many), plan.candidates):
-                true = counts[list(places)]
-                for bar, away in product((-1, 0, 1, FAR), (0, 1, FAR)):
-                    centre = None if plan.centring is None else int(true.sum()) + away
-                    noisy = tuple((true + away).tolist())
-                    yield BarOutput(places, int(counts.max()) + bar, noisy, centre)
-        case _:
-            raise TypeError(plan)
-
-
-def _verdicts(plan: AbovePlan, many: int) -> Iterator[tuple[tuple[bool, ...], list[int]]]:
-    """Yield the verdicts that can come out, and which of them cost something."""
-    for asked in range(1, many + 1):
-        for verdicts in product((False, True), repeat=asked):
-            found = [place for place, above in enumerate(verdicts) if above == plan.costly]
-            stopped = len(found) == plan.query.at_most and found[-1] == asked - 1
-            if stopped or (asked == many and len(found) < plan.query.at_most):
-                yield verdicts, found

@@ -6,35 +6,35 @@ outputs are too many to go through. What is sampled is the mechanism itself, as 
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from functools import singledispatch
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.audit.draws import FEWEST, Progress
-from tacit.audit.exact import exact, law_loss, of_plan
+from tacit.audit.exact_audit import exact, law_loss, plan_loss
 from tacit.audit.loss import ExactAudit
-from tacit.audit.sampled import SampledAudit, sampled
+from tacit.audit.sampled_audit import SampledAudit, sampled
 from tacit.audit.selections import MOST_COUNTS
 from tacit.audit.worlds import Ints, Neighbours, change_along, contributions, neighbours, records_to_try
 from tacit.mechanism.additive import blur
 from tacit.mechanism.alarm import NO_VALUE, alarm_noise, decide_all
-from tacit.mechanism.selection import output_of
+from tacit.mechanism.selection import draw_output
+from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
-from tacit.plan.ranking import BarPlan, TopKPlan
+from tacit.plan.derived import DerivedPlan
 from tacit.plan.selection_plan import SelectionPlan
-from tacit.plan.verdicts import AbovePlan, BelowPlan
-from tacit.policy.domain import Domain, Integers
+from tacit.policy.attributes import Integers
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import pairs
 
 Array = npt.NDArray[Any]
-NOTHING: Final = -(10**6)  # stands where an output has no number
 MOST_SHOWN: Final = 50_000  # numbers of an output; of more, only some that change are looked at
 MOST_DRAWN: Final = 5 * 10**8  # numbers that are drawn of either side
 MOST_ONE_BY_ONE: Final = 10**5  # samples of a mechanism that is drawn one output at a time ..
@@ -59,28 +59,56 @@ class Subject:
         return sampled(self.release, self.hidden, self.cover, self.epsilon, samples, alpha, progress=progress)
 
 
-def subject_of(name: str, plan: Plan | SelectionPlan) -> Subject:
+def subject_of(name: str, plan: AnyPlan) -> Subject:
     """Return what a session would do for a plan, with the two inputs that should show its loss best."""
-    found: ExactAudit | None = None
-    if isinstance(plan, Plan) or plan.base.size(plan.policy.domain) <= MOST_COUNTS:
-        found = of_plan(plan)
-    if isinstance(plan, SelectionPlan) and found is not None and found.witness is not None:
+    hidden, cover, release, most, found = play(plan)
+    known = None if found is None else lambda: found
+    return Subject(name, plan.mechanism, float(plan.epsilon), hidden, cover, release, known, most)
+
+
+class Played(NamedTuple):
+    """Two inputs, how outputs are drawn for them, how many can be drawn, and the exact audit where there is one."""
+
+    hidden: Ints
+    cover: Ints
+    release: Callable[[Ints, int], Array]
+    most_samples: int
+    exact: ExactAudit | None
+
+
+@singledispatch
+def play(plan: AnyPlan) -> Played:
+    """Return how a plan is drawn from, on two inputs that should show its loss best."""
+    raise TypeError(type(plan).__name__)
+
+
+@play.register(Plan)
+@play.register(DerivedPlan)
+def _(plan: Plan | DerivedPlan) -> Played:
+    hidden, cover = _farthest(plan)
+    most = max(FEWEST, MOST_DRAWN // len(hidden))
+    return Played(hidden, cover, _blurred(plan.parts, hidden, cover), most, plan_loss(plan))
+
+
+@play.register(SelectionPlan)
+def _(plan: SelectionPlan) -> Played:
+    found = plan_loss(plan) if plan.base.size(plan.policy.domain) <= MOST_COUNTS else None
+    if found is not None and found.witness is not None:
         hidden, cover = np.array(found.witness.hidden), np.array(found.witness.cover)
     else:
         hidden, cover = _farthest(plan)
-    known = None if found is None else lambda: found
-    if isinstance(plan, Plan):
-        release, most = _blurred(plan, hidden, cover), max(FEWEST, MOST_DRAWN // len(hidden))
-        return Subject(name, plan.mechanism, float(plan.epsilon), hidden, cover, release, known, most)
     release = _drawn(plan, len(hidden))
-    most = _most_samples(release, hidden)
-    return Subject(name, plan.mechanism, float(plan.epsilon), hidden, cover, release, known, most)
+    return Played(hidden, cover, release, _most_samples(release, hidden), found)
+
+
+def visits_policy(step: int) -> Policy:
+    """Return the policy under which a person's visits to a place, up to so many, may be none."""
+    visits = Domain({"visits": Integers(0, step)})
+    return Policy(visits, pairs([(many, 0) for many in range(1, step + 1)]))
 
 
 def decision_subject(name: str, epsilon: Fraction, *, step: int, threshold: int = 3) -> Subject:
     """Return one decision of a monitor, about a place where a person has up to `step` visits that may be none."""
-    visits = Domain({"visits": Integers(0, step)})
-    policy = Policy(visits, pairs([(many, 0) for many in range(1, step + 1)]))
     last = threshold + 4 * step
 
     def law(people: tuple[tuple[int], ...]) -> dict[int, float]:
@@ -96,52 +124,48 @@ def decision_subject(name: str, epsilon: Fraction, *, step: int, threshold: int 
         threshold,
         threshold - step,
         lambda count, size: decide_all(np.full(size, count), threshold, epsilon, step=step),
-        lambda: exact(law, policy, epsilon, people=3),
+        lambda: exact(law, visits_policy(step), epsilon, people=3),
     )
 
 
-def _farthest(plan: Plan | SelectionPlan) -> tuple[Ints, Ints]:
-    """Return answers of two neighbours, one of whom moves the answers as far as anybody can."""
-    records, _ = records_to_try(plan.policy, plan.base)
-    adds = contributions(plan.base, plan.policy.domain, records)
+def _farthest(plan: AnyPlan) -> tuple[Ints, Ints]:
+    """Return answers of two neighbours, one of whom moves the answers as far as anybody can; those of all parts."""
+    policy = plan.policy
+    records = list(dict.fromkeys(r for part in plan.parts for r in records_to_try(policy, part.base)[0]))
+    adds = [contributions(part.base, policy.domain, records) for part in plan.parts]
 
     def cost(pair: Neighbours) -> float:
-        change = change_along(pair, adds)
-        if isinstance(plan, SelectionPlan) or plan.noise is None:
-            return float(np.abs(change).sum())
-        return float(sum(law_loss(law, change[entries]) for law, entries in plan.laws()))
+        total = 0.0
+        for part, added in zip(plan.parts, adds, strict=True):
+            change = change_along(pair, added)
+            laws = part.laws()
+            total += float(sum(law_loss(law, change[at]) for law, at in laws) if laws else np.abs(change).sum())
+        return total
 
     nobody = Neighbours((records[0],), (records[0],))
-    pair = max(neighbours(plan.policy, records), key=cost, default=nobody)
-    change = change_along(pair, adds)
-    others = others_of(plan, change != 0) if isinstance(plan, SelectionPlan) else 0
-    hidden = np.asarray(sum(adds[record] for record in pair.hidden) + others, dtype=np.int64)
+    pair = max(neighbours(policy, records), key=cost, default=nobody)
+    change = np.concatenate([change_along(pair, added) for added in adds])
+    others = plan.telling_others(change != 0)
+    own = np.concatenate([np.asarray(sum(added[record] for record in pair.hidden)) for added in adds])
+    hidden = np.asarray(own + (0 if others is None else others), dtype=np.int64)
     return hidden, np.asarray(hidden + change)
 
 
-def others_of(plan: SelectionPlan, moves: npt.NDArray[np.bool_]) -> Ints:
-    """Return how many others have each item: a selection shows most where counts that move are about to be chosen."""
-    law = getattr(plan, "choosing", None) or getattr(plan, "testing", None)
-    clear = 1 if law is None else math.ceil(8 * math.sqrt(law.variance()))  # no noise makes up for it
-    match plan:
-        case AbovePlan():
-            at = plan.query.threshold
-            return np.where(moves, at - 1, max(0, at - clear) if plan.costly else at + clear)
-        case BelowPlan():
-            return np.full(len(moves), plan.query.threshold - 1)
-        case _:
-            return np.where(moves, clear, 0)
-
-
-def _blurred(plan: Plan, hidden: Ints, cover: Ints) -> Callable[[Ints, int], Array]:
+def _blurred(parts: Sequence[Plan], hidden: Ints, cover: Ints) -> Callable[[Ints, int], Array]:
     """Return how noisy answers are drawn; of very many, only some of those that change."""
+    starts = np.cumsum([part.base.size(part.policy.domain) for part in parts])[:-1]
+
+    def blurred(answers: Ints) -> Array:
+        each = zip(np.split(answers, starts, axis=-1), parts, strict=True)
+        return np.concatenate([blur(own, part) for own, part in each], axis=-1)
+
     if len(hidden) <= MOST_SHOWN:
-        return lambda answers, size: blur(np.tile(answers, (size, 1)), plan)
+        return lambda answers, size: blurred(np.tile(answers, (size, 1)))
     moved = np.flatnonzero(hidden != cover)
     shown = moved[:: len(moved) // 1_000 + 1]
 
     def release(answers: Ints, size: int) -> Array:
-        return np.array([blur(answers, plan)[shown] for _ in range(size)])
+        return np.array([blurred(answers)[shown] for _ in range(size)])
 
     return release
 
@@ -150,27 +174,9 @@ def _drawn(plan: SelectionPlan, many: int) -> Callable[[Ints, int], Array]:
     """Return how outputs of a selection are drawn, each as a row of numbers."""
 
     def release(counts: Ints, size: int) -> Array:
-        return np.array([_row(plan, output_of(counts, plan), many) for _ in range(size)], dtype=np.int64)
+        return np.array([plan.row_of(draw_output(plan, counts), many) for _ in range(size)], dtype=np.int64)
 
     return release
-
-
-def _row(plan: SelectionPlan, output: Any, many: int) -> list[int]:
-    match plan:
-        case BelowPlan():
-            return [NOTHING if output is None else output]
-        case AbovePlan():
-            verdicts, noisy = output
-            return [*_filled(verdicts, many), *_filled(noisy, plan.query.at_most)]
-        case TopKPlan():
-            return [number for pair in output for number in pair]
-        case BarPlan():
-            return [*output.places, output.bar, *output.noisy, 0 if output.centre is None else output.centre]
-    raise TypeError(plan)
-
-
-def _filled(numbers: Any, many: int) -> list[int]:
-    return [*map(int, numbers), *([NOTHING] * (many - len(numbers)))]
 
 
 def _most_samples(release: Callable[[Ints, int], Array], counts: Ints) -> int:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from tacit.audit.loss import Loss
 from tacit.audit.planted import planted
 from tacit.audit.registry import MECHANISMS
-from tacit.audit.releases import WholeRelease, audited
-from tacit.audit.sampled import SampledAudit, Verdict, sampled
+from tacit.audit.releases import WholeRelease, audit_pairs
+from tacit.audit.sampled_audit import SampledAudit, Verdict, sampled
 from tacit.audit.subjects import Subject
 
 SAMPLES: Final = 10**6
@@ -105,13 +105,8 @@ def audit_whole(
     progress: Callable[[float], None] | None = None,
 ) -> AuditRow:
     """Audit a whole release with what it claims, with as many samples as some time allows."""
-    found = audited(whole, samples, alpha, progress=progress)
+    found = audit_pairs(whole, samples, alpha, progress=progress)
     return AuditRow(name, "rows in, record out", float(whole.epsilon), None, found, Verdict.NONE_FOUND)
-
-
-def audit_all(samples: int = SAMPLES, alpha: float = ALPHA) -> Iterator[AuditRow]:
-    """Audit everything, one after the other."""
-    yield from (audit_named(name, samples, alpha) for name in names())
 
 
 def as_markdown(rows: Iterable[AuditRow]) -> str:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice, product
+from itertools import islice, product
 from math import isqrt, prod
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.queries import Count, Cumulative, LinearQuery, Marginals, Ranges, Total
-from tacit.policy.domain import Axis, Domain, Items
+from tacit.plan.queries import Count, Marginals
+from tacit.plan.query import Linear
+from tacit.policy.attributes.attribute import Axis
+from tacit.policy.domain import Domain, positions
 from tacit.policy.edges import STAY_ITEMS, Blocks, EdgeShape, FromTo, Near, Same
 from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize
 from tacit.policy.policy import ABSENT, Policy
-from tacit.policy.secrets import positions
 from tacit.policy.where import Test
 
 Ints = npt.NDArray[np.int64]
@@ -41,10 +42,7 @@ class Neighbours:
 
 def every_value(attribute: Any) -> list[Any]:
     """Return every value that one attribute can have."""
-    if isinstance(attribute, Items):
-        names = [attribute.item(place) for place in range(attribute.count)]
-        return [frozenset(c) for many in range(attribute.most + 1) for c in combinations(names, many)]
-    return [attribute.value(place) for place in range(attribute.size)]
+    return list(attribute.every_value())
 
 
 def every_record(domain: Domain) -> list[Any]:
@@ -52,45 +50,22 @@ def every_record(domain: Domain) -> list[Any]:
     return list(product(*(every_value(attribute) for attribute in domain.values())))
 
 
-def added(query: LinearQuery, domain: Domain, record: Any) -> Ints:
+def added(query: Linear, domain: Domain, record: Any) -> Ints:
     """Return what one person adds to the answers, straight from the meaning of the query."""
-    out = np.zeros(query.size(domain), dtype=np.int64)
-    if record is ABSENT:
-        return out
-    if query.where is not None and not query.where.compile(domain).of_record(positions(domain, record)):
-        return out
-    by_name = dict(zip(domain, record, strict=True))
-    match query:
-        case Count():
-            out[0] = 1
-        case Total():
-            out[0] = by_name[query.name]
-        case Cumulative():
-            out[_place(domain, query.name, by_name[query.name]) :] = 1
-        case Ranges():
-            at, (low, high) = _place(domain, query.name, by_name[query.name]), query.ends(domain)
-            out[(low <= at) & (at <= high)] = 1
-        case Marginals():
-            start = 0
-            for names, cells in zip(query.sets, query.sizes(domain), strict=True):
-                attribute = domain[names[0]]
-                if isinstance(attribute, Items):
-                    out[[start + place for place in attribute.positions(by_name[names[0]])]] = 1
-                else:
-                    cell = 0
-                    for name in names:
-                        cell = cell * domain[name].size + _place(domain, name, by_name[name])
-                    out[start + cell] = 1
-                start += cells
-    return out
+    picked = record is not ABSENT and (
+        query.where is None or query.where.compile(domain).of_record(positions(domain, record))
+    )
+    if not picked:
+        return np.zeros(query.size(domain), dtype=np.int64)
+    return query.added_by(dict(zip(domain, record, strict=True)), domain)
 
 
-def answers(query: LinearQuery, domain: Domain, people: Iterable[Any]) -> Ints:
+def answers(query: Linear, domain: Domain, people: Iterable[Any]) -> Ints:
     """Return the answers on a data set of these people."""
     return sum((added(query, domain, record) for record in people), np.zeros(query.size(domain), dtype=np.int64))
 
 
-def contributions(query: LinearQuery, domain: Domain, records: Iterable[Any]) -> dict[Any, Ints]:
+def contributions(query: Linear, domain: Domain, records: Iterable[Any]) -> dict[Any, Ints]:
     """Return what each of these records adds to the answers; nobody adds nothing."""
     return {record: added(query, domain, record) for record in (*records, ABSENT)}
 
@@ -175,7 +150,7 @@ def minus(whole: tuple[int, ...], part: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(x - y for x, y in zip(whole, part, strict=True))
 
 
-def records_to_try(policy: Policy, query: LinearQuery) -> tuple[list[Any], bool]:
+def records_to_try(policy: Policy, query: Linear) -> tuple[list[Any], bool]:
     """Return records that between them should show the worst edges, and whether they are all that there are."""
     domain, at_once = policy.domain, MOST_COUPLED if policy.known else MOST_RECORDS
     most = max(2, min(at_once, MOST_NUMBERS // max(query.size(domain), 1)))
@@ -192,19 +167,15 @@ def records_to_try(policy: Policy, query: LinearQuery) -> tuple[list[Any], bool]
     return list(found), False
 
 
-def _place(domain: Domain, name: str, value: Any) -> int:
-    return int(domain[name].position(value))  # type: ignore[union-attr]
-
-
-def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: LinearQuery) -> Iterator[Any]:
+def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: Linear) -> Iterator[Any]:
     """Yield the values of an attribute at which something begins or ends along these edges, the most telling first."""
     domain, tests = policy.domain, _tests(policy, shape, query)
     attribute = domain[name]
-    if isinstance(attribute, Items):
-        mentioned = [axis.name for test in tests for axis, _ in test.atoms if axis.name.startswith(f"{name}[")]
+    if attribute.is_set:
+        mentioned = [axis.item for test in tests for axis, _ in test.atoms if axis.attribute == name]
         looked_at = mentioned or name in query.mentioned() or shape.item_moves(name) != STAY_ITEMS
-        places = [int(axis[len(name) + 1 : -1]) for axis in dict.fromkeys(mentioned)]
-        yield from list(_item_sets(attribute, places))[: None if looked_at else 1]
+        places = [place for place in dict.fromkeys(mentioned) if place is not None]
+        yield from list(attribute.telling_sets(places))[: None if looked_at else 1]
         return
     by_axis = []
     for axis in domain.axes_of(name):
@@ -221,7 +192,7 @@ def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: LinearQue
     yield from (attribute.value(places[0]) if len(places) == 1 else tuple(places) for places in product(*by_axis))
 
 
-def _tests(policy: Policy, shape: EdgeShape, query: LinearQuery) -> list[Test]:
+def _tests(policy: Policy, shape: EdgeShape, query: Linear) -> list[Test]:
     asked = [query.where.compile(policy.domain)] if query.where is not None else []
     return [*asked, *([shape.only_from] if shape.only_from is not None else [])]
 
@@ -244,13 +215,3 @@ def _positions_to_try(axis: Axis, shape: EdgeShape, tests: list[Test]) -> Iterat
         yield place
         for reach in sorted(reaches, reverse=True):
             yield from (near for near in (place + reach, place - reach) if 0 <= near <= last)
-
-
-def _item_sets(attribute: Items, mentioned: list[int]) -> Iterator[Any]:
-    most = min(attribute.most, attribute.count)
-    yield frozenset(attribute.item(place) for place in range(most))
-    yield frozenset()
-    yield frozenset(attribute.item(place) for place in range(attribute.count - most, attribute.count))
-    for place in [*mentioned[:4], 0, attribute.count - 1]:
-        yield frozenset({attribute.item(place)})
-    yield frozenset(attribute.item(place) for place in range(min(2, most)))

@@ -1,8 +1,25 @@
-"""The command line: `tacit demo | init | check | plan | run | ledger | schema | bench`. Thin; one file per command.
+"""The command line, thin: one file per command.
+
+    tacit demo | init | check | plan | run | ledger | monitor | audit | reproduce | bench | schema
 
 Exit codes: 0 done, 1 refused (policy, budget, data), 2 wrong usage, 130 interrupted, 143 ended by SIGTERM. A refusal
 is one sentence on stderr, or with `--json` one document on stdout. There is never a traceback: it would quote local
 values, and these may be rows.
+
+In reading order:
+
+    demo       the whole way, on data that come with Tacit
+    init       a first draft of a policy
+    check      what a policy protects, and which cells do not fit
+    plan       what a job would cost
+    run        make a job's releases
+    ledger     look at budgets, grant more
+    monitor    watch places
+    audit      check what a mechanism promises
+    reproduce  the figures of a paper
+    bench      speeds of this machine
+    schema     JSON schemas of the files
+    screen     what reaches the terminal
 """
 
 from __future__ import annotations
@@ -15,7 +32,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any
 
 import typer
@@ -32,15 +49,14 @@ from tacit.cli.reproduce import reproduce_paper
 from tacit.cli.run import run_releases
 from tacit.cli.schema import show_schema
 from tacit.cli.screen import complain, misuse, refusal, show, show_json
-from tacit.errors import TacitError, nearest
+from tacit.errors import TacitError, Terminated, nearest, terminated
+from tacit_command import INTERRUPTED, TERMINATED, unless_loading
 
 __all__ = ["main"]
 
 # Only these never come near rows (unless --rows names some), so only these may show a traceback with TACIT_DEBUG.
 NEVER_OPENS_ROWS = ("audit", "check", "schema", "ledger")
 MAY_CHARGE = ("demo", "run", "monitor")
-INTERRUPTED = 130
-TERMINATED = 143
 
 # click, or the copy of it that typer carries: in both, the base of BadParameter is what wrong usage raises.
 _UsageError: Any = typer.BadParameter.__bases__[0]
@@ -90,8 +106,11 @@ def start(
         context.fail("A command is missing.")
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run one command and return its exit code; whatever goes wrong is said in one sentence."""
+def main(args: list[str] | None = None, *, on_start: Callable[[], object] = lambda: None) -> int:
+    """Run one command and return its exit code; whatever goes wrong is said in one sentence.
+
+    `on_start` is called once an interrupt would be said as well.
+    """
     given = list(sys.argv[1:] if args is None else args)
     as_json = "--json" in given
     if not sys.warnoptions:
@@ -101,6 +120,7 @@ def main(args: list[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # a terminal without our letters is no reason to stop
     said: dict[str, Any]
     try:
+        on_start()
         with _ended_in_order():
             done = typer.main.get_command(app).main(args=given, prog_name="tacit", standalone_mode=False)
         if done != INTERRUPTED:
@@ -112,7 +132,7 @@ def main(args: list[str] | None = None) -> int:
         said, code = _wrong_usage(fault), 2
     except (KeyboardInterrupt, typer.Abort):
         said, code = _ended("interrupted", given[:1]), INTERRUPTED
-    except _Terminated:
+    except Terminated:
         said, code = _ended("ended by SIGTERM", given[:1]), TERMINATED
     except OSError as fault:
         said, code = _system_fault(fault, given[:1]), 1
@@ -122,22 +142,14 @@ def main(args: list[str] | None = None) -> int:
     return code
 
 
-class _Terminated(BaseException):
-    """Somebody asked this process to end; like Ctrl-C, it is no failure of what was going on."""
-
-
 @contextlib.contextmanager
 def _ended_in_order() -> Iterator[None]:
     """Turn SIGTERM into an exception, so that folders with rows in them are removed on the way out."""
-
-    def end(number: int, frame: object) -> None:
-        raise _Terminated
-
     is_ours = threading.current_thread() is threading.main_thread()
     if not is_ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
-    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGTERM, unless_loading(terminated))
     try:
         yield
     finally:
@@ -146,9 +158,9 @@ def _ended_in_order() -> Iterator[None]:
 
 def _ended(how: str, command: list[str]) -> dict[str, Any]:
     """Say that somebody ended the command, and what it had charged by then."""
-    from tacit.release.guard import charges
+    from tacit.rows.guard import charges
 
-    spent = charges.in_words() if command and command[0] in MAY_CHARGE else ""
+    spent = charges.in_words() if command and command[0] in MAY_CHARGE else "Nothing was charged."
     return {**misuse(f"{how}.", spent), "kind": "Interrupted"}
 
 
@@ -168,7 +180,7 @@ def _system_fault(fault: OSError, command: list[str]) -> dict[str, Any]:
     }
     if fault.errno not in reasons:
         return _fault(command)
-    from tacit.release.guard import charges
+    from tacit.rows.guard import charges
 
     rule, fix = reasons[fault.errno]
     spent = f" {charges.in_words()}" if command and command[0] in MAY_CHARGE else ""

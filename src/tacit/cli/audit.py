@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from tacit.cli.screen import AsJson, OnProgress, note, progress, show, show_json
 from tacit.errors import PlanError, nearest
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from tacit.audit.table import AuditRow
 
 app = typer.Typer(no_args_is_help=True, help="Check what a mechanism promises.", rich_markup_mode=None)
@@ -79,11 +80,11 @@ def audit_job(
     from tacit.audit.releases import WholeRelease
     from tacit.audit.subjects import subject_of
     from tacit.audit.table import audit_subject, audit_whole
-    from tacit.plan.choose import choose
-    from tacit.release.job import read_job
+    from tacit.release.job_file import read_job
+    from tacit.release.job_plan import plan_releases
 
     found = read_job(job)
-    plans = {release.name: choose(release.query, found.about(), release.epsilon) for release in found.releases}
+    _, plans = plan_releases(found)
     rows: list[Any] = []
     names: list[str] = []
     for release in found.releases:
@@ -127,7 +128,7 @@ def audit_everything(
 
 def _named(name: str, samples: int, alpha: float, on: Callable[[float], None]) -> AuditRow:
     from tacit.audit.table import audit_named, names
-    from tacit.plan.asked import KEYWORDS
+    from tacit.plan.questions import KEYWORDS
 
     if name not in names():
         is_question = name in KEYWORDS
@@ -139,15 +140,16 @@ def _named(name: str, samples: int, alpha: float, on: Callable[[float], None]) -
 def _asked(
     name: str, ask: str | None, policy: Path, epsilon: str, samples: int, alpha: float, on: Callable[[float], None]
 ) -> AuditRow:
-    from tacit.audit.ask import question, written
+    from tacit.audit.ask import written
     from tacit.audit.subjects import subject_of
     from tacit.audit.table import audit_subject
-    from tacit.plan.choose import choose
+    from tacit.plan.questions import example
     from tacit.policy.policy import Policy
+    from tacit.release.planner import Planner
 
     found = Policy.load(policy)
-    query = question(name, found) if ask is None else written(ask, name)
-    plan = choose(query, found, epsilon)
+    query = example(name, found) if ask is None else written(ask, name)
+    plan = Planner(found).plan(query, epsilon)
     return audit_subject(subject_of(str(plan.query), plan), samples, alpha, on)
 
 
@@ -188,6 +190,8 @@ def _share(on_progress: OnProgress, name: str, at: int, many: int) -> Callable[[
 
 
 def _table(rows: list[AuditRow]) -> Table:
+    from rich.table import Table
+
     from tacit.audit.table import HEADINGS
 
     table = Table(box=None, pad_edge=False)

@@ -33,7 +33,7 @@ def check_policy(
     item: _Column = None,
     as_json: AsJson = False,
 ) -> None:
-    """Read a policy and say in plain words what it protects, what it does not, and what you may not expect.
+    """Read a policy and say in plain words what it protects, what is public, and what it does not protect.
 
     With --rows, count instead how many cells of each column are unexpected, and of what kind, and how many rows and
     people would remain. These are true counts, for whoever holds the data: they are written nowhere and are part of no
@@ -49,7 +49,7 @@ def check_policy(
         if as_json:
             show_json(checked.document())
         else:
-            show_wrapped(str(checked))
+            show_wrapped(str(checked).splitlines())
         return
     for name, given in (("person", person), ("per-person", per_person), ("order", order), ("item", item)):
         if given is not None:
@@ -58,10 +58,11 @@ def check_policy(
 
 
 def _describe(found: Policy, *, as_json: bool) -> None:
-    from tacit.policy.describe import describe, protected_examples, protections, public_facts, warnings
+    from tacit.policy.describe import description, protected_examples, protections, public_facts, warnings
 
     if not as_json:
-        show_wrapped(describe(found))
+        for number, section in enumerate(description(found)):
+            show_wrapped([*([""] if number else []), *section.lines])
         return
     show_json(
         {

@@ -26,7 +26,7 @@ def run_demo(
     as_json: AsJson = False,
 ) -> None:
     """Release eight statistics of the Adult data under a policy, and leave policy, job and report in a new folder."""
-    from tacit.release.job import read_job
+    from tacit.release.job_file import read_job
 
     folder = _new_folder(out)
     for name in FILES:
@@ -50,13 +50,13 @@ def run_demo(
     note(*notes(found))
 
 
-def _new_folder(asked: Path | None) -> Path:
+def _new_folder(wanted: Path | None) -> Path:
     """Return a new folder; a demo that is run again gets one of its own, since releases are never overwritten."""
-    if asked is not None:
-        if asked.exists() and (not asked.is_dir() or any(asked.iterdir())):
-            raise JobError("must be a new or empty folder", key="--out", given=str(asked), fix="Name another.")
-        asked.mkdir(parents=True, exist_ok=True)
-        return asked
+    if wanted is not None:
+        if wanted.exists() and (not wanted.is_dir() or any(wanted.iterdir())):
+            raise JobError("must be a new or empty folder", key="--out", given=str(wanted), fix="Name another.")
+        wanted.mkdir(parents=True, exist_ok=True)
+        return wanted
     for number in count(1):
         folder = Path("tacit-demo" if number == 1 else f"tacit-demo-{number}")
         try:

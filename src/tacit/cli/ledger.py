@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.amounts import shown
 from tacit.cli.screen import AsJson, show, show_json
 from tacit.errors import LedgerError
-from tacit.plan.explain import shown
 
 if TYPE_CHECKING:
-    from tacit.release.ledger import Account, Entry, Run
+    from tacit.ledger.ledger import Account, Entry, Run
 
 ledger_app = typer.Typer(
     help="Look at a budget ledger, check that nobody edited it, or grant budget.",
@@ -35,7 +35,7 @@ def show_ledger(
 
     Runs of jobs that were paid for and did not come to their end are named. With --json, all entries are there.
     """
-    from tacit.release.ledger import Ledger
+    from tacit.ledger.ledger import Ledger
 
     with Ledger(ledger, create=False) as opened:
         accounts = [account for account in opened.accounts() if dataset in (None, account.dataset)]
@@ -71,7 +71,7 @@ def show_ledger(
 @ledger_app.command("verify", short_help="Check that nobody edited the ledger.")
 def verify_ledger(ledger: Where, *, as_json: AsJson = False) -> int:
     """Walk the chain of entries and add all sums up again; exit code 1 if anything does not fit."""
-    from tacit.release.ledger import Ledger
+    from tacit.ledger.ledger import Ledger
 
     with Ledger(ledger, create=False) as opened:
         verdict = opened.verify()
@@ -102,8 +102,8 @@ def grant_budget(
     as_json: AsJson = False,
 ) -> None:
     """Add budget to a data set; a ledger that does not exist yet is begun."""
+    from tacit.ledger.ledger import Ledger
     from tacit.policy.file import load_policy
-    from tacit.release.ledger import Ledger
 
     counted_under = None if policy is None else load_policy(policy)
     with Ledger(ledger) as opened:

@@ -14,8 +14,8 @@ from tacit.cli.screen import AsJson, note, show, show_json
 from tacit.errors import DataRefused, PlanError
 
 if TYPE_CHECKING:
-    from tacit.release.monitor_file import MonitorFile, OpenMonitors
-    from tacit.release.monitor_history import History, MapVerdict, Verdict
+    from tacit.monitor.file import MonitorFile, OpenMonitors
+    from tacit.monitor.history import History, MapVerdict, Verdict
 
 monitor_app = typer.Typer(help="Watch places in files of events, and show what was said.", rich_markup_mode=None)
 NAMED_ALARMS = 5
@@ -40,7 +40,7 @@ def run_monitors(
     with a dot or an underscore, and rename them when they are complete. With --follow the command goes on until it is
     stopped; with --json it then prints one document per line.
     """
-    from tacit.release.monitor_file import event_files, read_monitor_file
+    from tacit.monitor.file import event_files, read_monitor_file
     from tacit.report.monitor_chart import read_points
 
     found = read_monitor_file(config)
@@ -98,7 +98,7 @@ def show_monitors(
     as_json: AsJson = False,
 ) -> None:
     """Show verdicts that were published. Private tables are not read, and a running monitor is not disturbed."""
-    from tacit.release.monitor_history import History
+    from tacit.monitor.history import History
 
     files = [file for state in states for file in (sorted(state.glob("*.db")) if state.is_dir() else [state])]
     if not files:
@@ -122,7 +122,7 @@ def show_monitors(
 @monitor_app.command("schema", short_help="Print the JSON schema of monitor files.")
 def show_monitor_schema(*, as_json: AsJson = False) -> None:
     """Print the JSON schema of monitor files; editors complete and check with it."""
-    from tacit.release.monitor_file import monitor_schema
+    from tacit.monitor.file import monitor_schema
 
     show_json(monitor_schema())  # a schema is JSON with or without --json
 
@@ -133,7 +133,7 @@ def _files(where: str, opened: OpenMonitors, interval: float | None) -> Iterator
     A file that comes while we watch is taken when it has not changed between two looks; one that was refused is tried
     again when it has.
     """
-    from tacit.release.monitor_file import event_files
+    from tacit.monitor.file import event_files
 
     before: dict[str, tuple[int, int]] = {}
     tried: dict[str, tuple[int, int]] = {}
@@ -190,7 +190,7 @@ def _draw(history: History, file: Path, points: Path | None) -> None:
 
 
 def _begun(found: MonitorFile, where: str) -> str:
-    from tacit.plan.amounts import shown
+    from tacit.amounts import shown
 
     many = len(found.options)
     paid = "" if found.ledger is None else f", charged to {found.dataset}"
@@ -198,7 +198,7 @@ def _begun(found: MonitorFile, where: str) -> str:
 
 
 def _words(verdict: Verdict | MapVerdict) -> str:
-    from tacit.release.monitor_history import NOT_ASKED, MapVerdict
+    from tacit.monitor.history import NOT_ASKED, MapVerdict
     from tacit.report.monitor_chart import verdict_text
 
     if not isinstance(verdict, MapVerdict):
@@ -213,7 +213,7 @@ def _words(verdict: Verdict | MapVerdict) -> str:
 def _document(verdict: Verdict | MapVerdict) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from tacit.release.monitor_history import MapVerdict
+    from tacit.monitor.history import MapVerdict
 
     if not isinstance(verdict, MapVerdict):
         return asdict(verdict)

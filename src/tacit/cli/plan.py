@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,7 @@ from tacit.errors import JobError, LedgerError
 
 if TYPE_CHECKING:
     from tacit.plan.explain import Explanation
-    from tacit.release.job import Job
+    from tacit.release.job_file import Job
     from tacit.release.record import ReleaseRecord
 
 ONE_ROW_EACH = (
@@ -37,11 +37,12 @@ def show_plan(
     Exit code 1 if the job would be refused: it costs more than what remains, has no rows, or has a policy that the
     ledger does not take.
     """
-    from tacit.plan.explain import shown
-    from tacit.release.job import check_policy, check_rows, read_job, remaining
+    from tacit.amounts import shown
+    from tacit.release.job_file import read_job
+    from tacit.release.job_plan import check_policy, check_rows, plan_job, remaining
 
     found = read_job(job)
-    explanations, left = by_name(found), remaining(found)
+    explanations, left = plan_job(found).explanations, remaining(found)
     fits = found.cost <= left
     refused, uncovered = _refusal(check_rows, found), _refusal(check_policy, found)
     if as_json:
@@ -56,13 +57,13 @@ def show_plan(
                 "fits": fits,
                 "rows_missing": refused or None,
                 "policy_refused": uncovered or None,
-                "releases": [{"name": name, **said.document()} for name, said in explanations.items()],
+                "releases": [{"name": name, **explained.document()} for name, explained in explanations.items()],
             }
         )
     else:
         show_table(explanations)
         if verbose:
-            show(*(f"\n{name}\n{said}" for name, said in explanations.items()), "")
+            show(*(f"\n{name}\n{explained}" for name, explained in explanations.items()), "")
         run = f"`{command('run', job)}`"
         if not fits:
             show(f"Costs {shown(found.cost)}, but only {shown(left)} remains: {run} would be refused.")
@@ -100,14 +101,7 @@ def notes(job: Job) -> list[str]:
     ]
 
 
-def by_name(job: Job) -> dict[str, Explanation]:
-    """Return the plan of each release of a job."""
-    from tacit.release.job import plan_job
-
-    return dict(zip((release.name for release in job.releases), plan_job(job), strict=True))
-
-
-def show_table(explanations: dict[str, Explanation], records: dict[str, ReleaseRecord] | None = None) -> None:
+def show_table(explanations: Mapping[str, Explanation], records: dict[str, ReleaseRecord] | None = None) -> None:
     """Print cost and expected error of each release, beside plain differential privacy, and answers once there are."""
     from tacit.report.text import plan_table, release_table
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from tacit.cli.screen import AsJson, note, progress, show, show_json, show_wrapped
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from tacit.papers.results import Reproduction
 
 
@@ -63,14 +64,16 @@ def _show(found: Reproduction) -> None:
     from tacit.papers.results import CLAIM_HEADINGS
 
     show(found.title, "")
-    show_wrapped("\n".join(found.how))
+    show_wrapped(found.how)
     show("", _table(CLAIM_HEADINGS, [claim.cells() for claim in found.claims], lines=True))
     show("", "Our top-k beside the baselines: the worst cell of each data set", "")
     show(_table(*found.by_data()), "")
-    show_wrapped("\n".join(found.verdicts()))
+    show_wrapped(found.verdicts())
 
 
 def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]], *, lines: bool = False) -> Table:
+    from rich.table import Table
+
     table = Table(show_lines=lines)
     for heading in headings:
         table.add_column(heading, overflow="fold")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.plan import by_name, notes, people_and_budget, show_table
+from tacit.cli.plan import notes, people_and_budget, show_table
 from tacit.cli.screen import AsJson, note, progress, show, show_json
 
 if TYPE_CHECKING:
-    from tacit.release.job import Job
+    from tacit.release.job_file import Job
     from tacit.release.record import ReleaseRecord
 
 
@@ -19,7 +19,7 @@ def run_releases(
     job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file.")], *, as_json: AsJson = False
 ) -> None:
     """Charge the budget, make every release of a job, and write values, certificates and a report to a new folder."""
-    from tacit.release.job import read_job
+    from tacit.release.job_file import read_job
 
     found = read_job(job)
     made = make_releases(found, as_json=as_json)
@@ -32,22 +32,24 @@ def run_releases(
 
 def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
     """Run a job, with a bar while it lasts and then the table of what it cost; return what was made and where."""
+    from tacit.release.job_plan import plan_job
+    from tacit.release.table_file import file_name
     from tacit.report.publish import publish
 
-    explanations = by_name(job)
+    plan = plan_job(job)  # the one that is shown, charged, executed and reported
     records: dict[str, ReleaseRecord] = {}
     with progress("planning", as_json=as_json) as on_progress:
-        folder = _from_here(publish(job, on_progress=on_progress, on_release=records.__setitem__))
+        folder = _from_here(publish(plan, on_progress=on_progress, on_release=records.__setitem__))
     if not as_json:
-        show_table(explanations, records)
+        show_table(plan.explanations, records)
     releases = [
         {
             "name": name,
-            **said.document(),
-            "values": str(folder / f"{name}.csv"),
+            **explained.document(),
+            "values": str(folder / file_name(name, explained.plan.answers)),
             "certificate": str(folder / f"{name}.certificate.json"),
         }
-        for name, said in explanations.items()
+        for name, explained in plan.explanations.items()
     ]
     return {
         "job": job.name,

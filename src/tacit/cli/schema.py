@@ -29,6 +29,6 @@ def show_schema(
 
         show_json(policy_schema())
     else:
-        from tacit.release.job import job_schema
+        from tacit.release.job_file import job_schema
 
         show_json(job_schema())

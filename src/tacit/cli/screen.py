@@ -8,18 +8,19 @@ import shlex
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
-from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
-from rich.table import Table
 
 from tacit.errors import DataRefused, Refused, TacitError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
 
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 OnProgress: TypeAlias = Callable[[str, int, int], None]
@@ -35,6 +36,9 @@ def show(*parts: RenderableType) -> None:
         if isinstance(part, str):
             sys.stdout.write(f"{part}\n")  # never broken into lines: it may hold a path to be copied
         else:
+            from rich.console import Console
+            from rich.table import Table
+
             if isinstance(part, Table):
                 leave_out(part, width())
             Console(width=width(), highlight=False).print(part)
@@ -74,30 +78,20 @@ def _started_as() -> str:
     return shlex.quote(str(started.relative_to(here) if started.is_relative_to(here) else started))
 
 
-def show_wrapped(text: str) -> None:
-    """Print paragraphs and lists that were wrapped for another width, so that they fit this terminal."""
-    for line in _unwrapped(text):
+def show_wrapped(lines: Iterable[str]) -> None:
+    """Print paragraphs and points (`  - ..`), each a line of any length, so that they fit this terminal."""
+    for line in lines:
         dash = "    " if line.startswith("  - ") else ""
         wrapped = textwrap.wrap(line, min(width(), 100), subsequent_indent=dash, break_on_hyphens=False)
         show(*(wrapped or [""]))
-
-
-def _unwrapped(text: str) -> list[str]:
-    """Return one line for each paragraph or entry of a list; what goes on is indented by four."""
-    lines: list[str] = []
-    for line in text.splitlines():
-        if line.startswith("    ") and lines:
-            # a word is only ever broken after a hyphen of its own
-            lines[-1] += ("" if lines[-1].endswith("-") else " ") + line.strip()
-        else:
-            lines.append(line)
-    return lines
 
 
 def width() -> int:
     """Return how many columns stdout has."""
     # rich asks the environment and the terminal itself; it only needs help where there is neither
     if sys.stdout.isatty() or os.environ.get("COLUMNS"):
+        from rich.console import Console
+
         return Console().width
     return WIDTH_OF_A_PIPE
 
@@ -144,6 +138,9 @@ def progress(first: str, *, as_json: bool) -> Iterator[OnProgress]:
     if as_json or not sys.stderr.isatty():
         yield lambda text, done, total: None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
     columns = (SpinnerColumn(), BarColumn(bar_width=20), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(first, total=None)

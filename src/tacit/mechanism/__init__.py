@@ -1,6 +1,10 @@
-"""How answers are blurred: `noise` is the only source of randomness; one module for each mechanism.
+"""How answers are blurred: one module for each mechanism. Randomness comes from `tacit.noise` alone.
 
-`keystream` makes random words, `tables` and `cube_radius` turn them into exact draws, `noise` is what others call,
-`additive` adds the noise of a plan to true answers. `thresholds` and `top_k` compare and choose, `tilted_cube` draws
-the noise that chosen counts are measured with, `selection` finds the right one for a plan.
+In reading order:
+
+    additive     add the noise of a plan to true answers
+    thresholds   compare counts with a threshold
+    top_k        choose the largest counts, then measure them
+    selection    the right one of these for a plan
+    alarm        is a count below a threshold, for monitors
 """

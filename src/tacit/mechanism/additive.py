@@ -16,9 +16,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tacit.mechanism import noise
 from tacit.plan.choose import Plan
-from tacit.plan.distributions import Cube
 
 IntArray = npt.NDArray[np.int64]
 
@@ -30,7 +28,5 @@ def blur(truth: IntArray, plan: Plan) -> IntArray:
     """
     blurred = truth.copy()
     for law, entries in plan.laws():
-        # a cube is drawn for all answers of a release at once, other noise for each answer
-        size = blurred.shape[:-1] if isinstance(law, Cube) else blurred[..., entries].shape
-        blurred[..., entries] += noise.sample(law, size)
+        blurred[..., entries] += law.draw_for(blurred[..., entries].shape)
     return blurred

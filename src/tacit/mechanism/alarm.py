@@ -24,8 +24,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.mechanism import noise
-from tacit.plan.distributions import TwoScale
+from tacit import noise
+from tacit.noise.two_scale import TwoScale
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]

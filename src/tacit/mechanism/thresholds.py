@@ -20,7 +20,7 @@ Why         One count: the noisy count satisfies the promise (`plan/noise_for.py
             Values: given "above" the noise of a test says nothing more about a count under the threshold (a geometric
             has no memory), so it is forgotten, and what was found is measured with fresh noise for the step of as many
             counts as were found, which is public by then. Where counts only fall, by one at most, an "above" costs
-            exp(1 / scale) only if the count is at most the threshold; a measurement by `plan/tilted.py` with the
+            exp(1 / scale) only if the count is at most the threshold; a measurement by `noise/tilted_cube.py` with the
             threshold as its floor and rate 1 / scale pays that back, so that both together cost its epsilon.
 Reference   Asymmetric differential privacy, section 5.1.1 and Algorithm 2, which stops one answer too late and so costs
             (c + 1) / c of what it says. Dwork, Naor, Reingold, Rothblum, Vadhan 2009 and Lyu, Su, Li, Understanding the
@@ -33,7 +33,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.plan.verdicts import AbovePlan, BelowPlan
 
 IntArray = npt.NDArray[np.int64]

@@ -13,8 +13,8 @@ Why         Ties are broken by the place in the domain, a fixed public order: al
             count)) and needs count <= bar; another chosen one has exp(-b (bar - count)+), or bar + 1 for items after
             i0. So a fall by one costs at most exp(b), and nothing if the count is above bar + 1 (if it equals bar + 1
             and falls, the first kind loses nothing and the second exp(b) at most). That is what the measurement,
-            `plan/tilted.py` with floor = bar + 1, pays back: together they cost its epsilon. The sum of the K counts
-            falls by at most K; noise of scale K / rest hides it at the rest of epsilon.
+            `noise/tilted_cube.py` with floor = bar + 1, recovers: together they cost its epsilon. The sum of the K
+            counts falls by at most K; noise of scale K / rest hides it at the rest of epsilon.
 Reference   Asymmetric differential privacy, Algorithm 1, which releases the noisy counts it chose by: right (where
             counts only fall), but biased upwards, and with about ten times the variance.
 Checked by  tests/property/test_selections_loss.py, tests/statistical/test_selections.py
@@ -25,11 +25,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tacit.mechanism import noise
-from tacit.mechanism.tilted_cube import measure_tilted
-from tacit.plan.distributions import Cube, Distribution
+from tacit import noise
+from tacit.noise.law import Law
+from tacit.noise.tilted_cube import TiltedCube
 from tacit.plan.ranking import BarOutput, BarPlan, TopKPlan, largest_places
-from tacit.plan.tilted import TiltedCube
 
 IntArray = npt.NDArray[np.int64]
 
@@ -40,13 +39,11 @@ def choose(counts: IntArray, plan: TopKPlan) -> IntArray:
     return np.asarray(largest_places(compared, plan.measured), dtype=np.int64)
 
 
-def measure(counts: IntArray, law: Distribution | TiltedCube | None) -> IntArray:
+def measure(counts: IntArray, law: Law | TiltedCube | None) -> IntArray:
     """Return the counts of what was chosen with fresh noise."""
     if law is None or not len(counts):
         return counts.copy()
-    if isinstance(law, TiltedCube):
-        return measure_tilted(counts, law)
-    return counts + (noise.sample(law) if isinstance(law, Cube) else noise.sample(law, len(counts)))
+    return law.measure(counts)
 
 
 def choose_over_bar(counts: IntArray, plan: BarPlan) -> tuple[IntArray, int]:

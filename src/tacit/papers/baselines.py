@@ -37,8 +37,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.mechanism import noise
-from tacit.plan.distributions import TwoScale
+from tacit import noise
+from tacit.noise.two_scale import TwoScale
 
 IntArray = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -11,8 +11,8 @@ import altair as alt
 from tacit.papers.lists_002 import MIDDLE, Grid, Measured, Task
 from tacit.papers.places_002 import EPSILONS, MAP_THRESHOLD, VARIED, Maps, Point
 from tacit.papers.trials import ALGORITHM_1, ALGORITHM_2, FREE_GAP, OURS, Number
-from tacit.report.charts import BLUE, LINE, _styled
 from tacit.report.monitor_chart import ALARM, ORANGE, SAFE
+from tacit.report.views import BLUE, LINE, styled
 
 Row = dict[str, Any]
 COLOURS: Final = {OURS: BLUE, ALGORITHM_1: "#009E73", ALGORITHM_2: "#009E73", FREE_GAP: ORANGE}
@@ -43,7 +43,7 @@ def lists_chart(grid: Grid, sets: Sequence[str], measured: Measured, *, by_rank:
         rows.append(alt.hconcat(*panels, title=alt.TitleParams(data, anchor="start")))
     title = "Figure 2: the k largest counts" if by_rank else "Figure 3: counts above a threshold"
     said = f"By epsilon: k = {grid.longest}. By k: epsilon {float(MIDDLE):g}. Bars: two standard errors."
-    return _styled(alt.vconcat(*rows), title, [said])
+    return styled(alt.vconcat(*rows), title, [said])
 
 
 def one_place_chart(points: Sequence[Point]) -> Any:
@@ -72,7 +72,7 @@ def one_place_chart(points: Sequence[Point]) -> Any:
         drawn = alt.layer(lines, dots)
         panels.append(drawn.properties(width=_WIDE, height=200, title=f"threshold {threshold}"))
     said = ["Share of updates at which a place below the threshold is called above.", "Lines: exact; dots: drawn."]
-    return _styled(alt.hconcat(*panels), "Figure 4: false alarms at one place", said)
+    return styled(alt.hconcat(*panels), "Figure 4: false alarms at one place", said)
 
 
 def maps_chart(maps: Maps) -> Any:
@@ -97,7 +97,7 @@ def maps_chart(maps: Maps) -> Any:
     )
     title = f"Figure 5: places with {MAP_THRESHOLD} people or more"
     drawn = alt.concat(*views, columns=2, data=alt.Data(values=rows))
-    return _styled(drawn, title, [said, "An alarm may be noise; blue is certain."])
+    return styled(drawn, title, [said, "An alarm may be noise; blue is certain."])
 
 
 def updates_chart(maps: Maps) -> Any:
@@ -118,7 +118,7 @@ def updates_chart(maps: Maps) -> Any:
         drawn = alt.layer(*_line_and_dots(rows, x, y), limit.encode(y="value:Q"))
         panels.append(drawn.properties(width=_WIDE, height=200, title=title))
     said = f"{maps.check_ins.name}, threshold {MAP_THRESHOLD}. Lines: expected; dots: drawn. Dashed: 0.01."
-    return _styled(alt.hconcat(*panels), "Figure 6: false alarms on the map", [said])
+    return styled(alt.hconcat(*panels), "Figure 6: false alarms on the map", [said])
 
 
 def thresholds_chart(maps: Maps) -> Any:
@@ -137,7 +137,7 @@ def thresholds_chart(maps: Maps) -> Any:
     said = (
         f"{maps.check_ins.name}: alarmed after all updates although below the threshold. Lines: expected; dots: drawn."
     )
-    return _styled(drawn, "Figure 7: false alarms by threshold", [said])
+    return styled(drawn, "Figure 7: false alarms by threshold", [said])
 
 
 def _line_and_dots(rows: list[Row], x: Any, y: Any) -> list[Any]:

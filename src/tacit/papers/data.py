@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tacit import noise
 from tacit.errors import JobError
-from tacit.mechanism import noise
 
 IntArray = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

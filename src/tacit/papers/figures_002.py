@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.papers import charts_002 as charts
 from tacit.papers import data
 from tacit.papers.lists_002 import ALL, FEW, Grid, data_claims, goal_cell, ranking_claims, threshold_claims

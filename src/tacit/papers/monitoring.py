@@ -13,14 +13,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.mechanism.alarm import NO_VALUE, chance_certainly_below, decide_all
+from tacit.monitor.history import History
+from tacit.monitor.monitor import MapMonitor
 from tacit.papers.data import CheckIns
-from tacit.policy.domain import Domain, Items
+from tacit.policy.attributes import Items
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import values as secret_values
-from tacit.release.monitor import MapMonitor
-from tacit.release.monitor_history import History
 
 IntArray = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

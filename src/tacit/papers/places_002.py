@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from tacit.mechanism.alarm import NO_VALUE, decide_all
+from tacit.monitor.history import History
 from tacit.papers.data import CheckIns
 from tacit.papers.monitoring import (
     BATCH,
@@ -26,7 +27,6 @@ from tacit.papers.monitoring import (
 )
 from tacit.papers.results import Claim, judged, spread
 from tacit.papers.trials import Number
-from tacit.release.monitor_history import History
 
 EPSILONS: Final = tuple(map(Fraction, ("0.5", "1", "2")))
 THRESHOLDS: Final = (5, 10)  # of Figure 4

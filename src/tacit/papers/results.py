@@ -103,8 +103,8 @@ class Reproduction:
             own = [cell for cell in self.cells if cell.data == name]
             worst = [min((cell.number(goal) for cell in own), key=lambda found: found.value) for goal in GOALS]
             least = min((cell.over_exponential for cell in own), key=lambda found: found.value)
-            said = (_said(found, goal.form) for goal, found in zip(GOALS, worst, strict=True))
-            lines.append((name, str(len(own)), *said, _said(least, ".1f")))
+            said = (_write(found, goal.form) for goal, found in zip(GOALS, worst, strict=True))
+            lines.append((name, str(len(own)), *said, _write(least, ".1f")))
         return headings, lines
 
     def document(self) -> dict[str, Any]:
@@ -159,8 +159,8 @@ class Reproduction:
         )
         lines = []
         for cell in self.cells:
-            goals = (_said(cell.number(goal), goal.form) for goal in GOALS)
-            rest = (_said(cell.over_exponential, ".1f"), _said(cell.accuracy, ".3f"), _said(cell.off, "+.2f"))
+            goals = (_write(cell.number(goal), goal.form) for goal in GOALS)
+            rest = (_write(cell.over_exponential, ".1f"), _write(cell.accuracy, ".3f"), _write(cell.off, "+.2f"))
             lines.append((cell.data, str(cell.k), cell.epsilon, *goals, *rest))
         return ("data set", "k", "epsilon", *titles), lines
 
@@ -194,12 +194,12 @@ def _verdict(goal: Goal, cells: Sequence[Cell]) -> str:
     by_data = []
     for name in dict.fromkeys(cell.data for cell in missed):
         own = [cell for cell in missed if cell.data == name]
-        listed = ", ".join(f"k {cell.k} epsilon {cell.epsilon} ({_said(numbers[cell], goal.form)})" for cell in own)
+        listed = ", ".join(f"k {cell.k} epsilon {cell.epsilon} ({_write(numbers[cell], goal.form)})" for cell in own)
         by_data.append(f"{name}: {listed}")
     return f"{said}. Not, by more than two standard errors, in {'; '.join(by_data)}."
 
 
-def _said(number: Number, form: str) -> str:
+def _write(number: Number, form: str) -> str:
     if math.isinf(number.value):
         return "exact"
     return f"{number.value:{form}} ± {number.error:{form.lstrip('+')}}"

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.mechanism import noise
+from tacit import noise
 from tacit.papers.baselines import (
     NONE,
     Answers,
@@ -26,11 +26,12 @@ from tacit.papers.baselines import (
     free_gap_top_k,
 )
 from tacit.plan.choose import choose
-from tacit.plan.selections import above, top_k
-from tacit.policy.domain import Domain, Items
+from tacit.plan.queries import above, top_k
+from tacit.policy.attributes import Items
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import values as secret_values
-from tacit.release.selected import selected
+from tacit.release.selected import select
 
 IntArray = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -129,7 +130,7 @@ def top_k_trials(mechanism: str, counts: IntArray, k: int, epsilon: Fraction, ru
     if mechanism in of_others:
         return scored(counts, k, of_others[mechanism]())
     plan: Any = choose(top_k("item", k), items_policy(len(counts)), epsilon)
-    records = [selected(plan, counts) for _ in range(runs)]
+    records = [select(plan, counts) for _ in range(runs)]
     places = np.stack([record.places for record in records])
     return scored(counts, k, Answers(places, np.stack([record.values for record in records])))
 
@@ -167,7 +168,7 @@ def _ours_above(counts: IntArray, thresholds: IntArray, most: int, epsilon: Frac
     policy, wrong = items_policy(counts.shape[1]), 0
     for line, (row, threshold) in enumerate(zip(counts, thresholds.tolist(), strict=True)):
         plan: Any = choose(above("item", threshold, at_most=most), policy, epsilon)
-        record = selected(plan, row)
+        record = select(plan, row)
         is_above = np.asarray(record.is_above)
         found = np.flatnonzero(is_above)
         places[line, : len(found)], values[line, : len(found)] = found, record.values[found]

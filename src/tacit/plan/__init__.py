@@ -1,12 +1,35 @@
 """What is asked, and at what cost: everything here is computed from the policy and public parameters.
 
-Read in this order: `queries` (what can be asked), `responses` (how answers move with one record), `steps` (how far,
-along secret edges), `coupling` (the same under public knowledge), `directions` (which answers can rise, which can
-fall), `distributions` and `radius` (the laws of the noise), `noise_for` (the least noise that hides a step), `totals`
-and `sums` (what may be used exactly), `predict` (the expected error), `choose` (a whole plan), `coverage` (intervals),
-`explain` (a plan in words).
+In reading order:
 
-Questions whose answer is a choice have plans of their own kind: `selections` (what can be asked), `selection_noise`
-(the least noise that hides a choice), `tilted` (noise that pays a choice back), `selection_plan` (what such plans
-share), `verdicts` (`below`, `above`), `ranking` (`top_k`). `asked` reads and checks questions of both kinds.
+    query            the contract of a question
+    keys             what job files may write for one
+    tally            what rows are counted for
+    responses        how answers move with one record
+    labels           columns of labels, each label once
+    cells            counts of people in cells, and how they move
+    line             what questions about ordered values share
+    examples         what audits ask about
+    queries          the questions, one module each
+    questions        questions as job files write them
+    steps            how far they move along secret edges
+    coupling         the same under public knowledge
+    directions       which answers can rise, which can fall
+    noise_for        the least noise that hides a step
+    totals           what no secret edge changes
+    sums             sums of noisy cells with exact totals
+    predict          the expected error
+    any_plan         what every plan has
+    choose           a whole plan
+    spread           the laws of the errors of estimates
+    coverage         bounds on the noise of one answer
+    derived          plans of questions that are made of several parts
+    explain          a plan in words
+
+Questions whose answer is a choice have plans of their own kind:
+
+    selection_plan   what such plans share
+    selection_noise  the least noise that hides a choice
+    verdicts         `below` and `above`
+    ranking          `top_k`
 """

@@ -1,62 +1,101 @@
 """From a question to a plan: how it will be answered, with which noise, how wrong it will be, and why.
 
 A plan is made from the policy and public parameters alone, before any row is opened. It is printable, hashable data.
-Cumulative counts and ranges may be answered through another query (cell counts, or cumulative counts) whose noise
-is smaller after adding up; the strategy with the smallest expected error is chosen.
+A question may be answered through another one (cell counts, or cumulative counts) whose noise is smaller after adding
+up; the way with the smallest expected error is chosen.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Final, TypeAlias
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
-from tacit.errors import PlanError
-from tacit.plan.asked import asked as checked
-from tacit.plan.distributions import Cube, Distribution, TwoScale, as_fraction
+from tacit.amounts import as_epsilon
+from tacit.noise.law import Law
+from tacit.plan.any_plan import AnyPlan
 from tacit.plan.noise_for import noise_for
-from tacit.plan.predict import directions_for, expected_variance
-from tacit.plan.queries import LARGEST_RELEASE, Cumulative, LinearQuery, Marginals, Ranges
-from tacit.plan.ranking import BarPlan, TopKPlan, plan_top_k
+from tacit.plan.predict import expected_variance, groups_used
+from tacit.plan.query import Bools, Ints, Linear, resolve
 from tacit.plan.selection_plan import noise_name
-from tacit.plan.selections import Above, Below, Selection, TopK
-from tacit.plan.steps import LargestStep, largest_step
-from tacit.plan.verdicts import AbovePlan, BelowPlan, plan_above, plan_below
+from tacit.plan.spread import Spread, spread_of
+from tacit.plan.steps import largest_step
 from tacit.policy.policy import Policy
 
-LARGEST_EPSILON: Final = 1000
-EPSILON_DIGITS: Final = 60  # more could not be added up exactly in a ledger
+Array = TypeVar("Array", bound="np.ndarray[Any, Any]")
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How one question will be answered. `base` is what noise is added to; answers are sums of its entries."""
+class Plan(AnyPlan):
+    """How a linear question will be answered. `base` is what noise is added to; answers are sums of its entries."""
 
-    query: LinearQuery
-    base: LinearQuery
-    policy: Policy
-    epsilon: Fraction
-    step: LargestStep
-    noise: Distribution | None
-    why_noise: str
+    query: Linear
+    base: Linear
+    noise: Law | None
     answers: int
-    variance: float
-    strategy: str
-    one_sided_answers: bool = False
+    # which entries of the base can fall and which can rise, where each has noise on the sides that it needs
+    sides: tuple[Bools, Bools] | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.sides is not None:
+            object.__setattr__(self, "sides", (_kept(self.sides[0]), _kept(self.sides[1])))
+
+    @cached_property
+    def groups(self) -> tuple[Ints, ...] | None:
+        """For each table a label per cell such that sums over equal labels are exact, and used; None if none is."""
+        found = groups_used(self.query, self.base, self.policy, self.noise)
+        return None if found is None else tuple(_kept(group) for group in found)
+
+    @cached_property
+    def fixed(self) -> Bools | None:
+        """Which cumulative counts are exact, where they are asked for or noise is added to them; None if none is."""
+        line = self.query if self.query.never_falls else self.base
+        found = line.exact_entries(self.policy)
+        return None if found is None else _kept(found)
+
+    @cached_property
+    def spread(self) -> Spread:
+        """The laws of the errors of the estimates."""
+        found = spread_of(self)
+        return replace(found, which=_kept(found.which))
+
+    @property
+    def parts(self) -> tuple[Plan, ...]:
+        """The plan itself: it has one part."""
+        return (self,)
+
+    @property
+    def one_sided_answers(self) -> bool:
+        """Whether some entries have noise on one side only."""
+        return self.sides is not None
+
+    @cached_property
+    def variance(self) -> float:
+        """The expected variance of one answer, averaged over the answers, in units."""
+        return expected_variance(self)
+
+    def variance_for(self, epsilon: Fraction) -> float:
+        """Return about what the expected variance of one answer would be at another cost."""
+        if self.noise is None:
+            return 0.0
+        sides = () if self.sides is None else (int(self.sides[0].sum()), int(self.sides[1].sum()))
+        noise, _ = noise_for(self.step, epsilon, self.base.size(self.policy.domain), *sides)
+        return math.inf if noise is None else self.variance * noise.variance() / self.noise.variance()
 
     @property
     def rmse(self) -> float:
         """The expected root mean squared error of one answer, averaged over the answers."""
-        return math.sqrt(self.variance)
+        return math.sqrt(self.variance) * float(self.query.unit(self.policy.domain))
 
     @property
     def mechanism(self) -> str:
         """The name of the mechanism."""
-        if self.one_sided_answers and isinstance(self.noise, TwoScale) and 0 not in (self.noise.left, self.noise.right):
+        if self.one_sided_answers and self.noise is not None and all(self.noise.reaches):
             return "geometric noise on the sides that each answer needs"
         return noise_name(self.noise)
 
@@ -79,102 +118,65 @@ class Plan:
 
     def noise_document(self) -> dict[str, Any] | None:
         """Return the noise as plain, exact data."""
-        return None if self.noise is None else self.noise.document()
+        return None if self.noise is None else {**self.noise.document(), **self.unit_document()}
 
-    def laws(self) -> list[tuple[Distribution, Any]]:
+    def laws(self) -> list[tuple[Law, Any]]:
         """Return each law of the noise with the entries it is for (a mask, or all of them)."""
         if self.noise is None:
             return []
-        sides = directions_for(self.base, self.policy) if self.one_sided_answers else None
-        if sides is None or isinstance(self.noise, Cube):
+        if self.sides is None or self.noise.is_joint:
             return [(self.noise, slice(None))]
-        falls, rises = sides
-        found: list[tuple[Distribution, Any]] = []
+        falls, rises = self.sides
+        found: list[tuple[Law, Any]] = []
         for fall, rise in ((True, True), (True, False), (False, True), (False, False)):
             mask = (falls == fall) & (rises == rise)
             if mask.any():
-                zero = Fraction(0)
-                found.append((TwoScale(self.noise.right if fall else zero, self.noise.left if rise else zero), mask))
+                found.append((self.noise.on_sides(falls=fall, rises=rise), mask))
         return found
 
-    def per_entry(self, number: Callable[[Distribution], float]) -> Any:
+    def per_entry(self, number: Callable[[Law], float]) -> Any:
         """Return a number of the law of each entry, such as its mean, as an array."""
-        out = np.zeros(self.base.size(self.policy.domain))
-        for law, entries in self.laws():
+        laws, size = self.laws(), self.base.size(self.policy.domain)
+        if len(laws) == 1:
+            return np.broadcast_to(number(laws[0][0]), (size,))
+        out = np.zeros(size)
+        for law, entries in laws:
             out[entries] = number(law)
         return out
 
 
-AnyPlan: TypeAlias = Plan | BelowPlan | AbovePlan | TopKPlan | BarPlan
-
-
-def as_epsilon(value: Any, *, key: str = "epsilon") -> Fraction:
-    """Return epsilon as the exact fraction that was written, or refuse."""
-    epsilon = as_fraction(value, key=key)
-    if not 0 < epsilon <= LARGEST_EPSILON:
-        raise PlanError(
-            f"must lie above 0 and at most {LARGEST_EPSILON}", key=key, given=value, fix="Typical: 0.1 to 2."
-        )
-    if max(epsilon.numerator, epsilon.denominator) >= 10**EPSILON_DIGITS:
-        raise PlanError(f"must have fewer than {EPSILON_DIGITS} digits", key=key, fix="Round it.")
-    return epsilon
+def _kept(array: Array) -> Array:
+    """Return an array that nobody can write to, nor make writeable again: a plan is what was explained, for good."""
+    own = array if array.base is None else array.copy()
+    own.flags.writeable = False
+    return own.view()
 
 
 def choose(query: Any, policy: Policy, epsilon: Any) -> AnyPlan:
     """Return the plan with the smallest expected error for a question under a policy at this cost."""
-    asked = checked(query, policy.domain)
-    spent = as_epsilon(epsilon)
-    match asked:
-        case Below():
-            return plan_below(asked, policy, spent)
-        case Above():
-            return plan_above(asked, policy, spent)
-        case TopK():
-            return plan_top_k(asked, policy, spent)
-        case Selection():
-            raise TypeError(asked)
-        case _:
-            return choose_linear(asked, policy, spent)
+    plan: AnyPlan = resolve(query, policy.domain).plan(policy, as_epsilon(epsilon))
+    return plan
 
 
-def choose_linear(asked: LinearQuery, policy: Policy, spent: Fraction) -> Plan:
+def plain_plan(plan: AnyPlan) -> AnyPlan:
+    """Return the plan of plain differential privacy for the same question at the same cost, to compare with."""
+    plain: AnyPlan = plan.query.plan(plan.policy.plain(), plan.epsilon)
+    return plain.for_the_people_of(plan)
+
+
+def plan_linear(query: Linear, policy: Policy, epsilon: Fraction) -> Plan:
     """Return the plan with the smallest expected error for a checked linear question."""
-    answers = asked.size(policy.domain)
-    if answers > LARGEST_RELEASE:
-        raise PlanError(
-            f"has {answers:,} answers, more than {LARGEST_RELEASE:,}",
-            key=str(asked),
-            fix="Ask about fewer attributes, or coarser ones.",
-        )
-    if isinstance(asked, Ranges) and policy.domain[asked.name].size > LARGEST_RELEASE:
-        # ranges are read off the counts of all values
-        raise PlanError(
-            f"has {policy.domain[asked.name].size:,} values, more than {LARGEST_RELEASE:,}",
-            key=asked.name,
-            fix="Ask for counts with `where`, or declare a coarser step.",
-        )
-    plans = [_plan(asked, base, how, policy, spent) for base, how in _strategies(asked, policy)]
+    query.check_size(policy.domain)
+    plans = [_plan(query, base, how, policy, epsilon) for base, how in query.bases(policy)]
     return min(plans, key=lambda plan: plan.variance)
 
 
-def _strategies(query: LinearQuery, policy: Policy) -> list[tuple[LinearQuery, str]]:
-    found: list[tuple[LinearQuery, str]] = [(query, "direct")]
-    if isinstance(query, Cumulative | Ranges) and policy.domain[query.name].size <= LARGEST_RELEASE:
-        found.append((Marginals(((query.name,),), query.where), "by adding up noisy cells"))
-    if isinstance(query, Ranges) and policy.domain[query.name].size <= LARGEST_RELEASE:
-        found.append((Cumulative(query.name, query.where), "as differences of noisy cumulative counts"))
-    return found
-
-
-def _plan(query: LinearQuery, base: LinearQuery, strategy: str, policy: Policy, epsilon: Fraction) -> Plan:
+def _plan(query: Linear, base: Linear, strategy: str, policy: Policy, epsilon: Fraction) -> Plan:
     step = largest_step(base, policy)
     entries = base.size(policy.domain)
-    sides = directions_for(base, policy) if query is base and step.l1 else None
+    sides = base.directions(policy) if query is base and step.l1 else None
     counts = () if sides is None else (int(sides[0].sum()), int(sides[1].sum()))
-    noise, why = noise_for(step, epsilon, entries, *counts)
-    if isinstance(noise, Cube):
-        sides = None
-    variance = expected_variance(query, base, policy, noise, sides)
+    noise, why = noise_for(step, epsilon, entries, *counts, unit=base.unit(policy.domain))
     return Plan(
         query=query,
         base=base,
@@ -182,9 +184,8 @@ def _plan(query: LinearQuery, base: LinearQuery, strategy: str, policy: Policy, 
         epsilon=epsilon,
         step=step,
         noise=noise,
-        why_noise=why,
+        why=why,
         answers=query.size(policy.domain),
-        variance=variance,
         strategy=strategy,
-        one_sided_answers=sides is not None,
+        sides=None if noise is not None and noise.is_joint else sides,
     )

@@ -23,16 +23,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 import numpy as np
 
 from tacit.errors import PlanError
-from tacit.plan.queries import Count, LinearQuery, Marginals
-from tacit.plan.responses import Jump
-from tacit.plan.steps import LargestStep, free_step, gathered, presence_jumps, shape_jumps
+from tacit.plan.cells import Cells, everybody
+from tacit.plan.responses import Jump, Watched
+from tacit.plan.steps import LargestStep, free_step, gather, in_data, presence_jumps, shape_jumps
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.edges import EdgeShape, Same
 from tacit.policy.intervals import Intervals
@@ -47,17 +47,21 @@ MOST_SEARCH: Final = 200_000
 Signature = tuple[int, ...]
 
 
-def coupled_step(query: LinearQuery, policy: Policy) -> LargestStep:
+def coupled_step(query: Watched, policy: Policy) -> LargestStep:
     """Return a proven bound on the largest step under the policy's knowledge, or refuse with the reason."""
     alone = Policy(policy.domain, policy.secrets, (), policy.presence)
     touched = [fact for fact in policy.known if is_touched(fact, alone)]
     if not touched:
         step = free_step(query, alone)
         note = "no secret edge changes anything that is known, so what is known couples nobody"
-        return LargestStep(step.up, step.down, step.l1, step.square, step.profiles, (*step.why, note), step.exact)
-    facts = _essential(policy)
+        return replace(step, why=(*step.why, note))
     anything = free_step(query, policy.plain())
-    people = next((fact.people for fact in policy.known if isinstance(fact, KnownSize)), None)
+    for fact in policy.known:
+        if _is_fixed_by(query, policy, fact, anything):
+            why = (f"publicly known: {fact.words()}", "what is known fixes the answers -> never moves")
+            return LargestStep(0, 0, 0, 0, (), why, exact=True)
+    facts = _essential(policy)
+    people = policy.known_people
     bounds = []
     marginals = [fact for fact in facts if isinstance(fact, KnownMarginal)]
     if len(facts) == 1 and marginals:
@@ -76,8 +80,18 @@ def coupled_step(query: LinearQuery, policy: Policy) -> LargestStep:
         )
     step, reason = min(bounds, key=lambda bound: bound[0].l1)
     words = ", ".join(fact.words() for fact in touched)
-    why = (f"publicly known: {words}", f"{reason} -> moves by at most {step.l1} in all")
+    why = (f"publicly known: {words}", f"{reason} -> moves by at most {in_data(step.l1, query, policy.domain)} in all")
     return LargestStep(step.up, step.down, step.l1, step.square, step.profiles, why, exact=False)
+
+
+def _is_fixed_by(query: Watched, policy: Policy, fact: Known, anything: LargestStep) -> bool:
+    """Say whether records that contribute the same to one fact contribute the same to the answers.
+
+    Whatever else is known, as many people leave each signature of that fact as arrive, so the answers stay.
+    """
+    if isinstance(fact, KnownMarginal):
+        return _one_marginal(query, policy, fact)[0].l1 == 0
+    return any(step.l1 == 0 for step, _ in _by_signatures(query, policy, [fact], anything))
 
 
 def is_touched(fact: Known, alone: Policy) -> bool:
@@ -86,9 +100,9 @@ def is_touched(fact: Known, alone: Policy) -> bool:
         case KnownSize():
             return alone.presence == "secret"
         case KnownMarginal(names):
-            return free_step(Marginals((names,)), alone).l1 > 0
+            return free_step(Cells((names,)), alone).l1 > 0
         case KnownCount(where):
-            return free_step(Count(where), alone).l1 > 0
+            return free_step(everybody(where), alone).l1 > 0
     raise TypeError(fact)
 
 
@@ -115,7 +129,7 @@ def _essential(policy: Policy) -> list[Known]:
     return [fact for fact in facts if not follows(fact)]
 
 
-def _one_marginal(query: LinearQuery, policy: Policy, fact: KnownMarginal) -> tuple[LargestStep, str]:
+def _one_marginal(query: Watched, policy: Policy, fact: KnownMarginal) -> tuple[LargestStep, str]:
     """Bound by regrouping: the sum over the marginal's cells of the largest step between records of that cell.
 
     Cells that the query's predicate does not tell apart have the same step, so one of each class is enough.
@@ -131,7 +145,7 @@ def _one_marginal(query: LinearQuery, policy: Policy, fact: KnownMarginal) -> tu
         many = math.prod(axis.size for name, axis in axes.items() if name not in cell) * math.prod(
             positions.count for positions in cell.values()
         )
-        parts.append((many, gathered(shape_jumps(query, domain, shape, only=only))))
+        parts.append((many, gather(shape_jumps(query, domain, shape, only=only))))
     cells_known = math.prod(axis.size for axis in axes.values())
     return _summed(parts), f"up to {cells_known} people move in a cycle through the {cells_known} known cells"
 
@@ -163,7 +177,7 @@ class _Within:
 
 
 def _by_signatures(
-    query: LinearQuery, policy: Policy, facts: list[Known], anything: LargestStep
+    query: Watched, policy: Policy, facts: list[Known], anything: LargestStep
 ) -> list[tuple[LargestStep, str]]:
     tests = _signature_tests(policy, facts)
     if tests is None:
@@ -188,7 +202,7 @@ def _by_signatures(
             jumps = list(shape_jumps(query, policy.domain, EdgeShape(any_elsewhere=True), only=only))
             if policy.presence == "secret" and chosen == absent:
                 jumps += list(presence_jumps(query, policy.domain, only=only))
-            parts.append((1, gathered(jumps)))
+            parts.append((1, gather(jumps)))
         return [(_summed(parts), f"up to {len(signatures)} people move in a cycle through what is known of them")]
     longest = longest_primitive(_changes(signatures))
     if longest is None:
@@ -284,7 +298,7 @@ def _summed(parts: list[tuple[int, LargestStep]]) -> LargestStep:
     else:
         square = math.ceil(sum(many * math.sqrt(square) for many, square in lengths) ** 2 * (1 + 1e-12))
     square = min(l1 * l1, square)
-    bound = gathered(
+    bound = gather(
         [
             Jump(l1 - min(fall, l1), min(fall, l1), up, down, square),
             Jump(min(rise, l1), l1 - min(rise, l1), up, down, square),

@@ -1,7 +1,7 @@
 """Bounds that hold the noise of an answer with a stated probability.
 
 One entry's noise has exact quantiles; that of an answer which adds up and subtracts several independent entries follows
-from the law of their sum (`plan/combined.py`).
+from the law of their sum (`noise/combined.py`).
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from tacit.plan.combined import error_bounds
-from tacit.plan.distributions import Distribution
+from tacit.noise.combined import error_bounds
+from tacit.noise.law import Law
 
 
 @lru_cache(maxsize=2**18)
-def noise_bounds(noise: Distribution, plus: int, minus: int, level: float) -> tuple[float, float]:
+def noise_bounds(noise: Law, plus: int, minus: int, level: float) -> tuple[float, float]:
     """Return (low, high) with low <= sum of `plus` entries minus sum of `minus` entries <= high at this level."""
     if plus + minus == 0:
         return 0.0, 0.0

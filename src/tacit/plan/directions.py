@@ -14,11 +14,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tacit.plan.cells import Cells, everybody
 from tacit.plan.coupling import is_touched
-from tacit.plan.queries import Count, Marginals
 from tacit.plan.steps import shape_jumps
+from tacit.policy.attributes.attribute import Axis
 from tacit.policy.classes import axes_of
-from tacit.policy.domain import Axis
 from tacit.policy.edges import Blocks, EdgeShape, FromTo, Near, Relation, Same
 from tacit.policy.intervals import Intervals
 from tacit.policy.policy import Policy
@@ -29,7 +29,7 @@ Ints = npt.NDArray[np.int64]
 LARGEST: Final = 5_000_000  # cells; beyond this the planning would take longer than it saves
 
 
-def directions(query: Marginals, policy: Policy) -> tuple[Bools, Bools] | None:
+def directions(query: Cells, policy: Policy) -> tuple[Bools, Bools] | None:
     """Return which cells can fall and which can rise, or None where all can do both (or nobody looked)."""
     domain = policy.domain
     if query.is_items(domain) or query.size(domain) > LARGEST:
@@ -56,7 +56,7 @@ def directions(query: Marginals, policy: Policy) -> tuple[Bools, Bools] | None:
 
 
 def _by_shape(
-    query: Marginals,
+    query: Cells,
     policy: Policy,
     shape: EdgeShape,
     test: Test | None,
@@ -65,7 +65,7 @@ def _by_shape(
     inside: Bools,
 ) -> tuple[Bools, Bools]:
     picked_changes = query.where is not None and any(
-        True for _ in shape_jumps(Count(query.where), policy.domain, shape)
+        True for _ in shape_jumps(everybody(query.where), policy.domain, shape)
     )
     start, end = np.ones(inside.shape, dtype=np.bool_), np.ones(inside.shape, dtype=np.bool_)
     leave, arrive = np.zeros(inside.shape, dtype=np.bool_), np.zeros(inside.shape, dtype=np.bool_)
@@ -117,7 +117,7 @@ def _possible(
         if shape is not None and not all(
             shape.relation(name, elsewhere[name][0].size).sources(Intervals.full(elsewhere[name][0].size)) & part
             for name, part in chosen.items()
-            if "[" not in name  # a set of items may hold any item before it moves
+            if elsewhere[name][0].item is None  # a set of items may hold any item before it moves
         ):
             continue
         here: Any = np.ones(shape_of, dtype=np.bool_)

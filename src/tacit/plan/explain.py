@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from functools import cached_property
+from typing import Any
 
-from tacit.errors import sealed
-from tacit.plan.amounts import shown as shown
-from tacit.plan.choose import AnyPlan, choose
+from tacit.amounts import shown
+from tacit.errors import PlanError, sealed
+from tacit.plan.any_plan import OF_THE_ROWS_KEPT, AnyPlan
+from tacit.plan.choose import choose, plain_plan
 from tacit.policy.policy import as_policy
-
-# what every exact number, and every interval, is about: a row with a value that the domain does not have is dropped,
-# or counts with the value that `clip` or `otherwise` puts in its place
-OF_THE_ROWS_KEPT: Final = "of the rows that the domain keeps, with the values it gives them"
 
 
 @dataclass(frozen=True)
@@ -21,8 +19,12 @@ class Explanation:
     """A plan beside the plan of plain differential privacy at the same epsilon, and what would remain."""
 
     plan: AnyPlan
-    plain: AnyPlan
     remaining: Fraction | None = None
+
+    @cached_property
+    def plain(self) -> AnyPlan:
+        """The plan of plain differential privacy for the same question at the same epsilon."""
+        return plain_plan(self.plan)
 
     @property
     def gain(self) -> float:
@@ -32,20 +34,9 @@ class Explanation:
         return self.plain.rmse / self.plan.rmse
 
     def document(self) -> dict[str, Any]:
-        """Return the explanation as plain data, for `--json`."""
-        plan, step = self.plan, self.plan.step
+        """Return the explanation as plain data, for `--json`: the plan's own document, and what it is compared with."""
         return {
-            "query": plan.query.document(),
-            "epsilon": str(plan.epsilon),
-            "answers": plan.answers,
-            "step": {"up": step.up, "down": step.down, "l1": step.l1, "l2": step.l2, "exact": step.exact},
-            "derivation": list(step.why),
-            "mechanism": plan.mechanism,
-            "strategy": plan.strategy,
-            "noise": plan.noise_document(),
-            "why": plan.why_noise,
-            "predicted": plan.predicted(),
-            "expected_rmse": plan.rmse,
+            **self.plan.document(),
             "plain_dp_rmse": self.plain.rmse,
             "remaining": None if self.remaining is None else str(self.remaining),
         }
@@ -54,18 +45,10 @@ class Explanation:
         return str(self)
 
     def __str__(self) -> str:
-        plan, step = self.plan, self.plan.step
-        bound = "largest step" if step.exact else "largest step (proven bound)"
-        strategy = "" if plan.strategy == "direct" else f", {plan.strategy}"
-        lines = [
-            f"{plan.query}: {plan.answers:,} answer{'s' * (plan.answers != 1)} for epsilon {shown(plan.epsilon)}",
-            f"  {bound}: up {step.up}, down {step.down}, in all {step.l1} (Euclidean {step.l2:.4g})",
-            *(f"    because {reason}" for reason in step.why),
-            f"  mechanism: {plan.mechanism}{strategy}",
-            f"    because {plan.why_noise}",
-            *(f"  {line}" for line in plan.predictions()),
-            f"  expected error of one answer (root mean square): {plan.rmse:.4g}"
-            + (f" (exact, {OF_THE_ROWS_KEPT})" if plan.rmse == 0 and self.gain != float("inf") else ""),
+        *lines, error = self.plan.lines(reasons=True)
+        is_exact = self.plan.rmse == 0 and self.gain != float("inf")
+        lines += [
+            error + (f" (exact, {OF_THE_ROWS_KEPT})" if is_exact else ""),
             f"  plain differential privacy at the same epsilon: {self.plain.rmse:.4g}" + self._times(),
         ]
         if self.remaining is not None and self.remaining >= 0:
@@ -81,8 +64,15 @@ class Explanation:
 
 
 @sealed
-def explain(query: Any, policy: Any, epsilon: Any, *, remaining: Any = None) -> Explanation:
-    """Return what a release would cost and how wrong it would be; nothing is charged and no row is opened."""
+def explain(query: Any, policy: Any = None, epsilon: Any = None, *, remaining: Any = None) -> Explanation:
+    """Return what a release would cost and how wrong it would be; nothing is charged and no row is opened.
+
+    Takes a question with a policy and an epsilon, or a plan, which has all three.
+    """
+    if isinstance(query, AnyPlan):
+        for key, given in (("policy", policy), ("epsilon", epsilon)):
+            if given is not None:
+                raise PlanError("is part of the plan already", key=key, fix="Write explain(plan).")
+        return Explanation(query, remaining)
     policy = as_policy(policy, fix="Write explain(query, policy, epsilon): the question first.")
-    plan = choose(query, policy, epsilon)
-    return Explanation(plan, choose(plan.query, policy.plain(), epsilon), remaining)
+    return Explanation(choose(query, policy, epsilon), remaining)

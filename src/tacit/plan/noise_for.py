@@ -16,17 +16,28 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from tacit.amounts import shown
 from tacit.errors import PlanError
-from tacit.plan.distributions import LARGEST_SCALE, MOST_DIMENSIONS, SMALLEST_SCALE, Cube, Distribution, Sides, TwoScale
+from tacit.noise.cube import MOST_DIMENSIONS, Cube, Sides
+from tacit.noise.law import Law
+from tacit.noise.scales import LARGEST_SCALE, SMALLEST_SCALE
+from tacit.noise.two_scale import TwoScale
 from tacit.plan.steps import LargestStep
 
 
 def noise_for(
-    step: LargestStep, epsilon: Fraction, answers: int, falling: int | None = None, rising: int | None = None
-) -> tuple[Distribution | None, str]:
+    step: LargestStep,
+    epsilon: Fraction,
+    answers: int,
+    falling: int | None = None,
+    rising: int | None = None,
+    *,
+    unit: Fraction | int = 1,
+) -> tuple[Law | None, str]:
     """Return the noise with the smallest variance that hides the step, and why; None where nothing needs hiding.
 
-    `falling` and `rising` say how many of the answers can fall and can rise at all (by default all of them).
+    `falling` and `rising` say how many of the answers can fall and can rise at all (by default all of them), `unit`
+    what one unit of the step is worth in the data.
     """
     if step.l1 == 0:
         return None, "no secret edge changes the answers, so they are released exactly"
@@ -39,8 +50,9 @@ def noise_for(
         variance = min(variance, (right.variance() * falling + left.variance() * rising) / answers)
     cube = cube_noise(step, epsilon, answers)
     if cube is not None and cube.variance() < variance:
+        most = shown(Fraction(step.linf * unit))
         return cube, (
-            f"one person moves any of the {answers} answers by at most {step.linf}: noise in the shape of a cube has "
+            f"one person moves any of the {answers} answers by at most {most}: noise in the shape of a cube has "
             f"{variance / cube.variance():.1f} times less variance than independent noise"
         )
     if independent.left == 0 or independent.right == 0:

@@ -1,31 +1,35 @@
 """Plans for `top_k`: choose the items, then measure what was chosen, which keeps selection bias out of values.
 
 Where counts only fall, by one for each person, choice and measurement share the whole budget (`BarPlan`, see
-`plan/tilted.py`). Everywhere else each has a part of it (`TopKPlan`): the noise of the choice is forgotten and the
-chosen counts get fresh noise, shaped for k counts, however many items there are.
+`noise/tilted_cube.py`). Everywhere else each has a part of it (`TopKPlan`): the noise of the choice is forgotten and
+the chosen counts get fresh noise, shaped for k counts, however many items there are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
-from scipy.special import polygamma
 
-from tacit.plan.amounts import shown
-from tacit.plan.distributions import Distribution, TwoScale
+from tacit.amounts import shown
+from tacit.noise.law import Law
+from tacit.noise.tilted_cube import TiltedCube, can_be_tilted, slack_for, tilted_cube
+from tacit.noise.two_scale import TwoScale
 from tacit.plan.noise_for import noise_for
-from tacit.plan.selection_noise import restricted, selecting_noise
+from tacit.plan.query import Bools, Ints
+from tacit.plan.selection_noise import restrict, selecting_noise
 from tacit.plan.selection_plan import SelectionPlan, measured_log_probability, noise_name
-from tacit.plan.selections import TopK
 from tacit.plan.steps import LargestStep, largest_step
-from tacit.plan.tilted import TiltedCube, can_be_tilted, slack_for, tilted_cube
 from tacit.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from tacit.plan.queries.top_k import TopK
 
 CHOOSING_SHARE: Final = Fraction(2, 5)  # of the budget, where choice and measurement have their own parts
 SPARE: Final = 25  # one more candidate for so many: the best of them are published
@@ -36,7 +40,27 @@ _REACH: Final = 60  # scales; beyond, a geometric has less than 1e-26 left
 
 
 @dataclass(frozen=True)
-class TopKPlan(SelectionPlan):
+class RankingPlan(SelectionPlan):
+    """How the largest counts will be chosen: what both ways have in common."""
+
+    query: TopK
+
+    @property
+    def answers(self) -> int:
+        """How many answers there are."""
+        return self.query.k
+
+    def telling_others(self, moves: Bools) -> Ints:
+        """Return counts that move and are among the largest."""
+        return np.where(moves, self.most_noise, 0)
+
+    def telling_counts(self, far: int) -> list[int]:
+        """Return counts few enough to tie, and one that is far away."""
+        return [1, 0, 2, far]
+
+
+@dataclass(frozen=True)
+class TopKPlan(RankingPlan):
     """How the largest counts will be chosen and measured with a part of the budget each.
 
     `choosing` is None where there is nothing to hide, or where all counts are measured and the largest shown.
@@ -44,19 +68,14 @@ class TopKPlan(SelectionPlan):
 
     query: TopK
     choosing: TwoScale | None
-    measuring: Distribution | None
+    measuring: Law | None
     choosing_epsilon: Fraction
     measuring_epsilon: Fraction
 
     @property
-    def noise(self) -> Distribution | None:
+    def noise(self) -> Law | None:
         """The law of the noise in the released values."""
         return self.measuring
-
-    @property
-    def answers(self) -> int:
-        """How many answers there are."""
-        return self.query.k
 
     @property
     def mechanism(self) -> str:
@@ -131,6 +150,20 @@ class TopKPlan(SelectionPlan):
         bars = np.arange(true.min() - reach, true.max() + reach + 1)
         return float(np.logaddexp.reduce(_log_bars(law, true, places, bars)))
 
+    @property
+    def deciding(self) -> TwoScale | None:
+        """The noise on each count that the choice is made by."""
+        return self.choosing
+
+    def outputs_near(self, counts: Ints, far: int) -> Iterator[tuple[tuple[int, int], ...]]:
+        """Yield all choices, with the true counts of the chosen items."""
+        for places in combinations(range(len(counts)), self.measured):
+            yield tuple(zip(places, counts[list(places)].tolist(), strict=True))
+
+    def row_of(self, output: Sequence[tuple[int, int]], many: int) -> list[int]:
+        """Return the chosen places, each with its noisy count."""
+        return [number for pair in output for number in pair]
+
 
 class BarOutput(NamedTuple):
     """What comes out of a `BarPlan` before it is made readable: everything in it is covered by the promise."""
@@ -142,8 +175,8 @@ class BarOutput(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BarPlan(SelectionPlan):
-    """How the largest counts will be chosen and measured with noise that pays the choice back.
+class BarPlan(RankingPlan):
+    """How the largest counts will be chosen and measured with noise that recovers what the choice cost.
 
     `candidates` items are chosen with noise of rate `law.rate` and measured with the law; the best k are published.
     `centring` is the noise of the sum of their counts, which tells how large the noise was on the whole.
@@ -164,7 +197,7 @@ class BarPlan(SelectionPlan):
         return TwoScale(1 / self.law.rate, Fraction(0))
 
     @property
-    def noise(self) -> Distribution:
+    def noise(self) -> Law:
         """The law of the noise of counts that stand far above the smallest chosen one."""
         return self.law.far()
 
@@ -179,11 +212,6 @@ class BarPlan(SelectionPlan):
         return math.sqrt(((self.query.k - shown_at_bar) * far + shown_at_bar * at_bar) / self.query.k)
 
     @property
-    def answers(self) -> int:
-        """How many answers there are."""
-        return self.query.k
-
-    @property
     def mechanism(self) -> str:
         """The name of the mechanism."""
         return f"choice by {noise_name(self.choosing)} over a bar, then one-sided cube noise, tilted near the bar"
@@ -191,6 +219,8 @@ class BarPlan(SelectionPlan):
     @property
     def largest_rmse(self) -> float:
         """About the expected error where all chosen counts stand close together: then the radius is hardly known."""
+        from scipy.special import polygamma  # takes longer to load than most plans to be made
+
         rate, slack = float(self.law.rate), float(self.law.epsilon / self.law.rate) - self.candidates
         share = self.candidates / (self.candidates + slack)
         depth = -math.log1p(-share)
@@ -252,6 +282,24 @@ class BarPlan(SelectionPlan):
         true = np.asarray(counts, dtype=np.int64)
         return float(_log_bars(self.choosing, true, places, np.array([bar]))[0])
 
+    @property
+    def deciding(self) -> TwoScale:
+        """The noise on each count that the choice is made by."""
+        return self.choosing
+
+    def outputs_near(self, counts: Ints, far: int) -> Iterator[BarOutput]:
+        """Yield all choices, with bars and noisy counts near the true ones."""
+        for places in combinations(range(len(counts)), self.candidates):
+            true = counts[list(places)]
+            for bar, away in product((-1, 0, 1, far), (0, 1, far)):
+                centre = None if self.centring is None else int(true.sum()) + away
+                noisy = tuple((true + away).tolist())
+                yield BarOutput(places, int(counts.max()) + bar, noisy, centre)
+
+    def row_of(self, output: BarOutput, many: int) -> list[int]:
+        """Return the chosen places, the bar, the noisy counts and the noisy sum."""
+        return [*output.places, output.bar, *output.noisy, 0 if output.centre is None else output.centre]
+
 
 def _log_bars(law: TwoScale, true: Any, places: Sequence[int], bars: Any) -> Any:
     """Return the log probability that exactly these items are chosen and that the smallest noisy count is each bar."""
@@ -306,13 +354,13 @@ def plan_top_k(query: TopK, policy: Policy, epsilon: Fraction) -> TopKPlan | Bar
 def _in_two_parts(query: TopK, policy: Policy, epsilon: Fraction, step: LargestStep) -> TopKPlan:
     choose = epsilon * CHOOSING_SHARE
     measure = epsilon - choose
-    measuring, why = noise_for(restricted(step, query.k), measure, query.k)
+    measuring, why = noise_for(restrict(step, query.k), measure, query.k)
     choosing = selecting_noise(step, query.k, choose)
     return TopKPlan(query, policy, epsilon, step, why, choosing, measuring, choose, measure)
 
 
 def _with_bar(query: TopK, policy: Policy, epsilon: Fraction, step: LargestStep, many: int) -> BarPlan | None:
-    """Return a plan whose measurement pays the choice back, where counts only fall and by one at most."""
+    """Return a plan whose measurement recovers what the choice cost, where counts only fall and by one at most."""
     candidates = query.k + query.k // SPARE
     if step.monotone != "falling" or step.down != 1 or candidates >= many:
         return None
@@ -323,8 +371,8 @@ def _with_bar(query: TopK, policy: Policy, epsilon: Fraction, step: LargestStep,
     law = tilted_cube(candidates, rate, epsilon - centre * rate)
     centring = TwoScale(candidates / (centre * rate), Fraction(0)) if centre else None
     why = (
-        "counts only fall along secret edges, and by one: a measurement that is tilted near the bar pays back what the "
-        "choice cost, so both have nearly all of the budget"
+        "counts only fall along secret edges, and by one: the measurement, which is tilted near the bar, recovers "
+        "the privacy cost of the selection, so that both together cost epsilon"
     )
     return BarPlan(query, policy, epsilon, step, why, law, centring)
 

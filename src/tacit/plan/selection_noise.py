@@ -2,7 +2,7 @@
 
 Guarantee   With noise to the right of scale `shift(step, k) / epsilon` on every count, which k counts are the largest
             (ties go to the earlier item) is as likely at `cover` as at `hidden` up to exp(epsilon), along every edge
-            whose step lies within the given largest step. `restricted(step, k)` bounds what an edge does to any k
+            whose step lies within the given largest step. `restrict(step, k)` bounds what an edge does to any k
             counts.
 Assumes     Whole-number counts; the step is an upper bound (`plan/steps.py`). The order that breaks ties is public.
 Why         Let no count rise by more than u and none fall by more than d along an edge, and let `chosen` be the k
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tacit.plan.distributions import TwoScale
+from tacit.noise.two_scale import TwoScale
 from tacit.plan.noise_for import drawable, independent_noise
 from tacit.plan.steps import LargestStep
 
@@ -40,7 +40,7 @@ def selecting_noise(step: LargestStep, chosen: int, epsilon: Fraction) -> TwoSca
     return min((of_winners, of_all), key=lambda law: law.variance())
 
 
-def restricted(step: LargestStep, chosen: int) -> LargestStep:
+def restrict(step: LargestStep, chosen: int) -> LargestStep:
     """Return the bound on what an edge does to any `chosen` of the counts."""
     falls = min(chosen * step.down, largest_fall(step))
     rises = min(chosen * step.up, max((rise for _, rise in step.profiles), default=0))
@@ -55,6 +55,7 @@ def restricted(step: LargestStep, chosen: int) -> LargestStep:
         profiles=tuple(sorted(corners)) if together else (),
         why=step.why,
         exact=False,
+        still=step.still,
     )
 
 

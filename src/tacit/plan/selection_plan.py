@@ -1,41 +1,44 @@
 """What all plans of selections share: a public face like that of `plan/choose.py`, and the law of their outputs.
 
 A plan holds public numbers only. `log_probability(counts, output)` says how likely an output is for given counts, so
-that an audit can compare the two ends of an edge without drawing anything.
+that an audit can compare the two ends of an edge without drawing anything; and which counts and outputs it should try.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, Final
 
-from tacit.plan.distributions import Cube, Distribution
-from tacit.plan.queries import LinearQuery
-from tacit.plan.selections import Selection
-from tacit.plan.steps import LargestStep
-from tacit.plan.tilted import TiltedCube
-from tacit.policy.policy import Policy
+from tacit.noise.law import Law
+from tacit.noise.tilted_cube import TiltedCube
+from tacit.plan.any_plan import AnyPlan
+from tacit.plan.query import Bools, Ints
+
+if TYPE_CHECKING:
+    from tacit.plan.queries.selection import Selection
+    from tacit.plan.query import Linear
+
+NOTHING: Final = -(10**6)  # stands where an output has no number
 
 
 @dataclass(frozen=True)
-class SelectionPlan(ABC):
+class SelectionPlan(AnyPlan):
     """How one selection will be answered."""
 
     query: Selection
-    policy: Policy
-    epsilon: Fraction
-    step: LargestStep
-    why_noise: str
-    strategy: ClassVar[str] = "direct"
 
     @property
-    def base(self) -> LinearQuery:
+    def base(self) -> Linear:
         """The counts that are looked at."""
         return self.query.counted
+
+    @property
+    def parts(self) -> tuple[SelectionPlan, ...]:
+        """The plan itself: it has one part."""
+        return (self,)
 
     @property
     def is_exact(self) -> bool:
@@ -44,7 +47,7 @@ class SelectionPlan(ABC):
 
     @property
     @abstractmethod
-    def noise(self) -> Distribution | None:
+    def noise(self) -> Law | None:
         """The law of the noise in the released numbers; None where they are exact."""
 
     @property
@@ -53,58 +56,61 @@ class SelectionPlan(ABC):
         """How many answers there are, at most."""
 
     @property
-    @abstractmethod
-    def mechanism(self) -> str:
-        """The name of the mechanism."""
-
-    @property
     def rmse(self) -> float:
         """The expected root mean squared error of one released number."""
         return 0.0 if self.noise is None else math.sqrt(self.noise.variance())
 
     @abstractmethod
-    def predictions(self) -> list[str]:
-        """Return in words what can be expected, from public parameters alone."""
-
-    @abstractmethod
-    def predicted(self) -> dict[str, Any]:
-        """Return the same as plain data."""
-
-    @abstractmethod
-    def terms(self) -> list[str]:
-        """Return in words what an answer means, and what it does not: this goes into certificates."""
-
-    @abstractmethod
-    def noise_document(self) -> dict[str, Any] | None:
-        """Return the laws of the noise as plain, exact data; None where there is none."""
-
-    @abstractmethod
     def log_probability(self, counts: Sequence[int], output: Any) -> float:
         """Return the logarithm of the probability of an output for these true counts, -inf if it cannot happen."""
 
+    # ---- for audits ----
 
-def noise_name(law: Distribution | None) -> str:
+    @property
+    def most_noise(self) -> int:
+        """A distance that the noise of the choice hardly ever bridges."""
+        law = self.deciding
+        return 1 if law is None else math.ceil(8 * math.sqrt(law.variance()))
+
+    @property
+    @abstractmethod
+    def deciding(self) -> Law | None:
+        """The noise that the choice is made with; None where there is none of its own."""
+
+    @abstractmethod
+    def telling_others(self, moves: Bools) -> Ints:
+        """Return how many others have each item: most shows where counts that move are about to be chosen."""
+
+    @abstractmethod
+    def telling_counts(self, far: int) -> list[int]:
+        """Return how many others may have an item, the most telling first; `far` is far from what decides."""
+
+    @abstractmethod
+    def outputs_near(self, counts: Ints, far: int) -> Iterator[Any]:
+        """Yield outputs with noisy values that are the true ones, near them, or `far` from them."""
+
+    @abstractmethod
+    def row_of(self, output: Any, many: int) -> list[int]:
+        """Return an output for so many counts as a row of numbers, always as long."""
+
+
+def fill_up(numbers: Iterable[Any], many: int) -> list[int]:
+    """Return so many whole numbers: these, and `NOTHING` where there are none."""
+    found = [int(number) for number in numbers]
+    return [*found, *([NOTHING] * (many - len(found)))]
+
+
+def noise_name(law: Law | None) -> str:
     """Return what a law of noise is called."""
-    if law is None:
-        return "exact"
-    if isinstance(law, Cube):
-        return "cube noise" if law.sides == "both" else "one-sided cube noise"
-    if 0 in (law.left, law.right):
-        return "one-sided geometric noise"
-    return "discrete Laplace noise" if law.left == law.right else "two-scale noise"
+    return "exact" if law is None else law.name
 
 
-def measured_log_probability(
-    law: Distribution | TiltedCube | None, counts: Sequence[int], noisy: Sequence[int]
-) -> float:
+def measured_log_probability(law: Law | TiltedCube | None, counts: Sequence[int], noisy: Sequence[int]) -> float:
     """Return the logarithm of the probability that counts with this noise come out as these numbers."""
     if len(counts) != len(noisy):
         return -math.inf
     if not counts:
         return 0.0
-    if isinstance(law, TiltedCube):
-        return law.log_probability(counts, noisy)
-    away = [int(seen) - int(true) for seen, true in zip(noisy, counts, strict=True)]
     if law is None:
-        return -math.inf if any(away) else 0.0
-    return law.joint_log_pmf(away)
+        return 0.0 if list(counts) == list(noisy) else -math.inf
+    return law.log_probability(counts, noisy)

@@ -17,18 +17,19 @@ Checked by  tests/property/test_steps.py, tests/property/test_coupling.py, tests
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, Final
 
+from tacit.amounts import shown
 from tacit.errors import PlanError, sealed
-from tacit.plan.queries import Cumulative, LinearQuery, Ranges, Total, resolved
-from tacit.plan.responses import ItemRoom, Jump, Move, Response, response
-from tacit.plan.selections import Selection
+from tacit.plan.query import Linear, resolve
+from tacit.plan.responses import ItemRoom, Jump, Move, Response, Watched
+from tacit.policy.attributes.attribute import Axis
 from tacit.policy.classes import axes_of, cells, holds
-from tacit.policy.domain import Axis, Domain, Items
+from tacit.policy.domain import Domain
 from tacit.policy.edges import EdgeShape, Metric, Near, Relation
 from tacit.policy.intervals import Intervals
 from tacit.policy.policy import Policy, as_policy
@@ -40,7 +41,10 @@ Profile = tuple[int, int]
 
 @dataclass(frozen=True)
 class LargestStep:
-    """How far the answers can move along a secret edge. `profiles` are the extreme (sum of falls, sum of rises)."""
+    """How far the answers can move along a secret edge. `profiles` are the extreme (sum of falls, sum of rises).
+
+    `why` has a reason for each secret; `still` are those of them that say that a secret moves nothing.
+    """
 
     up: int
     down: int
@@ -49,6 +53,7 @@ class LargestStep:
     profiles: tuple[Profile, ...]
     why: tuple[str, ...] = ()
     exact: bool = True
+    still: tuple[str, ...] = ()
 
     @property
     def l2(self) -> float:
@@ -77,6 +82,7 @@ class LargestStep:
             tuple((fall * people, rise * people) for fall, rise in self.profiles),
             self.why,
             exact=False,
+            still=self.still,
         )
 
 
@@ -84,7 +90,8 @@ class LargestStep:
 def largest_step(query: Any, policy: Policy) -> LargestStep:
     """Return how far one person can move the answers of a query along a secret edge of a policy.
 
-    >>> from tacit.policy.domain import Domain, Integers
+    >>> from tacit.policy.attributes import Integers
+    >>> from tacit.policy.domain import Domain
     >>> from tacit.policy.secrets import within
     >>> from tacit.plan.queries import cumulative
     >>> largest_step(cumulative("age"), Policy(Domain({"age": Integers(0, 99)}), within(5, "age"))).l1
@@ -93,61 +100,77 @@ def largest_step(query: Any, policy: Policy) -> LargestStep:
     from tacit.plan.coupling import coupled_step
 
     policy = as_policy(policy, fix="Write largest_step(query, policy): the question first.")
-    if isinstance(query, Selection):
-        query.check(policy.domain)
-        query = query.counted
-    asked = resolved(query, policy.domain)
+    asked = resolve(query, policy.domain).counted
     one = coupled_step(asked, policy) if policy.known else free_step(asked, policy)
     return one if policy.per_person == 1 else _several_rows(one, asked, policy)
 
 
-def _several_rows(one: LargestStep, query: LinearQuery, policy: Policy) -> LargestStep:
+def _several_rows(one: LargestStep, query: Linear, policy: Policy) -> LargestStep:
     """Return the step of a person who owns up to `per_person` rows, each of which may move along an edge.
 
     People are counted once in each cell, so no count moves by more than one, however many rows move.
     """
-    if policy.known or isinstance(query, Cumulative | Ranges):
-        # A person who is counted once in each of several cells counts several times in sums of cells, and what is
-        # known is not said to be about people or about rows: no bound is proved for these.
+    if policy.known:
+        # what is known is not said to be about people or about rows: no bound is proved
         raise PlanError(
             "has no proven step where a person owns several rows",
-            key="what is known" if policy.known else str(query),
+            key="what is known",
             given=f"per_person={policy.per_person}",
             fix="Keep one row per person, or ask for a histogram.",
         )
+    query.check_rows_of_one(policy)
     many = one.times(policy.per_person)
-    if isinstance(query, Total):
-        return many
+    if not query.counts_people:
+        return many  # every row counts in a sum
+    answers = query.size(policy.domain)
+    l1 = min(many.l1, answers)
     return LargestStep(
         up=min(many.up, 1),
         down=min(many.down, 1),
-        l1=many.l1,
-        square=min(many.square, many.l1),
-        profiles=many.profiles,
+        l1=l1,
+        square=min(many.square, l1),
+        profiles=_outermost({corner for profile in many.profiles for corner in _of_single_moves(profile, answers)}),
         why=(*one.why, f"one person owns up to {policy.per_person} rows, and each may move"),
         exact=False,
+        still=one.still,
     )
 
 
-def free_step(query: LinearQuery, policy: Policy) -> LargestStep:
+def _of_single_moves(profile: Profile, answers: int) -> tuple[Profile, Profile]:
+    """Return the corners of a profile where each of so many answers moves by one at most, up or down.
+
+    Costs are linear in falls and rises, so that the dearest profile is a corner.
+    """
+    fall, rise = (min(moves, answers) for moves in profile)
+    return (fall, min(rise, answers - fall)), (min(fall, answers - rise), rise)
+
+
+def free_step(query: Watched, policy: Policy) -> LargestStep:
     """Return the largest step where nothing is known about the data set: exact but for very many listed ranges."""
-    why = []
+    why, still = [], []
     found: list[Jump] = []
     for family in policy.secrets.families():
         jumps = [jump for shape in family.shapes(policy.domain) for jump in shape_jumps(query, policy.domain, shape)]
         found += jumps
-        step = gathered(jumps)
-        said = f"falls by up to {step.down}, rises by up to {step.up}, {step.l1} in all" if step.l1 else "never moves"
-        why.append(f"{family.words(policy.domain)} -> {said}")
+        step = gather(jumps)
+        down, up, together = (in_data(size, query, policy.domain) for size in (step.down, step.up, step.l1))
+        moves = f"falls by up to {down}, rises by up to {up}, {together} in all" if step.l1 else "never moves"
+        why.append(f"{family.words(policy.domain)} -> {moves}")
+        still += [] if step.l1 else why[-1:]
     if policy.presence == "secret":
         jumps = list(presence_jumps(query, policy.domain))
         found += jumps
-        step = gathered(jumps)
-        why.append(f"taking part is secret -> moves by up to {step.l1} in all")
-    return gathered(found, tuple(why))
+        step = gather(jumps)
+        why.append(f"taking part is secret -> moves by up to {in_data(step.l1, query, policy.domain)} in all")
+    return replace(gather(found, tuple(why)), still=tuple(still))
 
 
-def gathered(jumps: Iterable[Jump], why: tuple[str, ...] = (), *, exact: bool = True) -> LargestStep:
+def in_data(size: int, query: Watched, domain: Domain) -> str:
+    """Return a size in the units of the data, in words; steps are counted in whole units."""
+    return shown(size * query.unit(domain))
+
+
+def gather(jumps: Iterable[Jump], why: tuple[str, ...] = (), *, exact: bool = True) -> LargestStep:
     """Return the largest of many jumps."""
     unique = set(jumps)
     if not unique:
@@ -172,17 +195,18 @@ def _outermost(profiles: set[Profile]) -> tuple[Profile, ...]:
     return tuple(kept)
 
 
-def presence_jumps(query: LinearQuery, domain: Domain, *, only: Any = None) -> Iterator[Jump]:
+def presence_jumps(query: Watched, domain: Domain, *, only: Any = None) -> Iterator[Jump]:
     """Go through what somebody's leaving or joining the data does; `only` restricts to some combinations."""
-    seen = response(query, domain)
+    seen = query.response(domain)
     test = query.where.compile(domain) if query.where is not None else None
     extra = list(only.tests) if only is not None else []
     split = _split(seen, domain, [test, *extra])
     _check_combinations((len(parts) for _, parts in split.values()), query)
+    axes = [axis for axis, _ in split.values()]
     for cell in cells(split):
         if not holds(test, cell) or (only is not None and not only.here(cell)):
             continue
-        room = _room_of_one(seen, domain, cell)
+        room = _room_of_one(seen, domain, axes, cell)
         if room is None:
             continue
         ends = cell[seen.line.name] if seen.line is not None else Intervals()
@@ -201,12 +225,13 @@ class _Option:
     distance: Fraction
 
 
-def shape_jumps(query: LinearQuery, domain: Domain, shape: EdgeShape, *, only: Any = None) -> Iterator[Jump]:
+def shape_jumps(query: Watched, domain: Domain, shape: EdgeShape, *, only: Any = None) -> Iterator[Jump]:
     """Go through what the edges of one shape do; `only` restricts to some combinations of classes at both ends."""
-    seen = response(query, domain)
+    seen = query.response(domain)
     test = query.where.compile(domain) if query.where is not None else None
     extra = list(only.tests) if only is not None else []
     split = _split(seen, domain, [test, shape.only_from, *extra])
+    axes = [axis for axis, _ in split.values()]
     choices = [_options(axis, parts, shape, seen, domain) for axis, parts in split.values()]
     _check_combinations((len(options) for options in choices), query)
     for combination in product(*choices):
@@ -217,7 +242,7 @@ def shape_jumps(query: LinearQuery, domain: Domain, shape: EdgeShape, *, only: A
         before, after = holds(test, hidden), holds(test, cover)
         if not before and not after:
             continue
-        move = _move(seen, domain, shape, dict(zip(split, combination, strict=True)), hidden, cover)
+        move = _move(seen, domain, shape, dict(zip(axes, combination, strict=True)), hidden, cover)
         if move is None:
             continue
         if before and after:
@@ -228,7 +253,7 @@ def shape_jumps(query: LinearQuery, domain: Domain, shape: EdgeShape, *, only: A
             yield from seen.entered(move)
 
 
-def _check_combinations(choices: Iterable[int], query: LinearQuery) -> None:
+def _check_combinations(choices: Iterable[int], query: Watched) -> None:
     if math.prod(choices) > MOST_COMBINATIONS:
         raise PlanError(
             "must tell fewer classes of records apart", key="where", given=str(query), fix="Split it into two queries."
@@ -245,7 +270,7 @@ def _split(seen: Response, domain: Domain, tests: list[Test | None]) -> dict[str
 
 
 def _options(axis: Axis, parts: list[Intervals], shape: EdgeShape, seen: Response, domain: Domain) -> list[_Option]:
-    relation = _relation(axis, shape, domain)
+    relation = _relation(axis, shape)
     is_cell = any(axis in domain.axes_of(name) for name in seen.cells)
     is_line = seen.line is not None and axis.name == seen.line.name
     shared = shape.metric is not None and isinstance(relation, Near)
@@ -261,24 +286,22 @@ def _options(axis: Axis, parts: list[Intervals], shape: EdgeShape, seen: Respons
             # its own distance is settled last, from what the other axes leave of the budget
             found.append(_Option(hidden, cover, bool(changes), Fraction(0)))
         elif is_cell:
-            # without a shared budget a change is never less visible than none, so only the change is tried
+            # without a shared budget a change is hardly ever less visible than none, so only the change is tried
             if changes:
                 found.append(_Option(hidden, cover, changes=True, distance=least))
-            if stays and (shared or not changes):
+            if stays and (shared or not changes or seen.staying_may_show_more):
                 found.append(_Option(hidden, cover, changes=False, distance=Fraction(0)))
         else:
             found.append(_Option(hidden, cover, not stays, Fraction(0) if stays else least))
     return found
 
 
-def _relation(axis: Axis, shape: EdgeShape, domain: Domain) -> Relation:
-    name, _, place = axis.name.partition("[")
-    if place and name in domain and isinstance(domain[name], Items):
-        position = int(place.rstrip("]"))
-        moves = shape.item_moves(name)
-        if shape.metric is not None and name in shape.items and moves.exactly is None:
+def _relation(axis: Axis, shape: EdgeShape) -> Relation:
+    if axis.item is not None:
+        moves = shape.item_moves(axis.attribute)
+        if shape.metric is not None and axis.attribute in shape.items and moves.exactly is None:
             return Near(1)  # has its share of the distance
-        return moves.flag(position)
+        return moves.flag(axis.item)
     return shape.relation(axis.name, axis.size)
 
 
@@ -286,7 +309,7 @@ def _move(
     seen: Response,
     domain: Domain,
     shape: EdgeShape,
-    options: dict[str, _Option],
+    options: dict[Axis, _Option],
     hidden: dict[str, Intervals],
     cover: dict[str, Intervals],
 ) -> Move | None:
@@ -294,35 +317,31 @@ def _move(
     distances = [option.distance for option in options.values()]
     if shape.metric is not None and not shape.metric.allows(distances):
         return None
-    room = _room(seen, domain, shape, hidden, cover, distances)
+    room = _room(seen, domain, shape, list(options), hidden, cover, distances)
     if room is None:
         return None
-    changed = frozenset(name for name in seen.cells for axis in domain.axes_of(name) if options[axis.name].changes)
+    changed = frozenset(name for name in seen.cells for axis in domain.axes_of(name) if options[axis].changes)
     if seen.line is None:
         return Move(changed=changed, items=room)
-    relation = _relation(seen.line, shape, domain)
+    relation = _relation(seen.line, shape)
     if shape.metric is not None and isinstance(relation, Near):
-        relation = Near(int(shape.metric.left_for_one(distances) // seen.line.spacing))
+        relation = Near(shape.metric.steps_left(distances, seen.line.spacing))
     ends = hidden[seen.line.name], cover[seen.line.name]
     if not relation.differences(*ends):
         return None
     return Move(changed, relation, *ends, room)
 
 
-def _flags(cell: dict[str, Intervals], name: str) -> dict[int, int]:
+def _flags(axes: Iterable[Axis], cell: dict[str, Intervals], name: str) -> dict[int, int]:
     """Return the mentioned items of a set of items and whether each is in it."""
-    prefix = f"{name}["
-    return {
-        int(axis.removeprefix(prefix).rstrip("]")): place.lowest
-        for axis, place in cell.items()
-        if axis.startswith(prefix)
-    }
+    return {axis.item: cell[axis.name].lowest for axis in axes if axis.attribute == name and axis.item is not None}
 
 
 def _room(
     seen: Response,
     domain: Domain,
     shape: EdgeShape,
+    axes: Sequence[Axis],
     hidden: dict[str, Intervals],
     cover: dict[str, Intervals],
     distances: list[Fraction],
@@ -330,24 +349,24 @@ def _room(
     found = ItemRoom()
     for name in domain:
         attribute = domain[name]
-        if not isinstance(attribute, Items):
+        if not attribute.is_set:
             continue
-        before, after = _flags(hidden, name), _flags(cover, name)
+        before, after = _flags(axes, hidden, name), _flags(axes, cover, name)
         if sum(before.values()) > attribute.most or sum(after.values()) > attribute.most:
             return None
         if seen.items != name:
             continue
         moves = shape.item_moves(name)
-        budget = _items_left(shape.metric, distances) if shape.metric is not None else attribute.count
+        budget = _items_left(shape.metric, distances) if shape.metric is not None else attribute.cells
         found = ItemRoom(
             flags_lost=sum(before[place] > after[place] for place in before),
             flags_gained=sum(before[place] < after[place] for place in before),
             flags_hidden=sum(before.values()),
             flags_cover=sum(after.values()),
-            rest=attribute.count - len(before),
+            rest=attribute.cells - len(before),
             most=attribute.most,
-            may_lose=attribute.count if moves.lose else 0,
-            may_gain=attribute.count if moves.gain else 0,
+            may_lose=attribute.cells if moves.lose else 0,
+            may_gain=attribute.cells if moves.gain else 0,
             budget=budget,
             exactly=moves.exactly,
         )
@@ -363,19 +382,19 @@ def _items_left(metric: Metric, distances: list[Fraction]) -> int:
     return int((limit - metric.spent(distances)) // 1)
 
 
-def _room_of_one(seen: Response, domain: Domain, cell: dict[str, Intervals]) -> ItemRoom | None:
+def _room_of_one(seen: Response, domain: Domain, axes: Sequence[Axis], cell: dict[str, Intervals]) -> ItemRoom | None:
     """Return the room for somebody who joins or leaves with these mentioned items, or None if they are too many."""
     found = ItemRoom()
     for name in domain:
         attribute = domain[name]
-        if not isinstance(attribute, Items):
+        if not attribute.is_set:
             continue
-        flags = _flags(cell, name)
+        flags = _flags(axes, cell, name)
         if sum(flags.values()) > attribute.most:
             return None
         if seen.items == name:
-            many, rest = sum(flags.values()), attribute.count - len(flags)
+            many, rest = sum(flags.values()), attribute.cells - len(flags)
             found = ItemRoom(
-                flags_hidden=many, flags_cover=many, rest=rest, most=attribute.most, budget=attribute.count
+                flags_hidden=many, flags_cover=many, rest=rest, most=attribute.most, budget=attribute.cells
             )
     return found

@@ -13,13 +13,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.queries import Count, Cumulative, LinearQuery, Marginals
+from tacit.plan.cells import Cells, everybody
 from tacit.plan.steps import free_step
-from tacit.policy.domain import Axis, Items
+from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges import Blocks, FromTo, Near, Same
 from tacit.policy.intervals import Intervals
 from tacit.policy.knowledge import KnownMarginal
 from tacit.policy.policy import Policy
+from tacit.policy.where import Where
 
 IntArray = npt.NDArray[np.int64]
 
@@ -38,44 +39,55 @@ def axis_labels(policy: Policy, axis: Axis) -> IntArray:
                     labels[:] = 0
             case Blocks(width):
                 _join_steps(labels, width)
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+    if not labels.any():
+        return labels
+    # without gaps, in the same order; labels are positions, so that nothing need be sorted
+    there = np.zeros(len(labels), dtype=np.bool_)
+    there[labels] = True
+    return (np.cumsum(there) - 1)[labels].astype(np.int64)
 
 
-def exact_groups(query: LinearQuery, policy: Policy) -> list[IntArray] | None:
+def exact_groups(query: Cells, policy: Policy) -> list[IntArray] | None:
     """Return for each histogram a label per cell such that the sums over equal labels are exact; None if there is none.
 
     Sums are exact because no edge of the policy changes them. A restriction by `where` keeps this only if no edge
     changes whether somebody is picked.
     """
-    if not isinstance(query, Marginals) or query.is_items(policy.domain) or policy.presence == "secret":
+    if query.is_items(policy.domain) or policy.presence == "secret":
         return None
     alone = Policy(policy.domain, policy.secrets, (), policy.presence)
-    if query.where is not None and free_step(Count(query.where), alone).l1 > 0:
+    if query.where is not None and free_step(everybody(query.where), alone).l1 > 0:
         return None
     coupled = _couples(policy, alone)
     if coupled and query.where is not None:
         return None
     found = []
-    for names, cells in zip(query.sets, query.sizes(policy.domain), strict=True):
-        groups = np.zeros(cells, dtype=np.int64)
-        if coupled:
-            for name in _known_exactly(policy, names):
-                groups = groups * policy.domain[name].size + _positions(policy, names, name)
-        else:
-            for name in names:
-                for axis, places in _axis_positions(policy, names, name):
-                    labels = axis_labels(policy, axis)
-                    groups = groups * (int(labels.max()) + 1) + labels[places]
+    for names in query.sets:
+        known = _known_exactly(policy, names) if coupled else []
+        groups = np.zeros(1, dtype=np.int64)
+        for axis in (axis for name in names for axis in policy.domain.axes_of(name)):
+            if not coupled:
+                labels = axis_labels(policy, axis)
+            elif axis.attribute in known:
+                labels = np.arange(axis.size, dtype=np.int64)
+            else:
+                labels = np.zeros(axis.size, dtype=np.int64)
+            # cells are written row by row: each of those so far becomes a run of cells
+            many = int(labels.max()) + 1
+            if many > 1:
+                groups = np.add.outer(groups * many, labels).reshape(-1)
+            else:
+                groups = np.repeat(groups, axis.size) if groups.any() else np.zeros(len(groups) * axis.size, np.int64)
         found.append(groups)  # every combination of labels occurs, so the numbers have no gaps
     return found
 
 
-def exact_cumulative(query: Cumulative, policy: Policy) -> npt.NDArray[np.bool_] | None:
+def exact_cumulative(name: str, where: Where | None, policy: Policy) -> npt.NDArray[np.bool_] | None:
     """Return which cumulative counts no secret edge changes (with presence public, at least the last one)."""
-    if policy.presence == "secret" or query.where is not None:
+    if policy.presence == "secret" or where is not None:
         return None
     alone = Policy(policy.domain, policy.secrets, (), policy.presence)
-    axis = policy.domain.axes_of(query.name)[0]
+    axis = policy.domain.axes_of(name)[0]
     exact = np.zeros(axis.size, dtype=np.bool_)
     exact[-1] = True
     if not _couples(policy, alone):
@@ -99,35 +111,18 @@ def _known_exactly(policy: Policy, names: Sequence[str]) -> list[str]:
     return list(sorted(known, key=len)[-1] if known else ())
 
 
-def _positions(policy: Policy, names: Sequence[str], name: str) -> IntArray:
-    """Return the position of each cell of a histogram in one of its attributes."""
-    sizes = [policy.domain[other].size for other in names]
-    at = list(names).index(name)
-    inner = int(np.prod(sizes[at + 1 :], dtype=np.int64))
-    outer = int(np.prod(sizes[:at], dtype=np.int64))
-    return np.tile(np.repeat(np.arange(sizes[at], dtype=np.int64), inner), outer)
-
-
-def _axis_positions(policy: Policy, names: Sequence[str], name: str) -> list[tuple[Axis, IntArray]]:
-    attribute = policy.domain[name]
-    assert not isinstance(attribute, Items)  # noqa: S101 - exact_groups refused these
-    places = _positions(policy, names, name)
-    axes = policy.domain.axes_of(name)
-    if len(axes) == 1:
-        return [(axes[0], places)]
-    return [(axes[0], places // axes[1].size), (axes[1], places % axes[1].size)]
-
-
 def _join(labels: IntArray, sets: list[Intervals]) -> None:
     """Give all positions of each set one label, together with whatever shares a label with them."""
     for positions in sets:
-        inside = positions.marks(np.arange(len(labels), dtype=np.int64))
-        if inside.any():
-            labels[np.isin(labels, np.unique(labels[inside]))] = labels[inside].min()
+        joined = np.zeros(len(labels), dtype=np.bool_)
+        for low, high in positions:
+            joined[labels[max(low, 0) : high + 1]] = True
+        if joined.any():
+            labels[joined[labels]] = int(np.argmax(joined))
 
 
 def _join_steps(labels: IntArray, width: int) -> None:
-    if len(np.unique(labels)) == len(labels):
+    if np.array_equal(labels, np.arange(len(labels))):  # labels only ever fall
         labels[:] = np.arange(len(labels)) // width
     else:
         for start in range(0, len(labels), width):

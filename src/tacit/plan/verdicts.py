@@ -11,23 +11,29 @@ they do both, no verdict can be certain (under differential privacy none ever is
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tacit.plan.amounts import shown
-from tacit.plan.distributions import Distribution, TwoScale
+from tacit.amounts import shown
+from tacit.noise.law import Law
+from tacit.noise.tilted_cube import TiltedCube, can_be_tilted, slack_for, tilted_cube
+from tacit.noise.two_scale import TwoScale
 from tacit.plan.noise_for import drawable, independent_noise, noise_for
-from tacit.plan.selection_noise import largest_fall, restricted, shift
-from tacit.plan.selection_plan import SelectionPlan, measured_log_probability, noise_name
-from tacit.plan.selections import Above, Below
+from tacit.plan.query import Bools, Floats, Ints
+from tacit.plan.selection_noise import largest_fall, restrict, shift
+from tacit.plan.selection_plan import SelectionPlan, fill_up, measured_log_probability, noise_name
 from tacit.plan.steps import LargestStep, largest_step
-from tacit.plan.tilted import TiltedCube, can_be_tilted, slack_for, tilted_cube
 from tacit.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from tacit.plan.queries.above import Above
+    from tacit.plan.queries.below import Below
 
 # Of what `above` may spend where tests and values have their own parts. A test has noise of scale c / epsilon, a value
 # (cube noise) a standard deviation of c / (3.5 epsilon): with two thirds for the tests, the two are of the same size.
@@ -43,6 +49,8 @@ class Words:
 
     below: str
     above: str
+    below_is_certain: bool = False
+    above_is_certain: bool = False
 
     def of(self, above: bool) -> str:  # noqa: FBT001
         """Return the word for one verdict."""
@@ -50,17 +58,19 @@ class Words:
 
     def meaning(self) -> str:
         """Say how far the two verdicts can be trusted."""
-        certain = [word for word in (self.below, self.above) if word.startswith("certainly")]
-        if len(certain) == 2:
+        if self.below_is_certain and self.above_is_certain:
             return "both verdicts are exact"
-        if not certain:
+        if not self.below_is_certain and not self.above_is_certain:
             return "either verdict may be wrong"
-        other = self.above if certain == [self.below] else self.below
-        return f"{certain[0]!r} is never wrong; {other!r} is what the noisy count says, and may be wrong"
+        certain, other = self.of(self.above_is_certain), self.of(self.below_is_certain)
+        return f"{certain!r} is never wrong; {other!r} is what the noisy count says, and may be wrong"
 
 
-ONE_SIDED: Final = {"falling": Words("certainly below", "above"), "rising": Words("below", "certainly above")}
-EXACT: Final = Words("certainly below", "certainly above")
+ONE_SIDED: Final = {
+    "falling": Words("certainly below", "above", below_is_certain=True),
+    "rising": Words("below", "certainly above", above_is_certain=True),
+}
+EXACT: Final = Words("certainly below", "certainly above", below_is_certain=True, above_is_certain=True)
 TWO_SIDED: Final = Words("probably below", "probably above")
 
 
@@ -70,14 +80,37 @@ def words_for(step: LargestStep) -> Words:
 
 
 @dataclass(frozen=True)
-class BelowPlan(SelectionPlan):
+class ThresholdPlan(SelectionPlan):
+    """How counts will be compared with a threshold: what one and many have in common."""
+
+    query: Below | Above
+
+    @property
+    def words(self) -> Words:
+        """What the two verdicts are called."""
+        return words_for(self.step)
+
+    def proved(self, is_above: Bools) -> tuple[Floats, Floats]:
+        """Return between which numbers these verdicts alone prove the counts to be."""
+        floor = np.where(is_above & self.words.above_is_certain, float(self.query.threshold), 0.0)
+        ceiling = np.where(~is_above & self.words.below_is_certain, float(self.query.threshold - 1), np.inf)
+        return floor, ceiling
+
+    def telling_counts(self, far: int) -> list[int]:
+        """Return counts around the threshold, and far from it."""
+        at = self.query.threshold
+        return list(dict.fromkeys([at - 1, at, max(0, at - 2), at + far, max(0, at - far)]))
+
+
+@dataclass(frozen=True)
+class BelowPlan(ThresholdPlan):
     """How one count will be compared with a threshold."""
 
     query: Below
-    law: TwoScale | None
+    law: Law | None
 
     @property
-    def noise(self) -> TwoScale | None:
+    def noise(self) -> Law | None:
         """The law of the noise in the count."""
         return self.law
 
@@ -85,11 +118,6 @@ class BelowPlan(SelectionPlan):
     def answers(self) -> int:
         """One verdict."""
         return 1
-
-    @property
-    def words(self) -> Words:
-        """What the two verdicts are called."""
-        return words_for(self.step)
 
     @property
     def mechanism(self) -> str:
@@ -147,14 +175,31 @@ class BelowPlan(SelectionPlan):
         at = threshold - 1 - int(true)
         return _log(self.law.survival(at) if self.step.monotone == "rising" else self.law.cdf(at))
 
+    @property
+    def deciding(self) -> None:
+        """None: the count that is compared is the one that is measured."""
+
+    def telling_others(self, moves: Bools) -> Ints:
+        """Return a count just under the threshold."""
+        return np.full(len(moves), self.query.threshold - 1)
+
+    def outputs_near(self, counts: Ints, far: int) -> Iterator[int | None]:
+        """Yield the verdict alone, and noisy counts."""
+        yield None
+        yield from (int(counts[0]) + away for away in range(-far, far + 1))
+
+    def row_of(self, output: int | None, many: int) -> list[int]:
+        """Return the noisy count."""
+        return fill_up([] if output is None else [output], 1)
+
 
 @dataclass(frozen=True)
-class AbovePlan(SelectionPlan):
+class AbovePlan(ThresholdPlan):
     """How counts will be compared with a threshold one after the other, and measured where they are above.
 
     `testing` is the noise of each comparison, `moving` that of the threshold (only where counts rise and fall), and
     `offset` a public shift of the threshold against the mean of both. Where counts only fall, by one at most, tests and
-    values share the budget (`is_shared`): values are measured by a tilted cube, which pays the tests back.
+    values share the budget (`is_shared`): values are measured by a tilted cube, which recovers what the tests cost.
     """
 
     query: Above
@@ -164,11 +209,6 @@ class AbovePlan(SelectionPlan):
     testing_epsilon: Fraction
     measuring_epsilon: Fraction
     is_shared: bool = False
-
-    @property
-    def words(self) -> Words:
-        """What the two verdicts are called."""
-        return words_for(self.step)
 
     @property
     def costly(self) -> bool:
@@ -181,12 +221,12 @@ class AbovePlan(SelectionPlan):
         return self.query.candidates(self.policy.domain)
 
     @property
-    def noise(self) -> Distribution | None:
+    def noise(self) -> Law | None:
         """The law of the noise in the values if there are as many as may be; without values, that of the tests."""
         law = self.measuring(self.query.at_most) if self.query.values else self.testing
-        return law.far() if isinstance(law, TiltedCube) else law
+        return None if law is None else law.far()
 
-    def measuring(self, found: int) -> Distribution | TiltedCube | None:
+    def measuring(self, found: int) -> Law | TiltedCube | None:
         """Return the law of the noise in the values of so many found items: how many is known by then."""
         if self.testing is None or found == 0:
             return None
@@ -263,7 +303,7 @@ class AbovePlan(SelectionPlan):
         said: dict[str, Any] = {"testing": {"epsilon": str(self.testing_epsilon), **self.testing.document()}}
         if self.is_shared:
             law = self.measuring(self.query.at_most)
-            said["testing"]["epsilon"] = "paid back by the measurement"
+            said["testing"]["epsilon"] = "recovered by the measurement"
             said["measuring"] = law.document() if law is not None else None
             return said
         if self.moving is not None:
@@ -307,6 +347,31 @@ class AbovePlan(SelectionPlan):
                 log_total = log_total + np.log(self.testing.survival(at) if above else self.testing.cdf(at))
         return float(np.logaddexp.reduce(log_total))
 
+    @property
+    def deciding(self) -> TwoScale | None:
+        """The noise of each comparison."""
+        return self.testing
+
+    def telling_others(self, moves: Bools) -> Ints:
+        """Return counts just under the threshold that move, and others whose verdict is clear and free."""
+        at = self.query.threshold
+        return np.where(moves, at - 1, max(0, at - self.most_noise) if self.costly else at + self.most_noise)
+
+    def outputs_near(self, counts: Ints, far: int) -> Iterator[tuple[tuple[bool, ...], tuple[int, ...]]]:
+        """Yield all verdicts that can come out, with the true counts of those that cost something."""
+        many = len(counts)
+        for asked in range(1, many + 1):
+            for verdicts in product((False, True), repeat=asked):
+                found = [place for place, above in enumerate(verdicts) if above == self.costly]
+                stopped = len(found) == self.query.at_most and found[-1] == asked - 1
+                if stopped or (asked == many and len(found) < self.query.at_most):
+                    yield verdicts, tuple(counts[found].tolist() if self.query.values else ())
+
+    def row_of(self, output: tuple[Sequence[bool], Sequence[int]], many: int) -> list[int]:
+        """Return the verdicts and the noisy counts."""
+        verdicts, noisy = output
+        return [*fill_up(verdicts, many), *fill_up(noisy, self.query.at_most)]
+
     def _thresholds(self) -> tuple[Any, Any]:
         """Return how far the threshold may be moved, and the probability of each."""
         if self.moving is None:
@@ -319,9 +384,8 @@ def plan_below(query: Below, policy: Policy, epsilon: Fraction) -> BelowPlan:
     """Return the plan for one decision at this cost."""
     step = largest_step(query.counted, policy)
     law, why = noise_for(step, epsilon, 1)
-    assert law is None or isinstance(law, TwoScale)  # noqa: S101 - a cube has two dimensions or more
     if law is not None and step.monotone is not None:
-        why += f", and {'a noisy count below' if law.left == 0 else 'one above'} the threshold is proof"
+        why += f", and {'one above' if step.monotone == 'rising' else 'a noisy count below'} the threshold is proof"
     return BelowPlan(query, policy, epsilon, step, why, law)
 
 
@@ -343,13 +407,14 @@ def plan_above(query: Above, policy: Policy, epsilon: Fraction) -> AbovePlan:
 
 
 def _shared(query: Above, policy: Policy, epsilon: Fraction, step: LargestStep) -> AbovePlan | None:
-    """Return a plan whose measurement pays the tests back; None where a person moves too few counts for it to help."""
+    """Return a plan whose measurement recovers what the tests cost; None where too few counts move for it to help."""
     rate = epsilon / (query.at_most + slack_for(query.at_most))
     if not can_be_tilted(query.at_most, rate, epsilon) or 3 * largest_fall(step) < query.at_most:
         return None
     why = (
         f"counts only fall along secret edges, and by one: {query.at_most:,} answers 'above' cost, the others are "
-        "free; a measurement that is tilted near the threshold pays them back, so both have nearly all of the budget"
+        "free; the measurement, which is tilted near the threshold, recovers the privacy cost of the selection, so "
+        "that both together cost epsilon"
     )
     tests = TwoScale(1 / rate, Fraction(0))
     return AbovePlan(query, policy, epsilon, step, why, tests, None, 0, epsilon, epsilon, is_shared=True)
@@ -387,8 +452,8 @@ def split_with_threshold(step: LargestStep, at_most: int, epsilon: Fraction) -> 
 
 
 @lru_cache(maxsize=64)
-def _measuring_law(step: LargestStep, epsilon: Fraction, found: int) -> Distribution | None:
-    return noise_for(restricted(step, found), epsilon, found)[0]
+def _measuring_law(step: LargestStep, epsilon: Fraction, found: int) -> Law | None:
+    return noise_for(restrict(step, found), epsilon, found)[0]
 
 
 def _log(chance: Any) -> float:

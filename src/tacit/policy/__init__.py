@@ -1,7 +1,21 @@
 """What is secret: public objects that say which values look like which, written before any row is opened.
 
-Read in this order: `domain` (what a record may look like), `intervals` (sets of positions on one axis), `where`
-(yes/no questions about a record), `edges` (the shapes that secret edges have), `secrets` (the families of edges that
-users name), `knowledge` (what the world already knows), `policy` (all of it together, and the guarantee), `classes` and
-`inclusion` (whether one policy protects all that another does), `file` (YAML <-> objects), `describe` (in plain words).
+In reading order:
+
+    yaml_entries  YAML with the line of every key
+    intervals     sets of positions on one axis
+    attributes    the kinds of attributes, one module each
+    domain        what a record may look like
+    where         yes/no questions about one record
+    secrets       the families of secret edges that users name, one module each
+    edges         the shapes that secret edges have
+    classes       positions that no predicate tells apart
+    knowledge     what the world already knows
+    policy        all of it together, and the guarantee
+    inclusion     whether one policy protects all that another does
+    chains        how many edges lie between two records
+    describe      a policy in plain words
+    table_names   suffixes of tables
+    file          policy files
+    schema        their JSON schema
 """

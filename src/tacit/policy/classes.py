@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import product
 
-from tacit.policy.domain import Axis
+from tacit.policy.attributes.attribute import Axis
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
 

@@ -12,7 +12,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, Protocol
+from types import MappingProxyType
+from typing import Any, Final, Protocol
 
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
@@ -229,6 +230,12 @@ class ItemMoves:
         may = Intervals.points([yes for yes, allowed in ((1, self.lose), (0, self.gain)) if allowed])
         return FromTo(may, Intervals.full(2), may_stay=True)
 
+    def most_changed(self, items: int, most: int) -> int:
+        """Return how many items may differ at most, of so many, of which one person may have `most`."""
+        if self.exactly is not None:
+            return len(self.exactly[0] ^ self.exactly[1])
+        return min(items, most * (self.lose + self.gain))
+
     def within(self, other: ItemMoves) -> bool:
         """Say whether the other allows all that this one does."""
         if other.exactly is not None:
@@ -259,15 +266,16 @@ class Metric:
         """Say whether a move with these parts is within theta."""
         return self.spent(distances) <= (self.theta**2 if self.kind == "l2" else self.theta)
 
-    def left_for_one(self, distances: list[Fraction]) -> Fraction:
-        """Return how far one more axis may move when the others move by these; negative if they went too far."""
+    def steps_left(self, distances: list[Fraction], spacing: Fraction | int) -> int:
+        """Return how many positions one more axis may move when the others move by these; -1 if they went too far."""
+        if not self.allows(distances):
+            return -1
         if self.kind == "linf":
-            return self.theta if self.allows(distances) else Fraction(-1)
+            return int(self.theta // spacing)
         if self.kind == "l1":
-            return self.theta - self.spent(distances)
-        square = self.theta**2 - self.spent(distances)
-        # largest multiple of 1 below the root is enough: positions are whole multiples of whole spacings
-        return Fraction(math.isqrt(math.floor(square))) if square >= 0 else Fraction(-1)
+            return int((self.theta - self.spent(distances)) // spacing)
+        # the largest whole number of spacings whose square is not above what is left of the squares
+        return math.isqrt(math.floor((self.theta**2 - self.spent(distances)) / Fraction(spacing) ** 2))
 
 
 @dataclass(frozen=True)
@@ -283,6 +291,15 @@ class EdgeShape:
     metric: Metric | None = None
     only_from: Test | None = None
     any_elsewhere: bool = False
+
+    def __post_init__(self) -> None:
+        # a policy keeps its shapes, and nobody may take an edge out of them
+        object.__setattr__(self, "relations", MappingProxyType(dict(self.relations)))
+        object.__setattr__(self, "items", MappingProxyType(dict(self.items)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # copies are made anew: what shows a mapping read-only cannot be copied itself
+        return EdgeShape, (dict(self.relations), dict(self.items), self.metric, self.only_from, self.any_elsewhere)
 
     def relation(self, axis: str, size: int) -> Relation:
         """Return the relation on an axis."""

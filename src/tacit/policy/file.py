@@ -7,29 +7,22 @@ gives a text that reads back as an equal policy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import PolicyError, kind_of, leads_to_a_file, nearest, path_words
-from tacit.policy import knowledge, secrets
-from tacit.policy.domain import CLIP, Attribute, Categories, Domain, Flag, Grid, Integers, Items, Value
+from tacit.policy import knowledge
+from tacit.policy.attributes import KINDS, Attribute, Flag, Integers
+from tacit.policy.domain import Domain
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import PRESENCE, Policy
-from tacit.policy.secrets import Everything, Secrets
-from tacit.policy.table_names import NAMES_WITH_ROWS
-from tacit.policy.yaml_entries import LARGEST_FILE, YAML_TAG, Entry, Source, write_yaml
+from tacit.policy.secrets import FAMILIES, Attributes, Everything, Secrets
+from tacit.policy.secrets.family import read_names
+from tacit.policy.yaml_entries import Entry, Source, write_yaml
 
 POLICY_KEYS: Final = ("name", "domain", "secrets", "known", "presence", "person", "per_person", "order", "item")
-_OPTIONS: Final[dict[str, tuple[str, ...]]] = {
-    "integers": ("low", "high", "step", "otherwise"),
-    "categories": ("ordered", "otherwise"),
-    "flag": ("otherwise",),
-    "grid": ("rows", "columns", "of", "low", "high", "otherwise"),
-    "items": ("first", "at_most"),
-}
-_FAMILIES: Final = ("everything", "attributes", "partition", "within", "pairs", "values", "records")
 _FACTS: Final = ("size", "marginal", "count")
 
 
@@ -38,32 +31,16 @@ def load_policy(path: str | Path) -> Policy:
     if not leads_to_a_file(path):
         rule = f"must be the path of a policy file, not {kind_of(path)}"
         raise PolicyError(rule, key="path", fix="Check the path; a policy as a text is for tc.Policy.from_yaml.")
-    named = path_words(path)
-    file = Path(path).name
-    if file.lower().endswith(NAMES_WITH_ROWS):
-        # by its name, before anything is read: what a YAML reader would complain about may be somebody's row
-        raise PolicyError(
-            "looks like a table, not a policy", key=named, fix=f"`tacit init {named}` drafts a policy for it."
-        )
-    try:
-        with Path(path).open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)  # never more, whatever the path leads to
-    except FileNotFoundError:
-        refusal = PolicyError("must exist", key=named, fix="Check the path, or draft one: `tacit init DATA`.")
-    except (OSError, ValueError) as fault:
-        reason = getattr(fault, "strerror", None) or "not a path"
-        refusal = PolicyError(f"must be a readable file ({reason.lower()})", key=named, fix="Check the path.")
-    else:
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError as fault:
-            line = content[: fault.start].count(b"\n") + 1
-            refusal = PolicyError(
-                "must be a text in UTF-8", key="the policy", file=file, line=line, fix="Save the file as UTF-8."
-            )
-        else:
-            return _read(Source(text, file), name=Path(path).stem or "policy")
-    raise refusal
+    source = Source.open(
+        path,
+        file=Path(path).name,
+        whole="the policy",
+        refusal=PolicyError,
+        kind="a policy",
+        if_table=f"`tacit init {path_words(path)}` drafts a policy for it.",
+        if_missing="Check the path, or draft one: `tacit init DATA`.",
+    )
+    return _read(source.read(), name=Path(path).stem or "policy")
 
 
 def read_policy(text: str, *, file: str = "policy") -> Policy:
@@ -72,11 +49,22 @@ def read_policy(text: str, *, file: str = "policy") -> Policy:
     >>> read_policy("{domain: {age: {integers: [17, 90]}}, secrets: {within: {age: 5}}}").secrets
     Within(theta=Fraction(5, 1), names=('age',), metric='l1')
     """
-    return _read(Source(text, file), name="policy")
+    return _read(Source(text, file).read(), name="policy")
 
 
-def _read(source: Source, *, name: str) -> Policy:
-    top = source.read()
+def policy_below(entry: Entry, folder: Path) -> Policy:
+    """Read the policy of a job or of monitors: written out below the key, or a file that is named there."""
+    if entry.is_mapping:
+        # the same lines, but what is wrong in a policy is a PolicyError wherever the policy stands
+        return _read(Entry(entry.node, entry.path, replace(entry.source, refusal=PolicyError)), name="policy")
+    path = folder / entry.text()
+    if not path.is_file():
+        fix = f"Check the path; it is relative to {entry.source.whole.removesuffix(' file')} file."
+        raise entry.refuse("must be a policy file", given=entry.text(), fix=fix)
+    return load_policy(path)
+
+
+def _read(top: Entry, *, name: str) -> Policy:
     if not top.is_mapping:
         raise top.refuse(
             "must be a mapping", given=top.plain(), fix="Start with `domain:` and `secrets:`, without a dash."
@@ -146,142 +134,49 @@ def read_domain(entry: Entry) -> Domain:
 
 def _attribute(entry: Entry) -> Attribute:
     if not entry.is_mapping:
-        if entry.is_list or entry.is_empty or entry.text() != "flag":
+        if entry.is_list or entry.is_empty or entry.text() != Flag.kind:
+            examples = [kind.example for kind in KINDS.values()]
             raise entry.refuse(
                 "must say what the values are",
                 given=entry.plain(),
-                fix=_NOT_KINDS.get(
-                    str(entry.node.value).lower(),
-                    "For instance {integers: [0, 99]}, {categories: [a, b]}, flag, {grid: ..} or {items: 1000}.",
+                fix=_OTHER_WORDS.get(
+                    str(entry.node.value).lower(), f"For instance {', '.join(examples[:-1])} or {examples[-1]}."
                 ),
             )
         return Flag()
     said = entry.mapping()
-    kinds = [kind for kind in _OPTIONS if kind in said] or (["integers"] if {"low", "high"} & set(said) else [])
+    kinds = [kind for kind in KINDS if kind in said] or ([Integers.kind] if {"low", "high"} & set(said) else [])
     if len(kinds) != 1:
-        unknown = [name for name in said if not any(name in options for options in _OPTIONS.values())]
+        known = [*KINDS, *(key.name for kind in KINDS.values() for key in kind.keys)]
+        unknown = [name for name in said if name not in known]
+        *some, last = KINDS
         raise entry.refuse(
-            "must have exactly one of integers, categories, flag, grid and items",
+            f"must have exactly one of {', '.join(some)} and {last}",
             given=list(said),
             fix=_nearest_kind(unknown[0]) if unknown and not kinds else "Keep one of them.",
         )
-    kind = kinds[0]
-    places = dict(entry.fields((kind, *_OPTIONS[kind])))
-    main = places.pop(kind, None)
-    if main is not None and main.is_mapping and kind in ("integers", "grid", "flag"):
-        inside = main.fields(_OPTIONS[kind])
+    kind = KINDS[kinds[0]]
+    names = [key.name for key in kind.keys]
+    places = dict(entry.fields((kind.kind, *names)))
+    main = places.pop(kind.kind, None)
+    if main is not None and main.is_mapping and kind.nested:
+        inside = main.fields(names)
         for twice in inside.keys() & places.keys():
-            raise places[twice].refuse("must not be given twice", fix=f"It stands inside {kind}, too.")
+            raise places[twice].refuse("must not be given twice", fix=f"It stands inside {kind.kind}, too.")
         places |= inside
         main = None
     with entry.blamed(places):
-        return _KIND_READERS[kind](entry, main, places)
+        return kind.read(entry, main, places)
 
 
-_DATES: Final = (
-    "Dates and times are not a kind: make whole numbers of them, for instance days since a fixed day or years, and "
-    "write {integers: [low, high]}."
-)
-_FRACTIONS: Final = "Fractions are not a kind: round them to whole numbers and write {integers: [low, high]}."
-_NOT_KINDS: Final = {
-    **dict.fromkeys(("date", "dates", "datetime", "datetimes", "time", "times", "timestamp", "timestamps"), _DATES),
-    **dict.fromkeys(("float", "floats", "real", "reals", "number", "numbers", "decimal", "decimals"), _FRACTIONS),
+_OTHER_WORDS: Final = {
+    **{word: f"Write {kind.example}." for kind in KINDS.values() for word in kind.other_words},
     **dict.fromkeys(("text", "texts", "string", "strings"), "Texts are listed: write {categories: [a, b, other]}."),
 }
 
 
 def _nearest_kind(word: str) -> str:
-    return _NOT_KINDS.get(word.lower()) or nearest(word, list(_OPTIONS))
-
-
-def _integers(entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
-    if main is not None:
-        ends = main.listed()
-        if len(ends) != 2 or {"low", "high"} & set(places):
-            raise main.refuse("must be [low, high]", given=main.plain(), fix="For instance [0, 99].")
-        places |= {"low": ends[0], "high": ends[1]}
-    for name in ("low", "high"):
-        if name not in places:
-            raise entry.refuse(f"must have the key {name}", given=sorted(places), fix="Write {integers: [low, high]}.")
-    otherwise: int | str | None = None
-    if "otherwise" in places:
-        otherwise = _clip_or(places["otherwise"], Entry.whole)
-    low, high = places["low"].whole(), places["high"].whole()
-    step = places["step"].whole() if "step" in places else 1
-    return Integers(low, high, step, otherwise)
-
-
-def _clip_or(entry: Entry, read: Callable[[Entry], Any]) -> Any:
-    """Return the word clip, or else what a reader makes of the entry; a word that is nearly clip is said to be so."""
-    word = entry.node.value
-    if isinstance(word, str) and word != CLIP and get_close_matches(word.lower(), [CLIP], cutoff=0.6):
-        raise entry.refuse("must be a value or clip", given=word, fix=f"Did you mean {CLIP}?")
-    return CLIP if word == CLIP else read(entry)
-
-
-def _categories(entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
-    assert main is not None  # noqa: S101 - the key was found above
-    values = [value.value() for value in main.listed()]
-    with main.blamed(places):
-        return Categories(
-            values,
-            ordered=places["ordered"].yes_or_no() if "ordered" in places else False,
-            otherwise=places["otherwise"].value() if "otherwise" in places else None,
-        )
-
-
-def _flag(entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
-    if main is not None and not main.is_empty:
-        raise main.refuse(
-            "must be a mapping", given=main.plain(), fix="Write `flag` alone, or {flag: {otherwise: ..}}."
-        )
-    return Flag(places["otherwise"].yes_or_no() if "otherwise" in places else None)
-
-
-def _grid(entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
-    if main is not None:
-        raise main.refuse("must be a mapping", given=main.plain(), fix="Write {grid: {rows: 40, columns: 30}}.")
-    for name in ("rows", "columns"):
-        if name not in places:
-            raise entry.refuse(f"must have the key {name}", given=sorted(places), fix=f"Add `{name}: ..` to the grid.")
-
-    def two(name: str) -> list[Entry]:
-        parts = places[name].listed()
-        if len(parts) != 2:
-            raise places[name].refuse("must have two parts", given=places[name].plain(), fix="Write [first, second].")
-        return parts
-
-    options: dict[str, Any] = {}
-    if "of" in places:
-        options["of"] = tuple(part.text() for part in two("of"))
-    for name in ("low", "high"):
-        if name in places:
-            options[name] = tuple(part.real() for part in two(name))
-    if "otherwise" in places:
-        options["otherwise"] = _clip_or(places["otherwise"], lambda _: tuple(part.whole() for part in two("otherwise")))
-    return Grid(places["rows"].whole(), places["columns"].whole(), **options)
-
-
-def _items(entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
-    assert main is not None  # noqa: S101 - the key was found above
-    named = main.is_list
-    if named and "first" in places:
-        raise places["first"].refuse("must not be given for items with names", fix="Remove it.")
-    with main.blamed(places):
-        return Items(
-            [value.value() for value in main.listed()] if named else main.whole(),
-            first=places["first"].whole() if "first" in places else 0,
-            at_most=places["at_most"].whole() if "at_most" in places else None,
-        )
-
-
-_KIND_READERS: Final = {
-    "integers": _integers,
-    "categories": _categories,
-    "flag": _flag,
-    "grid": _grid,
-    "items": _items,
-}
+    return _OTHER_WORDS.get(word.lower()) or nearest(word, list(KINDS))
 
 
 def read_secrets(entry: Entry, domain: Domain) -> Secrets:
@@ -318,180 +213,18 @@ def _keyword(entry: Entry, known: Sequence[str], example: str) -> tuple[str, Ent
 
 
 def _family(entry: Entry, domain: Domain) -> Secrets:
-    keyword, said = _keyword(entry, _FAMILIES, "{attributes: [disease]}")
-    if keyword == "everything":
-        if said is not entry and not said.is_empty:
-            raise said.refuse("must stand alone", given=said.plain(), fix="Write `everything` without a colon.")
-        return Everything()
+    keyword, said = _keyword(entry, list(FAMILIES), Attributes.example)
+    kind = FAMILIES[keyword]
     if said is entry:
-        raise entry.refuse("must say more", given=keyword, fix=f"For instance {_EXAMPLES[keyword]}.")
+        if kind.example:
+            raise entry.refuse("must say more", given=keyword, fix=f"For instance {kind.example}.")
+        return Everything()
     places = said.mapping() if said.is_mapping else {}
     with said.blamed(places):
-        family = _FAMILY_READERS[keyword](said, domain)
+        family = kind.read(said, domain)
         family.check(domain)
         family.shapes(domain)
         return family
-
-
-_EXAMPLES: Final = {
-    "attributes": "{attributes: [disease]}",
-    "partition": "{partition: {attribute: age, width: 10}}",
-    "within": "{within: {age: 5}}",
-    "pairs": "{pairs: [[{disease: hiv}, {disease: flu}]]}",
-    "values": "{values: {disease: [hiv]}}",
-    "records": '{records: "age < 18"}',
-}
-
-
-def _names(entry: Entry, domain: Domain) -> list[str]:
-    found = []
-    for said in entry.one_or_more():
-        with said.blamed():
-            found.append(said.text())
-            domain.attribute(found[-1])
-    return found
-
-
-def _attributes(entry: Entry, domain: Domain) -> Secrets:
-    return secrets.attributes(*_names(entry, domain))
-
-
-def _partition(entry: Entry, domain: Domain) -> Secrets:
-    if not entry.is_mapping:
-        name = str(entry.node.value) if not entry.is_list else "age"
-        raise entry.refuse(
-            "must say how wide the blocks are, or list them",
-            given=entry.plain(),
-            fix=f"Write partition: {{attribute: {name}, width: 10}}, or blocks: [[a, b], ..] instead of width.",
-        )
-    said = entry.fields(("attribute", "width", "blocks"), required=("attribute",))
-    if len({"width", "blocks"} & set(said)) != 1:
-        raise entry.refuse("must have either width or blocks", given=sorted(said), fix="Give one of the two.")
-    if said["attribute"].is_list:
-        raise said["attribute"].refuse("must be one attribute", fix="Write one entry for each.")
-    name = _names(said["attribute"], domain)[0]
-    if "width" in said:
-        widths = [width.whole() for width in said["width"].one_or_more()]
-        return secrets.partition(name, width=widths)
-    blocks: list[list[Value] | str] = []
-    for block in said["blocks"].listed():
-        if block.is_list:
-            blocks.append([_value(value, domain[name]) for value in block.listed()])
-        else:
-            blocks.append(block.text())
-    return secrets.partition(name, blocks=blocks)
-
-
-def _within(entry: Entry, domain: Domain) -> Secrets:
-    if not entry.is_mapping:
-        names = [str(said.node.value) for said in entry.one_or_more() if not (said.is_list or said.is_mapping)]
-        short = f"{{{(names or ['age'])[0]}: 5}}"
-        if len(names) > 1:
-            short = f"{{theta: 5, attributes: [{', '.join(names)}]}}"
-        raise entry.refuse("must say the distance", given=entry.plain(), fix=f"Write within: {short}.")
-    said = entry.mapping()
-    # short: {age: 5}, also {place: 5, metric: l2}; an attribute may itself be called theta
-    names = [name for name in said if name != "metric" or (len(said) == 1 and name in domain)]
-    if len(names) == 1 and (names[0] in domain or names[0] not in ("theta", "attributes")):
-        with said[names[0]].blamed():
-            domain.attribute(names[0])
-            theta = _theta(said[names[0]])
-            secrets.within(theta, names[0]).check(domain)
-        metric = said["metric"].text() if "metric" in said and names != ["metric"] else "l1"
-        return secrets.within(theta, names[0], metric=metric)
-    if len(names) > 1 and not {"theta", "attributes"} & set(names) and all(name in domain for name in names):
-        raise entry.refuse(
-            "must say one distance for all attributes together",
-            given=entry.plain(),
-            fix=f"Write {{theta: 5, attributes: [{', '.join(names)}]}}, or one entry for each.",
-        )
-    long = entry.fields(("theta", "attributes", "metric"), required=("theta", "attributes"))
-    metric = long["metric"].text() if "metric" in long else "l1"
-    return secrets.within(_theta(long["theta"]), *_names(long["attributes"], domain), metric=metric)
-
-
-def _theta(entry: Entry) -> int | str:
-    """Return the distance exactly as written: 5, 2.5 or 5/2."""
-    if entry.node.tag in (f"{YAML_TAG}str", f"{YAML_TAG}float"):
-        return str(entry.node.value).replace("_", "")
-    return entry.whole()
-
-
-def _pairs(entry: Entry, domain: Domain) -> Secrets:
-    found = []
-    for pair in entry.listed():
-        sides = pair.listed()
-        if len(sides) != 2:
-            raise pair.refuse("must be [hidden, cover]", given=pair.plain(), fix="Give two records.")
-        found.append(tuple(_side(side, domain) for side in sides))
-        with pair.blamed():
-            secrets.pairs(found[-1:]).check(domain)
-    return secrets.pairs(found)
-
-
-def _side(entry: Entry, domain: Domain) -> Any:
-    if entry.is_mapping:
-        found = {}
-        for name, value in entry.mapping().items():
-            with value.blamed():
-                found[name] = _value(value, domain.attribute(name))
-        return found
-    if len(domain) == 1:
-        return _value(entry, next(iter(domain.values())))
-    parts = entry.listed()
-    if len(parts) != len(domain):
-        raise entry.refuse(
-            f"must have the attributes {', '.join(domain)}", given=entry.plain(), fix="Write {name: value, ..}."
-        )
-    return [_value(part, attribute) for part, attribute in zip(parts, domain.values(), strict=True)]
-
-
-def _values(entry: Entry, domain: Domain) -> Secrets:
-    found = {}
-    for name, listed in entry.mapping().items():
-        with listed.blamed():
-            attribute = domain.attribute(name)
-        is_set = isinstance(attribute, Items)
-        found[name] = [value.whole() if is_set else _value(value, attribute) for value in listed.listed()]
-        with listed.blamed():
-            secrets.values({name: found[name]}).check(domain)
-    return secrets.values(found)
-
-
-def _records(entry: Entry, domain: Domain) -> Secrets:
-    return secrets.records(entry.text())
-
-
-_FAMILY_READERS: Final = {
-    "attributes": _attributes,
-    "partition": _partition,
-    "within": _within,
-    "pairs": _pairs,
-    "values": _values,
-    "records": _records,
-}
-
-
-def _value(entry: Entry, attribute: Attribute) -> Value:
-    """Return one value of an attribute, read as that attribute's values are meant."""
-    found: Value
-    match attribute:
-        case Flag():
-            found = entry.yes_or_no() if entry.node.tag == f"{YAML_TAG}bool" else entry.value()
-        case Integers():
-            found = entry.whole()
-        case Grid():
-            found = tuple(part.whole() for part in entry.listed())
-        case Items():
-            found = frozenset(item.value() for item in entry.listed())
-        case Categories():
-            found = entry.value()
-    with entry.blamed():
-        if isinstance(attribute, Items):
-            attribute.positions(found)
-        else:
-            attribute.position(found)
-    return found
 
 
 def read_known(entry: Entry, domain: Domain) -> list[Known]:
@@ -511,7 +244,7 @@ def _fact(entry: Entry, domain: Domain) -> Known:
             example = "{marginal: [disease]}" if keyword == "marginal" else '{count: "age < 18"}'
             raise entry.refuse("must say more", given=keyword, fix=f"For instance {example}.")
         elif keyword == "marginal":
-            fact = knowledge.marginal(*_names(said, domain))
+            fact = knowledge.marginal(*read_names(said, domain))
         else:
             fact = knowledge.count(said.text())
         fact.check(domain)
@@ -522,7 +255,7 @@ def policy_document(policy: Policy) -> dict[str, Any]:
     """Return the policy as plain data that JSON can hold, in the order of a policy file."""
     said = {
         "name": policy.name,
-        "domain": {name: _attribute_document(attribute) for name, attribute in policy.domain.attributes},
+        "domain": {name: attribute.document() for name, attribute in policy.domain.attributes},
         "secrets": policy.secrets.document(),
         "known": [fact.document() for fact in policy.known],
         "presence": policy.presence,
@@ -537,34 +270,6 @@ def policy_document(policy: Policy) -> dict[str, Any]:
     if policy.item is not None:
         said["item"] = policy.item
     return said
-
-
-def _attribute_document(attribute: Attribute) -> Any:
-    otherwise = {} if getattr(attribute, "otherwise", None) is None else {"otherwise": attribute.otherwise}  # type: ignore[union-attr]
-    said: dict[str, Any]
-    match attribute:
-        case Categories():
-            ordered = {"ordered": True} if attribute.ordered else {}
-            return {"categories": list(attribute.values), **ordered, **otherwise}
-        case Integers():
-            step = {"step": attribute.step} if attribute.step != 1 else {}
-            return {"integers": [attribute.low, attribute.high], **step, **otherwise}
-        case Flag():
-            return "flag" if attribute.otherwise is None else {"flag": {"otherwise": bool(attribute.otherwise)}}
-        case Grid():
-            said = {"rows": attribute.rows, "columns": attribute.columns, "of": list(attribute.of)}
-            if attribute.low is not None and attribute.high is not None:
-                said |= {"low": list(attribute.low), "high": list(attribute.high)}
-            if attribute.otherwise is not None:
-                said["otherwise"] = CLIP if attribute.otherwise == CLIP else list(attribute.otherwise)
-            return {"grid": said}
-        case Items():
-            said = {"items": attribute.items if isinstance(attribute.items, int) else list(attribute.items)}
-            if isinstance(attribute.items, int) and attribute.first != 0:
-                said["first"] = attribute.first
-            if attribute.at_most is not None:
-                said["at_most"] = attribute.at_most
-            return said
 
 
 _TITLE: Final = """\

@@ -30,7 +30,7 @@ Why         What counts of a data set under a policy, and which of these are nei
             (`per_person`, `at_most`) are rows about which the weaker policy promises nothing, and so are those that
             count by another `order` or are read from another `item`.
             Which rows of an owner count is chosen by `order`, then attribute by attribute, those that no secret edge
-            moves first (`release/first_rows.py`). So only policies for which that is the same column and the same
+            moves first (`rows/first_rows.py`). So only policies for which that is the same column and the same
             sequence of attributes surely let the same rows count.
 Checked by  tests/property/test_inclusion.py, tests/property/test_steps.py.
 """
@@ -38,12 +38,12 @@ Checked by  tests/property/test_inclusion.py, tests/property/test_steps.py.
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, Final
+from itertools import product
+from typing import TYPE_CHECKING, Final
 
 from tacit.policy.classes import axes_of, cells, holds
-from tacit.policy.domain import CLIP, Domain, Grid, Items, Record
-from tacit.policy.edges import EdgeShape, ItemMoves
+from tacit.policy.domain import Domain, Record
+from tacit.policy.edges import EdgeShape
 from tacit.policy.intervals import Intervals
 
 if TYPE_CHECKING:
@@ -92,19 +92,18 @@ def _same_records_count(stronger: Policy, weaker: Policy) -> bool:
 
 def _chosen_by(policy: Policy) -> list[str]:
     """Return the attributes that decide which rows of an owner count, in this order; items come from all rows."""
-    names = [name for name, attribute in policy.domain.items() if not isinstance(attribute, Items)]
+    names = [name for name, attribute in policy.domain.items() if not attribute.is_set]
     return sorted(names, key=lambda name: name in policy.moved_attributes)  # stable: in the order of the domain
 
 
 def _drops_no_row(domain: Domain) -> bool:
     """Say whether every row has a record, whatever its cells are."""
-    return all(isinstance(one, Items) or one.otherwise not in (None, CLIP) for one in domain.values())
+    return all(one.dropped == "nothing" for one in domain.values())
 
 
 def _columns(policy: Policy) -> set[str]:
     """Return the columns that hold what an edge may change."""
-    named = ((one.of if isinstance(one, Grid) else (name,)) for name, one in policy.domain.items())
-    found = {column for columns in named for column in columns}
+    found = {column for name, one in policy.domain.items() for column in one.read_from(name)}
     return found if policy.item is None else found | {policy.item}
 
 
@@ -115,7 +114,7 @@ def _edges_within(stronger: Policy, weaker: Policy) -> bool:
         return True
     if domain.size > SMALL:
         return False
-    records = list(product(*(_every_value(attribute) for _, attribute in domain.attributes)))
+    records = list(product(*(attribute.every_value() for _, attribute in domain.attributes)))
     places = [list(domain).index(name) for name in weaker.domain]
 
     def there(record: Record) -> Record:
@@ -133,7 +132,7 @@ def _shape_within(small: EdgeShape, large: EdgeShape, domain: Domain) -> bool:
     for axis in axes:
         if not small.relation(axis.name, axis.size).within(large.relation(axis.name, axis.size), axis.size):
             return False
-    item_names = [name for name in domain if isinstance(domain[name], Items)]
+    item_names = [name for name in domain if domain[name].is_set]
     if not all(small.item_moves(name).within(large.item_moves(name)) for name in item_names):
         return False
     return _distance_within(small, large, domain) and _condition_within(small, large)
@@ -152,16 +151,10 @@ def _distance_within(small: EdgeShape, large: EdgeShape, domain: Domain) -> bool
             if found:
                 farthest.append(Fraction(max(found.highest, -found.lowest) * axis.spacing))
         attribute = domain[name]
-        if isinstance(attribute, Items):
-            changed = _most_changed(small.item_moves(name), attribute)
+        if attribute.is_set:
+            changed = small.item_moves(name).most_changed(attribute.cells, attribute.most)
             farthest.extend([Fraction(1)] * changed if large.metric.kind == "l2" else [Fraction(changed)])
     return large.metric.allows(farthest)
-
-
-def _most_changed(moves: ItemMoves, attribute: Items) -> int:
-    if moves.exactly is not None:
-        return len(moves.exactly[0] ^ moves.exactly[1])
-    return min(attribute.count, attribute.most * (moves.lose + moves.gain))
 
 
 def _condition_within(small: EdgeShape, large: EdgeShape) -> bool:
@@ -172,15 +165,8 @@ def _condition_within(small: EdgeShape, large: EdgeShape) -> bool:
         reachable = all(
             small.relation(name, axis.size).sources(Intervals.full(axis.size)) & cell[name]
             for name, (axis, _) in split.items()
-            if "[" not in name  # a set of items may hold any item before it moves
+            if axis.item is None  # a set of items may hold any item before it moves
         )
         if reachable and holds(small.only_from, cell) and not holds(large.only_from, cell):
             return False
     return True
-
-
-def _every_value(attribute: Any) -> list[Any]:
-    if isinstance(attribute, Items):
-        names = [attribute.item(place) for place in range(attribute.count)]
-        return [frozenset(chosen) for many in range(attribute.most + 1) for chosen in combinations(names, many)]
-    return [attribute.value(place) for place in range(attribute.size)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
-from tacit.policy.domain import Domain, Items
+from tacit.policy.domain import Domain
 from tacit.policy.where import Where, where
 
 
@@ -42,7 +42,7 @@ class KnownSize(Known):
     keyword: ClassVar[str] = "size"
 
     def check(self, domain: Domain) -> None:
-        """Refuse a number that is none."""
+        """Refuse an invalid number."""
         if self.people is not None and (isinstance(self.people, bool) or not isinstance(self.people, int)):
             raise PolicyError("must be a whole number", key="known.size", given=self.people, fix="Leave it out.")
         if self.people is not None and self.people < 0:
@@ -74,7 +74,7 @@ class KnownMarginal(Known):
                 "must name different attributes", key="known.marginal", given=list(self.names), fix="List each once."
             )
         for name in self.names:
-            if isinstance(domain.attribute(name, key="known.marginal"), Items):
+            if domain.attribute(name, key="known.marginal").is_set:
                 raise PolicyError("must not be a set of items", key="known.marginal", given=name, fix="Use count.")
 
     def document(self) -> Any:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import PolicyError, kind_of, nearest, sealed, word_or_kind
-from tacit.policy.domain import Domain, Items, Value
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.domain import Domain
 from tacit.policy.edges import STAY_ITEMS, EdgeShape, Same
 from tacit.policy.knowledge import Known, KnownSize
 from tacit.policy.secrets import Everything, Secrets
@@ -94,7 +95,7 @@ class Policy:
             raise PolicyError("needs a person column", key="per_person", given=per_person, fix="Say person='id'.")
         if order is not None and person is None:
             raise PolicyError("needs a person column", key="order", given=order, fix="Say person='id'.")
-        sets = [attribute for attribute, kind in domain.items() if isinstance(kind, Items)]
+        sets = [attribute for attribute, kind in domain.items() if kind.is_set]
         if sets == [item]:
             item = None  # the column that is read anyway
         if not isinstance(name, str):
@@ -123,10 +124,19 @@ class Policy:
             object.__setattr__(self, field, value)
         self.shapes  # noqa: B018 - computed now, so that a policy that exists can be used
 
+    def __str__(self) -> str:
+        return self.describe().rstrip("\n")
+
     @cached_property
     def shapes(self) -> tuple[EdgeShape, ...]:
         """The secret edges between present people, as shapes."""
         return tuple(self.secrets.shapes(self.domain))
+
+    @property
+    def known_people(self) -> int | None:
+        """How many people there are, if that is declared."""
+        sizes = (fact.people for fact in self.known if isinstance(fact, KnownSize))
+        return next((people for people in sizes if people is not None), None)
 
     def has_edge(self, hidden: Value, cover: Value) -> bool:
         """Say whether `hidden -> cover` is a secret edge. Either side may be `ABSENT`."""
@@ -145,7 +155,9 @@ class Policy:
         if order is None and person is not None:
             order = self.order
         item = self.item if item is None else item
-        if (person, per_person, order, item) == (self.person, self.per_person, self.order, self.item):
+        given, own = (person, per_person, order, item), (self.person, self.per_person, self.order, self.item)
+        # by their kinds first: whatever else is given may have its own idea of what it equals
+        if all(type(one) is type(other) and one == other for one, other in zip(given, own, strict=True)):
             return self
         return Policy(
             self.domain,
@@ -171,7 +183,7 @@ class Policy:
         Rows of people who are named there are counted anew: one of each, if no other number is said.
         """
         owner = self.person if person is None else person
-        several = per_person or (self.per_person if person is None else 1)
+        several = per_person if per_person is not None else self.per_person if person is None else 1
         return self.owned_by(owner, several, order=order, item=item)
 
     @property
@@ -182,14 +194,14 @@ class Policy:
             for name in self.domain
             for shape in self.shapes
             if any(shape.relation(axis.name, axis.size) != Same() for axis in self.domain.axes_of(name))
-            or (isinstance(self.domain[name], Items) and shape.item_moves(name) != STAY_ITEMS)
+            or (self.domain[name].is_set and shape.item_moves(name) != STAY_ITEMS)
         )
 
     def covers(self, weaker: Policy) -> bool:
         """Say whether this policy's promise surely includes the other one's, for whole data sets with their owners."""
         from tacit.policy.inclusion import includes
 
-        return includes(self, weaker)
+        return includes(self, as_policy(weaker))
 
     def plain(self) -> Policy:
         """Return the policy of plain differential privacy over the same domain and presence."""

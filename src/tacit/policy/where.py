@@ -8,21 +8,23 @@ Texts are read by Python's own parser and then walked; nothing in them is ever r
 from __future__ import annotations
 
 import ast
+import datetime
 import keyword
-import math
 import re
 import unicodedata
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import groupby
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from tacit.errors import PolicyError
-from tacit.policy.domain import Axis, Categories, Domain, Flag, Grid, Integers, Items, Value, item_axis
+from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.domain import Domain
 from tacit.policy.intervals import Intervals
 
 _SYMBOLS: Final = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
@@ -81,26 +83,9 @@ class Compare(Where):
         """Turn the comparison into a set of positions on one axis."""
         attribute = domain.attribute(self.column, key="where")
         try:
-            return self._compiled(domain, attribute)
+            return Test.atom(*attribute.atom(self.column, self.part, self.symbol, self.operand))
         except PolicyError as refusal:
             raise refusal.located(key=f"where: {self}") from None
-
-    def _compiled(self, domain: Domain, attribute: Any) -> Test:
-        if isinstance(attribute, Items):
-            if self.symbol != "has":
-                raise PolicyError("must ask for one item", fix=f"Write {self.column}.has(item).")
-            axis = Axis(item_axis(self.column, attribute.item_position(self.operand)), 2, ordered=True)
-            return Test.atom(axis, Intervals.points([1]))
-        if self.symbol == "has":
-            raise PolicyError("must be asked of a set of items", fix="Use == or in.")
-        if isinstance(attribute, Grid):
-            if self.part not in ("row", "column"):
-                raise PolicyError("must say row or column", fix=f"Write {self.column}.row or {self.column}.column.")
-            axis = domain.axis(f"{self.column}.{self.part}")
-            return Test.atom(axis, _positions(Integers(0, axis.size - 1), self.symbol, self.operand))
-        if self.part:
-            raise PolicyError("must not have a part", given=self.part, fix="Only a grid has row and column.")
-        return Test.atom(domain.axes_of(self.column)[0], _positions(attribute, self.symbol, self.operand))
 
 
 @dataclass(frozen=True)
@@ -210,7 +195,7 @@ class Column:
 
     def _compare(self, symbol: str, operand: Value) -> Compare:
         listed = operand if symbol == "in" else (operand,)
-        if not all(isinstance(value, str | int | float | np.generic) for value in listed):
+        if not all(isinstance(value, str | int | float | datetime.date | Decimal | np.generic) for value in listed):
             raise PolicyError("must compare an attribute with a constant", key="where", fix="Write the number or text.")
         return Compare(self._name, symbol, operand, self._part)
 
@@ -293,6 +278,7 @@ def where(predicate: Where | str) -> Where:
 
 
 _WORDS: Final = frozenset({"and", "or", "not", "in", "is", "True", "False", "None", "if", "else", "for", "lambda"})
+_DATE: Final = re.compile(r"(?<![\w.-])[0-9]{4}-([0-9]{2}(-[0-9]{2})?|W[0-9]{2}|Q[1-4])(?![\w.-])")
 _OTHER_SPELLINGS: Final = (
     (r"&&|(?<!&)&(?!&)", "Write and instead of &."),
     (r"\|\|?", "Write or instead of |."),
@@ -313,6 +299,8 @@ def _spelling(text: str) -> str:
     for pattern, fix in _OTHER_SPELLINGS:
         if re.search(pattern, bare):
             return fix
+    if date := _unquoted_date(text):
+        return date
     for found in re.finditer(r"[^\W\d]\w*(?:\s+[^\W\d]\w*)+", bare):
         words = found[0].split()
         spaced = [list(group) for plain, group in groupby(words, lambda word: word not in _WORDS) if plain]
@@ -322,6 +310,12 @@ def _spelling(text: str) -> str:
     if any(bare.count(left) != bare.count(right) for left, right in ("()", "[]")):
         return "Check the brackets."
     return _EXAMPLE
+
+
+def _unquoted_date(text: str) -> str:
+    """Return how to write a date that has no quotes around it, or nothing."""
+    date = _DATE.search(_QUOTED.sub("x", text))
+    return f"Put dates in quotes: '{date[0]}'." if date else ""
 
 
 # Attribute names that are no identifiers are written in backticks; the parser sees a stand-in.
@@ -435,7 +429,7 @@ def _unquoted_name(text: str) -> str:
 def _unreadable(text: str, fix: str = "") -> PolicyError:
     if not fix and re.search(r"[&|~]", _QUOTED.sub("", text)):
         fix = _spelling(text)
-    fix = fix or _unquoted_name(text)
+    fix = _unquoted_date(text) or fix or _unquoted_name(text)
     return PolicyError(
         "must compare attributes with constants, joined by and, or, not",
         key="where",
@@ -450,39 +444,6 @@ def _predicate(candidate: Any) -> Where:
     if isinstance(candidate, Column):
         return Compare(candidate._name, "==", True, candidate._part)
     raise PolicyError("must be a predicate", key="where", given=candidate, fix="For instance tc.col('age') < 18.")
-
-
-def _positions(attribute: Categories | Integers | Flag, symbol: str, operand: Value) -> Intervals:
-    everything = Intervals.full(attribute.size)
-    if symbol == "in":
-        if isinstance(operand, str) or not isinstance(operand, Iterable):
-            raise PolicyError("must be followed by a list", given=operand, fix="Write in [a, b].")
-        return Intervals.points(attribute.position(value) for value in operand)
-    if symbol == "==":
-        return Intervals.points([attribute.position(operand)])
-    if symbol == "!=":
-        return everything.without(Intervals.points([attribute.position(operand)]))
-    if isinstance(attribute, Categories):
-        if not attribute.ordered:
-            raise PolicyError(
-                "must not compare unordered categories",
-                fix="Declare ordered=True (in a file: `ordered: true`), or use `in`.",
-            )
-        place = attribute.position(operand)
-        below = {"<": place - 1, "<=": place, ">": place, ">=": place - 1}[symbol]
-    else:
-        if isinstance(operand, bool) or not isinstance(operand, int | float) or math.isnan(operand):
-            raise PolicyError("must compare with a number", given=operand, fix="Remove the quotes.")
-        if math.isinf(operand):
-            below = attribute.size if operand > 0 else -1
-        else:
-            low, step = (attribute.low, attribute.step) if isinstance(attribute, Integers) else (0, 1)
-            # exact for integers of any size; a float is compared with the lattice by floor and ceil
-            down, up = math.floor(operand), math.ceil(operand)
-            below = (up - low - 1) // step if symbol in ("<", ">=") else (down - low) // step
-    below = max(-1, min(below, attribute.size - 1))
-    lower = Intervals.of([(0, below)])
-    return lower if symbol in ("<", "<=") else everything.without(lower)
 
 
 def _shifted(tree: Tree, by: int) -> Tree:
@@ -512,7 +473,11 @@ def _plain_operand(operand: Value) -> Value:
         return tuple(sorted((_plain_operand(part) for part in operand), key=lambda part: (str(type(part)), part)))
     if isinstance(operand, list | tuple):
         return tuple(_plain_operand(part) for part in operand)
-    return operand.item() if isinstance(operand, np.generic) else operand
+    if isinstance(operand, np.generic):
+        return operand.item()
+    if isinstance(operand, Decimal):
+        return float(operand)  # decimals that an attribute can have are read back from how the float prints
+    return str(operand) if isinstance(operand, datetime.date) else operand
 
 
 def _written(operand: Value) -> str:

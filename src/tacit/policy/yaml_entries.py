@@ -1,8 +1,8 @@
 """YAML that people write, with the line of every key and value; and plain data written back as YAML.
 
-`Source` and `Entry` know YAML and lines but no policies: policy files (`file.py`) and job files (`release/job.py`) are
-both read through them. Nothing in a file is ever run: tags are refused. Where YAML itself would silently change what
-was written (`no`, `01234`, `2024-05-01`, a key given twice), the file is refused.
+`Source` and `Entry` know YAML and lines but no policies: policy files (`file.py`) and job files (`release/job_file.py`)
+are both read through them. Nothing in a file is ever run: tags are refused. Where YAML itself would silently change
+what was written (`no`, `01234`, `2024-05-01`, a key given twice), the file is refused.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 import yaml
 
-from tacit.errors import PolicyError, Refused, decimal_comma, nearest
+from tacit.errors import PolicyError, Refused, decimal_comma, nearest, path_words
+from tacit.policy.table_names import NAMES_WITH_ROWS
 
 LARGEST_FILE: Final = 10_000_000  # bytes; a policy is read by people
 _LARGEST_TREE: Final = 2_000_000  # values after aliases are followed: a few nested anchors could stand for billions
@@ -42,6 +44,40 @@ class Source:
     file: str
     whole: str = "the policy"
     refusal: type[Refused] = PolicyError
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        file: str,
+        whole: str,
+        refusal: type[Refused],
+        kind: str,
+        if_table: str,
+        if_missing: str,
+    ) -> Source:
+        """Open a file that people write, or refuse; `kind` is what it should be, and the last two are fixes."""
+        named = path_words(path)
+        if Path(path).name.lower().endswith(NAMES_WITH_ROWS):
+            # by its name, before anything is read: what a YAML reader would complain about may be somebody's row
+            raise refusal(f"looks like a table, not {kind}", key=named, fix=if_table)
+        try:
+            with Path(path).open("rb") as stream:
+                content = stream.read(LARGEST_FILE + 1)  # never more, whatever the path leads to
+        except FileNotFoundError:
+            refused = refusal("must exist", key=named, fix=if_missing)
+        except (OSError, ValueError) as fault:
+            reason = getattr(fault, "strerror", None) or "not a path"
+            refused = refusal(f"must be a readable file ({reason.lower()})", key=named, fix="Check the path.")
+        else:
+            try:
+                return cls(content.decode("utf-8-sig"), file, whole, refusal)
+            except UnicodeDecodeError as fault:
+                line = content[: fault.start].count(b"\n") + 1
+                fix = "Save the file as UTF-8."
+                refused = refusal("must be a text in UTF-8", key=whole, file=file, line=line, fix=fix)
+        raise refused
 
     def refuse(self, rule: str, *, line: int | None = None, fix: str = "", key: str = "") -> Refused:
         """Return the refusal of the file as a whole, or of one line."""
@@ -288,6 +324,12 @@ class Entry:
         if self.node.tag != f"{YAML_TAG}str":
             raise self._misread(what)
         return str(self.node.value)
+
+    def amount(self) -> str:
+        """Return a number exactly as written: 0.1 is one tenth, not the nearest binary number."""
+        if self.is_list or self.is_mapping or self.is_empty:
+            raise self.refuse("must be a number", given=self.plain(), fix="Write 0.5, or 1/3.")
+        return str(self.node.value).replace("_", "")
 
     def whole(self) -> int:
         """Return a whole number."""

@@ -1,6 +1,25 @@
-"""Rows are opened here, and nowhere else.
+"""Plan, charge, count, blur, estimate, certify.
 
-`session` is the order of events: plan, charge (`ledger`), count (`rows`, `answers`), blur, estimate (`estimate`),
-record (`record`). `selected` does this for choices, `tilted_estimates` reads their values, `asking` answers one
-question at a time. `job` does the same for a file of releases; `draft` drafts a policy from a table.
+In reading order:
+
+    session           the order of events: everything is refused or charged before rows are opened
+    planner           plans, each made once
+    certificate       what is promised
+    answers           true answers, which never leave this stage
+    measure           noisy entries, and what no secret edge changes
+    infer             from measurements to estimates with their errors
+    estimate          post-processing of one table: exact totals, order, no negative counts
+    shared_sums       which sums tables have in common, and how many are too many
+    agree             tables that agree with each other
+    record            what a release leaves behind
+    derived           questions that are made of several parts
+    selected          the same for choices: verdicts, rankings, lists
+    tilted_estimates  values of chosen counts
+    asking            one question at a time
+    job_file          a file of releases: what it says
+    job_plan          what it would cost, and whether it could run
+    job_run           pay for it and make its releases
+    row_check         which cells of the rows do not fit the domain
+    table_file        released numbers as CSV, large tables as Parquet
+    number_texts      released numbers as people read them
 """

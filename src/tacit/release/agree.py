@@ -16,12 +16,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, vstack
+
+from tacit.release.shared_sums import shared_names
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -91,7 +92,7 @@ def agreement(tables: Sequence[Names], sizes: Sequence[Sequence[int]], groups: S
         rows = int(group.max()) + 1
         add(table, group, rows, np.full(rows, -1, dtype=np.int64))
     places = [_places(names, size) for names, size in zip(tables, sizes, strict=True)]
-    for names in sorted({tuple(sorted(set(a) & set(b))) for a, b in combinations(tables, 2)}):
+    for names in shared_names(tuple(tables)):
         holding = [number for number, table in enumerate(tables) if set(names) <= set(table)]
         lengths = [dict(zip(tables[holding[0]], sizes[holding[0]], strict=True))[name] for name in names]
         rows = int(np.prod(lengths, dtype=np.int64))
@@ -140,11 +141,11 @@ def nearest(start: Floats, variances: Floats, wanted: Agreement, *, positive: bo
     cells = start + best
     if positive:
         cells = np.where(variances > 0, np.maximum(cells, 0.0), cells)
-        return cells if least <= reached else _settled(cells, variances, wanted)
+        return cells if least <= reached else _settle(cells, variances, wanted)
     return cells
 
 
-def _settled(cells: Floats, variances: Floats, wanted: Agreement) -> Floats:
+def _settle(cells: Floats, variances: Floats, wanted: Agreement) -> Floats:
     """Return cells that agree exactly and are not negative, from ones that nearly agree.
 
     The nearest ones that agree, moved towards even tables until none is negative. Even tables agree if they spread the

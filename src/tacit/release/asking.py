@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, PlanError
-from tacit.plan.amounts import shown
-from tacit.plan.selections import Below, picked, whole_from_one, whole_threshold
+from tacit.plan.queries import Below
+from tacit.plan.queries.selection import predicate_for, whole_from_one, whole_threshold
 from tacit.plan.verdicts import BelowPlan, plan_below
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
@@ -28,8 +29,8 @@ from tacit.release.selected import SelectionRecord
 
 
 @dataclass(frozen=True)
-class AskingPlan:
-    """What is charged when an asking begins."""
+class Allowance:
+    """What is charged when an asking begins. It is no plan: each question that is asked has one of its own."""
 
     policy: Policy
     epsilon: Fraction
@@ -49,18 +50,18 @@ class Asking:
 
     def __init__(
         self,
-        plan: AskingPlan,
+        allowance: Allowance,
         check: Callable[[BelowPlan], None],
         answer: Callable[[BelowPlan], SelectionRecord],
     ) -> None:
-        self.plan = plan
+        self.allowance = allowance
         self._check, self._answer = check, answer
         self._given = 0
         self._lock = threading.Lock()
         self._process = os.getpid()
 
     def __repr__(self) -> str:
-        return f"<{self.plan}, epsilon {shown(self.plan.epsilon)}: {self.left} left>"
+        return f"<{self.allowance}, epsilon {shown(self.allowance.epsilon)}: {self.left} left>"
 
     def __copy__(self) -> Asking:
         raise PlanError("must not be copied, since its answers would be given twice", key="asking", fix="Share it.")
@@ -74,7 +75,7 @@ class Asking:
     @property
     def left(self) -> int:
         """How many answers that are not certain may still be given."""
-        return self.plan.at_most - self._given
+        return self.allowance.at_most - self._given
 
     def above(
         self,
@@ -84,17 +85,17 @@ class Asking:
         item: tuple[str, Any] | None = None,
     ) -> SelectionRecord:
         """Say whether at least `threshold` people are picked by a predicate, or have an item."""
-        where = picked(predicate, item, keyword="asking.above")
+        where = predicate_for(predicate, item, keyword="asking.above")
         question = Below(where, whole_threshold(threshold, "asking.above"))
-        question.check(self.plan.policy.domain)
-        planned = plan_below(question, self.plan.policy, self.plan.each)
+        question.check(self.allowance.policy.domain)
+        planned = plan_below(question, self.allowance.policy, self.allowance.each)
         self._check(planned)
         with self._lock:
             if os.getpid() != self._process:
                 raise BudgetExceeded("belongs to the process that began it", key="asking", fix="Begin one here.")
             if self.left == 0:
                 raise BudgetExceeded(
-                    f"has given all of its {self.plan.at_most:,} answers that are not certain",
+                    f"has given all of its {self.allowance.at_most:,} answers that are not certain",
                     key="asking",
                     fix="Begin another one, with its own epsilon.",
                 )
@@ -105,6 +106,6 @@ class Asking:
         return record
 
 
-def asking_plan(policy: Policy, at_most: Any, epsilon: Fraction) -> AskingPlan:
+def allow(policy: Policy, at_most: Any, epsilon: Fraction) -> Allowance:
     """Return what an asking costs, or refuse."""
-    return AskingPlan(policy, epsilon, whole_from_one(at_most, "asking.at_most", "Say how many answers may cost: 5."))
+    return Allowance(policy, epsilon, whole_from_one(at_most, "asking.at_most", "Say how many answers may cost: 5."))

@@ -23,7 +23,12 @@ def with_totals(values: Floats, groups: Ints, totals: Floats, variances: Floats)
     missing = totals - np.bincount(groups, values, minlength=len(totals))
     doubt = np.bincount(groups, variances, minlength=len(totals))
     rate = np.divide(missing, doubt, out=np.zeros_like(missing), where=doubt > 0)
-    return values + variances * rate[groups]
+    return values + variances * of_groups(rate, groups)
+
+
+def of_groups(numbers: Floats, groups: Ints) -> Floats:
+    """Return for each value the number of its group."""
+    return np.broadcast_to(numbers, groups.shape) if len(numbers) == 1 else numbers[groups]
 
 
 def nonnegative(values: Floats, groups: Ints | None = None, totals: Floats | None = None) -> Floats:

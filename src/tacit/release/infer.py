@@ -1,119 +1,97 @@
-"""From noisy entries to a record: the best estimates of the answers, and the laws that their intervals are made from.
+"""From measurements to estimates: the best values of the answers, and the laws that their intervals are made from.
 
-Measured first, inferred afterwards: nothing here looks at rows, and true answers enter only through totals that no
-secret edge changes (`plan/totals.py`). The estimate of an answer is a fixed linear combination of noisy entries, so its
-law is known (`release/spread.py`); non-negative values and rising counts come after it, as projections that never lead
-further away from the truth, and intervals are widened where they would leave such a value out.
+Measured first, inferred afterwards: nothing here knows true answers other than those that no secret edge changes
+(`release/measure.py`). The estimate of an answer is a fixed linear combination of noisy entries, so its law is known
+before the release (`plan/spread.py`); non-negative values and rising counts come after it, as projections that never
+lead further away from the truth, and intervals are widened where they would leave such a value out.
 """
 
 from __future__ import annotations
 
-from typing import Final
+import math
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import PlanError
-from tacit.plan.choose import AnyPlan, Plan
-from tacit.plan.predict import exact_entries, groups_used
-from tacit.plan.queries import Cumulative, Marginals, Ranges, Total
+from tacit.plan.choose import Plan
 from tacit.release.agree import agreement, nearest
-from tacit.release.answers import range_sums
-from tacit.release.estimate import increasing, nonnegative, with_totals
+from tacit.release.estimate import increasing, of_groups, with_totals
+from tacit.release.estimate import nonnegative as without_negatives
+from tacit.release.measure import Measurements
 from tacit.release.record import LinearRecord
-from tacit.release.spread import spread_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-LARGEST_FIT: Final = 2_000_000  # cells of tables that are made to agree
 
 
-def check_options(plan: AnyPlan, *, consistent: bool) -> None:
-    """Refuse post-processing that cannot be done, before anything is charged."""
-    if not consistent or not isinstance(plan.query, Marginals) or len(plan.query.sets) == 1:
-        return
-    if plan.policy.per_person > 1:
-        raise PlanError(
-            "must not be asked for where a person counts in several cells, since true tables do not agree then",
-            key="consistent",
-            fix="Leave it out, or keep one row of each person.",
-        )
-    cells = plan.query.size(plan.policy.domain)
-    if cells > LARGEST_FIT:
-        raise PlanError(
-            f"is for tables of {LARGEST_FIT:,} cells at most, and these have {cells:,}",
-            key="consistent",
-            fix="Ask for fewer or smaller tables, or leave it out.",
-        )
+def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool = False) -> LinearRecord:
+    """Return the best estimates of the answers, with the laws of their errors.
 
-
-def finished(plan: Plan, truth: Ints, noisy: Ints, *, fit: bool = False, positive: bool = False) -> LinearRecord:
-    """Return the record of a plan's noisy entries; `truth` is used only where no secret edge changes it.
-
-    `fit` makes tables agree and cumulative counts never fall, `positive` lets no count be below zero.
+    `consistent` makes tables agree and cumulative counts never fall, `nonnegative` lets no count be below zero.
     """
+    plan = measured.plan
     if plan.noise is None:
-        values = _answered(plan, truth.astype(np.float64))
+        values = _answered(plan, measured.noisy.astype(np.float64)) * _unit(plan)
         return LinearRecord(plan=plan, values=values, _centre=values)
-    entries: Floats = noisy - plan.per_entry(lambda law: law.mean())
+    entries: Floats = measured.noisy - plan.per_entry(lambda law: law.mean())
     values, centre = entries, entries
     ends: tuple[Floats, Floats] | None = None
-    if isinstance(plan.base, Cumulative):
-        values, centre, ends = _cumulative(plan, truth, entries, fit=fit)
-    elif isinstance(plan.base, Marginals) and not plan.base.is_items(plan.policy.domain):
-        values, centre, ends = _cells(plan, plan.base, truth, entries, fit=fit, positive=positive)
+    if plan.base.never_falls:
+        centre = _with_fixed(measured, entries)
+        rising, ends = _rising(measured, centre)
+        values = rising if consistent else centre
+    elif plan.base.tables(plan.policy.domain):
+        values, centre, ends = _cells(measured, entries, consistent=consistent, positive=nonnegative)
     if plan.query is not plan.base:
         values, centre, ends = _answered(plan, values), _answered(plan, centre), None
-        if fit and isinstance(plan.query, Cumulative) and isinstance(plan.base, Marginals):
-            values, ends = _rising(plan, plan.query, np.cumsum(truth), values)
-    spread = spread_of(plan)
+        if consistent and plan.query.never_falls:
+            values, ends = _rising(measured, values)
     # answers without noise are whole numbers, which sums of estimates may miss by a rounding
-    exact = spread.exact()
-    values, centre = np.where(exact, np.rint(values), values), np.where(exact, np.rint(centre), centre)
-    is_count = not isinstance(plan.query, Total)
-    if positive and is_count:
-        values = nonnegative(values)
+    exact = plan.spread.exact()
+    if exact.any():
+        values, centre = np.where(exact, np.rint(values), values), np.where(exact, np.rint(centre), centre)
+    is_count = plan.query.counts_people
+    if nonnegative and plan.query.never_negative(plan.policy.domain):
+        values = without_negatives(values)
     floor = 0.0 if is_count else -np.inf
-    low, high = (np.full(len(values), floor), np.full(len(values), np.inf)) if ends is None else ends
+    low, high = (np.asarray(floor), np.asarray(np.inf)) if ends is None else ends
+    unit = _unit(plan)
+    if unit != 1:
+        values, centre, low, high = values * unit, centre * unit, np.asarray(low * unit), np.asarray(high * unit)
     return LinearRecord(
-        plan=plan,
-        values=values,
-        _centre=centre,
-        _spread=spread,
-        _floor=low,
-        _ceiling=high,
+        plan=plan, values=values, _centre=centre, _spread=plan.spread, _unit=unit, _floor=low, _ceiling=high
     )
+
+
+def _unit(plan: Plan) -> float:
+    """Return what one unit of the answers is worth."""
+    return float(plan.query.unit(plan.policy.domain))
 
 
 def _answered(plan: Plan, entries: Floats) -> Floats:
     """Return the answers of the query from the entries of its base."""
     if plan.query is plan.base:
         return entries
-    below = np.concatenate([[0.0], np.cumsum(entries) if isinstance(plan.base, Marginals) else entries])
-    if isinstance(plan.query, Cumulative):
-        return below[1:]
-    assert isinstance(plan.query, Ranges)  # noqa: S101 - the only other query that is answered through another
-    return range_sums(plan.query, below, plan.policy.domain)
+    below = np.concatenate([[0.0], plan.base.running(entries)])
+    return plan.query.read_off(below, plan.policy.domain)
 
 
-def _cumulative(
-    plan: Plan, truth: Ints, entries: Floats, *, fit: bool
-) -> tuple[Floats, Floats, tuple[Floats, Floats] | None]:
-    """Return cumulative counts that have noise of their own: as they are used, as their law is known, and ends."""
-    assert isinstance(plan.base, Cumulative)  # noqa: S101 - the caller looked
-    fixed = exact_entries(plan.base, plan.policy)
-    centre = entries if fixed is None else np.where(fixed, truth.astype(np.float64), entries)
-    values, ends = _rising(plan, plan.base, truth, centre)
-    return (values if fit else centre), centre, ends
+def _with_fixed(measured: Measurements, entries: Floats) -> Floats:
+    """Return cumulative counts with the exact ones in their places."""
+    fixed = measured.plan.fixed
+    if fixed is None:
+        return entries
+    out = entries.copy()
+    out[fixed] = measured.fixed
+    return out
 
 
-def _rising(plan: Plan, query: Cumulative, truth: Ints, values: Floats) -> tuple[Floats, tuple[Floats, Floats]]:
+def _rising(measured: Measurements, values: Floats) -> tuple[Floats, tuple[Floats, Floats]]:
     """Return cumulative counts that never fall, and between which exact counts each of them lies."""
-    fixed = exact_entries(query, plan.policy)
-    if fixed is None or not fixed.any():
+    fixed, known = measured.plan.fixed, measured.fixed
+    if fixed is None or known is None or not fixed.any():
         return increasing(values, None, None), (np.zeros(len(values)), np.full(len(values), np.inf))
-    known = truth[fixed].astype(np.float64)
     at = np.flatnonzero(fixed)
     before = np.searchsorted(at, np.arange(len(values)), side="right")
     after = np.searchsorted(at, np.arange(len(values)), side="left")
@@ -122,23 +100,20 @@ def _rising(plan: Plan, query: Cumulative, truth: Ints, values: Floats) -> tuple
 
 
 def _cells(
-    plan: Plan, base: Marginals, truth: Ints, entries: Floats, *, fit: bool, positive: bool
+    measured: Measurements, entries: Floats, *, consistent: bool, positive: bool
 ) -> tuple[Floats, Floats, tuple[Floats, Floats] | None]:
     """Return the cells of histograms: the estimates, those whose law is known, and the ends that totals give them."""
-    domain = plan.policy.domain
-    groups = groups_used(plan.query, base, plan.policy, plan.noise)
-    starts = np.cumsum(base.sizes(domain))[:-1]
+    plan, domain = measured.plan, measured.plan.policy.domain
+    groups, tables = plan.groups, plan.base.tables(domain)
+    sizes = [[domain[name].size for name in names] for names in tables]
+    starts = np.cumsum([math.prod(size) for size in sizes])[:-1]
     variances = plan.per_entry(lambda law: law.variance())
     ends = None
     centre = entries
-    totals: list[Floats] = []
+    totals = measured.totals or ()
     if groups is not None:
-        totals = [
-            np.bincount(g, part).astype(np.float64) for g, part in zip(groups, np.split(truth, starts), strict=True)
-        ]
-        alone = np.concatenate([np.bincount(group)[group] == 1 for group in groups])
-        largest = np.concatenate([total[group] for group, total in zip(groups, totals, strict=True)])
-        centre = np.concatenate(
+        largest = _one_after_another([of_groups(total, group) for group, total in zip(groups, totals, strict=True)])
+        centre = _one_after_another(
             [
                 with_totals(part, group, total, variance)
                 for part, group, total, variance in zip(
@@ -146,14 +121,16 @@ def _cells(
                 )
             ]
         )
-        centre = np.where(alone, largest, centre)
-        variances = np.where(alone, 0.0, variances)
-        ends = np.zeros(len(centre)), largest
+        sizes_of_groups = [np.bincount(group) for group in groups]
+        if any((many == 1).any() for many in sizes_of_groups):
+            alone = np.concatenate([many[group] == 1 for many, group in zip(sizes_of_groups, groups, strict=True)])
+            centre = np.where(alone, largest, centre)
+            variances = np.where(alone, 0.0, variances)
+        ends = np.broadcast_to(0.0, centre.shape), largest
     # sums of cells are made non-negative as sums: cells that were cut at zero would add up to too much
-    positive = positive and plan.query is base
-    if fit and len(base.sets) > 1:
-        sizes = [[domain[name].size for name in names] for names in base.sets]
-        wanted = agreement(base.sets, sizes, groups)
+    positive = positive and plan.query is plan.base
+    if consistent and len(tables) > 1:
+        wanted = agreement(tables, sizes, groups)
         wanted.totals[wanted.shared < 0] = np.concatenate(totals) if totals else 0.0
         start = np.where(variances > 0, entries, centre)
         linear = nearest(start, variances, wanted)
@@ -176,7 +153,11 @@ def _cells(
             left = total - np.bincount(group, np.where(is_free, 0.0, part), minlength=len(total))
             cut = part.copy()
             if is_free.any():
-                cut[is_free] = nonnegative(part[is_free], group[is_free], left)
+                cut[is_free] = without_negatives(part[is_free], group[is_free], left)
             parts.append(cut)
         return np.concatenate(parts), centre, ends
     return centre, centre, ends
+
+
+def _one_after_another(parts: list[Floats]) -> Floats:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

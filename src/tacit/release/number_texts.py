@@ -32,11 +32,13 @@ def number_text(name: str, number: float, error: float) -> str:
 
 
 def with_interval(value: float, lower: float, upper: float, error: float, *, before: str = "") -> str:
-    """Return a value with its interval in brackets; an exact one (error 0) stands alone.
+    """Return a value with its interval in brackets; an exact one (error 0) stands alone. What is about nobody says so.
 
     >>> with_interval(12.0, 9.4, 15.1, 2.0, before="95% interval "), with_interval(3.0, 3.0, 3.0, 0.0)
     ('12 (95% interval 9 to 16)', '3')
     """
+    if math.isnan(value):
+        return "nobody"
     said = number_text("value", value, error)
     if error == 0:
         return said

@@ -14,21 +14,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import PlanError, Refused
-from tacit.plan.choose import AnyPlan, Plan
-from tacit.plan.explain import shown
+from tacit.amounts import shown
+from tacit.drawing import draw
+from tacit.errors import PlanError, Refused, kind_of
+from tacit.plan.any_plan import AnyPlan
+from tacit.plan.choose import Plan
+from tacit.plan.spread import Spread
+from tacit.release.certificate import Certificate
 from tacit.release.number_texts import with_interval
-from tacit.release.spread import Spread
-from tacit.release.table_file import side_by_side, write_table
+from tacit.release.table_file import side_by_side, write_csv, write_table
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-FINISHED = "certificate.json"  # written last: a folder without it is half written
+CERTIFICATE_FILE: Final = "certificate.json"  # written last: a folder without it is half written
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -37,7 +40,7 @@ class ReleaseRecord(ABC):
 
     plan: AnyPlan
     values: Floats
-    certificate: dict[str, Any] = field(default_factory=dict)
+    promise: Certificate | None = None
     _make_frame: Callable[[dict[str, Any]], Any] | None = field(repr=False, default=None)
 
     def __post_init__(self) -> None:
@@ -45,8 +48,15 @@ class ReleaseRecord(ABC):
 
     def __repr__(self) -> str:
         plan = self.plan
-        said = f"{plan.query}, epsilon {shown(plan.epsilon)}, expected error {plan.rmse:.3g}"
-        return f"<release of {said}: {np.array2string(self.values, precision=1, threshold=6)}>"
+        about = f"{plan.query}, epsilon {shown(plan.epsilon)}, expected error {plan.rmse:.3g}"
+        return f"<release of {about}: {np.array2string(self.values, precision=1, threshold=6)}>"
+
+    no_number: ClassVar[str] = ""  # what stands for a value that there is none of
+
+    @property
+    def digits_for(self) -> float:
+        """The error beside which the digits of the published numbers mean something."""
+        return self.plan.rmse
 
     @abstractmethod
     def summary(self) -> str:
@@ -62,11 +72,16 @@ class ReleaseRecord(ABC):
 
     @abstractmethod
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return lower and upper ends that hold the true answer with at least this probability, each by itself."""
+        """Return the ends of intervals that contain the true answer with at least this probability, one at a time."""
 
     def __getstate__(self) -> dict[str, Any]:
         # the frame maker belongs to the rows' engine and must not travel with the record
         return {**self.__dict__, "_make_frame": None}
+
+    @property
+    def certificate(self) -> dict[str, Any]:
+        """What is promised about this release, as plain data."""
+        return {} if self.promise is None else self.promise.document()
 
     def reading_order(self) -> Ints:
         """Return the rows in the order in which a reader wants them first."""
@@ -80,22 +95,24 @@ class ReleaseRecord(ABC):
     def frame(self) -> Any:
         """The labels and numbers, at 95%, as a frame of the user's own kind."""
         if self._make_frame is None:
-            import pandas as pd
+            from tacit.rows.frames import as_pandas
 
-            return pd.DataFrame(self.columns())
+            return as_pandas(self.columns())
         return self._make_frame(self.columns())
 
     def chart(self) -> Any:
         """Return a chart of the values with their intervals."""
-        return _draw(self)
+        return draw("release", self)
 
     def save(self, folder: str | Path) -> Path:
-        """Write the values (CSV) and the certificate to a new folder, all or nothing."""
+        """Write the values (CSV; large tables Parquet) and the certificate to a new folder, all or nothing."""
+        if not isinstance(folder, str | Path):
+            raise Refused(f"must be the path of a new folder, not {kind_of(folder)}", key="folder", fix="Name one.")
         target = Path(folder)
         if target.is_symlink():
             raise Refused("must not be a link", key="folder", given=str(target), fix="Name the folder itself.")
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
-            half = target.is_dir() and not (target / FINISHED).exists()
+            half = target.is_dir() and not (target / CERTIFICATE_FILE).exists()
             raise Refused(
                 "holds a half-written release" if half else "must not exist yet",
                 key="folder",
@@ -105,9 +122,9 @@ class ReleaseRecord(ABC):
         target.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
         try:
-            self.write_csv(draft / "values.csv")
+            self.write_values(draft, "values")
             text = json.dumps(self.certificate, indent=2, ensure_ascii=False)
-            (draft / FINISHED).write_text(text + "\n", encoding="utf-8")
+            (draft / CERTIFICATE_FILE).write_text(text + "\n", encoding="utf-8")
             draft.chmod(0o755)
             if target.exists():
                 target.rmdir()
@@ -119,7 +136,11 @@ class ReleaseRecord(ABC):
 
     def write_csv(self, path: Path) -> None:
         """Write the frame as CSV, whatever engine the rows came from: safe in spreadsheets, with digits that count."""
-        write_table(path, self.labels(), self.numbers(), error=self.plan.rmse)
+        write_csv(path, self.labels(), self.numbers(), error=self.digits_for)
+
+    def write_values(self, folder: Path, name: str) -> str:
+        """Write the frame to a file of this name, CSV or (a large table) Parquet; return what the file is called."""
+        return write_table(folder, name, self.plan.answers, self.labels(), self.numbers(), error=self.digits_for)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -129,14 +150,24 @@ class LinearRecord(ReleaseRecord):
     plan: Plan
     _centre: Floats = field(repr=False)  # estimates whose law is known
     _spread: Spread | None = field(repr=False, default=None)  # that law; None where all answers are exact
+    _unit: float = field(repr=False, default=1.0)  # what one unit of that law is worth
     _floor: Floats | None = field(repr=False, default=None)  # no true answer is smaller,
     _ceiling: Floats | None = field(repr=False, default=None)  # and none larger
+    _ends: tuple[float, Floats, Floats] | None = field(repr=False, init=False, default=None)  # of the last level
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for array in (self._centre, self._floor, self._ceiling):
             if array is not None:
                 array.flags.writeable = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_ends": None}
+
+    @property
+    def exact(self) -> npt.NDArray[np.bool_]:
+        """Which values have no noise."""
+        return self.plan.spread.exact()
 
     def summary(self) -> str:
         """Return the answer where there is only one."""
@@ -155,34 +186,28 @@ class LinearRecord(ReleaseRecord):
         return {"value": self.values, "lower": lower, "upper": upper}
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return lower and upper ends that hold the true answer with at least this probability, each by itself.
+        """Return lower and upper ends that contain the true answer with at least this probability, taken one at a time.
 
         They are made from the law of the estimate, cut to what a true answer can be (no count is negative, none above
         an exact total that it is part of), and wide enough to hold the published value.
         """
         check_level(level)
         if self._spread is None:
-            return self.values.copy(), self.values.copy()
+            return self.values, self.values
+        if self._ends is not None and self._ends[0] == level:
+            return self._ends[1:]
         low, high = self._spread.bounds(level)
-        ends = self._centre - high, self._centre - low
-        lower, upper = (np.clip(end, self._floor, self._ceiling) for end in ends)
-        return np.minimum(lower, self.values), np.maximum(upper, self.values)
+        lower, upper = self._centre - high * self._unit, self._centre - low * self._unit
+        for end in (lower, upper):
+            np.clip(end, self._floor, self._ceiling, out=end)
+        np.minimum(lower, self.values, out=lower)
+        np.maximum(upper, self.values, out=upper)
+        lower.flags.writeable = upper.flags.writeable = False  # files, charts and reports all want them
+        object.__setattr__(self, "_ends", (level, lower, upper))
+        return lower, upper
 
 
 def check_level(level: float) -> None:
     """Refuse a level that is no probability."""
-    if not 0 < level < 1:
+    if not isinstance(level, int | float) or not 0 < level < 1:
         raise PlanError("must lie between 0 and 1", key="level", given=level, fix="Use 0.95.")
-
-
-def _no_charts(record: ReleaseRecord) -> Any:
-    raise RuntimeError(f"no charts for {record.plan.query}: import tacit first")
-
-
-_draw: Callable[[ReleaseRecord], Any] = _no_charts
-
-
-def draw_with(chart: Callable[[ReleaseRecord], Any]) -> None:
-    """Say how records are drawn; the report stage calls this, since releases must not know about reports."""
-    global _draw
-    _draw = chart

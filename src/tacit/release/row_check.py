@@ -4,8 +4,8 @@ Guarantee   None: these are true counts of people's cells, for the holder of the
             no record, report or certificate can hold them, and no cell is ever shown.
 Assumes     Whoever asks may see the rows anyway.
 Why         A release must not say how many rows the domain drops; whoever declares the domain must know it. Cells are
-            read by the engine and the codes that releases use (`engines.py`, `encode.py`), and the number of people
-            that remain is counted by the very rows that a release would count.
+            read by the engine and the codes that releases use (`rows/engines.py`, `rows/encode.py`), and the number of
+            people that remain is counted by the very rows that a release would count.
 Checked by  tests/unit/test_row_check.py.
 """
 
@@ -18,35 +18,23 @@ from typing import Any, Final
 import narwhals as nw
 
 from tacit.errors import DataRefused, sealed
-from tacit.policy.domain import CLIP, Attribute, Categories, Flag, Grid, Integers, Items
+from tacit.plan.tally import CellCounts
+from tacit.policy.attributes import Attribute
 from tacit.policy.policy import Policy, as_policy
-from tacit.release.encode import Code, Column, Expr, code_of, one_item
-from tacit.release.engines import PERSON, Engine, closed, engine_for
-from tacit.release.headers import is_called_an_id
-from tacit.release.rows import ItemCounts, Rows, columns_of
-from tacit.release.sample import selected
-from tacit.release.session import Session
+from tacit.release.session import check_public_columns, open_for
+from tacit.rows.encode import Code, Column, Expr
+from tacit.rows.engines import PERSON, Engine, closed, engine_for, with_readings
+from tacit.rows.headers import is_called_an_id
+from tacit.rows.kinds import code_of, unexpected_of
+from tacit.rows.rows import ItemCounts, Rows, columns_of
+from tacit.rows.sample import selected
+from tacit.rows.unexpected import UNEXPECTED
 
 PRIVATE: Final = (
     "For the holder of the data only: true counts, written nowhere and part of no release. Do not publish them."
 )
 _AT_ONCE: Final = 12  # columns in one pass over the rows
 _MOST_IDS: Final = 5
-_DATE: Final = r"^\s*[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([T ].*)?$"
-_COMMA: Final = r"^\s*-?[0-9]+(,[0-9]+)+\s*$"
-_KINDS: Final = {
-    "missing": "missing",
-    "near": "would match a category in other case or without spaces around",
-    "unknown": "no category",
-    "not true or false": "neither true, false, 1 nor 0",
-    "date": "dates",
-    "comma": "numbers with a comma",
-    "not a number": "no number",
-    "below": "below the range",
-    "above": "above the range",
-    "decimal": "decimals",
-    "off step": "between two steps",
-}
 
 
 @dataclass(frozen=True)
@@ -70,7 +58,7 @@ class ColumnCheck:
         if not self.unexpected:
             return f"{self.name}: all {self.cells:,} cells fit"
         many = sum(self.unexpected.values())
-        kinds = ", ".join(f"{count:,} {_KINDS[kind]}" for kind, count in self.unexpected.items())
+        kinds = ", ".join(f"{count:,} {UNEXPECTED[kind]}" for kind, count in self.unexpected.items())
         effects = [f"{_rows(self.dropped)} dropped"] if self.dropped else []
         if self.counted_as and many > self.dropped:
             effects.append(f"{'the others' if self.dropped else 'they'} {self.counted_as}")
@@ -195,18 +183,18 @@ def check_rows(
     if isinstance(rows, ItemCounts):
         raise DataRefused("item counts have no cells to check", fix="Give the rows.")
     policy = policy.about(person, per_person, order, item)
-    return _Check(policy, rows, order=policy.order, item=policy.item).done()
+    return _Check(policy, rows).done()
 
 
 class _Check:
     """One look at the rows. True counts live here and in the `RowsCheck` that comes out."""
 
-    def __init__(self, policy: Policy, source: Any, *, order: str | None, item: str | None) -> None:
-        self._policy, self._source, self._order, self._item = policy, source, order, item
+    def __init__(self, policy: Policy, source: Any) -> None:
+        self._policy, self._source = policy, source
         domain = policy.domain
-        raw_of = columns_of(domain, item)
+        raw_of = columns_of(domain, policy.item)
         declared = frozenset(raw for names in raw_of.values() for raw in names)
-        lists = frozenset(raw_of[name][0] for name, one in domain.items() if isinstance(one, Items))
+        lists = frozenset(raw_of[name][0] for name, one in domain.items() if one.is_set)
         self._engine: Engine = engine_for(source, lists=lists, declared=declared)
         self._schema = closed(self._engine.schema, DataRefused("the columns of the source could not be listed"))
         self._refusals: dict[str, str] = {}
@@ -226,13 +214,13 @@ class _Check:
 
     def _opened(self) -> Rows:
         """Return the rows as a session opens them, so that what remains is what a release counts."""
-        session = Session(self._policy, self._source, budget=1, order=self._order, item=self._item)
-        return session._rows  # nothing is charged: the session is thrown away
+        check_public_columns(self._policy)
+        return open_for(self._policy, self._source)
 
     def done(self) -> RowsCheck:
         """Count everything."""
         # first the counts that a release would make, with all of its refusals
-        remaining = None if self._refusals else int(self._opened().counts(()))
+        remaining = None if self._refusals else int(self._opened().tally([CellCounts(())])[0])
         plain = [name for name, columns in self._read.items() if columns[0].reading != "list"]
         totals: dict[str, int] = {}
         for start in range(0, len(plain), _AT_ONCE):
@@ -251,17 +239,14 @@ class _Check:
                     name,
                     totals[f"{name}\0cells"],
                     {kind: count for kind, count in found.items() if count},
-                    0 if isinstance(attribute, Items) else rows - totals[f"{name}\0valid"],
+                    0 if attribute.is_set else rows - totals[f"{name}\0valid"],
                     _counted_as(attribute, found),
                 )
             )
         return RowsCheck(rows, kept, remaining, tuple(columns), tuple(self._persons()))
 
     def _kinds(self, name: str) -> dict[str, Expr]:
-        attribute = self._policy.domain[name]
-        if isinstance(attribute, Items):
-            attribute = one_item(attribute)
-        return dict(_kinds_of(attribute, tuple(_single(column) for column in self._read[name])))
+        return dict(unexpected_of(self._policy.domain[name], tuple(_single(column) for column in self._read[name])))
 
     def _frame(self, names: Sequence[str], *, unrolled: bool = False, person: str | None = None) -> Any:
         """Return the columns of some attributes, with the number readings that their codes and our tests look at.
@@ -273,9 +258,9 @@ class _Check:
         native = selected(self._engine, {**{column.name: column.raw for column in columns}, **owner})
         if unrolled:
             native = self._engine.unrolled(native, columns[0].name, "place")
-        read = {one.number: one.name for column in columns if (one := _single(column)).reading == "text"}
-        read |= {one.number: one.name for name in names for one in self._codes[name].numbers}
-        return nw.from_native(self._engine.numbers(native, read) if read else native).lazy()
+        texts = [one for column in columns if (one := _single(column)).reading == "text"]
+        read = [*texts, *(one for name in names for one in self._codes[name].numbers)]
+        return with_readings(self._engine, nw.from_native(native).lazy(), read)
 
     def _counted(self, names: Sequence[str], *, unrolled: bool = False) -> dict[str, int]:
         """Count, for each of these attributes, all cells, those with a position, and the unexpected ones by kind."""
@@ -297,9 +282,7 @@ class _Check:
         some = {
             name: code
             for name, code in self._codes.items()
-            if code.valid is not None
-            and self._read[name][0].reading != "list"
-            and not isinstance(self._policy.domain[name], Items)
+            if code.valid is not None and self._read[name][0].reading != "list" and not self._policy.domain[name].is_set
         }
         every: Expr | None = None
         for code in some.values():
@@ -328,7 +311,7 @@ class _Check:
         if policy.person is not None:
             yield self._person(policy.person, policy.per_person)
             return
-        columns = {raw for names in columns_of(policy.domain, self._item).values() for raw in names}
+        columns = {raw for names in columns_of(policy.domain, policy.item).values() for raw in names}
         called = [raw for raw, column in self._schema.items() if is_called_an_id(raw) and column.reading != "list"]
         for raw in [raw for raw in called if raw not in columns][:_MOST_IDS]:
             found = self._person(raw, None)
@@ -361,7 +344,7 @@ class _Check:
             return dict(row)
 
         row = {name: int(value or 0) for name, value in closed(collected, _UNREADABLE).items()}
-        if any(isinstance(attribute, Items) for attribute in self._policy.domain.values()):
+        if any(attribute.is_set for attribute in self._policy.domain.values()):
             row["surplus"] = 0  # the items of all rows of a person count
         return PersonCheck(
             raw,
@@ -389,12 +372,12 @@ def _rows(count: int) -> str:
 
 def _counted_as(attribute: Attribute, found: Mapping[str, int]) -> str:
     """Say what becomes of unexpected cells that drop no row, of those kinds that were found."""
-    if isinstance(attribute, Items):
+    if attribute.is_set:
         return "are ignored"
     if attribute.otherwise is None:
         return ""
-    if attribute.otherwise == CLIP:
-        lower = [_KINDS[kind] for kind in ("decimal", "off step") if found.get(kind)]
+    if attribute.clips:
+        lower = [UNEXPECTED[kind] for kind in ("decimal", "off step") if found.get(kind)]
         if not lower:
             return "count as the nearest end of the range"
         if not found.get("below") and not found.get("above"):
@@ -402,92 +385,3 @@ def _counted_as(attribute: Attribute, found: Mapping[str, int]) -> str:
         return f"count as the nearest end of the range (out of range) or the next lower value ({' or '.join(lower)})"
     value = list(attribute.otherwise) if isinstance(attribute.otherwise, tuple) else attribute.otherwise
     return f"count as {value!r}"
-
-
-def _kinds_of(attribute: Attribute, columns: tuple[Column, ...]) -> Iterator[tuple[str, Expr]]:
-    """Yield the tests of each kind of unexpected cell; no cell passes two of them."""
-    match attribute:
-        case Categories():
-            yield from _no_category(attribute, columns[0])
-        case Flag():
-            missing, number, _ = _readings(columns[0])
-            yield "missing", missing
-            yield "not true or false", ~missing & (number.is_null() | ((number != 0) & (number != 1)))
-        case Integers():
-            yield from _out_of_range(columns, [(attribute.low, attribute.high, attribute.step)])
-        case Grid(rows, across):
-            if attribute.low is None or attribute.high is None:
-                yield from _out_of_range(columns, [(0, rows - 1, 1), (0, across - 1, 1)])
-            else:
-                yield from _out_of_range(
-                    columns, [(low, high, None) for low, high in zip(attribute.low, attribute.high, strict=True)]
-                )
-
-
-def _no_category(attribute: Categories, column: Column) -> Iterator[tuple[str, Expr]]:
-    missing, _, _ = _readings(column)
-    known: Any = code_of(Categories(attribute.values), (column,)).valid  # without `otherwise` there is always a test
-    yield "missing", missing
-    if column.reading != "text":
-        yield "unknown", ~missing & ~known
-        return
-    bare = column.text.str.strip_chars().str.to_lowercase()
-    texts = sorted({value.strip().lower() for value in attribute.values if isinstance(value, str)})
-    near = bare.is_in(texts).fill_null(False) if texts else missing & ~missing
-    yield "near", ~missing & ~known & near
-    yield "unknown", ~missing & ~known & ~near
-
-
-def _out_of_range(
-    columns: tuple[Column, ...], ranges: Sequence[tuple[Any, Any, int | None]]
-) -> Iterator[tuple[str, Expr]]:
-    """Yield the kinds for one or two columns of numbers; of two, the first kind that either has counts."""
-    found: dict[str, Expr] = {}
-    for column, (low, high, step) in zip(columns, ranges, strict=True):
-        for kind, test in _no_number_of(column, low, high, step):
-            found[kind] = test if kind not in found else found[kind] | test
-    earlier: Expr | None = None
-    for kind in (kind for kind in _KINDS if kind in found):
-        yield kind, found[kind] if earlier is None else found[kind] & ~earlier
-        earlier = found[kind] if earlier is None else earlier | found[kind]
-
-
-def _no_number_of(column: Column, low: Any, high: Any, step: int | None) -> Iterator[tuple[str, Expr]]:
-    missing, number, real = _readings(column)
-    yield "missing", missing
-    unread = ~missing & number.is_null()
-    if column.reading == "text":
-        date, comma = (column.text.str.contains(pattern).fill_null(False) for pattern in (_DATE, _COMMA))
-        yield "date", unread & date
-        yield "comma", unread & comma & ~date
-        unread = unread & ~date & ~comma
-    yield "not a number", unread
-    is_number = ~number.is_null()
-    yield "below", (is_number & (number < low)).fill_null(False)
-    yield "above", (is_number & (number > high)).fill_null(False)
-    inside = (is_number & (number >= low) & (number <= high)).fill_null(False)
-    if step is None:
-        return
-    whole = (number.floor() == number).fill_null(False) if real else inside
-    if real:
-        yield "decimal", inside & ~whole
-    if step > 1:
-        bounded = nw.when(inside & whole).then(number).cast(nw.Int64)
-        yield "off step", (inside & whole & ((bounded - low) % step != 0)).fill_null(False)
-
-
-def _readings(column: Column) -> tuple[Expr, Expr, bool]:
-    """Return which cells are missing, the number that a cell is read as, and whether it may have decimals."""
-    cell = nw.col(column.name)
-    match column.reading:
-        case "whole":
-            return cell.is_null(), cell.cast(nw.Int64), False
-        case "truth":
-            return cell.is_null(), cell.cast(nw.Int64), False
-        case "text":
-            return cell.is_null(), nw.col(column.number), True
-        case _:
-            # NaN is a missing number on every engine; a whole number beyond 2^53 is beyond every range for decimals
-            real = cell.cast(nw.Float64)
-            missing = cell.is_null() | real.is_nan().fill_null(False) if column.reading == "real" else cell.is_null()
-            return missing, nw.when(~missing).then(real), column.reading == "real"

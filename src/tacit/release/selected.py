@@ -1,54 +1,67 @@
 """Selections: from true counts to a verdict, a ranking or a list, and the record of it.
 
-True counts live in `selected` and below it, and nowhere else. What a record holds is the output of a mechanism and what
+True counts live in `select` and below it, and nowhere else. What a record holds is the output of a mechanism and what
 follows from it.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from functools import singledispatch
+from types import NoneType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tacit.amounts import shown
 from tacit.errors import PlanError
-from tacit.mechanism.selection import output_of
-from tacit.plan.amounts import shown
+from tacit.mechanism.selection import draw_output
+from tacit.noise.law import Law
+from tacit.noise.tilted_cube import TiltedCube
 from tacit.plan.coverage import noise_bounds
-from tacit.plan.distributions import Distribution
-from tacit.plan.ranking import BarPlan, TopKPlan
-from tacit.plan.tilted import TiltedCube
-from tacit.plan.verdicts import AbovePlan, BelowPlan
-from tacit.policy.domain import Attribute, Items
+from tacit.plan.ranking import BarOutput, BarPlan, RankingPlan, TopKPlan
+from tacit.plan.selection_plan import SelectionPlan
+from tacit.plan.verdicts import AbovePlan, BelowPlan, ThresholdPlan
 from tacit.release.number_texts import number_text
 from tacit.release.record import Floats, Ints, ReleaseRecord, check_level
 from tacit.release.table_file import side_by_side
-from tacit.release.tilted_estimates import estimated, largest_radius
+from tacit.release.tilted_estimates import estimate_counts, largest_radius
 
-AnySelection: TypeAlias = BelowPlan | AbovePlan | TopKPlan | BarPlan
+
+class Measured(ABC):
+    """Noisy counts of a selection, and what follows from them."""
+
+    @abstractmethod
+    def estimates(self) -> Floats:
+        """Return the best estimates."""
+
+    @abstractmethod
+    def ends(self, level: float) -> tuple[Floats, Floats]:
+        """Return the ends of intervals, taken one at a time."""
 
 
 @dataclass(frozen=True, eq=False)
-class Noisy:
+class Noisy(Measured):
     """Noisy counts with independent noise of one law, or exact ones."""
 
     counts: Ints
-    law: Distribution | None
+    law: Law | None
 
     def estimates(self) -> Floats:
         """Return the counts without the mean of the noise."""
         return np.asarray(self.counts - (self.law.mean() if self.law is not None else 0.0), dtype=np.float64)
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
-        """Return the ends of intervals, each by itself."""
+        """Return the ends of intervals, taken one at a time."""
         low, high = (0.0, 0.0) if self.law is None else noise_bounds(self.law, 1, 0, level)
         return (self.counts - high).astype(np.float64), (self.counts - low).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
-class Tilted:
+class Tilted(Measured):
     """Noisy counts of a tilted cube; `middle` is a noisy mean of the true ones, less that of the noisy, with a rate."""
 
     counts: Ints
@@ -57,12 +70,29 @@ class Tilted:
 
     def estimates(self) -> Floats:
         """Return the best estimates."""
-        return estimated(self.counts, self.law, self.middle)
+        return estimate_counts(self.counts, self.law, self.middle)
 
     def ends(self, level: float) -> tuple[Floats, Floats]:
         """Return the ends of intervals; no true count is above the upper one."""
         radius = largest_radius(self.counts, self.law, level)
         return (self.counts - radius).astype(np.float64), self.counts.astype(np.float64)
+
+
+@singledispatch
+def with_law(law: Law | TiltedCube | None, counts: Ints) -> Measured:
+    """Return noisy counts with what their law says about them."""
+    raise TypeError(type(law).__name__)
+
+
+@with_law.register(Law)
+@with_law.register(NoneType)
+def _(law: Law | None, counts: Ints) -> Measured:
+    return Noisy(counts, law)
+
+
+@with_law.register
+def _(law: TiltedCube, counts: Ints) -> Measured:
+    return Tilted(counts, law)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -73,10 +103,10 @@ class SelectionRecord(ReleaseRecord):
     for each row which of them is its own, -1 for none. `_floor` and `_ceiling` are what a verdict alone proves.
     """
 
-    plan: AnySelection
+    plan: SelectionPlan
     places: Ints
     is_above: npt.NDArray[np.bool_] | None = None
-    _measured: Noisy | Tilted | None = field(repr=False, default=None)
+    _measured: Measured | None = field(repr=False, default=None)
     _which: Ints = field(repr=False)
     _floor: Floats = field(repr=False)
     _ceiling: Floats = field(repr=False)
@@ -93,10 +123,7 @@ class SelectionRecord(ReleaseRecord):
     @property
     def verdicts(self) -> list[str]:
         """The verdict of each row in words; none for a ranking."""
-        if self.is_above is None or isinstance(self.plan, TopKPlan | BarPlan):
-            return []
-        words = self.plan.words
-        return [words.of(one) for one in self.is_above.tolist()]
+        return []
 
     @property
     def verdict(self) -> str:
@@ -110,41 +137,29 @@ class SelectionRecord(ReleaseRecord):
         """Whether every verdict is a certain one that stands alone: it is no less likely along any secret edge."""
         return self.plan.is_exact or (self.plan.step.monotone is not None and self._measured is None)
 
+    @abstractmethod
     def summary(self) -> str:
         """Return what came out in a few words."""
-        match self.plan:
-            case BelowPlan():
-                about = "exactly" if self.plan.is_exact else "about"
-                value = number_text("value", self.values[0], self.plan.rmse)
-                return f"{self.verdict} {self.plan.query.threshold:,}" + (f", {about} {value}" if value else "")
-            case AbovePlan():
-                found = self.verdicts.count(self.plan.words.above)
-                return f"{found:,} {self.plan.words.above} among {len(self.places):,} of {self.plan.answers:,} asked"
-            case _:
-                return f"{len(self.places):,} of {self.plan.query.candidates(self.plan.policy.domain):,}"
 
     def reading_order(self) -> Ints:
         """Return the rows with a value first: among many verdicts, these are the ones that a reader looks for."""
         return np.argsort(np.isnan(self.values), kind="stable")
 
+    @abstractmethod
+    def about(self) -> dict[str, Any]:
+        """Return what each row is about."""
+
     def labels(self) -> dict[str, Any]:
         """Return what each row is about, and its verdict."""
-        if isinstance(self.plan, BelowPlan):
-            said: dict[str, Any] = {"count of": [str(self.plan.query.where)], "threshold": [self.plan.query.threshold]}
-        else:
-            name = self.plan.query.name
-            said = {name: _names(self.plan.policy.domain[name], self.places)}
-        return side_by_side(said, {"verdict": self.verdicts}) if self.is_above is not None else said
+        return side_by_side(self.about(), {"verdict": self.verdicts}) if self.is_above is not None else self.about()
 
     def numbers(self, level: float = 0.95) -> dict[str, Floats]:
-        """Return the values and, but for a list of verdicts, the ends of their intervals."""
-        if isinstance(self.plan, AbovePlan):
-            return {"value": self.values}
+        """Return the values and the ends of their intervals."""
         lower, upper = self.interval(level)
         return {"value": self.values, "lower": lower, "upper": upper}
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Return lower and upper ends that hold the true count with at least this probability, each row by itself.
+        """Return lower and upper ends that contain the true count with at least this probability, taken one at a time.
 
         Where there is no value, they are what the verdict proves: from 0 to less than the threshold for one that is
         certainly below; nothing (up to infinity) where it proves nothing.
@@ -161,73 +176,147 @@ class SelectionRecord(ReleaseRecord):
         return lower, upper
 
 
-def selected(plan: AnySelection, truth: Ints, *, positive: bool = False) -> SelectionRecord:
-    """Answer a selection from the true counts; `positive` lets no value be below zero."""
-    record = recorded(plan, output_of(truth, plan))
-    return replace(record, values=np.maximum(record.values, 0.0)) if positive else record
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class VerdictRecord(SelectionRecord):
+    """Verdicts about a threshold."""
+
+    plan: ThresholdPlan
+    is_above: npt.NDArray[np.bool_]
+
+    @property
+    def verdicts(self) -> list[str]:
+        """The verdict of each row in words."""
+        return [self.plan.words.of(one) for one in self.is_above.tolist()]
 
 
-def recorded(plan: AnySelection, output: Any) -> SelectionRecord:
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class CountVerdict(VerdictRecord):
+    """The verdict on one count."""
+
+    plan: BelowPlan
+
+    def summary(self) -> str:
+        """Return the verdict, and the count where there is one."""
+        about = "exactly" if self.plan.is_exact else "about"
+        value = number_text("value", self.values[0], self.plan.rmse)
+        return f"{self.verdict} {self.plan.query.threshold:,}" + (f", {about} {value}" if value else "")
+
+    def about(self) -> dict[str, Any]:
+        """Return who is counted, and the threshold."""
+        return {"count of": [str(self.plan.query.where)], "threshold": [self.plan.query.threshold]}
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ItemVerdicts(VerdictRecord):
+    """The verdicts on items, in the order in which they were asked."""
+
+    plan: AbovePlan
+
+    def summary(self) -> str:
+        """Return how many are above."""
+        found = self.verdicts.count(self.plan.words.above)
+        return f"{found:,} {self.plan.words.above} among {len(self.places):,} of {self.plan.answers:,} asked"
+
+    def about(self) -> dict[str, Any]:
+        """Return the items."""
+        return _items_at(self.plan, self.plan.query.name, self.places)
+
+    def numbers(self, level: float = 0.95) -> dict[str, Floats]:
+        """Return the values; a list of verdicts has no column of intervals."""
+        return {"value": self.values}
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Ranking(SelectionRecord):
+    """The items with the largest counts."""
+
+    plan: RankingPlan
+
+    def summary(self) -> str:
+        """Return how many were chosen among how many."""
+        return f"{len(self.places):,} of {self.plan.query.candidates(self.plan.policy.domain):,}"
+
+    def about(self) -> dict[str, Any]:
+        """Return the items."""
+        return _items_at(self.plan, self.plan.query.name, self.places)
+
+
+def select(plan: SelectionPlan, truth: Ints) -> SelectionRecord:
+    """Answer a selection from the true counts."""
+    record = make_record(plan, draw_output(plan, truth))
+    return replace(record, values=np.maximum(record.values, 0.0)) if plan.nonnegative else record
+
+
+@singledispatch
+def make_record(plan: SelectionPlan, output: Any) -> SelectionRecord:
     """Return the record of an output: everything from here on is post-processing."""
-    match plan:
-        case BelowPlan():
-            is_above = plan.step.monotone == "rising" if output is None else output >= plan.query.threshold
-            measured = None if output is None else Noisy(_whole([output]), plan.law)
-            return _rows(plan, _whole([0]), measured, _whole([-1 if output is None else 0]), np.array([is_above]))
-        case AbovePlan():
-            return _verdicts(plan, *output)
-        case TopKPlan():
-            places, noisy = zip(*output, strict=True)
-            return _ranked(plan, _whole(places), Noisy(_whole(noisy), plan.measuring))
-        case BarPlan():
-            middle = None
-            if output.centre is not None and plan.centring is not None:
-                # whole numbers are subtracted first: sums of large counts have no digits to spare
-                gap = (output.centre - sum(output.noisy)) / plan.candidates
-                middle = gap, plan.candidates / float(plan.centring.right)
-            tilted = Tilted(_whole(output.noisy), plan.law.at(output.bar + 1), middle)
-            return _ranked(plan, _whole(output.places), tilted)
+    raise TypeError(type(plan).__name__)
 
 
-def _verdicts(plan: AbovePlan, verdicts: Sequence[bool], noisy: Sequence[int]) -> SelectionRecord:
+@make_record.register
+def _(plan: BelowPlan, output: int | None) -> SelectionRecord:
+    is_above = np.array([plan.step.monotone == "rising" if output is None else output >= plan.query.threshold])
+    measured = None if output is None else with_law(plan.law, _whole([output]))
+    which = _whole([-1 if output is None else 0])
+    proved = plan.proved(is_above)
+    return _with_rows(CountVerdict, plan, _whole([0]), measured, which, is_above, proved=proved)
+
+
+@make_record.register
+def _(plan: AbovePlan, output: tuple[Sequence[bool], Sequence[int]]) -> SelectionRecord:
+    verdicts, noisy = output
     is_above = np.asarray(verdicts, dtype=np.bool_)
     found = np.flatnonzero(is_above == plan.costly)
     which = np.full(len(is_above), -1)
-    measured: Noisy | Tilted | None = None
+    measured: Measured | None = None
     if noisy:
         which[found] = np.arange(len(found))
-        law = plan.measuring(len(found))
-        measured = Tilted(_whole(noisy), law) if isinstance(law, TiltedCube) else Noisy(_whole(noisy), law)
-    return _rows(plan, np.arange(len(is_above)), measured, which, is_above)
+        measured = with_law(plan.measuring(len(found)), _whole(noisy))
+    proved = plan.proved(is_above)
+    return _with_rows(ItemVerdicts, plan, np.arange(len(is_above)), measured, which, is_above, proved=proved)
 
 
-def _ranked(plan: TopKPlan | BarPlan, places: Ints, measured: Noisy | Tilted) -> SelectionRecord:
+@make_record.register
+def _(plan: TopKPlan, output: Sequence[tuple[int, int]]) -> SelectionRecord:
+    places, noisy = zip(*output, strict=True)
+    return _rank(plan, _whole(places), with_law(plan.measuring, _whole(noisy)))
+
+
+@make_record.register
+def _(plan: BarPlan, output: BarOutput) -> SelectionRecord:
+    middle = None
+    if output.centre is not None and plan.centring is not None:
+        # whole numbers are subtracted first: sums of large counts have no digits to spare
+        gap = (output.centre - sum(output.noisy)) / plan.candidates
+        middle = gap, plan.candidates / float(plan.centring.right)
+    return _rank(plan, _whole(output.places), Tilted(_whole(output.noisy), plan.law.at(output.bar + 1), middle))
+
+
+def _rank(plan: RankingPlan, places: Ints, measured: Measured) -> SelectionRecord:
     # by the estimates alone, equal ones by their place: what is shown, and in which order, says nothing more
     estimates = measured.estimates()
     order = np.argsort(-estimates, kind="stable")[: plan.query.k]
-    return _rows(plan, places[order], measured, order, estimates=estimates)
+    return _with_rows(Ranking, plan, places[order], measured, order, values=estimates[order])
 
 
-def _rows(
-    plan: AnySelection,
+def _with_rows(
+    kind: type[SelectionRecord],
+    plan: SelectionPlan,
     places: Ints,
-    measured: Noisy | Tilted | None,
+    measured: Measured | None,
     which: Ints,
     is_above: npt.NDArray[np.bool_] | None = None,
     *,
-    estimates: Floats | None = None,
+    proved: tuple[Floats, Floats] | None = None,
+    values: Floats | None = None,
 ) -> SelectionRecord:
-    floor, ceiling = np.zeros(len(places)), np.full(len(places), np.inf)
-    if is_above is not None and isinstance(plan, BelowPlan | AbovePlan):
-        if plan.words.below.startswith("certainly"):
-            ceiling[~is_above] = plan.query.threshold - 1
-        if plan.words.above.startswith("certainly"):
-            floor[is_above] = plan.query.threshold
-    values = np.full(len(places), np.nan)
-    if measured is not None:
-        estimates = measured.estimates() if estimates is None else estimates
-        values[which >= 0] = estimates[which[which >= 0]]
-    return SelectionRecord(
+    """Return the record of some rows; `values` are their estimates, where these are known already."""
+    floor, ceiling = (np.zeros(len(places)), np.full(len(places), np.inf)) if proved is None else proved
+    if values is None:
+        values = np.full(len(places), np.nan)
+        if measured is not None:
+            values[which >= 0] = measured.estimates()[which[which >= 0]]
+    return kind(
         plan=plan,
         values=values,
         places=places.astype(np.int64),
@@ -239,10 +328,10 @@ def _rows(
     )
 
 
-def _names(attribute: Attribute, places: Ints) -> list[Any]:
-    """Return what the items or values at these positions are called."""
-    name = attribute.item if isinstance(attribute, Items) else attribute.value
-    return [name(place) for place in places.tolist()]
+def _items_at(plan: SelectionPlan, name: str, places: Ints) -> dict[str, Any]:
+    """Return what the items or values of an attribute at these positions are called."""
+    attribute = plan.policy.domain[name]
+    return {name: [attribute.cell(place) for place in places.tolist()]}
 
 
 def _whole(numbers: Sequence[int]) -> Ints:

@@ -2,45 +2,50 @@
 
 Order of a release: make the plan from public things (refuse here if anything is wrong), charge the budget in one
 transaction, open and count the rows, blur, estimate, certify. A crash after the charge loses budget, never privacy.
-Several releases may be paid for in one transaction (`reserve`); each is then made at most once, since what was drawn
-the first time may have been seen.
+The plan is made once (`plan`): what is explained, checked, charged, executed and certified is one object. Several
+releases may be paid for in one transaction (`reserve`); each is then made at most once, since what was drawn the first
+time may have been seen.
 """
 
 from __future__ import annotations
 
-import datetime
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial, singledispatch
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from tacit.amounts import as_epsilon, shown
 from tacit.errors import BudgetExceeded, DataRefused, InternalError, LedgerError, PlanError, kind_of, sealed
-from tacit.mechanism.additive import blur
-from tacit.mechanism.keystream import is_replayed
-from tacit.plan.choose import AnyPlan, Plan, as_epsilon, choose
-from tacit.plan.explain import Explanation, explain, shown
-from tacit.plan.queries import Cumulative, LinearQuery, Marginals, Ranges, Total
+from tacit.ledger.ledger import Ledger, Receipt
+from tacit.plan.any_plan import AnyPlan
+from tacit.plan.choose import Plan
+from tacit.plan.derived import DerivedPlan
+from tacit.plan.explain import Explanation, explain
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.verdicts import BelowPlan
-from tacit.policy.domain import Domain, Items
-from tacit.policy.knowledge import KnownSize
 from tacit.policy.policy import Policy, as_policy
-from tacit.release.answers import true_answers
-from tacit.release.asking import Asking, asking_plan
-from tacit.release.engines import is_file
-from tacit.release.guard import charges, closed, paid_for
-from tacit.release.infer import check_options, finished
-from tacit.release.ledger import Ledger, Receipt
+from tacit.release.answers import check_answerable, count_once
+from tacit.release.asking import Asking, allow
+from tacit.release.certificate import certify
+from tacit.release.derived import derive
+from tacit.release.infer import infer
+from tacit.release.measure import Measurements, measure
+from tacit.release.planner import Planner, yes_or_no
 from tacit.release.record import ReleaseRecord
-from tacit.release.rows import Rows, columns_of, open_rows
-from tacit.release.selected import SelectionRecord, selected
+from tacit.release.selected import SelectionRecord, select
+from tacit.rows.file_columns import is_file
+from tacit.rows.guard import charges, closed, paid_for
+from tacit.rows.rows import Rows, columns_of, open_rows
+
+Ints = npt.NDArray[np.int64]
 
 
 class Session:
@@ -80,26 +85,18 @@ class Session:
                 f"must be a path, not {kind_of(ledger)}", key="ledger", fix="Name the file of the ledger."
             )
         policy = policy.about(person, per_person, order, item)
-        _check_public_columns(policy)
+        check_public_columns(policy)
         self.policy = policy
         self.analyst = analyst
         self._budget = None if budget is None else as_epsilon(budget, key="budget")
+        self._planner = Planner(policy)
         self._spent = Fraction(0)
         self._process = os.getpid()
         self._lock = threading.Lock()
         if self._budget is None and ledger is None:
             raise PlanError("must be given", key="budget", fix="Say budget=1.0, or name a ledger with one.")
         self.dataset = dataset or _name_of(rows, named_in_ledger=ledger is not None)
-        self._order = order
-        self._rows = open_rows(
-            rows,
-            policy.domain,
-            person=policy.person,
-            per_person=policy.per_person,
-            order=policy.order,
-            item=policy.item,
-            moved=policy.moved_attributes,
-        )
+        self._rows = self.open_rows(rows)
         # after the rows: a refused source leaves no new ledger behind
         self._ledger = Ledger(ledger) if isinstance(ledger, str | Path) else ledger
         if self._ledger is not None:
@@ -132,57 +129,102 @@ class Session:
         return shared if own is None else min(own, shared)
 
     @sealed
-    def explain(self, query: Any, epsilon: Any, *, show: bool = True) -> Explanation:
-        """Say what a release would cost and how wrong it would be. Nothing is charged, no row is opened."""
-        said = explain(query, self.policy, epsilon, remaining=self.remaining - as_epsilon(epsilon))
+    def plan(self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False) -> AnyPlan:
+        """Return how a question will be answered at this cost: to look at, to print, to save, and to release.
+
+        `consistent` makes marginals agree with each other and cumulative counts never fall; `nonnegative` lets no
+        count be below zero. Both are post-processing and cost nothing. Nothing is charged, no row is opened.
+        """
+        plan = self._planner.plan(query, epsilon, consistent=consistent, nonnegative=nonnegative)
+        self._check(plan)
+        return plan
+
+    @sealed
+    def explain(self, query: Any, epsilon: Any = None, *, show: bool = True) -> Explanation:
+        """Say what a release would cost and how wrong it would be, for a plan or for a question at this cost.
+
+        Nothing is charged, no row is opened.
+        """
+        show = yes_or_no(show, "show")
+        plan = self._own(query, {"epsilon": epsilon})
+        if plan is None:
+            plan = self._planner.plan(query, epsilon)
+        explanation = explain(plan, remaining=self.remaining - plan.epsilon)
         if show:
-            sys.stdout.write(f"{said}\n")
-        return said
+            sys.stdout.write(f"{explanation}\n")
+        return explanation
 
     @sealed
     def release(
-        self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False
+        self, query: Any, epsilon: Any = None, *, consistent: bool = False, nonnegative: bool = False
     ) -> ReleaseRecord:
-        """Answer a question with the policy's guarantee at this cost.
+        """Answer a question with the policy's guarantee at this cost, or execute a plan of this session.
 
-        `consistent` makes marginals agree with each other and cumulative counts never fall; `nonnegative` lets no
-        count be below zero. Both are post-processing and cost nothing.
+        `consistent` and `nonnegative` are those of `plan`, and part of a plan that is given.
         """
-        made = self._prepared(query, epsilon, consistent=consistent, nonnegative=nonnegative)
-        (receipt,) = self._charge([made.cost])
-        return made.release(receipt)
+        options = yes_or_no(consistent, "consistent"), yes_or_no(nonnegative, "nonnegative")
+        given = {"epsilon": epsilon, "consistent": options[0] or None, "nonnegative": options[1] or None}
+        plan = self._own(query, given)
+        if plan is None:
+            plan = self._planner.plan(query, epsilon, consistent=consistent, nonnegative=nonnegative)
+        (reserved,) = self._reserve([plan])
+        return reserved.make()
 
     @sealed
-    def reserve(self, asked: Sequence[Asked], *, run: str | None = None, job: str = "") -> list[Reserved]:
-        """Pay for several releases at once, all of them or none, and return what makes each of them, once.
+    def reserve(self, plans: Sequence[AnyPlan], *, run: str | None = None, job: str = "") -> list[Reserved]:
+        """Pay for several plans at once, all of them or none, and return what makes each release, once.
 
         Everything that can be refused is refused before anything is charged. With a ledger and a `run`, the ledger
-        keeps that the run is under way until it is told that it has ended.
+        keeps that the run is under way until it is told that it has ended. The rows of all of them are counted in one
+        go, when the first release is made.
         """
-        prepared = [
-            self._prepared(one.query, one.epsilon, consistent=one.consistent, nonnegative=one.nonnegative)
-            for one in _questions(asked)
+        listed = _listed_plans(plans)
+        for plan in listed:
+            self._own(plan, {})
+        return self._reserve(listed, run=run, job=job)
+
+    def open_rows(self, rows: Any) -> Rows:
+        """Open rows as the policy says whose they are; an audit counts what it made up once for many releases."""
+        return open_for(self.policy, rows)
+
+    def adopt(self, planner: Planner) -> None:
+        """Take plans that were made before the rows were opened for this session's own."""
+        if planner.policy != self.policy:
+            raise _not_ours(under_another_policy=True)
+        self._planner = planner
+
+    def _own(self, given: Any, options: Mapping[str, Any]) -> AnyPlan | None:
+        """Return what was given if it is a plan of this session, None if it is a question; refuse any other plan."""
+        if not isinstance(given, AnyPlan):
+            return None
+        for key, option in options.items():
+            if option is not None:
+                fix = f"Leave it out, or plan anew: session.plan(query, .., {key}=..). Nothing was charged."
+                raise PlanError("is part of the plan already", key=key, fix=fix)
+        under_another_policy = given.policy != self.policy
+        if under_another_policy or not self._planner.has_made(given):
+            raise _not_ours(under_another_policy=under_another_policy)
+        return given
+
+    def _check(self, plan: AnyPlan) -> None:
+        for part in plan.parts:
+            check_answerable(self._rows, part.base, self.policy)
+
+    def _reserve(self, plans: list[AnyPlan], *, run: str | None = None, job: str = "") -> list[Reserved]:
+        for plan in plans:
+            self._check(plan)
+        receipts = self._charge([(plan.epsilon, str(plan.query)) for plan in plans], run=run, job=job)
+        drawn = _Drawn(plans, self._rows)
+        return [
+            Reserved(plan, partial(self._make, plan, receipt, drawn, number))
+            for number, (plan, receipt) in enumerate(zip(plans, receipts, strict=True))
         ]
-        receipts = self._charge([one.cost for one in prepared], run=run, job=job)
-        return [Reserved(one, receipt) for one, receipt in zip(prepared, receipts, strict=True)]
 
-    def _prepared(self, query: Any, epsilon: Any, *, consistent: bool, nonnegative: bool) -> _Prepared:
-        plan = choose(query, self.policy, epsilon)
-        check_options(plan, consistent=consistent)
-        rows, domain = self._rows, self.policy.domain
-        check_rows(rows, plan.base, domain)
-
-        def release(receipt: Receipt | None) -> ReleaseRecord:
-            done = [word for word, used in (("consistent", consistent), ("nonnegative", nonnegative)) if used]
-            certificate = _certificate(plan, receipt, self.dataset, done, order=self._order)
-            with paid_for(plan.epsilon):
-                record = closed(
-                    lambda: _opened(plan, rows, domain, fit=consistent, positive=nonnegative),
-                    InternalError("rows were open"),
-                )
-            return replace(record, certificate=certificate, _make_frame=rows.frame)
-
-        return _Prepared((plan.epsilon, str(plan.query)), release)
+    def _make(self, plan: AnyPlan, receipt: Receipt | None, drawn: _Drawn, number: int) -> ReleaseRecord:
+        promise = certify(plan, dataset=self.dataset, receipt=receipt)
+        with paid_for(plan.epsilon):
+            record = closed(lambda: drawn.take(number)(), InternalError("rows were open"))
+        return replace(record, promise=promise, _make_frame=self._rows.frame)
 
     @sealed
     def asking(self, at_most: int, epsilon: Any) -> Asking:
@@ -190,22 +232,20 @@ class Session:
 
         Answers that are certain are free. After `at_most` others it refuses.
         """
-        plan = asking_plan(self.policy, at_most, as_epsilon(epsilon))
-        rows, domain = self._rows, self.policy.domain
-        (receipt,) = self._charge([(plan.epsilon, str(plan))])
+        allowance = allow(self.policy, at_most, as_epsilon(epsilon))
+        rows = self._rows
+        (receipt,) = self._charge([(allowance.epsilon, str(allowance))])
 
         def check(question: BelowPlan) -> None:
-            check_rows(rows, question.base, domain)
+            check_answerable(rows, question.base, self.policy)
 
-        def answered(question: BelowPlan) -> SelectionRecord:
-            certificate = _certificate(question, receipt, self.dataset, [], order=self._order)
-            certificate["part_of"] = f"{plan}, for epsilon {shown(plan.epsilon)} in all"
-            record = closed(
-                lambda: selected(question, _counted(question, rows, domain)), InternalError("rows were open")
-            )
-            return replace(record, certificate=certificate, _make_frame=rows.frame)
+        def answer(question: BelowPlan) -> SelectionRecord:
+            part_of = f"{allowance}, for epsilon {shown(allowance.epsilon)} in all"
+            promise = certify(question, dataset=self.dataset, receipt=receipt, part_of=part_of)
+            record = closed(lambda: select(question, *_tally([question], rows)[0]), InternalError("rows were open"))
+            return replace(record, promise=promise, _make_frame=rows.frame)
 
-        return Asking(plan, check, answered)
+        return Asking(allowance, check, answer)
 
     def _charge(
         self, costs: Sequence[tuple[Fraction, str]], *, run: str | None = None, job: str = ""
@@ -237,104 +277,121 @@ class Session:
             return receipts
 
 
-class Asked(Protocol):
-    """One question of several that are paid for together."""
-
-    @property
-    def query(self) -> Any:
-        """What is asked."""
-        ...
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What it costs."""
-        ...
-
-    @property
-    def consistent(self) -> bool:
-        """As in `Session.release`."""
-        ...
-
-    @property
-    def nonnegative(self) -> bool:
-        """As in `Session.release`."""
-        ...
-
-
-def _questions(asked: Any) -> list[Asked]:
-    """Return what was asked, or refuse what is no list of questions, without a word of what it was."""
-    try:
-        found = list(asked)
-        is_right = all(hasattr(one, key) for one in found for key in ("query", "epsilon", "consistent", "nonnegative"))
-    except Exception:  # whatever an object does when it is asked what it has
-        is_right = False
-    if is_right:
-        return found
-    raise PlanError(
-        "must be a list of questions, each with query, epsilon, consistent and nonnegative",
-        key="asked",
-        fix="Nothing was charged. Give the releases of a job, or ask for one with `release`.",
-    )
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    """A checked release that has not been paid for: its cost with a note for the ledger, and what makes it."""
-
-    cost: tuple[Fraction, str]
-    release: Callable[[Receipt | None], ReleaseRecord]
-
-
 class Reserved:
     """A release that was paid for. It is made once: its noise is drawn once."""
 
-    def __init__(self, prepared: _Prepared, receipt: Receipt | None) -> None:
-        self._prepared: _Prepared | None = prepared
-        self._receipt = receipt
+    def __init__(self, plan: AnyPlan, make: Callable[[], ReleaseRecord]) -> None:
+        self.plan = plan
+        self._make: Callable[[], ReleaseRecord] | None = make
+        self._process = os.getpid()
+
+    def __reduce__(self) -> NoReturn:
+        raise PlanError("must not be copied: it was paid for once", key="release", fix="Share it, or ask again.")
 
     @sealed
     def make(self) -> ReleaseRecord:
         """Open the rows and answer.
 
         Raises:
-            PlanError: The second time, also if the first failed: what it had drawn may have been seen.
+            PlanError: The second time, also if the first failed: what it had drawn may have been seen. In a forked
+                process, which would draw noise of its own for the same price.
         """
-        prepared, self._prepared = self._prepared, None
-        if prepared is None:
+        if os.getpid() != self._process:
+            fix = "Make it there, or ask here again, which costs again."
+            raise PlanError("belongs to the process that paid for it", key="release", fix=fix)
+        make, self._make = self._make, None
+        if make is None:
             raise PlanError("was paid for once and made once", key="release", fix="Ask again, which costs again.")
-        return prepared.release(self._receipt)
+        return make()
 
 
-def _opened(plan: AnyPlan, rows: Rows, domain: Domain, *, fit: bool, positive: bool) -> ReleaseRecord:
-    """Count, blur and estimate. True answers live in this frame and those below it, and nowhere else."""
-    truth = _counted(plan, rows, domain)
-    if isinstance(plan, Plan):
-        return finished(plan, truth, blur(truth, plan), fit=fit, positive=positive)
-    return selected(plan, truth, positive=positive)
+class _Drawn:
+    """What was drawn for plans that were paid for together: counted and blurred in one go, each handed out once.
+
+    True answers live in one frame while noise is added to them; what waits here for its turn is noisy already.
+    """
+
+    def __init__(self, plans: Sequence[AnyPlan], rows: Rows) -> None:
+        self._plans, self._rows = plans, rows
+        self._waiting: list[Callable[[], ReleaseRecord] | None] | None = None
+        self._lock = threading.Lock()
+
+    def take(self, number: int) -> Callable[[], ReleaseRecord]:
+        """Return what makes the record of one plan, and forget it."""
+        with self._lock:
+            if self._waiting is None:
+                truths = _tally(self._plans, self._rows)
+                self._waiting = [_draw(plan, truth) for plan, truth in zip(self._plans, truths, strict=True)]
+            made, self._waiting[number] = self._waiting[number], None
+        assert made is not None  # noqa: S101 - a release is made once
+        return made
 
 
-def _counted(plan: AnyPlan, rows: Rows, domain: Domain) -> npt.NDArray[np.int64]:
-    """Return the true answers of what a plan looks at."""
-    declared = next((fact.people for fact in plan.policy.known if isinstance(fact, KnownSize)), None)
-    if declared is not None and int(rows.counts(())) != declared:
+def _tally(plans: Sequence[AnyPlan], rows: Rows) -> list[list[Ints]]:
+    """Return the true answers of what each part of each plan looks at. The plans are under one policy."""
+    policy = plans[0].policy
+    declared = policy.known_people
+    parts = [part for plan in plans for part in plan.parts]
+    people, found = count_once([part.base for part in parts], rows, policy, people=declared is not None)
+    if people != declared:
         # the number is public, and bounds were made from it
-        fix = "Correct known.size; rows that the domain drops do not count."
+        fix = "Correct known.size; rows that the domain drops do not count. What was asked stays charged."
         raise DataRefused(f"must hold the declared number of people, {declared:,}", fix=fix)
-    return true_answers(plan.base, rows, domain, joint_is_safe=plan.policy.per_person == 1)
+    answers = iter(found)
+    return [[next(answers) for _ in plan.parts] for plan in plans]
 
 
-def check_rows(rows: Rows, query: LinearQuery, domain: Domain) -> None:
-    """Refuse, before anything is charged, what these rows can never answer for a public reason."""
-    test = query.where.compile(domain) if query.where is not None else None
-    match query:
-        case Marginals(sets):
-            asked: tuple[tuple[str, ...], ...] = sets
-        case Cumulative(name) | Ranges(name) | Total(name):
-            asked = ((name,),)
-        case _:
-            asked = ((),)
-    for names in asked:
-        rows.check(names, test)
+@singledispatch
+def _draw(plan: AnyPlan, truths: Sequence[Ints]) -> Callable[[], ReleaseRecord]:
+    """Add noise to true answers, which live in this frame and below it, and return what makes a record of the noisy."""
+    raise TypeError(type(plan))
+
+
+@_draw.register
+def _(plan: Plan, truths: Sequence[Ints]) -> Callable[[], ReleaseRecord]:
+    return partial(infer, measure(plan, *truths), consistent=plan.consistent, nonnegative=plan.nonnegative)
+
+
+@_draw.register
+def _(plan: DerivedPlan, truths: Sequence[Ints]) -> Callable[[], ReleaseRecord]:
+    return partial(_derived, plan, [measure(part, truth) for part, truth in zip(plan.parts, truths, strict=True)])
+
+
+def _derived(plan: DerivedPlan, measured: Sequence[Measurements]) -> ReleaseRecord:
+    return derive(plan, [infer(part, consistent=True) for part in measured])
+
+
+@_draw.register
+def _(plan: SelectionPlan, truths: Sequence[Ints]) -> Callable[[], ReleaseRecord]:
+    record = select(plan, *truths)
+    return lambda: record
+
+
+def _listed_plans(given: Any) -> list[AnyPlan]:
+    """Return the plans that were given, or refuse what is no list of plans, without a word of what it was."""
+    try:
+        listed = list(given)
+        is_right = all(isinstance(one, AnyPlan) for one in listed)
+    except Exception:  # whatever an object does when it is asked what it has
+        is_right = False
+    if is_right:
+        return listed
+    raise PlanError(
+        "must be a list of plans, each made by `session.plan`",
+        key="plans",
+        fix="Nothing was charged. For one question, write session.release(query, epsilon=..).",
+    )
+
+
+def _not_ours(*, under_another_policy: bool) -> PlanError:
+    rule = (
+        "must be under the policy of this session" if under_another_policy else "must be a plan that this session made"
+    )
+    return PlanError(
+        f"{rule}, and unchanged",
+        key="plan",
+        fix="Make it here: session.plan(query, epsilon=..). Nothing was charged.",
+    )
 
 
 def _check_texts(**given: Any) -> None:
@@ -343,7 +400,20 @@ def _check_texts(**given: Any) -> None:
             raise PlanError(f"must be a text, not {kind_of(value)}", key=key, fix="Leave it out, or give a name.")
 
 
-def _check_public_columns(policy: Policy) -> None:
+def open_for(policy: Policy, rows: Any) -> Rows:
+    """Return rows that are ready to be counted, as a policy says whose they are and which are kept."""
+    return open_rows(
+        rows,
+        policy.domain,
+        person=policy.person,
+        per_person=policy.per_person,
+        order=policy.order,
+        item=policy.item,
+        moved=policy.moved_attributes,
+    )
+
+
+def check_public_columns(policy: Policy) -> None:
     """Refuse to tell people apart, or to choose their rows, by something that a secret edge changes."""
     columns = columns_of(policy.domain, policy.item)
     secret_columns = {column for name in policy.moved_attributes for column in columns[name]}
@@ -368,60 +438,3 @@ def _name_of(rows: Any, *, named_in_ledger: bool) -> str:
             fix="Say dataset='clinic', and always the same for the same people.",
         )
     return "data"
-
-
-def _protected(policy: Policy, order: str | None) -> str:
-    """Say whose record a release protects, and which of their rows count."""
-    if policy.person is None:
-        return "one row (no person column was named, so every row is taken for a person of its own)"
-    many = policy.per_person
-    chosen = f"the first by {order}" if order is not None else f"chosen by what is in {'it' if many == 1 else 'them'}"
-    rows = "one row" if many == 1 else f"up to {many} rows"
-    if any(isinstance(attribute, Items) for attribute in policy.domain.values()):
-        return (
-            f"one person: one record, with the items of all rows with the same {policy.person} "
-            f"(and everything else of {rows}, {chosen})"
-        )
-    return f"one person: {rows} with the same {policy.person} ({chosen})"
-
-
-def _certificate(
-    plan: AnyPlan, receipt: Receipt | None, dataset: str, done: list[str], *, order: str | None
-) -> dict[str, Any]:
-    """Return what the release promises, as plain data. Nothing in it depends on a row."""
-    from tacit import __version__
-
-    policy = plan.policy
-    promise = (
-        "for every secret edge hidden -> cover of the policy, every data set and every set O of outputs: "
-        f"Pr[M(hidden) in O] <= exp({shown(plan.epsilon)}) * Pr[M(cover) in O]; nothing is promised from "
-        "cover to hidden"
-    )
-    replayed = is_replayed()
-    return {
-        "tacit": __version__,
-        "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "dataset": dataset,
-        "query": plan.query.document(),
-        "epsilon": str(plan.epsilon),
-        "guarantee": "none: the noise was replayed for a test" if replayed else promise,
-        "protects": _protected(policy, order),
-        "policy": plan.policy.document(),
-        "policy_fingerprint": plan.policy.fingerprint,
-        "step": {
-            "up": plan.step.up,
-            "down": plan.step.down,
-            "l1": plan.step.l1,
-            "l2": plan.step.l2,
-            "exact": plan.step.exact,
-            "derivation": list(plan.step.why),
-        },
-        "mechanism": plan.mechanism,
-        "strategy": plan.strategy,
-        "noise": plan.noise_document(),
-        "randomness": "REPLAYED FOR A TEST: this is no release" if replayed else "fresh from the operating system",
-        "expected_rmse": plan.rmse,
-        **({"terms": plan.terms()} if isinstance(plan, SelectionPlan) else {}),
-        "post_processing": done,
-        "ledger": None if receipt is None else {"entry": receipt.entry, "hash": receipt.hash},
-    }

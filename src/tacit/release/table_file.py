@@ -1,11 +1,16 @@
-"""CSV files of released numbers, as colleagues open them: safe in spreadsheets, with the digits that mean something.
+"""Files of released numbers, as colleagues open them: CSV, and Parquet for tables that no spreadsheet opens.
 
-A text that a spreadsheet would take for a formula (it begins with `=`, `+`, `-`, `@`, a tab or a line end) gets an
-apostrophe before it, and so does one that begins with an apostrophe, and one that would be written like a number of its
-column: what is written tells any two labels apart. Numbers stay numbers. A column of numbers that is called like a
+Which of the two it is follows from how many answers a table has by its policy and question, never from what came out:
+`LARGEST_CSV` is the only number in it.
+
+In CSV, a text that a spreadsheet would take for a formula (it begins with `=`, `+`, `-`, `@`, a tab or a line end) gets
+an apostrophe before it, and so does one that begins with an apostrophe, and one that would be written like a number of
+its column: what is written tells any two labels apart. Numbers stay numbers. A column of numbers that is called like a
 label gets another name, so that no column is in the place of another. Numbers are rounded to half of the expected error
 or finer, which makes the error larger by one percent at most; the ends of intervals are rounded outwards, so that none
 gets narrower. Rounded numbers need not add up to the last digit; `record.values` has all digits.
+
+Parquet files have the same columns and the same rounded numbers; labels are in them as they are in the policy.
 """
 
 from __future__ import annotations
@@ -21,9 +26,11 @@ from typing import Any, Final, TextIO
 import numpy as np
 import numpy.typing as npt
 
+LARGEST_CSV: Final = 1_000_000  # answers in one file: a spreadsheet opens 1,048,576 lines
 _FORMULA: Final = re.compile(r"['=+\-@\t\r\n＝＋－＠]")
 _PLAIN_NUMBER: Final = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
 _MOST_DECIMALS: Final = 6
+_CACHED: Final = 2**16  # numbers that are rounded at a time: they stay in the processor's cache
 _OUTWARDS: Final = {"lower": np.floor, "upper": np.ceil}
 
 
@@ -52,11 +59,50 @@ def decimals_for(error: float) -> int:
     return min(max(0, math.ceil(math.log10(2 / error))), _MOST_DECIMALS)
 
 
+def file_name(stem: str, answers: int) -> str:
+    """Return what the file of a table with so many answers is called.
+
+    >>> file_name("ages", 121), file_name("visits", 10_000_000)
+    ('ages.csv', 'visits.parquet')
+    """
+    return f"{stem}.csv" if answers <= LARGEST_CSV else f"{stem}.parquet"
+
+
 def rounded(name: str, numbers: npt.NDArray[np.float64], decimals: int) -> list[Any]:
-    """Return a column of numbers as it is written; `lower` is rounded down and `upper` up."""
-    scale = 10.0**decimals
-    turned = _OUTWARDS.get(name, np.round)(np.round(numbers * scale, 6)) / scale
-    return [int(number) if number.is_integer() else "" if math.isnan(number) else number for number in turned.tolist()]
+    """Return a column of numbers as CSV has it; `lower` is rounded down and `upper` up."""
+    return _as_cells(_turned(name, numbers, decimals))
+
+
+def _as_cells(numbers: npt.NDArray[np.float64]) -> list[Any]:
+    return [int(number) if number.is_integer() else "" if math.isnan(number) else number for number in numbers.tolist()]
+
+
+def _all_turned(
+    numbers: Mapping[str, npt.NDArray[np.float64]], decimals: int, shares: npt.NDArray[np.float64] | None
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Return all columns of numbers as they are written; where there is one number, no digit is turned outwards."""
+    turned = {name: _turned(name, column, decimals) for name, column in numbers.items()}
+    if _OUTWARDS.keys() <= numbers.keys():
+        exact = numbers["lower"] == numbers["upper"]
+        turned |= {end: np.where(exact, turned["value"], turned[end]) for end in _OUTWARDS}
+    if shares is not None:
+        turned["share"] = _turned("share", shares, _MOST_DECIMALS)
+    return turned
+
+
+def _turned(name: str, numbers: npt.NDArray[np.float64], decimals: int) -> npt.NDArray[np.float64]:
+    scale, turn = 10.0**decimals, _OUTWARDS.get(name, np.round)
+    turned = np.empty(len(numbers), dtype=np.float64)
+    for start in range(0, len(numbers), _CACHED):
+        part = slice(start, start + _CACHED)
+        scaled = numbers[part] * scale
+        whole = np.round(scaled)
+        # what misses a whole number by no more than the product's own rounding is that number; no infinite end is
+        with np.errstate(invalid="ignore"):
+            is_whole = np.abs(scaled - whole) <= np.maximum(1e-6, 4 * np.spacing(np.abs(scaled)))
+        # a zero has no sign: -0.0 would look like another number
+        turned[part] = np.where(is_whole, whole, turn(scaled)) / scale + 0.0
+    return turned
 
 
 def side_by_side(labels: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,6 +126,26 @@ def unlike(name: str, taken: Iterable[Any]) -> str:
 
 
 def write_table(
+    folder: Path,
+    name: str,
+    answers: int,
+    labels: Mapping[str, Sequence[Any]],
+    numbers: Mapping[str, npt.NDArray[np.float64]],
+    *,
+    error: float,
+    shares: npt.NDArray[np.float64] | None = None,
+) -> str:
+    """Write labels and numbers to a file of this name, of the kind that so many answers have; return its whole name.
+
+    `error` is the expected error of one of the values, `shares` are a last column.
+    """
+    called = file_name(name, answers)
+    write = write_csv if answers <= LARGEST_CSV else _write_parquet
+    write(folder / called, labels, numbers, error=error, shares=shares)
+    return called
+
+
+def write_csv(
     path: Path,
     labels: Mapping[str, Sequence[Any]],
     numbers: Mapping[str, npt.NDArray[np.float64]],
@@ -87,13 +153,23 @@ def write_table(
     error: float,
     shares: npt.NDArray[np.float64] | None = None,
 ) -> None:
-    """Write labels and numbers as CSV; `error` is the expected error of one of the values, `shares` a last column."""
-    decimals = decimals_for(error)
-    written = {name: rounded(name, column, decimals) for name, column in numbers.items()}
-    if shares is not None:
-        written["share"] = rounded("share", shares, _MOST_DECIMALS)
-    columns = side_by_side(labels, written)
+    """Write labels and numbers as CSV."""
+    turned = _all_turned(numbers, decimals_for(error), shares)
+    columns = side_by_side(labels, {name: _as_cells(column) for name, column in turned.items()})
     _write(path, list(columns), list(columns.values()))
+
+
+def _write_parquet(
+    path: Path,
+    labels: Mapping[str, Sequence[Any]],
+    numbers: Mapping[str, npt.NDArray[np.float64]],
+    *,
+    error: float,
+    shares: npt.NDArray[np.float64] | None = None,
+) -> None:
+    from tacit.rows.frames import write_parquet
+
+    write_parquet(path, side_by_side(labels, _all_turned(numbers, decimals_for(error), shares)))
 
 
 def write_cross_table(

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr
 
-from tacit.plan.tilted import TiltedCube
+from tacit.noise.tilted_cube import TiltedCube
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -55,7 +55,7 @@ def _quantile(above: Ints, law: TiltedCube, level: float) -> int:
     return int(radii[min(at + 1, len(radii) - 1)])
 
 
-def estimated(noisy: Ints, law: TiltedCube, middle: tuple[float, float] | None = None) -> Floats:
+def estimate_counts(noisy: Ints, law: TiltedCube, middle: tuple[float, float] | None = None) -> Floats:
     """Return the best estimates of the counts; `middle` is a noisy mean of them, less that of `noisy`, and its rate."""
     # distances from what was seen, and from the floor: counts may be as large as a float can hold, differences are not
     over = (noisy - law.floor).astype(np.float64)

@@ -2,33 +2,15 @@
 
 Everything here works on plans, records and ledger accounts, which are public; rows are never opened in this stage.
 
-    charts    one chart for every kind of question, and expected errors beside plain differential privacy
-    selection_charts    verdicts, and what was chosen
-    monitor_chart    verdicts over time, and a map of places
-    text      tables for the terminal
-    html      the report that a privacy officer shows to a lawyer
-    publish   a job's results as one folder, all or nothing
+    views             the parts of charts, and the registries of questions
+    linear_charts     counts, tables, lines and sums
+    derived_charts    means and quantiles
+    selection_charts  verdicts, and what was chosen
+    charts            one chart for every kind of question
+    monitor_chart     verdicts over time, and a map of places
+    text              tables for the terminal
+    csv_tables        released numbers as files for colleagues
+    html              the report that a privacy officer shows to a lawyer
+    draft_folder      the folder that results are written to before it gets its name
+    publish           a job's results as one folder, all or nothing
 """
-
-from typing import Any
-
-from tacit.release.monitor import draw_with as draw_monitors_with
-from tacit.release.record import ReleaseRecord, draw_with
-
-
-def draw(record: ReleaseRecord) -> Any:
-    """Return the chart of a release; the chart library is loaded when the first chart is drawn."""
-    from tacit.report.charts import chart
-
-    return chart(record)
-
-
-def draw_monitor(history: Any, **options: Any) -> Any:
-    """Return the chart of a monitor's verdicts."""
-    from tacit.report.monitor_chart import monitor_chart
-
-    return monitor_chart(history, **options)
-
-
-draw_with(draw)
-draw_monitors_with(draw_monitor)

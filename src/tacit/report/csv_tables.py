@@ -1,13 +1,16 @@
-"""The released numbers as files for colleagues: one CSV for each table, and cross tables of two attributes.
+"""The released numbers as files for colleagues: one for each table, and cross tables of two attributes.
 
 NAME.csv has all answers of a release. Marginals also get NAME.SEX-AGE.csv for each table, and every table of two
 attributes NAME.cross.csv or NAME.SEX-AGE.cross.csv, whose rows are the values of the longer attribute. `share` is a
-value divided by the sum of its table's values. Labels are made safe for spreadsheets (`release/table_file.py`).
+value divided by the sum of its table's values. Labels are made safe for spreadsheets. A table that is too large for one
+is NAME.parquet or NAME.SEX-AGE.parquet, without a cross table (`release/table_file.py`).
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +18,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.queries import Marginals
 from tacit.release.record import ReleaseRecord
-from tacit.release.table_file import write_cross_table, write_table
+from tacit.release.table_file import LARGEST_CSV, write_cross_table, write_table
 
 MOST_TABLES: Final = 200  # more files than that nobody opens one by one
 _WIDEST: Final = 500  # columns of a cross table
@@ -31,25 +33,29 @@ class _Table:
 
     names: tuple[str, ...]
     shape: tuple[int, ...]
-    labels: dict[str, list[Any]]
+    labels: dict[str, Sequence[Any]]
     numbers: dict[str, npt.NDArray[np.float64]]
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return math.prod(self.shape)
 
 
 def write_release(folder: Path, name: str, record: ReleaseRecord) -> list[str]:
-    """Write all CSV files of a release and return the names of those beside NAME.csv."""
+    """Write all tables of a release and return the names of the files, that with all answers first."""
     tables = _tables(record)
-    error = record.plan.rmse
-    if len(tables) != 1:
-        record.write_csv(folder / f"{name}.csv")
-    else:
-        _write(folder / f"{name}.csv", tables[0], error)
-    written = []
+    error = record.digits_for
+    written = [record.write_values(folder, name) if len(tables) != 1 else _write(folder, name, tables[0], error)]
+    names = record.plan.query.split_by()
+    if len(names) == 2 and min(shape := _shape(record, names)) <= _WIDEST and record.plan.answers <= LARGEST_CSV:
+        written.append(f"{name}.cross.csv")
+        _write_cross(folder / written[-1], _Table(names, shape, record.labels(), record.numbers()), error)
     parts = _part_names(tables) if len(tables) > 1 else [""]
     for table, part in zip(tables if len(tables) <= MOST_TABLES else [], parts, strict=False):
         if part:
-            written.append(f"{name}{part}.csv")
-            _write(folder / written[-1], table, error)
-        if len(table.names) == 2 and min(table.shape) <= _WIDEST:
+            written.append(_write(folder, f"{name}{part}", table, error))
+        if len(table.names) == 2 and min(table.shape) <= _WIDEST and table.cells <= LARGEST_CSV:
             written.append(f"{name}{part}.cross.csv")
             _write_cross(folder / written[-1], table, error)
     return written
@@ -57,22 +63,25 @@ def write_release(folder: Path, name: str, record: ReleaseRecord) -> list[str]:
 
 def _tables(record: ReleaseRecord) -> list[_Table]:
     query, domain = record.plan.query, record.plan.policy.domain
-    if not isinstance(query, Marginals) or query.is_items(domain):
-        return []
     labels, numbers = record.labels(), record.numbers()
     found, start = [], 0
-    for names, size in zip(query.sets, query.sizes(domain), strict=True):
+    for names in query.tables(domain):
+        size = math.prod(domain[each].size for each in names)
         cut = slice(start, start + size)
         start += size
         found.append(
             _Table(
                 names,
-                tuple(domain[each].size for each in names),
-                {each: list(labels[each][cut]) for each in names},
+                _shape(record, names),
+                {each: labels[each][cut] for each in names},
                 {key: column[cut] for key, column in numbers.items()},
             )
         )
     return found
+
+
+def _shape(record: ReleaseRecord, names: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple(record.plan.policy.domain[each].size for each in names)
 
 
 def _part_names(tables: list[_Table]) -> list[str]:
@@ -89,11 +98,11 @@ def _part_names(tables: list[_Table]) -> list[str]:
     return found
 
 
-def _write(path: Path, table: _Table, error: float) -> None:
+def _write(folder: Path, name: str, table: _Table, error: float) -> str:
     values = table.numbers["value"]
     total = float(values.sum())
     share = np.round(values / total, _SHARE_DIGITS) if total > 0 else np.full(len(values), np.nan)
-    write_table(path, table.labels, table.numbers, error=error, shares=share)
+    return write_table(folder, name, table.cells, table.labels, table.numbers, error=error, shares=share)
 
 
 def _write_cross(path: Path, table: _Table, error: float) -> None:

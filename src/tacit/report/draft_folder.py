@@ -19,10 +19,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tacit.amounts import shown
 from tacit.errors import JobError, LedgerError
-from tacit.plan.explain import shown
-from tacit.release.job import FINISHED, Job
-from tacit.release.ledger import Ledger, Run
+from tacit.ledger.ledger import Ledger, Run
+from tacit.release.job_file import Job
+from tacit.release.job_plan import FINISHED
 
 PART = ".part"
 MARK = ".run"

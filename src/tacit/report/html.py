@@ -14,21 +14,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cache
 from importlib import resources
 from typing import Any, Final
 from urllib.parse import quote
 from xml.etree import ElementTree
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from tacit.plan.explain import OF_THE_ROWS_KEPT, Explanation, shown
-from tacit.plan.queries import Cumulative, Marginals, Ranges, Total
+from tacit.amounts import shown, shown_with_decimal
+from tacit.plan.any_plan import OF_THE_ROWS_KEPT
+from tacit.plan.explain import Explanation
+from tacit.policy.describe import Section, description
 from tacit.policy.policy import Policy
 from tacit.release.number_texts import number_texts
-from tacit.release.record import ReleaseRecord
-from tacit.report.charts import BLUE, LINE, chart, chart_svg, chart_text, comparison_chart, condition, parts, question
+from tacit.release.record import Ints, ReleaseRecord
+from tacit.release.table_file import file_name
+from tacit.report.charts import chart, chart_svg, chart_text, comparison_chart, condition, parts, question
+from tacit.report.views import BLUE, LINE
 
 ROWS_SHOWN: Final = 50
 FILES_SHOWN: Final = 13  # links; marginals of many attributes have a file for each table
@@ -37,25 +42,18 @@ _ELEMENTS: Final = frozenset(
     ["svg", "g", "path", "text", "tspan", "rect", "line", "circle", "defs", "clipPath", "linearGradient", "stop"]
 )
 _HEADINGS: Final = {"value": "Estimate", "lower": "From", "upper": "To"}
-_STILL: Final = "-> never moves"
-_WARNS: Final = re.compile(r"\b(not|weaker|weakly)\b", re.IGNORECASE)
-_REPLAYED: Final = "REPLAYED"
 _IN_BACKTICKS: Final = re.compile("`([^`]+)`")
 _OWN_REFERENCE: Final = re.compile(r"url\(#([\w-]+)\)")
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Block:
-    """A heading of the policy's description with what stands below it."""
+    """A heading of the policy's description with what stands below it; `warns`: it is about what is not protected."""
 
     heading: str = ""
-    paragraphs: list[str] = field(default_factory=list)
-    points: list[str] = field(default_factory=list)
-
-    @property
-    def warns(self) -> bool:
-        """Whether this is about what is not protected."""
-        return _WARNS.search(self.heading) is not None
+    paragraphs: list[Markup] = field(default_factory=list)
+    points: list[Markup] = field(default_factory=list)
+    warns: bool = False
 
 
 def html_report(
@@ -81,24 +79,23 @@ def html_report(
         analyst: Who asked.
         charts: The charts as SVG by name, where they were drawn before; drawing is the slow part.
         csv_links: Whether each release has its values beside the report, in a file called like the release.
-        tables: The names of more files beside the report, by release: each table of marginals, and cross tables.
+        tables: The names of these files by release, where there are more: each table of marginals, and cross tables.
     """
     from tacit import __version__
 
-    said = dict(explanations if isinstance(explanations, Mapping) else zip(records, explanations, strict=True))
+    explained = dict(explanations if isinstance(explanations, Mapping) else zip(records, explanations, strict=True))
     releases, so_far = [], Fraction(0)
     for number, (name, record) in enumerate(records.items(), start=1):
         so_far += record.plan.epsilon
         svg = charts[name] if charts is not None else chart_svg(chart(record))
         shown_chart = _inline(svg, f"chart-{number}")
-        files = [f"{name}.csv", *(tables or {}).get(name, [])] if csv_links else []
-        releases.append(_release(number, name, record, said[name], so_far, shown_chart, files))
+        files = (tables or {}).get(name) or [file_name(name, record.plan.answers)] if csv_links else []
+        releases.append(_release(number, name, record, explained[name], so_far, shown_chart, files))
     certificates = [record.certificate for record in records.values()]
-    last = said[list(records)[-1]].remaining if records else None
+    last = explained[list(records)[-1]].remaining if records else None
     protects = " or ".join(dict.fromkeys(str(each["protects"]) for each in certificates)) or "one person's record"
     no_person = all(record.plan.policy.person is None for record in records.values()) and policy.person is None
-    template = _environment().from_string((resources.files("tacit.report") / "report.html.j2").read_text("utf-8"))
-    return template.render(
+    return _template().render(
         version=__version__,
         fold=ROWS_UNFOLDED,
         ink=LINE,
@@ -110,41 +107,48 @@ def html_report(
         analyst=analyst,
         made=_date(max((str(each["made"]) for each in certificates), default="")),
         protects=protects,
-        one_row_each=no_person and "row" not in protects,
-        is_replayed=any(str(each.get("randomness", "")).startswith(_REPLAYED) for each in certificates),
+        one_row_each=no_person and not certificates,  # otherwise they say so themselves
+        is_replayed=any(record.promise is not None and record.promise.replayed for record in records.values()),
         no_ledger=any(each.get("ledger") is None for each in certificates),
-        spent=shown(so_far),
+        spent=shown_with_decimal(so_far),
         factor=_factor(so_far),
-        budget=None if budget is None else shown(budget),
-        left=None if last is None else shown(last),
-        description=_blocks(policy.describe()),
+        budget=None if budget is None else shown_with_decimal(budget),
+        left=None if last is None else shown_with_decimal(last),
+        description=_blocks(description(policy)),
         releases=releases,
-        comparison=_inline(chart_svg(comparison_chart(said)), "comparison"),
-        comparison_text=_comparison_text(said),
+        comparison=_inline(chart_svg(comparison_chart(explained)), "comparison"),
+        comparison_text=_comparison_text(explained),
         kept=OF_THE_ROWS_KEPT,
     )
 
 
-def _environment() -> Environment:
+@cache
+def _template() -> Template:
     # a name that the template misspells is an error, not an empty place in a report
-    return Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    rules = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return rules.from_string((resources.files("tacit.report") / "report.html.j2").read_text("utf-8"))
 
 
 def _release(
     number: int,
     name: str,
     record: ReleaseRecord,
-    said: Explanation,
+    explanation: Explanation,
     so_far: Fraction,
     drawn: Markup,
     files: Sequence[str],
 ) -> dict[str, Any]:
     plan = record.plan
+    unit = plan.query.unit_words(plan.policy.domain)
     labels, numbers = record.labels(), record.numbers()
-    shows = record.reading_order()[:ROWS_SHOWN].tolist()
-    columns = [number_texts(name, column[shows], plan.rmse) for name, column in numbers.items()]
+    order = record.reading_order()
+    shows = order[:ROWS_SHOWN].tolist()
+    columns = [number_texts(name, column[shows], record.digits_for) for name, column in numbers.items()]
+    columns[0] = [text or record.no_number for text in columns[0]]
     strategy = "" if plan.strategy == "direct" else f", {plan.strategy}"
-    moving = [reason for reason in plan.step.why if not reason.endswith(_STILL)]
+    moving = [reason for reason in plan.step.why if reason not in plan.step.still]
+    first, *others = [part.step.still for part in plan.parts]
+    still = [reason for reason in first if all(reason in other for other in others)]  # a line for each family
     return {
         "id": f"release-{number}",
         "name": name,
@@ -152,21 +156,22 @@ def _release(
         "parts": parts(record),
         "answers": f"{plan.answers:,}",
         "answer": record.summary() if plan.answers == 1 else f"{plan.answers:,} answers",
-        "cost": shown(plan.epsilon),
-        "so_far": shown(so_far),
-        "left": "" if said.remaining is None else shown(said.remaining),
+        "cost": shown_with_decimal(plan.epsilon),
+        "so_far": shown_with_decimal(so_far),
+        "left": "" if explanation.remaining is None else shown_with_decimal(explanation.remaining),
         "error": _error(plan.rmse),
         "is_exact": plan.rmse == 0,
-        "plain_error": _error(said.plain.rmse),
-        "unit": plan.query.name if isinstance(plan.query, Total) else "people",
-        "in_units": f"(in units of {plan.query.name})" if isinstance(plan.query, Total) else "people",
-        "times": f", {said.gain:.3g} times larger" if 1.005 < said.gain < math.inf else "",
-        "step": plan.step,
+        "plain_error": _error(explanation.plain.rmse),
+        "unit": unit,
+        "in_units": "people" if unit == "people" else f"(in units of {unit})",
+        "times": f", {explanation.gain:.3g} times larger" if 1.005 < explanation.gain < math.inf else "",
+        "step": {size: shown(plan.unit * getattr(plan.step, size)) for size in ("up", "down", "l1")},
+        "moved": plan.moved,
         "moving": moving,
-        "still": _still(len(plan.step.why) - len(moving), len(moving)),
+        "still": _still(len(still), len(moving)),
         "step_title": "Largest step" if plan.step.exact else "Largest step (proven bound)",
         "mechanism": plan.mechanism + strategy,
-        "why": plan.why_noise.rstrip("."),
+        "why": plan.why.rstrip("."),
         "fitting": _fitting(record),
         "chart": drawn,
         "chart_text": chart_text(record),
@@ -179,7 +184,7 @@ def _release(
             }
             for row, place in enumerate(shows)
         ],
-        "which_rows": _which_rows(record),
+        "which_rows": _which_rows(record, order),
         "predictions": [*plan.predictions(), *plan.terms()],
         "files": [{"name": file, "href": quote(file, safe="")} for file in files[:FILES_SHOWN]],
         "more_files": len(files) - FILES_SHOWN if len(files) > FILES_SHOWN else 0,
@@ -187,16 +192,16 @@ def _release(
     }
 
 
-def _which_rows(record: ReleaseRecord) -> str:
+def _which_rows(record: ReleaseRecord, order: Ints) -> str:
     """Say which rows a table shows, and what their intervals mean."""
-    rows, order = len(record.values), record.reading_order()
+    rows = len(record.values)
     first = f", those with a value {'first' if rows > ROWS_SHOWN else 'on top'}" if (np.diff(order) < 0).any() else ""
-    said = f"All answers{first}." if rows <= ROWS_SHOWN else f"The first {ROWS_SHOWN} of {rows:,} answers{first}."
+    which = f"All answers{first}." if rows <= ROWS_SHOWN else f"The first {ROWS_SHOWN} of {rows:,} answers{first}."
     if "lower" not in record.numbers():
-        return said
+        return which
     return (
-        f"{said} The interval holds the true answer, {OF_THE_ROWS_KEPT}, with a probability of at least 95%, each by "
-        "itself."
+        f"{which} Each interval contains the true answer, {OF_THE_ROWS_KEPT}, with a probability of at least 95%, "
+        "taken one at a time."
     )
 
 
@@ -212,49 +217,29 @@ def _still(still: int, moving: int) -> str:
 def _fitting(record: ReleaseRecord) -> str:
     """Say what was done to the noisy answers afterwards, and only what was."""
     query, base = record.plan.query, record.plan.base
-    said: list[str] = []
+    sentences: list[str] = []
     for done in record.certificate["post_processing"]:
         if done == "nonnegative":
-            said.append("" if isinstance(query, Total) else "No count was left below zero.")
-        elif isinstance(query, Marginals) and len(query.sets) > 1:
-            said.append("Tables were made to agree with each other.")
-        elif isinstance(query, Cumulative):
-            said.append("Cumulative counts were made not to fall.")
-        elif isinstance(query, Ranges) and isinstance(base, Cumulative):
-            said.append("The cumulative counts behind the ranges were made not to fall.")
-    return " ".join(filter(None, said))
+            sentences.append("No count was left below zero." if query.counted.counts_people else "")
+        else:
+            sentences.append(query.fitting(base))
+    return " ".join(filter(None, sentences))
 
 
 def _certificate(record: ReleaseRecord) -> str:
     # the policy stands in the report once, not once for every release; the certificate's own file has it
-    said = {**record.certificate, "policy": "printed in this report, under: The policy as a file"}
-    return json.dumps(said, indent=2, ensure_ascii=False)
+    document = {**record.certificate, "policy": "printed in this report, under: The policy as a file"}
+    return json.dumps(document, indent=2, ensure_ascii=False)
 
 
-def _blocks(text: str) -> list[_Block]:
-    """Take the description of a policy apart: sections with an empty line between them, whatever they are about.
-
-    In a section, lines at the left edge are its heading if something is indented below them, and a paragraph if not;
-    below a heading stand points (`- `) or paragraphs, each of which may run over several lines.
-    """
-    blocks = []
-    for section in re.split(r"\n\s*\n", text.strip("\n")):
-        lines = section.splitlines()
-        left = [line for line in lines if not line.startswith((" ", "-"))]
-        below = [line for line in lines if line.startswith((" ", "-"))]
-        block = _Block(" ".join(left).removesuffix(":")) if below else _Block(paragraphs=[" ".join(left)])
-        edge = min((len(line) - len(line.lstrip()) for line in below), default=0)
-        for line in below:
-            inner = line.strip()
-            if inner.startswith("- "):
-                block.points.append(inner.removeprefix("- "))
-            elif len(line) - len(line.lstrip()) > edge and block.points:
-                block.points[-1] += f" {inner}"
-            else:
-                block.paragraphs.append(inner)
-        block.paragraphs, block.points = [*map(_with_code, block.paragraphs)], [*map(_with_code, block.points)]
-        blocks.append(block)
-    return [block for block in blocks if block.heading or any(block.paragraphs) or block.points]
+def _blocks(sections: Sequence[Section]) -> list[_Block]:
+    """Return the description of a policy with its code set as code; what has no points is a paragraph."""
+    return [
+        _Block(section.heading, points=[*map(_with_code, section.points)], warns=section.warns)
+        if section.points
+        else _Block(paragraphs=[_with_code(section.heading)])
+        for section in sections
+    ]
 
 
 def _with_code(text: str) -> Markup:
@@ -285,8 +270,8 @@ def _inline(svg: str, prefix: str) -> Markup:
     return Markup(ElementTree.tostring(top, encoding="unicode"))  # noqa: S704 - escaped by the serializer
 
 
-def _comparison_text(said: Mapping[str, Explanation]) -> str:
-    errors = [f"{name}: {_error(each.plan.rmse)} against {_error(each.plain.rmse)}" for name, each in said.items()]
+def _comparison_text(explained: Mapping[str, Explanation]) -> str:
+    errors = [f"{name}: {_error(each.plan.rmse)} against {_error(each.plain.rmse)}" for name, each in explained.items()]
     return f"Expected error under this policy against plain differential privacy. {'; '.join(errors)}."
 
 

@@ -19,12 +19,13 @@ import altair as alt
 from rich.table import Table
 from rich.text import Text
 
+from tacit.amounts import shown
 from tacit.errors import PlanError
 from tacit.mechanism.alarm import ABOVE, CERTAINLY_BELOW
-from tacit.plan.amounts import shown
-from tacit.release.monitor_clock import UNITS
-from tacit.release.monitor_history import PAUSED, History, Verdict
-from tacit.report.charts import ALONE, BLUE, LEVEL, LINE, SKY, WIDTH, _styled, chart_svg, fitted, printable, tip
+from tacit.monitor.clock import UNITS
+from tacit.monitor.history import PAUSED, History, Verdict
+from tacit.report.charts import chart_svg
+from tacit.report.views import ALONE, BLUE, LEVEL, LINE, SKY, WIDTH, fitted, printable, styled, tip
 
 Row = dict[str, Any]
 
@@ -217,7 +218,7 @@ def _over_time(history: History) -> Any:
     title = f"Is {printable(str(history.settings['place']))} below {history.threshold:,} visits?"
     said = f"Epsilon {shown(history.epsilon)} for {_unit(history)}; window of {history.settings['window']:,} steps."
     view = alt.layer(bands, rule, *([whiskers, dots] if alarms else []))
-    return _styled(fitted(view, ALONE), title, [said, *notes]).properties(description=monitor_text(history))
+    return styled(fitted(view, ALONE), title, [said, *notes]).properties(description=monitor_text(history))
 
 
 def _band(history: History, verdict: Verdict, highest: float) -> Row:
@@ -271,7 +272,7 @@ def _by_update(history: History) -> Any:
             tooltip=[tip("update", "decision"), tip("kind", "verdict"), alt.Tooltip("places:Q", format=",d")],
         )
     )
-    drawn = _styled(fitted(bars, ALONE), _map_title(history), [_map_subtitle(history)])
+    drawn = styled(fitted(bars, ALONE), _map_title(history), [_map_subtitle(history)])
     return drawn.properties(description=monitor_text(history))
 
 
@@ -312,7 +313,7 @@ def _on_map(history: History, points: Mapping[str, tuple[float, float]], step: i
     )
     title, said = _map_title(history), _map_subtitle(history, verdict.step)
     shaped = fitted(drawn, ALONE, height=_map_height(rows))
-    return _styled(shaped, title, [said, *notes]).properties(description=monitor_text(history))
+    return styled(shaped, title, [said, *notes]).properties(description=monitor_text(history))
 
 
 def _map_height(rows: list[Row]) -> int:

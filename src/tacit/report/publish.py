@@ -23,16 +23,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tacit.amounts import shown
 from tacit.errors import TacitError
-from tacit.plan.explain import Explanation, shown
-from tacit.release.guard import charges
-from tacit.release.job import FINISHED, Job, Progress, check_out, plan_job, run_job
-from tacit.release.ledger import Ledger
+from tacit.ledger.ledger import Ledger
+from tacit.release.job_file import Job
+from tacit.release.job_plan import FINISHED, JobPlan, check_out, planned
+from tacit.release.job_run import Progress, run_job
 from tacit.release.record import ReleaseRecord
 from tacit.report.charts import chart, chart_svg
 from tacit.report.csv_tables import write_release
 from tacit.report.draft_folder import MARK, Draft, begin_draft, is_complete, synced
 from tacit.report.html import html_report
+from tacit.rows.guard import charges
 
 
 class PublishError(TacitError):
@@ -53,22 +55,23 @@ class PublishError(TacitError):
 
 
 def publish(
-    job: Job,
+    job: Job | JobPlan,
     *,
     on_progress: Progress | None = None,
     on_release: Callable[[str, ReleaseRecord], None] | None = None,
 ) -> Path:
     """Make all releases of a job and write them to its folder, all or nothing; return the folder.
 
-    `on_release` gets each release by name, once its files are written.
+    A job that was planned is executed as it was planned; any other is planned here. `on_release` gets each release by
+    name, once its files are written.
 
     Raises:
         JobError: If the folder is not free, or an earlier run left a half-written one; nothing is charged.
         PublishError: If the job was paid for and the folder could not be finished; says where the files are.
     """
+    plan = planned(job, check_out)
+    job = plan.job
     steps = len(job.releases) + 1
-    check_out(job)
-    explanations = plan_job(job)
     draft = begin_draft(job)
     folder = draft.folder
     records: dict[str, ReleaseRecord] = {}
@@ -84,7 +87,7 @@ def publish(
         records[name] = record
         # what cannot be had again comes first; a chart can be drawn at any time
         tables[name] = write_release(folder, name, record)
-        for table in [f"{name}.csv", *tables[name]]:
+        for table in tables[name]:
             synced(folder / table)
         _write(folder / f"{name}.certificate.json", _json(record.certificate))
         charts[name] = chart_svg(chart(record))
@@ -97,9 +100,9 @@ def publish(
             on_progress(name, done, steps)
 
     try:
-        run_job(job, on_progress=tell, on_paid=pay, on_release=keep, run=draft.run)
+        run_job(plan, on_progress=tell, on_paid=pay, on_release=keep, run=draft.run)
         tell("report", steps - 1, steps)
-        _write_report(folder, job, records, explanations, charts, tables)
+        _write_report(folder, plan, records, charts, tables)
         _write_finished(folder, job.name)
         # from here on nothing can be lost: a complete draft needs its name and nothing else
         _note_end(job, draft, lost=False)
@@ -110,7 +113,7 @@ def publish(
             draft.give_up(keep=bool(records))
         if paid or not isinstance(fault, Exception):  # an interrupt may come between the charge and the word of it
             _note_end(job, draft, lost=not in_place and not is_complete(folder))
-        charges.kept = _kept(job, folder, in_place=in_place)
+        charges.kept = _say_where_kept(job, folder, in_place=in_place)
         if not paid or not isinstance(fault, Exception):
             raise  # nothing was paid for that could be lost, or somebody pressed Ctrl-C
         why = str(fault) if isinstance(fault, TacitError) else _reason(fault)
@@ -132,7 +135,7 @@ def _put_in_place(draft: Draft, job: Job) -> None:
         synced(job.out.parent)
 
 
-def _kept(job: Job, draft: Path, *, in_place: bool) -> str:
+def _say_where_kept(job: Job, draft: Path, *, in_place: bool) -> str:
     """Say where the files of a run that broke off are, if there are any."""
     if in_place:
         return f"The results are complete in {str(job.out)!r}."
@@ -157,19 +160,18 @@ def _reason(fault: Exception) -> str:
 
 def _write_report(
     draft: Path,
-    job: Job,
+    plan: JobPlan,
     records: dict[str, ReleaseRecord],
-    explanations: list[Explanation],
     charts: dict[str, str],
     tables: dict[str, list[str]],
 ) -> None:
-    policy = job.about()  # as the certificates have it: with the people whom the job names
+    job, policy = plan.job, plan.planner.policy  # as the certificates have it: with the people whom the job names
     _write(draft / "policy.yaml", policy.to_yaml())
     page = html_report(
         job.name,
         policy,
         records,
-        explanations,
+        plan.explanations,
         budget=job.budget,
         analyst=job.analyst,
         charts=charts,
@@ -184,8 +186,8 @@ def _write_finished(draft: Path, name: str) -> None:
     _write(draft / FINISHED, _json({"job": name, "sha256": files}))
 
 
-def _json(said: Any) -> str:
-    return json.dumps(said, indent=2, ensure_ascii=False) + "\n"
+def _json(document: Any) -> str:
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _write(path: Path, text: str) -> None:

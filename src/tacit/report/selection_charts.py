@@ -8,12 +8,10 @@ from typing import Any, Final
 import altair as alt
 import numpy as np
 
-from tacit.plan.selections import Above, Below, Selection
-from tacit.plan.verdicts import AbovePlan, BelowPlan
-from tacit.policy.domain import Items
+from tacit.plan.queries import Above, Below, TopK
 from tacit.release.number_texts import with_interval
-from tacit.release.selected import SelectionRecord
-from tacit.report.charts import (
+from tacit.release.selected import CountVerdict, ItemVerdicts, Ranking
+from tacit.report.views import (
     ALONE,
     BLUE,
     INK,
@@ -25,13 +23,15 @@ from tacit.report.charts import (
     WIDTH,
     Row,
     View,
+    draw,
     fitted,
-    interval_row,
+    interval_rows,
     labels_of,
     lying_bars,
     number_axis,
     printable,
-    said_with_ends,
+    say,
+    say_with_ends,
     tips_for,
 )
 
@@ -41,73 +41,53 @@ HEIGHT: Final = 96
 BELOW: Final = replace(ALONE, width=WIDTH - 140, fits=False)  # bars under a strip: two views are sized one by one
 
 
-def selection_view(record: SelectionRecord) -> View:
-    """Return what is drawn of a selection."""
-    match record.plan:
-        case BelowPlan():
-            return _threshold(record, record.plan)
-        case AbovePlan():
-            return _scanned(record, record.plan)
-        case _:
-            return _ranking(record)
-
-
-def selection_question(query: Selection, domain: Any) -> str:
-    """Return in words what was asked, without its condition."""
-    match query:
-        case Below():
-            return f"Whether fewer than {query.threshold:,} people are picked"
-        case Above():
-            return (
-                f"{_kind(domain[query.name])} of {printable(query.name)} that at least {query.threshold:,} people have"
-            )
-        case _:
-            return f"The {query.k:,} most frequent {_kind(domain[query.name]).lower()} of {printable(query.name)}"  # type: ignore[attr-defined]
-
-
-def selection_text(record: SelectionRecord) -> str:
-    """Return what came out in a sentence or two, for readers who cannot see the chart."""
+@say.register
+def _(query: Below, record: CountVerdict) -> str:
     lower, upper = record.interval(LEVEL)
-    match record.plan:
-        case BelowPlan():
-            said = f"The verdict: {record.verdict} {record.plan.query.threshold:,}."
-            if np.isnan(record.values[0]):
-                return said
-            return f"{said} Released value: {said_with_ends(record, record.values[0], lower[0], upper[0])}."
-        case AbovePlan():
-            many, asked = record.plan.answers, len(record.places)
-            found = record.verdicts.count(record.plan.words.above)
-            rest = "" if asked == many else f" The other {many - asked:,} were not asked, because it stopped there."
-            return (
-                f"{asked:,} of {many:,} asked, in the order of the domain; {found:,} {record.plan.words.above}.{rest}"
-            )
-        case _:
-            first = printable(str(next(iter(record.labels().values()))[0]))
-            best = said_with_ends(record, record.values[0], lower[0], upper[0])
-            return f"{len(record.places):,} chosen; the largest is {first} with {best}."
+    said = f"The verdict: {record.verdict} {query.threshold:,}."
+    if np.isnan(record.values[0]):
+        return said
+    return f"{said} Released value: {say_with_ends(record, record.values[0], lower[0], upper[0])}."
 
 
-def _kind(attribute: Any) -> str:
-    return "Items" if isinstance(attribute, Items) else "Values"
+@say.register
+def _(query: Above, record: ItemVerdicts) -> str:
+    many, asked = record.plan.answers, len(record.places)
+    above = record.plan.words.above
+    found = record.verdicts.count(above)
+    rest = "" if asked == many else f" The other {many - asked:,} were not asked, because it stopped there."
+    return f"{asked:,} of {many:,} asked, in the order of the domain; {found:,} {above}.{rest}"
 
 
-def _ranking(record: SelectionRecord) -> View:
+@say.register
+def _(query: TopK, record: Ranking) -> str:
+    lower, upper = record.interval(LEVEL)
+    first = printable(str(next(iter(record.labels().values()))[0]))
+    best = say_with_ends(record, record.values[0], lower[0], upper[0])
+    return f"{len(record.places):,} chosen; the largest is {first} with {best}."
+
+
+@draw.register(TopK)
+def _ranking(query: TopK, record: Ranking) -> View:
     """The chosen items by their released values."""
     drawn = min(len(record.places), TOP)
     notes = (f"The first {drawn} of {len(record.places):,}; the table has all.",) if drawn < len(record.places) else ()
     return View(lying_bars(_rows(record, np.arange(drawn)), _name(record), ALONE), notes)
 
 
-def _threshold(record: SelectionRecord, plan: BelowPlan) -> View:
+@draw.register(Below)
+def _threshold(query: Below, record: CountVerdict) -> View:
     """One count and its interval, or what the verdict proves, beside the threshold."""
+    plan = record.plan
     lower, upper = record.interval(LEVEL)
-    threshold, value = plan.query.threshold, record.values[0]
+    threshold, value = query.threshold, record.values[0]
     ends = [bound if np.isfinite(bound) else max(2.0 * threshold, lower[0] + 1) for bound in (lower[0], upper[0])]
     said = f"{record.verdict} {threshold:,}"
     if not np.isnan(value):
         exact = ", exact" if plan.is_exact else ""  # of what, the subtitle says
         said += f": {with_interval(value, ends[0], ends[1], plan.rmse, before='95% interval ')}{exact}"
-    rows = [{"label": "count", "said": said, **interval_row(threshold if np.isnan(value) else value, *ends)}]
+    (drawn,) = interval_rows([threshold if np.isnan(value) else value], ends[:1], ends[1:])
+    rows = [{"label": "count", "said": said, **drawn}]
     base = alt.Chart(alt.Data(values=rows))
     widest = max(ends[1], float(threshold)) * 1.15 + 1
     scale = alt.Scale(domain=[0, widest])
@@ -139,8 +119,10 @@ def _threshold(record: SelectionRecord, plan: BelowPlan) -> View:
     return View(fitted(alt.layer(*layers), ALONE, height=HEIGHT))
 
 
-def _scanned(record: SelectionRecord, plan: AbovePlan) -> View:
+@draw.register(Above)
+def _scanned(query: Above, record: ItemVerdicts) -> View:
     """A strip of all items in the order of the domain, and below it the values of what was found."""
+    plan = record.plan
     asked, many = len(record.places), plan.answers
     certain, other = (plan.words.below, plan.words.above) if plan.costly else (plan.words.above, plan.words.below)
     kinds = {certain: SKY, other: ORANGE, **({"not asked": UNASKED} if asked < many else {})}
@@ -178,18 +160,12 @@ def _scanned(record: SelectionRecord, plan: AbovePlan) -> View:
     return View(both, tuple(notes), are="Verdicts, and estimates of what was found")
 
 
-def _rows(record: SelectionRecord, picked: Any) -> list[Row]:
+def _rows(record: ItemVerdicts | Ranking, picked: Any) -> list[Row]:
     lower, upper = record.interval(LEVEL)
-    labels = labels_of(record.plan.policy.domain[_attribute(record)], record.places[picked])
-    return [
-        {"label": label, **interval_row(record.values[place], lower[place], upper[place])}
-        for label, place in zip(labels, picked, strict=True)
-    ]
+    labels = labels_of(record.plan.policy.domain[record.plan.query.name], record.places[picked])
+    drawn = interval_rows(record.values[picked], lower[picked], upper[picked])
+    return [{"label": label, **ends} for label, ends in zip(labels, drawn, strict=True)]
 
 
-def _attribute(record: SelectionRecord) -> str:
-    return record.plan.query.name  # type: ignore[union-attr]
-
-
-def _name(record: SelectionRecord) -> str:
-    return printable(_attribute(record))
+def _name(record: ItemVerdicts | Ranking) -> str:
+    return printable(record.plan.query.name)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.table import Table
 from rich.text import Text
 
-from tacit.plan.explain import OF_THE_ROWS_KEPT, Explanation, shown
-from tacit.release.ledger import Account, Entry
-from tacit.release.record import ReleaseRecord
+from tacit.amounts import shown
+from tacit.plan.any_plan import OF_THE_ROWS_KEPT, AnyPlan
+
+if TYPE_CHECKING:  # a table of plans needs no ledger and no release
+    from tacit.ledger.ledger import Account, Entry
+    from tacit.plan.explain import Explanation
+    from tacit.release.record import ReleaseRecord
 
 _WRITTEN_OUT: Final = 1e8  # larger errors have an exponent: all of their digits would say nothing more
 
@@ -26,20 +30,20 @@ def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) 
     for name in ("answers", "epsilon", "expected error", "plain DP", "times better", "remains"):
         table.add_column(name, justify="right")
     names = list(explanations) if isinstance(explanations, Mapping) else [""] * len(explanations)
-    for name, said in zip(names, _listed(explanations), strict=True):
-        fits = said.remaining is None or said.remaining >= 0
+    for name, explained in zip(names, _as_list(explanations), strict=True):
+        fits = explained.remaining is None or explained.remaining >= 0
         row = [
             *([_text(name)] if is_named else []),
-            _text(str(said.plan.query)),
-            Text(f"{said.plan.answers:,}"),
-            Text(shown(said.plan.epsilon)),
-            Text(_error(said.plan.rmse)),
-            Text(_error(said.plain.rmse)),
-            Text("exact" if said.gain == math.inf else f"{said.gain:.3g}"),
-            Text("" if said.remaining is None else shown(said.remaining) if fits else "exceeded"),
+            _text(str(explained.plan.query)),
+            Text(f"{explained.plan.answers:,}"),
+            Text(shown(explained.plan.epsilon)),
+            Text(_error(explained.plan.rmse)),
+            Text(_error(explained.plain.rmse)),
+            Text("exact" if explained.gain == math.inf else f"{explained.gain:.3g}"),
+            Text("" if explained.remaining is None else shown(explained.remaining) if fits else "exceeded"),
         ]
         table.add_row(*row, style=None if fits else "red")
-    return _settled(table, is_exact=any(said.plan.rmse == 0 for said in _listed(explanations)))
+    return _fit_columns(table, [explained.plan for explained in _as_list(explanations)])
 
 
 def release_table(
@@ -73,7 +77,7 @@ def release_table(
             ),
         ]
         table.add_row(*row)
-    return _settled(table, is_exact=any(record.plan.rmse == 0 for record in records.values()))
+    return _fit_columns(table, [record.plan for record in records.values()])
 
 
 def ledger_table(accounts: Iterable[Account]) -> Table:
@@ -93,7 +97,7 @@ def ledger_table(accounts: Iterable[Account]) -> Table:
             Text(shown(account.remaining), style="red" if account.remaining <= 0 else ""),
             _policy(account),
         )
-    return _settled(table)
+    return _fit_columns(table)
 
 
 def _policy(account: Account) -> Text:
@@ -129,19 +133,22 @@ def entries_table(entries: Iterable[Entry]) -> Table:
     return table
 
 
-def _listed(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> list[Explanation]:
+def _as_list(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> list[Explanation]:
     return list(explanations.values() if isinstance(explanations, Mapping) else explanations)
 
 
-def _settled(table: Table, *, is_exact: bool = False) -> Table:
+def _fit_columns(table: Table, plans: Sequence[AnyPlan] = ()) -> Table:
     """Give columns of numbers the room that they need: on a narrow terminal texts are broken, and numbers never cut."""
     for column in table.columns:
         if column.justify == "right":
             lines = [line for cell in column.cells for line in str(cell).splitlines()]
             words = str(column.header).split()
             column.width = max(map(len, [*lines, *words]), default=1)
-    if is_exact:
-        table.caption = f"exact: {OF_THE_ROWS_KEPT}"
+    notes = [f"exact: {OF_THE_ROWS_KEPT}"] if any(plan.rmse == 0 for plan in plans) else []
+    assumed = list(dict.fromkeys(plan.assumption for plan in plans if plan.assumption))
+    if assumed:
+        notes.append(f"errors of means and quantiles are for {' or '.join(assumed)}")
+    table.caption = "\n".join(notes) or None
     return table
 
 
@@ -151,6 +158,6 @@ def _error(rmse: float) -> str:
     return "exact" if rmse == 0 else f"{rmse:,.3g}" if rmse < 1000 else f"{rmse:,.0f}"
 
 
-def _text(said: str) -> Text:
+def _text(words: str) -> Text:
     """Return what a user wrote, without the control characters that could move the cursor or colour the terminal."""
-    return Text("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in said))
+    return Text("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in words))

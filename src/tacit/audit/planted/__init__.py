@@ -3,6 +3,18 @@
 `planted` maps a name to a `PlantedLeak`. A leak that an audit misses is a hole in the audit; a repaired version that it
 accuses is a false alarm.
 
+In reading order:
+
+    planted_leak   what a planted leak is
+    blowfish       results that leak if they are copied as printed
+    sparse_vector  the first of many counts above a threshold
+    streams        alarms on streams
+    top_k          top-k lists
+    calibration    noise of the wrong shape or size
+    records        records and tables that are released as they are
+    machine        digits, processes and error texts
+    releases       whole releases that go wrong around a sound mechanism
+
 >>> len(planted)
 31
 >>> planted["naive-suppression"].mistake

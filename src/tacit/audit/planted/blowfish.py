@@ -25,9 +25,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit import noise
 from tacit.audit.planted.planted_leak import PlantedLeak
-from tacit.mechanism import noise
-from tacit.mechanism.tables import IntArray
+from tacit.noise.tables import IntArray
 
 _THETA = 10
 _CENTROIDS = (250, 750)

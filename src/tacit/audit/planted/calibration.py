@@ -27,9 +27,9 @@ from functools import partial
 
 import numpy as np
 
+from tacit import noise
 from tacit.audit.planted.planted_leak import PlantedLeak
-from tacit.mechanism import noise
-from tacit.mechanism.tables import IntArray
+from tacit.noise.tables import IntArray
 
 ABSENT = -1000  # stands for a cell that is not in the output; no noisy count comes near it
 _LARGEST_VALUE = 100

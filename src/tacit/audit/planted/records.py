@@ -24,9 +24,9 @@ from functools import partial
 
 import numpy as np
 
+from tacit import noise
 from tacit.audit.planted.planted_leak import PlantedLeak
-from tacit.mechanism import noise
-from tacit.mechanism.tables import IntArray
+from tacit.noise.tables import IntArray
 
 SUPPRESSED = -1
 _SENSITIVE = 2
@@ -45,7 +45,7 @@ def _released_records(records: Sequence[int], size: int, *, share: Fraction) -> 
     return np.where(noise.bernoulli(share, (size, len(records))), shown, SUPPRESSED)
 
 
-def _asked_three_times(record: int, size: int, *, remembered: bool) -> IntArray:
+def _ask_three_times(record: int, size: int, *, remembered: bool) -> IntArray:
     """Return three answers about one record."""
     coins = noise.bernoulli(_RELEASED, (size, 3))
     if remembered:
@@ -103,8 +103,8 @@ PLANTED = (
         claimed_epsilon=1.0,
         hidden=2,
         cover=1,
-        release=partial(_asked_three_times, remembered=False),  # BROKEN: three coins instead of one
-        repaired=partial(_asked_three_times, remembered=True),
+        release=partial(_ask_three_times, remembered=False),  # BROKEN: three coins instead of one
+        repaired=partial(_ask_three_times, remembered=True),
         exact_loss=-3 * math.log(1 - _RELEASED),
     ),
     PlantedLeak(

@@ -23,9 +23,9 @@ from functools import partial
 
 import numpy as np
 
+from tacit import noise
 from tacit.audit.planted.planted_leak import PlantedLeak
-from tacit.mechanism import noise
-from tacit.mechanism.tables import IntArray
+from tacit.noise.tables import IntArray
 
 CELLS = 6
 _FEW = Fraction(1, 2_000)

@@ -28,9 +28,9 @@ from functools import partial
 
 import numpy as np
 
+from tacit import noise
 from tacit.audit.planted.planted_leak import PlantedLeak
-from tacit.mechanism import noise
-from tacit.mechanism.tables import IntArray
+from tacit.noise.tables import IntArray
 
 BELOW, STOPPED = 0, -1
 _ONE_SIDED_THRESHOLD = 3

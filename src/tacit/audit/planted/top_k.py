@@ -22,9 +22,9 @@ from functools import partial
 
 import numpy as np
 
+from tacit import noise
 from tacit.audit.planted.planted_leak import PlantedLeak
-from tacit.mechanism import noise
-from tacit.mechanism.tables import IntArray
+from tacit.noise.tables import IntArray
 
 # The mean of the largest of three one-sided draws of scale 1 is 1.24; outputs are whole numbers.
 _EXPECTED_MAXIMUM = 1

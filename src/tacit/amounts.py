@@ -1,0 +1,96 @@
+"""Exact amounts: read from whatever people write, and shown as short texts."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from numbers import Rational, Real
+from typing import Any, Final
+
+from tacit.errors import PlanError, decimal_comma, is_word, kind_of
+
+LARGEST_EPSILON: Final = 1000
+EPSILON_DIGITS: Final = 60  # above and below the line; more could not be added up exactly in a ledger
+EPSILON_SCHEMA: Final[dict[str, Any]] = {  # what files write
+    "anyOf": [
+        {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_EPSILON},
+        {"type": "string", "pattern": r"^[0-9.]+(/[0-9.]+)?$"},
+    ]
+}
+
+
+def as_fraction(value: Any, *, key: str) -> Fraction:
+    """Return the exact number that was written; a float means its shortest decimal form.
+
+    What is given is looked at once, and a plain fraction is what goes on: a subclass of a number could be one value
+    where it is charged and another where noise is made.
+
+    >>> as_fraction(0.2, key="epsilon"), as_fraction("1/3", key="epsilon")
+    (Fraction(1, 5), Fraction(1, 3))
+    """
+    fix = 'Write it as 2, 0.5, "1/3" or Fraction(1, 3).'
+    if isinstance(value, bool):
+        raise PlanError("must be a number", key=key, given=value, fix=fix)
+    if isinstance(value, Rational):
+        top, bottom = int(value.numerator), int(value.denominator)
+        if not bottom:
+            raise PlanError("must not divide by zero", key=key, fix=fix)
+        return Fraction(top, bottom)
+    if isinstance(value, Real):
+        # the text, not the binary value: whoever writes 0.2 means one fifth. str(np.float32(0.2)) is "0.2" as well.
+        value = float.__repr__(value) if isinstance(value, float) else str(value)
+    if not isinstance(value, str | Decimal):
+        raise PlanError(f"must be a number, not {kind_of(value)}", key=key, fix=fix)
+    plain = is_word(value) or isinstance(value, Decimal)  # before a text of some other class becomes a plain one
+    value = str.__str__(value) if isinstance(value, str) else value
+    parts = value.split("/") if isinstance(value, str) else [value]
+    try:
+        numbers = [Decimal(part) for part in parts]
+    except InvalidOperation:
+        numbers = []
+    # The exponent is looked at before the fraction is formed: "1e999999999" would need a gigabyte.
+    if len(numbers) not in (1, 2) or any(not x.is_finite() or (x and abs(x.adjusted()) > 400) for x in numbers):
+        fix = decimal_comma(str(value)) or fix
+        if plain:
+            raise PlanError("must be a finite number", key=key, given=value, fix=fix)
+        raise PlanError(f"must be a finite number, not {kind_of(value)}", key=key, fix=fix)
+    if len(numbers) == 2 and not numbers[1]:
+        raise PlanError("must not divide by zero", key=key, given=value, fix=fix)
+    return Fraction(numbers[0]) / (Fraction(numbers[1]) if len(numbers) == 2 else 1)
+
+
+def as_epsilon(value: Any, *, key: str = "epsilon") -> Fraction:
+    """Return epsilon as the exact fraction that was written, or refuse."""
+    epsilon = as_fraction(value, key=key)
+    if not 0 < epsilon <= LARGEST_EPSILON:
+        raise PlanError(
+            f"must lie above 0 and at most {LARGEST_EPSILON}", key=key, given=value, fix="Typical: 0.1 to 2."
+        )
+    if not has_few_digits(epsilon):
+        raise PlanError(f"must have fewer than {EPSILON_DIGITS} digits", key=key, fix="Round it.")
+    return epsilon
+
+
+def has_few_digits(amount: Fraction) -> bool:
+    """Say whether an amount can be added up exactly, and printed."""
+    return bool(max(abs(amount.numerator), amount.denominator) < 10**EPSILON_DIGITS)
+
+
+def shown(amount: Fraction) -> str:
+    """Return a short exact text for an amount: 0.2, or 1/3 where decimals do not end.
+
+    >>> shown(Fraction(1, 5)), shown(Fraction(1, 3))
+    ('0.2', '1/3')
+    """
+    decimal = f"{float(amount):.12g}"
+    return decimal if Fraction(decimal) == amount else str(amount)
+
+
+def shown_with_decimal(amount: Fraction) -> str:
+    """Return the same for readers, who cannot compare fractions: a decimal stands beside one.
+
+    >>> shown_with_decimal(Fraction(1, 5)), shown_with_decimal(Fraction(35, 114))
+    ('0.2', '35/114 (about 0.307)')
+    """
+    exact = shown(amount)
+    return f"{exact} (about {float(amount):.3g})" if "/" in exact else exact

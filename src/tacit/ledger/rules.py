@@ -1,0 +1,125 @@
+"""What a charge or a grant must keep: budgets, policies and names. Each refusal is made before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from shlex import quote
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from tacit.amounts import shown
+from tacit.errors import BudgetExceeded, LedgerError, nearest
+from tacit.ledger.accounts import NotComparedYet, RunningSum, policy_name
+from tacit.ledger.chain import TOTAL
+from tacit.ledger.input import LONGEST_NAME, Amount, LedgerPolicy
+from tacit.ledger.names import look_alike
+from tacit.ledger.tables import ACCOUNTS
+
+
+class Rules:
+    """The rules of one ledger. Remembers which policies cover which: comparing them may take long."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        # (policy of an account, policy of a charge) -> does the second cover the first?
+        self._compared: dict[tuple[str, str], bool] = {}
+
+    def check_budget(self, who: str, account: RunningSum, amount: Fraction, *, given: Amount, dataset: str) -> None:
+        """Refuse a charge that does not fit."""
+        if amount <= account.remaining:
+            return
+        raise BudgetExceeded(
+            f"must fit in what remains of {who}: {shown(account.remaining)} of {shown(account.granted)}",
+            key="epsilon",
+            given=given,
+            file=self._file,
+            fix=f"Nothing was charged. Ask for less, or grant more: {self._grant_command(dataset)}.",
+        )
+
+    def check_policy(
+        self, who: str, account: RunningSum, fingerprint: str | None, text: Callable[[], str | None]
+    ) -> None:
+        """Refuse a charge under a policy that protects less than the account's, whose text is `text()`."""
+        if account.policy is None:
+            return
+        if fingerprint is None:
+            raise LedgerError(
+                f"policy must be given: {who} is counted under {policy_name(account.policy)}",
+                file=self._file,
+                fix="Nothing was charged. Pass the policy that the release keeps, as in charge(.., policy=policy).",
+            )
+        if fingerprint == account.policy:
+            return
+        pair = (account.policy, fingerprint)
+        if pair not in self._compared:
+            raise NotComparedYet(pair, text() or "")
+        if not self._compared[pair]:
+            raise LedgerError(
+                f"the release's policy protects less than the one {who} is counted under, "
+                f"{policy_name(account.policy)}: not every secret edge of that is one of the release's",
+                given=policy_name(fingerprint),
+                file=self._file,
+                fix="Nothing was charged. Release under the account's policy or one that covers it: "
+                "a release that protects more than the account asks is allowed, never less.",
+            )
+
+    def compare(self, question: NotComparedYet, policy: LedgerPolicy) -> None:
+        """Find out whether a policy covers that of an account, outside of any transaction."""
+        asked = question.pair[0]
+        try:
+            granted = type(policy).from_yaml(question.text)
+            unchanged = granted.fingerprint == asked
+        except Exception:  # whatever a reader of files may raise, the sentence is the same
+            unchanged = False
+        if not unchanged:
+            raise LedgerError(
+                f"the stored text of {policy_name(asked)} can no longer be read as that policy",
+                file=self._file,
+                fix="Run `tacit ledger verify`; if the ledger is sound, charge with the Tacit that wrote it.",
+            )
+        self._compared[question.pair] = bool(policy.covers(granted))
+
+    def no_budget(self, db: Connection, dataset: str) -> LedgerError:
+        """Return the refusal of a data set that nothing was granted to, with the name that may have been meant."""
+        has_total = ACCOUNTS.c.analyst == TOTAL
+        known = list(db.execute(select(ACCOUNTS.c.dataset).where(has_total).order_by(ACCOUNTS.c.dataset)).scalars())
+        command = self._grant_command(dataset)
+        names = [name for name in known if isinstance(name, str) and len(name) <= LONGEST_NAME]
+        if same := look_alike(dataset, names):
+            fix = f"Did you mean {same!r}? A name has one spelling."
+        else:
+            fix = f"{nearest(dataset, names)} Or grant one: {command}." if names else f"Grant one: {command}."
+        return LedgerError("dataset has no budget in this ledger", given=dataset, file=self._file, fix=fix)
+
+    def refuse_anonymous_charge(self, db: Connection, dataset: str) -> None:
+        """Refuse a charge by nobody in particular where single analysts have caps."""
+        capped = (ACCOUNTS.c.dataset == dataset) & (ACCOUNTS.c.analyst != TOTAL) & (ACCOUNTS.c.granted != "0")
+        if db.execute(select(ACCOUNTS.c.analyst).where(capped).limit(1)).first() is not None:
+            raise LedgerError(
+                f"analyst must be given: dataset {dataset!r} has caps for single analysts",
+                file=self._file,
+                fix='Say who asks, as in charge(.., analyst="ana").',
+            )
+
+    def refuse_look_alikes(self, db: Connection, dataset: str, analyst: str | None) -> None:
+        """Refuse a name that is new here and looks like one that is not."""
+        self._refuse_look_alike("dataset", dataset, db.execute(select(ACCOUNTS.c.dataset).distinct()).scalars())
+        if analyst is not None:
+            others = select(ACCOUNTS.c.analyst).where((ACCOUNTS.c.dataset == dataset) & (ACCOUNTS.c.analyst != TOTAL))
+            self._refuse_look_alike("analyst", analyst, db.execute(others).scalars())
+
+    def _refuse_look_alike(self, key: str, name: str, known: Iterable[Any]) -> None:
+        names = [other for other in known if isinstance(other, str) and len(other) <= LONGEST_NAME]
+        if name not in names and (other := look_alike(name, names)):
+            raise LedgerError(
+                f"looks like {other!r}, which is in this ledger, and would be an account of its own",
+                key=key,
+                given=name,
+                file=self._file,
+                fix=f"Nothing was written. Write {other!r} if that is meant, or choose a name that nobody mistakes.",
+            )
+
+    def _grant_command(self, dataset: str) -> str:
+        return f"`tacit ledger grant {quote(self._file)} --dataset {quote(dataset)} --epsilon 1`"

@@ -1,0 +1,305 @@
+"""A ledger's database, SQLite or PostgreSQL: opened, checked and locked.
+
+Guarantee   `Store.write` runs its work in one transaction that no other process can interleave with; what it
+            returned from is on disk. Killed at any point, the work is there as a whole or not at all.
+Assumes     The file system keeps its word about fsync and locks (network file systems often do not: use
+            PostgreSQL there). PostgreSQL runs with fsync on.
+Why         SQLite: BEGIN IMMEDIATE takes the only write lock before the first read; synchronous=FULL; a rollback
+            journal, whose locks belong to the file itself and not to files beside one of its names. PostgreSQL:
+            READ COMMITTED, and the head row is read FOR UPDATE first, so every later read sees what the one
+            before has committed. No connection outlives an operation, so a forked child never shares one.
+Checked by  tests/contract/test_ledger_backends.py, tests/contract/test_ledger_processes.py,
+            tests/contract/test_ledger_two_names.py.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, Select, create_engine, event, func, insert, inspect, select, update
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from tacit.errors import LedgerError
+from tacit.ledger.address import Address, address_of, check_only_name, check_place, no_ledger
+from tacit.ledger.chain import NOTHING_BEFORE, Seal, Stored
+from tacit.ledger.faults import is_busy, refusal
+from tacit.ledger.tables import (
+    FROM_THE_START,
+    HEAD,
+    METADATA,
+    OLDER_VERSIONS,
+    OURS,
+    SCHEMA_VERSION,
+    strange,
+)
+
+Result = TypeVar("Result")
+
+# Any number will do, as long as every process takes the same one: "tacit" in ASCII.
+_CREATION_LOCK = 0x7461636974
+
+_PAUSE_SECONDS = 0.005
+
+
+class Store:
+    """One opened ledger database. Holds no connection between operations."""
+
+    def __init__(self, where: str | Path, *, seal: Seal, wait_seconds: float, create: bool) -> None:
+        self._address = address_of(where)
+        self._is_sqlite = self._address.file is not None
+        self.name = self._address.name
+        self._wait_seconds = wait_seconds
+        self._engine: Engine | None = None
+        if self._is_sqlite:
+            self._address = check_place(self._address, create=create)
+        if create:
+            check_only_name(self._address)
+        self._engine = _engine(self._address, wait_seconds=wait_seconds, create=create)
+        try:
+            self._leave_write_ahead_log()
+            if self.read(self._is_new, anyhow=True):
+                if not create:
+                    raise no_ledger(self.name)
+                self._create(seal)
+            elif create:
+                self.read(lambda db: None)
+            if create:
+                # from now on a file that is gone stays gone: a new one would be a new budget
+                self._engine = _engine(self._address, wait_seconds=wait_seconds, create=False)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the database. Closing twice is harmless."""
+        if self._engine is not None:
+            self._engine.dispose()
+        self._engine = None
+
+    def read(self, work: Callable[[Connection], Result], *, anyhow: bool = False) -> Result:
+        """Return what `work` reads; all its reads see the ledger at one moment, and nobody is kept waiting.
+
+        A ledger that holds something that Tacit did not make is refused, unless `anyhow`.
+        """
+
+        def looked(db: Connection) -> Result:
+            if not anyhow:
+                self._refuse_strange(db)
+            return work(db)
+
+        if self._is_sqlite:
+            return self._attempt(looked, {"tacit_begin": "BEGIN"})
+        return self._attempt(looked, {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True})
+
+    def write(self, work: Callable[[Connection], Result]) -> Result:
+        """Run `work` alone in one transaction. It may be run again if the database asks for it.
+
+        On PostgreSQL `work` must begin with `locked_head`, which is what keeps the others out.
+        """
+        if self._is_sqlite:
+
+            def alone(db: Connection) -> Result:
+                # after the lock was taken: whoever has given the file a second name before it is seen
+                check_only_name(self._address)
+                if db.exec_driver_sql("PRAGMA journal_mode").scalar_one() == "wal":
+                    raise self._held_by_older()
+                return work(db)
+
+            return self._attempt(alone, {"tacit_begin": "BEGIN IMMEDIATE"})
+
+        def durably(db: Connection) -> Result:
+            # The name has to be text in the statement: SET takes no parameters; the number is ours.
+            db.exec_driver_sql(f"SET LOCAL lock_timeout = {max(1, int(self._wait_seconds * 1000))}")
+            # An acknowledged charge must survive a crash of the server, also where the default says otherwise.
+            db.exec_driver_sql(
+                "SELECT set_config('synchronous_commit', 'on', true) "
+                "WHERE current_setting('synchronous_commit') = 'off'"
+            )
+            return work(db)
+
+        return self._attempt(durably, {})
+
+    def locked_head(self, db: Connection) -> Stored:
+        """Return the head row and keep every other writer waiting until the transaction ends."""
+        row = db.execute(select(HEAD).where(HEAD.c.id == 1).with_for_update()).mappings().one_or_none()
+        if row is None:
+            raise LedgerError(
+                "has lost its head row, so nothing may be charged",
+                file=self.name,
+                fix="Put the last good copy back; `tacit ledger verify` tells which one is good.",
+            )
+        self._check_version(row["version"])
+        self._refuse_strange(db)
+        if row["version"] in OLDER_VERSIONS:
+            METADATA.create_all(db)
+            db.execute(update(HEAD).where(HEAD.c.id == 1).values(version=SCHEMA_VERSION))
+        return dict(row)
+
+    def _refuse_strange(self, db: Connection) -> None:
+        if found := strange(db):
+            raise LedgerError(
+                f"holds the {found}, which Tacit did not make and which could change sums, so nothing may be charged",
+                file=self.name,
+                fix="Put the last good copy back, or look at it, drop it and run `tacit ledger verify`.",
+            )
+
+    def _held_by_older(self) -> LedgerError:
+        return LedgerError(
+            "is still open in a process of an older Tacit, which writes beside the file; nothing was written",
+            file=self.name,
+            fix="End that process and try again.",
+        )
+
+    def _attempt(self, work: Callable[[Connection], Result], options: dict[str, Any]) -> Result:
+        if self._engine is None:
+            raise LedgerError("is closed", file=self.name, fix="Open it again with Ledger(...).")
+        deadline = time.monotonic() + self._wait_seconds
+        while True:
+            try:
+                with self._engine.connect() as db, db.execution_options(**options).begin():
+                    return work(db)
+            except (SQLAlchemyError, sqlite3.Error) as error:
+                if not is_busy(error) or time.monotonic() > deadline:
+                    raise refusal(error, self._address, waited=self._wait_seconds) from None
+            # SQLite waits by itself in most cases, but not while a journal is being switched or recovered.
+            time.sleep(_PAUSE_SECONDS)
+
+    def _is_new(self, db: Connection) -> bool:
+        """Return whether there is nothing here yet; refuse what is there and is no ledger that we know."""
+        present = set(inspect(db).get_table_names())
+        if not present & OURS:
+            # A PostgreSQL database is usually shared with other tables; a file was meant for the ledger alone.
+            if present and self._is_sqlite:
+                raise LedgerError(
+                    f"is an SQLite database but no Tacit ledger; it holds {', '.join(sorted(present)[:5])}",
+                    file=self.name,
+                    fix="Name another file: Tacit will not write into this one.",
+                )
+            return True
+        version = None
+        if HEAD.name in present:
+            version = db.execute(select(HEAD.c.version).where(HEAD.c.id == 1)).scalar_one_or_none()
+        # an older ledger lacks what came later; a lost head row is for `verify` to report
+        if missing := sorted((OURS if version == SCHEMA_VERSION else FROM_THE_START) - present):
+            raise LedgerError(
+                f"is a half-written or damaged ledger: {', '.join(missing)} missing",
+                file=self.name,
+                fix="Put the last good copy back, or name a new file and grant the budget that is left.",
+            )
+        if version is not None:
+            self._check_version(version)
+        return False
+
+    def _check_version(self, version: object) -> None:
+        if version != SCHEMA_VERSION and version not in OLDER_VERSIONS:
+            raise LedgerError(
+                f"was written by a newer Tacit: this one knows ledger version {SCHEMA_VERSION}",
+                given=version,
+                file=self.name,
+                fix="Upgrade with `pip install -U tacit`.",
+            )
+
+    def _create(self, seal: Seal) -> None:
+        def build(db: Connection) -> None:
+            if not self._is_sqlite:
+                db.execute(select(func.pg_advisory_xact_lock(_CREATION_LOCK)))
+            if not self._is_new(db):  # another process was faster
+                return
+            METADATA.create_all(db)
+            start = {"count": 0, "head": NOTHING_BEFORE, "seal": seal.of_head(count=0, head=NOTHING_BEFORE)}
+            db.execute(insert(HEAD).values(id=1, version=SCHEMA_VERSION, key_mark=seal.of_key(), **start))
+
+        self.write(build)
+
+    def _leave_write_ahead_log(self) -> None:
+        """Give a ledger of an older Tacit the rollback journal that all are kept with now. The mode stays in the file.
+
+        A write-ahead log lies beside one name of the file, and so do its locks; nor can it be read where nothing may
+        be written. Outside `_attempt`, since the mode cannot be changed inside a transaction. Who only may read goes
+        on as well as the file lets them.
+        """
+        file = self._address.file
+        if file is None or self._address.mode == "ro" or not _has_write_ahead_log(file):
+            return
+        assert self._engine is not None  # noqa: S101 - for the type checker
+        check_only_name(self._address)
+        deadline = time.monotonic() + self._wait_seconds
+        while True:
+            try:
+                raw = self._engine.raw_connection()
+                try:
+                    raw.cursor().execute("PRAGMA journal_mode=DELETE").close()
+                finally:
+                    raw.close()
+            except (SQLAlchemyError, sqlite3.Error) as error:
+                if not is_busy(error):
+                    return
+                if time.monotonic() > deadline:
+                    raise self._held_by_older() from None
+                time.sleep(_PAUSE_SECONDS)
+            else:
+                return
+
+
+def _has_write_ahead_log(file: Path) -> bool:
+    """Say whether an SQLite file is in that mode: bytes 18 and 19 of its header are 2."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(20)[18:] == b"\2\2"
+    except OSError:
+        return False
+
+
+def rows(db: Connection, statement: Select[Any]) -> list[Stored]:
+    """Return the rows of a select as dictionaries."""
+    return [dict(row) for row in db.execute(statement).mappings()]
+
+
+def tolerant(db: Connection) -> None:
+    """Let this connection read texts that are not UTF-8, so that what somebody wrote into a ledger can be reported."""
+    driver = db.connection.driver_connection
+    if isinstance(driver, sqlite3.Connection):
+        driver.text_factory = lambda text: text.decode("utf-8", "backslashreplace")
+
+
+def streamed(db: Connection, statement: Select[Any]) -> Iterable[Stored]:
+    """Yield the rows of a select as dictionaries, without holding all of them."""
+    with db.execute(statement.execution_options(yield_per=1000)) as result:
+        for row in result.mappings():
+            yield dict(row)
+
+
+def _engine(address: Address, *, wait_seconds: float, create: bool) -> Engine:
+    # NullPool: every operation opens and closes its own connection, so nothing is shared across a fork or between
+    # threads and nothing is left open when a Ledger is dropped without close(). The price
+    # is about 2 ms per operation on PostgreSQL over a socket; releases are rare.
+    url = address.url
+    if address.file is None:
+        try:
+            # Ten seconds to answer the phone, unless the URL says otherwise; the default is to wait for ever.
+            patience = {} if "connect_timeout" in url.query else {"connect_timeout": 10}
+            return create_engine(url, poolclass=NullPool, isolation_level="READ COMMITTED", connect_args=patience)
+        except ImportError:
+            raise LedgerError(
+                "PostgreSQL needs the package psycopg", file=address.name, fix="Run `pip install 'tacit[postgres]'`."
+            ) from None
+    uri = address.sqlite_uri(create=create)
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(uri, uri=True, timeout=wait_seconds, check_same_thread=False)
+        connection.isolation_level = None  # Python must not begin transactions by itself: `begin` below does
+        connection.execute("PRAGMA synchronous=FULL").close()
+        connection.execute("PRAGMA fullfsync=ON").close()  # macOS: fsync alone does not reach the disk there
+        return connection
+
+    def begin(db: Connection) -> None:
+        db.exec_driver_sql(db.get_execution_options().get("tacit_begin", "BEGIN"))
+
+    engine = create_engine("sqlite+pysqlite://", poolclass=NullPool, creator=connect)
+    event.listen(engine, "begin", begin)
+    return engine

@@ -1,0 +1,12 @@
+"""Whether places are below a threshold, step after step, with one guarantee for the life of a monitor.
+
+In reading order:
+
+    monitor  monitors of single places and of maps
+    checks   what is refused before a monitor begins
+    events   from a batch of events to the numbers that a monitor needs
+    clock    which step a time belongs to
+    journal  what a monitor remembers, changed in whole steps
+    history  what it has published
+    file     monitor files
+"""

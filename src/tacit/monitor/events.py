@@ -1,0 +1,490 @@
+"""From a batch of events to the few numbers that a monitor needs: places, times, and whose visit it was.
+
+A batch is a path or pattern of CSV or Parquet files, a frame of any engine that `rows/engines.py` knows, an iterable
+of records (mappings, or bare places), or nothing at all. A row has a place, and may have a time, a person and an id of
+the event. Places are read as `rows/encode.py` reads them; rows with an unknown place, or without a person where one
+is asked for, are left out. Times are whole numbers, or dates (without a zone: UTC). Nothing here fails on a cell.
+
+Persons and ids are the same across batches, files, engines and restarts iff their texts are (`identity`): texts as they
+are, numbers and texts of plain decimals by their value (1, 1.0 and "1.0" are one, "007" is not 7), true and "True" are
+one (and not 1), dates by their moment.
+
+Everything returned is private. Whatever a batch does while it is read, also code of the caller that makes it, becomes
+one fixed sentence; an interrupt stays one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import glob
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from tacit.errors import DataRefused, InternalError, TacitError
+from tacit.monitor.clock import LONGEST, UNITS, Clock, iso_date, moment_of, ticks_of
+from tacit.policy.attributes import Attribute
+from tacit.policy.intervals import Intervals
+from tacit.policy.table_names import TABLE_NAMES
+from tacit.rows.encode import Code, Column, number_in, spelling
+from tacit.rows.engines import PERSON, Engine, engine_for, with_readings
+from tacit.rows.guard import closed
+from tacit.rows.kinds import code_of
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+Span = tuple[int, int]
+
+OPTIONAL_TIME: Final = "time"  # the default column: a batch without it is taken as of its arrival
+_RECORDS: Final = object()  # stands for a batch that is gone through record by record
+_NUMBER_STARTS: Final = frozenset("-0123456789")
+_PLAIN_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+_TRUNCATED: Final = {UNITS["day"]: "1d", UNITS["hour"]: "1h", UNITS["minute"]: "1m", UNITS["second"]: "1s"}
+
+
+@dataclass(frozen=True)
+class EventColumns:
+    """Where a row's place, person, time and id are; all public. `time` is None to go by arrival alone."""
+
+    places: Attribute
+    place: str
+    person: str | None = None
+    event: str | None = None
+    time: str | None = OPTIONAL_TIME
+    clock: Clock = field(default_factory=Clock)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Events:
+    """What was read of a batch, line by line; a line stands for `rows` rows that agree in everything else.
+
+    `places` are positions in the domain. `timed` says which lines have a readable time, `ticks` is that time. `people`
+    are numbers of `names`. `keys` tell events apart: their ids (None: a row without one is an event of its own) or,
+    without such a column, their times. `has_time` says whether the batch has a column of times.
+    """
+
+    rows: IntArray
+    places: IntArray
+    ticks: IntArray
+    timed: BoolArray
+    people: IntArray | None = None
+    names: list[str] | None = None
+    keys: list[str | None] | None = None
+    has_time: bool = False
+
+    def where(self, kept: BoolArray) -> Events:
+        """Return only some of the lines."""
+        if kept.all():
+            return self
+        return Events(
+            self.rows[kept],
+            self.places[kept],
+            self.ticks[kept],
+            self.timed[kept],
+            None if self.people is None else self.people[kept],
+            self.names,
+            None if self.keys is None else [key for key, keep in zip(self.keys, kept.tolist(), strict=True) if keep],
+            self.has_time,
+        )
+
+
+def batch_name(batch: Any) -> str | None:
+    """Return what a batch of files is known by: their paths, and when they were last written. None for frames.
+
+    A file that is fed again is the same batch; one that was written anew under the same name is another.
+    """
+    if not _is_files(batch):
+        return None
+    paths = [batch] if isinstance(batch, str | Path) else batch
+    found: list[str] = []
+    for path in paths:
+        try:
+            matches = [str(path)] if os.path.isfile(path) else sorted(glob.glob(str(path), recursive=True))
+            found += [f"{os.path.realpath(match)}@{os.stat(match).st_mtime_ns}" for match in matches]
+        except (OSError, ValueError):
+            return None  # the reader says what is wrong with it
+    return "|".join(found) or None
+
+
+def read_events(batch: Any, columns: EventColumns, *, only: int | None = None, span: Span | None = None) -> Events:
+    """Read a batch. `only` is the one place to look at; `span` bounds the times that matter, the end excluded.
+
+    Lines outside the span may still be there; lines without a readable time always are.
+    """
+    if batch is None:
+        return _nothing(columns)
+    _refuse_text(batch)
+    frame = closed(lambda: _as_frame(batch, columns), _unreadable())
+    if frame is _RECORDS:
+        found = closed(lambda: _gathered(batch, columns), _unreadable())
+        if found is None:
+            raise _unreadable()
+        frame = closed(lambda: _of_objects(found), _unreadable())
+        if frame is None:
+            return _nothing(columns)
+    return closed(lambda: _Reader(frame, columns, only, span), _unreadable()).read()
+
+
+class _Reader:
+    """One batch in its engine: columns are checked by their names and types, then grouped there and decoded here."""
+
+    def __init__(self, batch: Any, columns: EventColumns, only: int | None, span: Span | None) -> None:
+        self._columns, self._only, self._span = columns, only, span
+        named = [columns.place, columns.person, columns.event, columns.time]
+        declared = frozenset(name for name in named if name is not None)
+        self._engine: Engine = engine_for(batch, lists=frozenset(), declared=declared)
+        schema = closed(self._engine.schema, DataRefused("the columns of the batch could not be listed"))
+        self._has_time = columns.time is not None and (columns.time in schema or columns.time != OPTIONAL_TIME)
+        wanted = {"c0": columns.place, PERSON: columns.person, "e": columns.event}
+        self._raw = {new: raw for new, raw in wanted.items() if raw is not None}
+        if self._has_time:
+            self._raw["t"] = str(columns.time)
+        for raw in self._raw.values():
+            if raw not in schema:
+                # the columns that are there are not named: of a batch without a header they are somebody's values
+                fix = f"Check the name in the header{' of the file' * (self._engine.kind == 'file')}."
+                raise DataRefused("must be a column of the batch", column=raw, fix=fix)
+        for name in (PERSON, "e"):
+            if name in self._raw and schema[self._raw[name]].reading == "list":
+                raise DataRefused("must hold one value per row", column=self._raw[name], fix="Name another column.")
+        place = replace(schema[columns.place], raw=columns.place, name="c0")
+        self._code: Code = _places_in(columns.places, place)
+        # names are looked up when they are decoded; a million of them in an expression would be slow
+        self._valid = None if columns.places.each.measured == "names" else self._code.valid
+        self._time = self._time_column(schema) if self._has_time else None
+
+    def _time_column(self, schema: Mapping[str, Column]) -> _Time:
+        raw = self._raw["t"]
+        native = self._engine.select({"t": raw})
+        dtype = closed(lambda: nw.from_native(native).lazy().collect_schema()["t"], _unreadable())
+        column, clock = schema[raw], self._columns.clock
+        if dtype == nw.Datetime or dtype == nw.Date:
+            kind = "date" if dtype == nw.Date else "datetime"
+        elif column.reading in ("whole", "wide", "real"):
+            kind = "real" if column.reading == "real" else "whole"
+        elif column.reading == "text":
+            return _Time("text", None, clock)
+        else:
+            raise DataRefused(
+                "must hold whole numbers or dates", column=raw, fix="Convert it, or say time=None to go by batches."
+            )
+        if clock.dates and kind in ("whole", "real"):
+            raise DataRefused("holds numbers, but the clock of the monitor has dates", column=raw, fix="Make it dates.")
+        if not clock.dates and kind in ("date", "datetime"):
+            raise DataRefused(
+                "holds dates, so the monitor needs a clock with dates",
+                column=raw,
+                fix="Say start='2020-03-01', every='1 day' (MapMonitor: at=..), or time=None to go by batches.",
+            )
+        return _Time(kind, getattr(dtype, "time_zone", None), clock)
+
+    def read(self) -> Events:
+        """Group the rows in the engine, then turn the groups into positions, times and names."""
+
+        def collected() -> pa.Table:
+            with self._engine.quiet():
+                return self._grouped().collect(backend="pyarrow").to_arrow()
+
+        table = closed(collected, _unreadable())
+        return closed(lambda: self._decoded(table), InternalError("reading events"))
+
+    def _grouped(self) -> Any:
+        frame = nw.from_native(self._engine.select(self._raw)).lazy()
+        if PERSON in self._raw:
+            frame = frame.filter(~nw.col(PERSON).is_null())
+        if self._time is not None:
+            if self._span is not None and (inside := self._time.inside(self._span)) is not None:
+                frame = frame.filter(inside | self._time.missing())
+            if PERSON not in self._raw and "e" not in self._raw and (unit := self._time.unit()) is not None:
+                frame = frame.with_columns(t=nw.col("t").dt.truncate(unit))
+        keys: list[str] = [name for name in (PERSON, "e", "t") if name in self._raw]
+        if self._only is not None:
+            frame = self._with_numbers(frame)
+            if self._valid is not None:
+                frame = frame.filter(self._valid)
+            frame = frame.filter(self._code.atom("", Intervals.points([self._only])))
+            return _counted(frame, keys)
+        # raw cells first: they repeat, so checking and mapping each distinct one costs nothing
+        frame = self._with_numbers(_counted(frame, [*keys, "c0"]))
+        valid, named = self._valid, self._code.keys
+        places = named if valid is None else [nw.when(valid).then(key) for key in named]
+        return frame.select(*keys, "n", *(key.alias(f"k{number}") for number, key in enumerate(places)))
+
+    def _with_numbers(self, frame: Any) -> Any:
+        return with_readings(self._engine, frame, self._code.numbers)
+
+    def _decoded(self, table: pa.Table) -> Events:
+        lines = table.num_rows
+        rows = np.asarray(table.column("n").cast(pa.int64()).fill_null(0).to_numpy(), dtype=np.int64)
+        if self._only is not None:
+            places = np.full(lines, self._only, dtype=np.int64)
+        else:
+            found = self._code.decode([table.column(f"k{number}") for number in range(len(self._code.keys))])
+            places = np.broadcast_to(found, (lines,)).astype(np.int64)
+        ticks, timed = np.zeros(lines, dtype=np.int64), np.zeros(lines, dtype=np.bool_)
+        if self._time is not None:
+            ticks, timed = self._time.ticks(table.column("t"))
+        people, names = _coded(table.column(PERSON)) if PERSON in self._raw else (None, None)
+        keys: list[str | None] | None = None
+        if "e" in self._raw:
+            coded, texts = _coded(table.column("e"))
+            keys = [texts[code] if code >= 0 else None for code in coded.tolist()]
+        elif people is not None and self._only is not None:
+            keys = [""] * lines if self._time is None else self._time.keys(table.column("t"), ticks, timed)
+        kept = (rows > 0) & (places >= 0)
+        if people is not None:
+            kept &= people >= 0
+        return Events(rows, places, ticks, timed, people, names, keys, self._has_time).where(kept)
+
+
+@dataclass(frozen=True)
+class _Time:
+    """How a column of times is read: `whole`, `real`, `datetime`, `date` or `text`."""
+
+    kind: str
+    zone: str | None
+    clock: Clock
+
+    def inside(self, span: Span) -> Any:
+        """Return in the engine which times matter, or None where only the decoded ones can tell."""
+        if self.kind in ("whole", "real"):
+            low, high = (min(max(tick, -LONGEST), LONGEST) for tick in span)
+            return (nw.col("t") >= low) & (nw.col("t") < high)
+        # polars compares times of one zone only
+        if self.kind != "datetime" or self.zone not in (None, "UTC", "Etc/UTC"):
+            return None
+        start, end = (nw.lit(moment_of(tick, zoned=self.zone is not None)) for tick in span)
+        return (nw.col("t") >= start) & (nw.col("t") < end)
+
+    def missing(self) -> Any:
+        """Return in the engine which rows have no time."""
+        empty = nw.col("t").is_null()
+        return empty | nw.col("t").cast(nw.Float64).is_nan() if self.kind == "real" else empty
+
+    def unit(self) -> str | None:
+        """Return the coarsest unit that times may be cut to without crossing the border of a step."""
+        if self.kind != "datetime" or self.zone is not None:
+            return None
+        fits = (name for unit, name in _TRUNCATED.items() if not (self.clock.every % unit or self.clock.start % unit))
+        return next(fits, None)
+
+    def ticks(self, column: pa.ChunkedArray) -> tuple[IntArray, BoolArray]:
+        """Return the times, and which of them are there."""
+        if self.kind == "text":
+            return self._of_texts(column)
+        if self.kind in ("whole", "real"):
+            values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+            there = np.isfinite(values) & (np.abs(values) < LONGEST)
+            return np.floor(np.where(there, values, 0.0)).astype(np.int64), there
+        there = ~np.asarray(column.is_null().to_numpy(), dtype=np.bool_)
+        moments = column.cast(pa.timestamp("us", tz=self.zone), safe=False).cast(pa.int64()).fill_null(0)
+        return np.asarray(moments.to_numpy(), dtype=np.int64), there
+
+    def keys(self, column: pa.ChunkedArray, ticks: IntArray, timed: BoolArray) -> list[str | None]:
+        """Return a text for each time: the same for equal times, whatever the type of their column; "" for no time."""
+        if self.clock.dates:
+            return [str(tick) if there else "" for tick, there in zip(ticks.tolist(), timed.tolist(), strict=True)]
+        codes, texts = _coded(column)
+        numbers = [number_in(text) for text in texts]
+        spelled = ["" if found is None else spelling(found) for found in numbers]
+        return [spelled[code] if code >= 0 else "" for code in codes.tolist()]
+
+    def _of_texts(self, column: pa.ChunkedArray) -> tuple[IntArray, BoolArray]:
+        codes, texts = _coded(column)
+        read: Callable[[str], int | None] = _date_ticks if self.clock.dates else _number_ticks
+        found = [read(text) for text in texts]
+        ticks = np.array([*(tick or 0 for tick in found), 0], dtype=np.int64)
+        there = np.array([*(tick is not None for tick in found), False], dtype=np.bool_)
+        return ticks[codes], there[codes]
+
+
+def _places_in(places: Attribute, column: Column) -> Code:
+    """Return how places are read. A batch without a visit may have a column of any type, and is no reason to refuse."""
+    if column.reading in ("time", "list", "other"):
+        return code_of(places, (column,))
+    with contextlib.suppress(DataRefused):
+        return code_of(places, (column,))
+    return code_of(places, (replace(column, reading="text", parsed=False),))
+
+
+def _unreadable() -> DataRefused:
+    return DataRefused(
+        "the engine could not read the events",
+        fix="No detail is shown because rows were open: check that the file or table is complete by reading it "
+        "outside Tacit. Nothing was counted and the clock did not move.",
+    )
+
+
+def _refuse_text(batch: Any) -> None:
+    """Refuse a text that is no path, without repeating it: it may be the rows themselves."""
+    if not isinstance(batch, str) or batch.lower().endswith(TABLE_NAMES):
+        return
+    try:
+        found = os.path.isfile(batch) or bool(glob.glob(batch, recursive=True))
+    except (OSError, ValueError, re.error):
+        found = False
+    if not found:
+        raise DataRefused(
+            "a text must be the path of a CSV or Parquet file of events",
+            fix="Check the path; rows are given as a frame, or as a list of records.",
+        )
+
+
+def _counted(frame: Any, keys: list[str]) -> Any:
+    if not keys:
+        return frame.select(nw.len().alias("n"))
+    return frame.group_by(*keys).agg(nw.len().alias("n"))
+
+
+def _nothing(columns: EventColumns) -> Events:
+    empty, none = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
+    has_people, has_keys = columns.person is not None, columns.event is not None or columns.person is not None
+    return Events(
+        empty, empty, empty, none, empty if has_people else None, [] if has_people else None, [] if has_keys else None
+    )
+
+
+def _is_files(batch: Any) -> bool:
+    """Say whether a batch names files: a path or pattern, or several `Path`s. A list of texts is one of bare places."""
+    several = isinstance(batch, list | tuple) and bool(batch) and all(isinstance(one, Path) for one in batch)
+    return isinstance(batch, str | Path) or several
+
+
+def _as_frame(batch: Any, columns: EventColumns) -> Any:
+    """Return a batch that an engine can read, or `_RECORDS`. Objects that are dates become texts."""
+    if isinstance(batch, pd.DataFrame):
+        name = columns.time
+        if name in batch.columns and isinstance(batch[name], pd.Series) and batch[name].dtype == np.dtype(object):
+            # still of objects: a type that is inferred from the cells would let one cell decide what is refused
+            texts = pd.Series([_time_text(cell) for cell in batch[name]], index=batch.index, dtype=object)
+            return batch.assign(**{str(name): texts})
+        return batch
+    if _is_files(batch) or isinstance(nw.from_native(batch, pass_through=True), nw.LazyFrame):
+        return batch
+    is_records = isinstance(batch, Iterable) and not isinstance(batch, Mapping | bytes)
+    if not is_records or hasattr(batch, "columns") or hasattr(batch, "schema"):
+        return batch  # a frame, or what the engines refuse
+    return _RECORDS
+
+
+def _of_objects(found: Mapping[str, list[Any]]) -> Any:
+    """Return a frame of records, or None if there is none."""
+    frame = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in found.items()})
+    return frame if len(frame) else None
+
+
+def _gathered(batch: Iterable[Any], columns: EventColumns) -> dict[str, list[Any]] | None:
+    """Go through records. None if the caller's code raised a refusal of ours, which may quote a row there."""
+    wanted = [name for name in (columns.place, columns.person, columns.event, columns.time) if name is not None]
+    # Records have a time where a column is named, whatever keys they have: if one record that has the key could decide
+    # it for all, a single visit would decide how all others are read.
+    found: dict[str, list[Any]] = {name: [] for name in wanted}
+    try:
+        for record in batch:
+            said = record if isinstance(record, Mapping) else {columns.place: record}
+            for name, cells in found.items():
+                cell = said.get(name)
+                cells.append(_time_text(cell) if name == columns.time else cell)
+    except TacitError:
+        return None
+    return found
+
+
+def _time_text(cell: Any) -> Any:
+    """Return the time in a Python object as a text; other cells stay."""
+    if isinstance(cell, datetime.date) and not pd.isna(cell):
+        return cell.isoformat()
+    if isinstance(cell, np.datetime64) and not np.isnat(cell):
+        return pd.Timestamp(cell).isoformat()
+    return cell
+
+
+def _date_ticks(text: str) -> int | None:
+    return ticks_of(iso_date(text))
+
+
+def _number_ticks(text: str) -> int | None:
+    number = number_in(text)
+    return math.floor(number) if number is not None and abs(number) < LONGEST else None
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[IntArray, list[str]]:
+    """Return the number of each cell's text in a list of texts, -1 for cells without one; equal values are one text."""
+    coded = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(coded, pa.ChunkedArray):
+        coded = pa.concat_arrays(coded.chunks) if coded.num_chunks else pa.array([], type=coded.type)
+    if not pa.types.is_dictionary(coded.type):
+        coded = coded.dictionary_encode()
+    values, kind = coded.dictionary, coded.dictionary.type
+    indices = coded.indices.cast(pa.int64())
+    if pa.types.is_integer(kind) and not values.null_count:
+        # different values, different texts: nothing to compare
+        codes = np.asarray(indices.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        return codes, list(map(str, values.to_pylist()))
+    texts: dict[str, int] = {}
+    places = []
+    for value in values.to_pylist():
+        text = identity(value)
+        places.append(-1 if text is None else texts.setdefault(text, len(texts)))
+    numbers = np.array([*places, -1], dtype=np.int64)
+    codes = np.asarray(indices.fill_null(len(places)).to_numpy(zero_copy_only=False), dtype=np.int64)
+    return numbers[codes], list(texts)
+
+
+_MOMENTS: Final = ("\0moment:", "\0zoned:")  # how `object_cells.id_of` spells them, in nanoseconds since
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+def identity(value: Any) -> str | None:
+    """Return the one text of a person or of an event: whatever the type of the column, the same is the same.
+
+    >>> {identity(one) for one in (1, 1.0, "1", "1.0", Decimal("1.00"))}, identity("007"), identity(True)
+    ({'1'}, '007', 'true')
+    """
+    match value:
+        case str() if value.startswith("\0date:"):
+            return value.removeprefix("\0date:")
+        case str() if value.startswith(_MOMENTS):  # a Python object; a typed column gives the moment itself
+            kind, _, since = value.partition(":")
+            moment = _EPOCH + datetime.timedelta(microseconds=int(since) // 1000)
+            return identity(moment if kind == "\0zoned" else moment.replace(tzinfo=None))
+        case str():
+            return _plain_text(value)
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            return None if not math.isfinite(value) else spelling(value)
+        case Decimal():
+            return None if not value.is_finite() else _plain_text(format(value, "f"))
+        case bytes():
+            return "\0bytes:" + value.hex()
+        case datetime.datetime() | datetime.date():
+            ticks = ticks_of(value)
+            return None if ticks is None else moment_of(ticks, zoned=False).isoformat().removesuffix("T00:00:00")
+        case None:
+            return None
+    return str(value)
+
+
+def _plain_text(text: str) -> str:
+    """Return a text as it is, but a plain decimal without what its value does not need."""
+    if text[:1] in "tTfF" and text.lower() in ("true", "false"):
+        return text.lower()
+    if text[:1] not in _NUMBER_STARTS or not _PLAIN_NUMBER.fullmatch(text):
+        return text
+    shortest = text.rstrip("0").removesuffix(".") if "." in text else text
+    return "0" if shortest == "-0" else shortest

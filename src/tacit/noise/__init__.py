@@ -1,0 +1,53 @@
+"""Whole-number noise, and the only door to randomness in Tacit. The law of a noise stands beside its draw.
+
+There are no seeds. Tests replay a stream with `with noise.replayed(noise.Keystream(key=<32 bytes>)):`; while they do,
+`noise.is_replayed()` is true, and a release says in its certificate that it promises nothing.
+
+In reading order:
+
+    law           what every law says about itself
+    two_scale     geometric noise, with a scale for either side
+    cube          many numbers at once
+    radius        the radius of a cube: expectations
+    radius_draws  the radius of a cube: exact draws
+    tilted_cube   noise for counts that were chosen because they are large
+    combined      bounds on sums of noises
+    draws         uniform integers, coins and permutations
+    tables        exact draws by inversion
+    scales        scales that can be drawn
+    keystream     the stream of random bits behind everything
+"""
+
+from typing import Any
+
+from tacit.errors import PlanError, kind_of
+from tacit.noise.cube import cube, cube_is_supported
+from tacit.noise.draws import Size, bernoulli, permutation, uniform_below
+from tacit.noise.keystream import Keystream, is_replayed, replayed
+from tacit.noise.law import Law
+from tacit.noise.two_scale import discrete_laplace, geometric, two_scale
+
+__all__ = [
+    "Keystream",
+    "Law",
+    "bernoulli",
+    "cube",
+    "cube_is_supported",
+    "discrete_laplace",
+    "geometric",
+    "is_replayed",
+    "permutation",
+    "replayed",
+    "sample",
+    "two_scale",
+    "uniform_below",
+]
+
+
+def sample(law: Law, size: Size | None = None) -> Any:
+    """Draw from a law: one number or vector without `size`, else an int64 array."""
+    if not isinstance(law, Law):
+        raise PlanError(
+            f"must be a law of noise; there is no sampler for {kind_of(law)}", key="law", fix="Take plan.noise."
+        )
+    return law.draw(size)

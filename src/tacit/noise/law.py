@@ -1,0 +1,131 @@
+"""What every law of noise says about itself: probabilities, moments, quantiles, losses, and a draw."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tacit.errors import PlanError
+from tacit.noise.draws import Size
+from tacit.noise.radius import FloatArray, IntArray
+
+
+class Law(ABC):
+    """A law of whole-number noise. It is frozen, hashable and public: a plan prints it, a certificate carries it.
+
+    Methods that take or return one number speak about one draw; where several are drawn together, each has this law.
+    """
+
+    @property
+    @abstractmethod
+    def is_joint(self) -> bool:
+        """Whether the entries of a release are drawn together, so that they depend on each other."""
+
+    @property
+    @abstractmethod
+    def reaches(self) -> tuple[bool, bool]:
+        """Whether noise can be negative, and whether it can be positive."""
+
+    @property
+    @abstractmethod
+    def is_even(self) -> bool:
+        """Whether noise is as likely as its negative."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the noise is called."""
+
+    @abstractmethod
+    def on_sides(self, *, falls: bool, rises: bool) -> Law:
+        """Return the part of this noise that an answer needs which can fall, or rise, along secret edges."""
+
+    @abstractmethod
+    def proven_loss(self, profiles: Iterable[tuple[int, int]], largest: int) -> Fraction | float:
+        """Return the loss of steps with these (sum of falls, sum of rises), in which no entry moves by more."""
+
+    @abstractmethod
+    def loss(self, step: Any) -> Any:
+        """Return the worst log likelihood ratio hidden : cover when q(cover) - q(hidden) = step; inf if unbounded."""
+
+    @abstractmethod
+    def document(self) -> dict[str, Any]:
+        """Return the law as plain, exact data."""
+
+    @abstractmethod
+    def joint_log_pmf(self, points: ArrayLike) -> float:
+        """Return the logarithm of the probability that all entries have exactly this noise."""
+
+    @abstractmethod
+    def pmf(self, k: ArrayLike) -> FloatArray:
+        """Return P(z = k)."""
+
+    @abstractmethod
+    def cdf(self, k: ArrayLike) -> FloatArray:
+        """Return P(z <= k)."""
+
+    @abstractmethod
+    def survival(self, k: ArrayLike) -> FloatArray:
+        """Return P(z > k), accurate where it is small."""
+
+    @abstractmethod
+    def quantile(self, p: float) -> int:
+        """Return the smallest k with P(z <= k) >= p, for 0 < p < 1."""
+
+    @abstractmethod
+    def mean(self) -> float:
+        """Return E z."""
+
+    @abstractmethod
+    def variance(self) -> float:
+        """Return E (z - E z)^2."""
+
+    @abstractmethod
+    def draw(self, size: Size | None = None) -> int | IntArray:
+        """Draw: one number or vector without `size`, else an int64 array of this shape."""
+
+    @abstractmethod
+    def draw_for(self, shape: tuple[int, ...]) -> IntArray:
+        """Draw noise for an array of entries: the last axis holds those of one release."""
+
+    def far(self) -> Law:
+        """Return the law for counts that stand far above a bar: this one, which knows of no bar."""
+        return self
+
+    def measure(self, counts: IntArray) -> IntArray:
+        """Return counts with noise."""
+        return counts + self.draw_for(counts.shape)
+
+    def log_probability(self, counts: Sequence[int], noisy: Sequence[int]) -> float:
+        """Return the logarithm of the probability that these counts come out as these noisy ones."""
+        return self.joint_log_pmf(np.asarray(noisy, dtype=np.int64) - np.asarray(counts, dtype=np.int64))
+
+
+def whole_numbers(k: ArrayLike) -> IntArray:
+    """Return int64 numbers; whoever asks about anything else has a mistake in the program."""
+    values = np.asarray(k)
+    if values.dtype.kind not in "iu":
+        message = "noise takes integer values: ask about integers"
+        raise TypeError(message)
+    return values.astype(np.int64)
+
+
+def quantile_of(law: Law, p: float, *, lowest: int, highest: int) -> int:
+    """Return the smallest k with P(z <= k) >= p, by bisection."""
+    if not (isfinite(p) and 0 < p < 1):
+        raise PlanError("must lie strictly between 0 and 1", key="p", given=p)
+
+    # Near one P(z > k) still has digits where P(z <= k) has none left; 1 - p is exact from one half on.
+    def reached(k: int) -> bool:
+        return bool(law.cdf(k) >= p and (p < 0.5 or law.survival(k) <= 1 - p))
+
+    while highest - lowest > 1:
+        middle = (lowest + highest) // 2
+        lowest, highest = (lowest, middle) if reached(middle) else (middle, highest)
+    return highest

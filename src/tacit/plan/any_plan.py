@@ -1,0 +1,197 @@
+"""What every plan has, whatever the question: one object that is explained, checked, charged, executed and reported.
+
+A plan is made once (`plan/choose.py`), from the policy and public parameters alone, and never changes. What is printed,
+what is written to a file and what is executed are the same object, so they cannot disagree.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tacit.amounts import shown
+from tacit.errors import PlanError, leads_to_a_file, path_words
+from tacit.noise.law import Law
+from tacit.plan.query import Bools, Ints, Linear, Query
+from tacit.plan.steps import LargestStep
+from tacit.policy.policy import Policy
+
+# what every exact number, and every interval, is about: a row with a value that the domain does not have is dropped,
+# or counts with the value that `clip` or `otherwise` puts in its place
+OF_THE_ROWS_KEPT: Final = "of the rows that the domain keeps, with the values it gives them"
+
+
+@dataclass(frozen=True)
+class AnyPlan(ABC):
+    """How one question will be answered.
+
+    `why` gives the reason for the noise. `consistent` and `nonnegative` say what is done to the noisy answers
+    afterwards, as in `Session.plan`.
+    """
+
+    query: Query
+    policy: Policy
+    epsilon: Fraction
+    step: LargestStep
+    why: str
+    strategy: str = field(default="direct", kw_only=True)
+    consistent: bool = field(default=False, kw_only=True)
+    nonnegative: bool = field(default=False, kw_only=True)
+
+    if TYPE_CHECKING:  # fields of some kinds and properties of others
+
+        @property
+        def base(self) -> Linear:
+            """What is counted: noise is added to these counts, or they are compared."""
+
+        @property
+        def answers(self) -> int:
+            """How many answers there are, at most."""
+
+        @property
+        def parts(self) -> tuple[AnyPlan, ...]:
+            """The plans whose bases are counted: this one, or those that it is made of."""
+
+        @property
+        def noise(self) -> Law | None:
+            """The law of the noise in the released numbers; None where they are exact."""
+
+    @property
+    @abstractmethod
+    def rmse(self) -> float:
+        """The expected root mean squared error of one answer, averaged over the answers."""
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> str:
+        """The name of the mechanism."""
+
+    @property
+    @abstractmethod
+    def is_exact(self) -> bool:
+        """Whether no secret edge changes any of the answers, so that nothing needs hiding."""
+
+    @abstractmethod
+    def predictions(self) -> list[str]:
+        """Return in words what can be expected beside the error of an answer, from public parameters alone."""
+
+    @abstractmethod
+    def predicted(self) -> dict[str, Any]:
+        """Return the same as plain data."""
+
+    @abstractmethod
+    def terms(self) -> list[str]:
+        """Return in words what an answer means beside its interval: this goes into certificates."""
+
+    @abstractmethod
+    def noise_document(self) -> dict[str, Any] | None:
+        """Return the laws of the noise as plain, exact data; None where there is none."""
+
+    def laws(self) -> list[tuple[Law, Any]]:
+        """Return each law of the noise that is added to entries of the base, with those entries; none by default."""
+        return []
+
+    def telling_others(self, moves: Bools) -> Ints | None:
+        """Return how many others in each count show most of a person who moves these; None where it does not matter."""
+        return None
+
+    @property
+    def assumption(self) -> str:
+        """Whom the expected error is for, where it depends on their number; else nothing."""
+        return ""
+
+    def for_the_people_of(self, other: AnyPlan) -> AnyPlan:
+        """Return this plan with its error stated for as many people as that of another: no matter, but for means."""
+        return self
+
+    @property
+    def post_processing(self) -> list[str]:
+        """What is done to the noisy answers afterwards; nothing is made consistent that cannot be otherwise."""
+        fits = self.consistent and bool(self.query.fitting(self.base))
+        return [word for word, is_done in (("consistent", fits), ("nonnegative", self.nonnegative)) if is_done]
+
+    @property
+    def moved(self) -> tuple[str, str]:
+        """What the step is about: one number, and all of them."""
+        return "an answer", "answers"
+
+    @property
+    def unit(self) -> Fraction:
+        """What one unit of the step and of the noise is worth in the data."""
+        return self.base.unit(self.policy.domain)
+
+    def unit_document(self) -> dict[str, str]:
+        """Return the unit beside which whole numbers stand, unless it is one."""
+        return {} if self.unit == 1 else {"unit": shown(self.unit)}
+
+    def step_document(self) -> dict[str, Any]:
+        """Return the step as plain data: whole numbers, and the unit that they count."""
+        step = self.step
+        found = {"up": step.up, "down": step.down, "l1": step.l1, "l2": step.l2, "exact": step.exact}
+        return {**found, **self.unit_document()}
+
+    def document(self) -> dict[str, Any]:
+        """Return the plan as plain data, ready for JSON: exact amounts are texts."""
+        step = self.step
+        return {
+            "query": self.query.document(),
+            "epsilon": str(self.epsilon),
+            "answers": self.answers,
+            "step": self.step_document(),
+            "derivation": list(step.why),
+            "mechanism": self.mechanism,
+            "strategy": self.strategy,
+            "noise": self.noise_document(),
+            "why": self.why,
+            "predicted": self.predicted(),
+            "expected_rmse": self.rmse,
+            "post_processing": self.post_processing,
+            "policy_fingerprint": self.policy.fingerprint,
+        }
+
+    def save(self, path: str | Path) -> Path:
+        """Write the plan and its policy to a new JSON file, for those who review it.
+
+        Nothing reads such a file back: a plan is executed by the session that made it. To compare, plan again.
+        """
+        if not leads_to_a_file(path):
+            raise PlanError("must be the path of a new file", key="path", fix="For instance 'ages.plan.json'.")
+        text = json.dumps({**self.document(), "policy": self.policy.document()}, indent=2, ensure_ascii=False)
+        try:
+            with Path(path).open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text + "\n")
+        except FileExistsError:
+            refusal = PlanError("must not exist yet", key=path_words(path), fix="Name another; nothing is overwritten.")
+        except OSError as fault:
+            reason = (fault.strerror or "refused").lower()
+            refusal = PlanError(f"must be a file that can be written ({reason})", key=path_words(path), fix="Check it.")
+        else:
+            return Path(path)
+        raise refusal
+
+    def lines(self, *, reasons: bool) -> list[str]:
+        """Return the plan in words, a line for each fact; with `reasons`, also why."""
+        step, unit = self.step, self.unit
+        bound = f"largest step{'' if self.moved[0] == 'an answer' else f' of {self.moved[0]}'}"
+        bound += "" if step.exact else " (proven bound)"
+        up, down, together = (shown(unit * size) for size in (step.up, step.down, step.l1))
+        strategy = "" if self.strategy == "direct" else f", {self.strategy}"
+        because = [f"    because {reason}" for reason in step.why] if reasons else []
+        return [
+            f"{self.query}: {self.answers:,} answer{'s' * (self.answers != 1)} for epsilon {shown(self.epsilon)}",
+            f"  {bound}: up {up}, down {down}, in all {together} (Euclidean {step.l2 * float(unit):.4g})",
+            *because,
+            f"  mechanism: {self.mechanism}{strategy}",
+            *([f"    because {self.why}"] if reasons else []),
+            *([f"  afterwards: {' and '.join(self.post_processing)}"] if self.post_processing else []),
+            *(f"  {line}" for line in self.predictions()),
+            f"  expected error of one answer (root mean square): {self.rmse:.4g}",
+        ]
+
+    def __str__(self) -> str:
+        exact = f" (exact, {OF_THE_ROWS_KEPT})" if self.rmse == 0 else ""
+        return "\n".join(self.lines(reasons=False)) + exact

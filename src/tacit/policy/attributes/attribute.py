@@ -1,0 +1,373 @@
+"""What every kind of attribute says about itself: one method for each behaviour, so that nobody asks for the class.
+
+A kind is a frozen dataclass in a module of its own that fills in `Attribute`, or `Line` if its values stand on one
+axis (all but grids and sets of items). What needs rows (how cells become positions) is registered in `rows/`, by kind.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Final, Literal, TypeAlias
+
+from tacit.errors import PolicyError, nearest
+from tacit.policy.attributes.keys import Key, Row
+from tacit.policy.intervals import Intervals
+from tacit.policy.yaml_entries import Entry
+
+Value: TypeAlias = Any
+CLIP: Final = "clip"
+_MOST_OTHERS: Final = 100
+_MOST_TRIED: Final = 1000  # names that a misspelled one is compared with
+_MOST_SHOWN: Final = 50
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One line of positions of an attribute: its only one, a `part` of it (`row`, `column`), or one `item` of a set.
+
+    `ordered` says whether distances and cumulative counts mean anything on it; `spacing` is the distance from one
+    position to the next.
+    """
+
+    attribute: str
+    size: int
+    ordered: bool
+    spacing: Fraction | int = 1
+    part: str = ""
+    item: int | None = None
+
+    @property
+    def name(self) -> str:
+        """What the axis is called: `age`, `place.row`, `clicked[7]`. No two axes of a domain share a name."""
+        if self.item is not None:
+            return f"{self.attribute}[{self.item}]"
+        return f"{self.attribute}.{self.part}" if self.part else self.attribute
+
+
+class Attribute(ABC):
+    """The values that one column may have."""
+
+    kind: ClassVar[str]  # the word in a policy file
+    keys: ClassVar[tuple[Key, ...]]  # the other words that may stand beside it
+    nested: ClassVar[bool] = False  # whether the keys may also stand inside it
+    row: ClassVar[Row]  # of the table in docs/files.md
+    example: ClassVar[str]  # in a policy file
+    other_words: ClassVar[tuple[str, ...]] = ()  # that people try first
+    measured: ClassVar[Literal["names", "truth", "numbers", "times", "places", "sets"]]
+    is_set: ClassVar[bool] = False  # many values at once, each with an axis of its own
+    watched: ClassVar[Literal["cells", "itself", "never"]] = "never"  # what a monitor takes for places
+    ordered: bool = False  # whether cumulative counts make sense
+    distance_unit: str = ""  # what distances are counted in, where that has a name: month
+    at_most: int | None = None  # how many cells of a set one person may be in; None: no bound
+    otherwise: Any = None  # what unexpected values count as (None: their rows are dropped)
+
+    # ---- values and their positions ----
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of values."""
+
+    @abstractmethod
+    def position(self, value: Value) -> int:
+        """Return the position of a value, or refuse."""
+
+    @abstractmethod
+    def value(self, position: int) -> Value:
+        """Return the value at a position."""
+
+    def canonical(self, value: Value) -> Value:
+        """Return the one way a value is written, or refuse."""
+        return self.value(self.position(value))
+
+    def every_value(self) -> list[Value]:
+        """Return every value, in order."""
+        return [self.value(place) for place in range(self.size)]
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of a histogram."""
+        return self.size
+
+    def cell(self, position: int) -> Value:
+        """Return what a cell of a histogram stands for."""
+        return self.value(position)
+
+    def every_cell(self) -> Sequence[Value]:
+        """Return what each cell of a histogram stands for, in order; there may be millions of them."""
+        return [self.cell(place) for place in range(self.cells)]
+
+    def positions(self, value: Value) -> frozenset[int]:
+        """Return the cells of a histogram that somebody with this value is in."""
+        return frozenset({self.position(value)})
+
+    @property
+    def most(self) -> int:
+        """How many cells one person may be in."""
+        return 1
+
+    @property
+    def tens(self) -> float:
+        """The number of values as a power of ten; of a set of items the number itself may have thousands of digits."""
+        return math.log10(self.size)
+
+    def cell_position(self, value: Value) -> int:
+        """Return the cell of a histogram that stands for this value, or refuse."""
+        return self.position(value)
+
+    @property
+    def each(self) -> Attribute:
+        """The attribute that what a cell stands for is a value of."""
+        return self
+
+    @property
+    def item_numbers(self) -> range | None:
+        """What the items of a set are called where that is numbers in their order; None where it is names."""
+        return None
+
+    def with_at_most(self, most: int) -> Attribute:
+        """Return the attribute where one person may be in so many cells at most."""
+        return self
+
+    def telling_sets(self, mentioned: Sequence[int]) -> Iterator[Value]:
+        """Yield sets for an audit to try, the most telling first; predicates mention these items."""
+        return iter(())
+
+    # ---- axes ----
+
+    @abstractmethod
+    def axes(self, name: str) -> tuple[Axis, ...]:
+        """Lay the attribute out on axes (a set of items on none: its items have theirs)."""
+
+    @abstractmethod
+    def places(self, name: str, value: Value) -> dict[str, int]:
+        """Return the position of a value on each axis, by the name of the axis; items only where it has them."""
+
+    @abstractmethod
+    def distances(self, a: Value, b: Value) -> list[Fraction]:
+        """Return how far two values are apart on each axis."""
+
+    @abstractmethod
+    def atom(self, name: str, part: str, symbol: str, operand: Value) -> tuple[Axis, Intervals]:
+        """Return what a comparison with a constant asks: a set of positions on one axis."""
+
+    # ---- adding up ----
+
+    @property
+    def unit(self) -> Fraction | None:
+        """What numbers are counted in when values are added up; None: adding up makes no sense."""
+        return None
+
+    @property
+    def spacing(self) -> int:
+        """How many units lie between a position and the next."""
+        return 1
+
+    def number(self, position: int) -> int:
+        """Return the value at a position in units, a whole number."""
+        raise PolicyError("must be numbers", given=self.kind, fix="Count it instead.")
+
+    # ---- policy files ----
+
+    @classmethod
+    @abstractmethod
+    def read(cls, entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
+        """Read the attribute: what stands under its word, and the entries of its other keys."""
+
+    @classmethod
+    @abstractmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        """Return the JSON schemas of all ways to write it."""
+
+    @abstractmethod
+    def document(self) -> Any:
+        """Return what a policy file says for it."""
+
+    @abstractmethod
+    def read_value(self, entry: Entry) -> Value:
+        """Read one value."""
+
+    def read_end(self, text: str) -> Value:
+        """Read one end of a range such as 0..17; a ValueError means that it is none."""
+        return int(text)
+
+    def read_width(self, entry: Entry) -> Fraction | int:
+        """Read the width of a block."""
+        return entry.whole()
+
+    @classmethod
+    @abstractmethod
+    def examples(cls) -> Iterator[Attribute]:
+        """Yield small ones, for audits and property tests."""
+
+    # ---- rows ----
+
+    def read_from(self, name: str, item: str | None = None) -> tuple[str, ...]:
+        """Return the data columns that hold it; `item` is the one that holds items, if it has another name."""
+        return (name,)
+
+    def raw(self, value: Value) -> tuple[Any, ...]:
+        """Return the cells that hold a value, one for each column."""
+        return (value,)
+
+    @property
+    def clips(self) -> bool:
+        """Whether values out of range count as the nearest end."""
+        return is_clip(self.otherwise)
+
+    @property
+    def dropped(self) -> Literal["unexpected", "unreadable", "nothing"]:
+        """Which rows are left out for what stands in their cells."""
+        return "unexpected" if self.otherwise is None else "unreadable" if self.clips else "nothing"
+
+    # ---- words and examples, for `describe` ----
+
+    def words(self, value: Value) -> str:
+        """Return a value as people read it."""
+        return str(value)
+
+    def notes(self, name: str) -> Iterator[str]:
+        """Yield what a reader of the policy should know about it."""
+        return iter(())
+
+    @abstractmethod
+    def usual(self) -> Value:
+        """Return an ordinary value, ready for JSON: not an end of a range."""
+
+    @abstractmethod
+    def others(self, value: Value) -> list[Value]:
+        """Return a few values that differ from one, the plainest first."""
+
+    @abstractmethod
+    def apart(self, value: Value, steps: int) -> tuple[Value, Value | None]:
+        """Return two values so many positions apart, the first of them the given one if that has room."""
+
+    @abstractmethod
+    def block(self, value: Value, widths: Sequence[int]) -> tuple[Value, Value | None, Value | None]:
+        """Return the first and the last value of the block around a value, and one of the next block."""
+
+    @abstractmethod
+    def moved_into(self, name: str, value: Value, parts: Mapping[Axis, Intervals]) -> Value:
+        """Return the value nearest to a start that lies in these sets of positions."""
+
+
+class Line(Attribute):
+    """A kind whose values stand on one axis."""
+
+    def axes(self, name: str) -> tuple[Axis, ...]:
+        """Lay the attribute out on its axis."""
+        return (Axis(name, self.size, self.ordered, self.distance),)
+
+    @property
+    def distance(self) -> Fraction | int:
+        """How far a value is from the next one."""
+        return 1
+
+    def places(self, name: str, value: Value) -> dict[str, int]:
+        """Return the position of a value."""
+        return {name: self.position(value)}
+
+    def distances(self, a: Value, b: Value) -> list[Fraction]:
+        """Return how far two values are apart."""
+        return [Fraction(abs(self.position(a) - self.position(b)) * self.distance)]
+
+    @abstractmethod
+    def rank(self, operand: Value) -> Fraction | float:
+        """Return where a constant stands among the positions: between two of them, or beyond all of them."""
+
+    def atom(self, name: str, part: str, symbol: str, operand: Value) -> tuple[Axis, Intervals]:
+        """Return the positions that a comparison picks."""
+        if symbol == "has":
+            raise PolicyError("must be asked of a set of items", fix="Use == or in.")
+        if part:
+            raise PolicyError("must not have a part", given=part, fix="Only a grid has row and column.")
+        (axis,) = self.axes(name)
+        return axis, self.picked(symbol, operand)
+
+    def picked(self, symbol: str, operand: Value) -> Intervals:
+        """Return the positions that a comparison picks."""
+        everything = Intervals.full(self.size)
+        match symbol:
+            case "in":
+                if isinstance(operand, str) or not hasattr(operand, "__iter__"):
+                    raise PolicyError("must be followed by a list", given=operand, fix="Write in [a, b].")
+                return Intervals.points(self.position(value) for value in operand)
+            case "==":
+                return Intervals.points([self.position(operand)])
+            case "!=":
+                return everything.without(Intervals.points([self.position(operand)]))
+        rank = self.rank(operand)
+        if isinstance(rank, float):
+            below = self.size if rank > 0 else -1  # infinite
+        else:
+            below = math.ceil(rank) - 1 if symbol in ("<", ">=") else math.floor(rank)
+        lower = Intervals.of([(0, max(-1, min(below, self.size - 1)))])
+        return lower if symbol in ("<", "<=") else everything.without(lower)
+
+    def usual(self) -> Value:
+        """Return the first value."""
+        return self.value(0)
+
+    def others(self, value: Value) -> list[Value]:
+        """Return other values in their order."""
+        place = self.position(value)
+        return [self.value(at) for at in range(min(self.size, _MOST_OTHERS)) if at != place]
+
+    def near(self, value: Value) -> list[Value]:
+        """Return the neighbours of a value and the ends."""
+        place = self.position(value)
+        near = dict.fromkeys([place + 1, place - 1, self.size - 1, 0])
+        return [self.value(at) for at in near if 0 <= at < self.size and at != place]
+
+    def apart(self, value: Value, steps: int) -> tuple[Value, Value | None]:
+        """Return two values so many positions apart."""
+        place = self.position(value)
+        if place + steps >= self.size:
+            place = 0
+        return self.value(place), self.value(place + steps) if place + steps < self.size else None
+
+    def block(self, value: Value, widths: Sequence[int]) -> tuple[Value, Value | None, Value | None]:
+        """Return the ends of a block, and the start of the next one."""
+        first = self.position(value) // widths[0] * widths[0]
+        last, after = (at if at < self.size else None for at in (first + widths[0] - 1, first + widths[0]))
+        return (
+            self.value(first),
+            None if last is None else self.value(last),
+            None if after is None else self.value(after),
+        )
+
+    def moved_into(self, name: str, value: Value, parts: Mapping[Axis, Intervals]) -> Value:
+        """Return the nearest value in a set of positions."""
+        place = self.position(value)
+        found = next((part for axis, part in parts.items() if axis.attribute == name), None)
+        return self.value(place if found is None else found.closest_to(place))
+
+
+def rank_of_number(operand: Value) -> Fraction | float:
+    """Return a number as it is compared with, exactly as it is written; infinite ones as they are."""
+    if isinstance(operand, bool) or not isinstance(operand, int | float) or math.isnan(operand):
+        raise PolicyError("must compare with a number", given=operand, fix="Remove the quotes.")
+    if isinstance(operand, float) and math.isinf(operand):
+        return operand
+    return Fraction(float.__repr__(operand)) if isinstance(operand, float) else Fraction(operand)
+
+
+def alike(name: Value, known: Sequence[Value]) -> str:
+    """Return the sentence that points to a known name which is the same but for case, spaces and quotes, or nearest."""
+
+    def bare(value: Value) -> str:
+        return " ".join(str(value).casefold().split())
+
+    for one in known:
+        if bare(one) == bare(name):
+            return f"Did you mean {one!r}?"
+    return nearest(str(name), [str(one) for one in known[:_MOST_TRIED]], most=_MOST_SHOWN)
+
+
+def is_clip(given: Any) -> bool:
+    """Say whether this is the word for it; anything may be given, and an array compared with a word is no answer."""
+    return isinstance(given, str) and given == CLIP

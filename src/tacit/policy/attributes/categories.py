@@ -1,0 +1,150 @@
+"""A value out of a list."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.errors import PolicyError
+from tacit.policy.attributes.attribute import Attribute, Line, Value, alike
+from tacit.policy.attributes.keys import VALUE, Key, Row, mapping, read_keys, schema_of
+from tacit.policy.yaml_entries import Entry
+
+
+@dataclass(frozen=True)
+class Categories(Line):
+    """A value out of a list. `otherwise` names the category that unexpected values count as (None: row dropped).
+
+    >>> Categories(["flu", "hiv", "other"], otherwise="other").position("hiv")
+    1
+    """
+
+    values: tuple[Value, ...]
+    ordered: bool = False
+    otherwise: Value | None = None
+
+    kind = "categories"
+    keys = (
+        Key(
+            "ordered",
+            Entry.yes_or_no,
+            {"type": "boolean", "default": False, "description": "Whether their order means anything."},
+        ),
+        Key(
+            "otherwise",
+            Entry.value,
+            {**VALUE, "description": "What unexpected values count as. Left out: row dropped."},
+        ),
+    )
+    row = Row("`categories: [..]`", "`ordered`, `otherwise`: one of them", "texts, whole numbers or true/false")
+    example = "{categories: [a, b]}"
+    measured = "names"
+    watched = "cells"
+
+    def __init__(
+        self, values: Iterable[Value], *more: Value, ordered: bool = False, otherwise: Value | None = None
+    ) -> None:
+        if more or isinstance(values, str) or not isinstance(values, Iterable):
+            given = [values, *more] if more else values
+            example = given if more and all(isinstance(value, str | int) for value in given) else "[a, b, ..]"
+            raise PolicyError(
+                "must be one list of values", key="categories", given=given, fix=f"Write Categories({example})."
+            )
+        object.__setattr__(self, "values", tuple(values))
+        object.__setattr__(self, "ordered", ordered)
+        object.__setattr__(self, "otherwise", otherwise)
+        if not self.values:
+            raise PolicyError("must not be empty", key="categories", given=[], fix="List at least one value.")
+        for value in self.values:
+            if not isinstance(value, str | int | bool):
+                raise PolicyError(
+                    "must be texts, whole numbers or true/false",
+                    key="categories",
+                    given=value,
+                    fix="Quote it.",
+                )
+        if len(set(self.values)) != len(self.values):  # 1 and true are one value to every engine
+            twice = next(v for i, v in enumerate(self.values) if v in self.values[:i])
+            raise PolicyError("must not repeat a value", key="categories", given=twice, fix="Remove one of them.")
+        if not isinstance(ordered, bool):
+            raise PolicyError("must be true or false", key="ordered", given=ordered, fix="Leave it out.")
+        if otherwise is not None and not (isinstance(otherwise, Hashable) and otherwise in self.values):
+            raise PolicyError(
+                "must be one of the categories",
+                key="otherwise",
+                given=otherwise,
+                fix=f"Add {otherwise!r} to the list, or leave `otherwise` out to drop rows with unexpected values."
+                if isinstance(otherwise, str | int)
+                else "Leave it out to drop rows with unexpected values.",
+            )
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return len(self.values)
+
+    def position(self, value: Value) -> int:
+        """Return the position of a value, or refuse."""
+        try:
+            return self.values.index(value)
+        except ValueError:
+            raise PolicyError("must be one of the categories", given=value, fix=alike(value, self.values)) from None
+
+    def value(self, position: int) -> Value:
+        """Return the value at a position."""
+        return self.values[position]
+
+    def every_cell(self) -> Sequence[Value]:
+        """Return all values."""
+        return self.values
+
+    def rank(self, operand: Value) -> Fraction:
+        """Return the position of a category, where the order means something."""
+        if not self.ordered:
+            raise PolicyError(
+                "must not compare unordered categories",
+                fix="Declare ordered=True (in a file: `ordered: true`), or use `in`.",
+            )
+        return Fraction(self.position(operand))
+
+    @property
+    def clips(self) -> bool:
+        """Whether values out of range count as the nearest end: no, `clip` is a category like any other."""
+        return False
+
+    @classmethod
+    def read(cls, entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
+        """Read the attribute."""
+        assert main is not None  # noqa: S101 - there is no other way to write it
+        values = [value.value() for value in main.listed()]
+        with main.blamed(places):
+            return cls(values, **read_keys(cls.keys, places))
+
+    @classmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        """Return the JSON schema."""
+        listed = {"type": "array", "items": VALUE, "minItems": 1, "uniqueItems": True}
+        return [mapping({cls.kind: listed, **schema_of(cls.keys)}, [cls.kind], "A value out of a list.")]
+
+    def document(self) -> Any:
+        """Return what a policy file says for it."""
+        ordered = {"ordered": True} if self.ordered else {}
+        otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise}
+        return {self.kind: list(self.values), **ordered, **otherwise}
+
+    def read_value(self, entry: Entry) -> Value:
+        """Read one value."""
+        return entry.value()
+
+    def words(self, value: Value) -> str:
+        """Return a value as people read it."""
+        text = str(value)
+        return text if text and len(text) <= 40 and text.isprintable() else repr(text[:40])
+
+    @classmethod
+    def examples(cls) -> Iterator[Attribute]:
+        """Yield small ones."""
+        yield cls(["flu", "hiv", "none"])
+        yield cls(["early", "late", "end"], ordered=True)

@@ -1,0 +1,286 @@
+"""Dates: days, or the weeks, months, quarters or years that they lie in.
+
+Values are texts: 2024-03-01, 2024-W10, 2024-03, 2024-Q1, 2024. Weeks are those of ISO 8601: they start on Monday, and
+the first one of a year is the one with its first Thursday.
+"""
+
+from __future__ import annotations
+
+import calendar
+import datetime
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final
+
+from tacit.errors import PolicyError, nearest
+from tacit.policy.attributes.attribute import Attribute, Line, Value, is_clip
+from tacit.policy.attributes.keys import Key, Row, clip_or, clip_or_schema, mapping, read_keys, read_two, schema_of, two
+from tacit.policy.yaml_entries import YAML_TAG, Entry
+
+PERIODS: Final = ("day", "week", "month", "quarter", "year")
+_EXAMPLES: Final = dict(zip(PERIODS, ("2024-03-01", "2024-W10", "2024-03", "2024-Q1", "2024"), strict=True))
+_DAY: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_FORMS: Final = {
+    "day": _DAY,
+    "week": re.compile(r"([0-9]{4})-W([0-9]{2})"),
+    "month": re.compile(r"([0-9]{4})-([0-9]{2})"),
+    "quarter": re.compile(r"([0-9]{4})-Q([1-4])"),
+    "year": re.compile(r"([0-9]{4})"),
+}
+_TEXT: Final[dict[str, Any]] = {"type": ["string", "integer"]}
+
+
+def _read_date(entry: Entry) -> str:
+    """Return a date as it is written, quoted or not: YAML's own idea of it does not matter."""
+    if entry.is_list or entry.is_mapping or entry.is_empty:
+        raise entry.refuse("must be a date", given=entry.plain(), fix="For instance 2024-03-01.")
+    return str(entry.node.value)
+
+
+@dataclass(frozen=True)
+class Dates(Line):
+    """A date from `start` to `end`, both included, `by` day, week, month, quarter or year.
+
+    The ends are texts or `datetime.date`s; a day stands for the period that it lies in. `otherwise` is a value of the
+    range for all unexpected cells, `"clip"` (dates out of range count as the nearest end; rows without a date are
+    dropped), or None (row dropped).
+
+    >>> Dates("2024-01-01", "2024-12-31", by="month").value(2)
+    '2024-03'
+    """
+
+    start: str
+    end: str
+    by: str = "day"
+    otherwise: str | None = None
+
+    kind = "dates"
+    keys = (
+        Key("by", Entry.text, {"enum": list(PERIODS), "default": "day", "description": "What days are gathered into."}),
+        Key(
+            "otherwise",
+            clip_or(_read_date),
+            clip_or_schema(
+                _TEXT, "What unexpected values count as: clip, or a value of the range. Left out: the row is dropped."
+            ),
+        ),
+    )
+    row = Row(
+        "`dates: [from, to]`",
+        "`by`: `day`, `week`, `month`, `quarter` or `year`; `otherwise`: a value or `clip`",
+        "`2024-03-01`, `2024-W10`, `2024-03`, `2024-Q1`, `2024`, both ends included",
+    )
+    example = "{dates: [2024-01-01, 2024-12-31]}"
+    other_words = ("date", "datetime", "datetimes", "time", "times", "timestamp", "timestamps")
+    measured = "times"
+    ordered = True
+
+    def __init__(self, start: Any, end: Any, by: str = "day", otherwise: Any = None) -> None:
+        if not isinstance(by, str) or by not in PERIODS:
+            fix = nearest(by, PERIODS) if isinstance(by, str) else "Say by='month'."
+            raise PolicyError("must be day, week, month, quarter or year", key="dates.by", given=by, fix=fix)
+        object.__setattr__(self, "by", by)
+        ticks = []
+        for key, given in (("start", start), ("end", end)):
+            found = _tick(given, by, days=True)
+            if found is None:
+                raise PolicyError(
+                    f"must be a date such as 2024-03-01, or a {by} such as {_EXAMPLES[by]}"
+                    if by != "day"
+                    else "must be a date such as 2024-03-01",
+                    key=f"dates.{key}",
+                    given=str(given),
+                    fix=_no_such(given, by, days=True) or "Write year, month and day.",
+                )
+            ticks.append(found)
+            object.__setattr__(self, key, _label(found, by))
+        if ticks[0] > ticks[1]:
+            raise PolicyError("must not end before it starts", key="dates", given=[start, end], fix="Swap the two.")
+        object.__setattr__(self, "otherwise", otherwise)
+        if otherwise is not None and not is_clip(otherwise):
+            try:
+                object.__setattr__(self, "otherwise", self.canonical(otherwise))
+            except PolicyError as refusal:
+                raise refusal.located(key="otherwise") from None
+
+    @cached_property
+    def ticks(self) -> tuple[int, int]:
+        """The numbers of the first and the last period, counted from the year 1."""
+        first, last = (_tick(text, self.by) for text in (self.start, self.end))
+        assert first is not None  # noqa: S101 - they were read when this was made
+        assert last is not None  # noqa: S101 - the same
+        return first, last
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        first, last = self.ticks
+        return last - first + 1
+
+    def position(self, value: Value) -> int:
+        """Return the position of a value, or refuse."""
+        tick, (first, last) = _tick(value, self.by), self.ticks
+        if tick is None or not first <= tick <= last:
+            raise PolicyError(
+                f"must be a {self.by} from {self.start} to {self.end}",
+                given=str(value) if isinstance(value, datetime.date) else value,
+                fix="Change it." if tick is not None else _no_such(value, self.by) or self._like("Write it like"),
+            )
+        return tick - first
+
+    def value(self, position: int) -> str:
+        """Return the value at a position."""
+        return _label(self.ticks[0] + position, self.by)
+
+    def rank(self, operand: Value) -> Fraction:
+        """Return where a date stands among the positions."""
+        tick = _tick(operand, self.by)
+        if tick is None:
+            fix = _no_such(operand, self.by) or self._like("In quotes, for instance")
+            raise PolicyError(f"must compare with a {self.by}", given=operand, fix=fix)
+        return Fraction(tick - self.ticks[0])
+
+    def _like(self, start: str) -> str:
+        return f"{start} {_EXAMPLES[self.by]!r}."
+
+    @property
+    def distance_unit(self) -> str:  # type: ignore[override]
+        """What distances are counted in."""
+        return self.by
+
+    @classmethod
+    def read(cls, entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
+        """Read the attribute."""
+        assert main is not None  # noqa: S101 - there is no other way to write it
+        if not main.is_list:
+            raise main.refuse("must be [from, to]", given=main.plain(), fix="For instance [2024-01-01, 2024-12-31].")
+        start, end = (_read_date(date) for date in read_two(main))
+        with main.blamed(places):
+            return cls(start, end, **read_keys(cls.keys, places))
+
+    @classmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        """Return the JSON schema."""
+        ends = two(_TEXT, "[from, to], both included: dates, or periods as `by` says.")
+        return [mapping({cls.kind: ends, **schema_of(cls.keys)}, [cls.kind], "Dates.")]
+
+    def document(self) -> Any:
+        """Return what a policy file says for it."""
+        by = {} if self.by == "day" else {"by": self.by}
+        otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise}
+        return {self.kind: [self.start, self.end], **by, **otherwise}
+
+    def read_value(self, entry: Entry) -> Value:
+        """Read one value."""
+        return _read_date(entry)
+
+    def read_end(self, text: str) -> Value:
+        """Read one end of a range such as 2024-01..2024-03."""
+        if _tick(text.strip(), self.by) is None:
+            raise ValueError
+        return text.strip()
+
+    def read_width(self, entry: Entry) -> int:
+        """Read the width of a block: a number of days, weeks, .. that are all alike."""
+        if entry.node.tag == f"{YAML_TAG}int":
+            return entry.whole()
+        half = self.size // 2
+        fix = f"Write the number alone, for instance {7 if self.by == 'day' else 2}."
+        if half:
+            ends = self.start, self.value(half - 1), self.value(half), self.end
+            fix += " Blocks of different lengths, such as months, are listed: blocks: [{}..{}, {}..{}].".format(*ends)
+        raise entry.refuse(f"must be a number of {self.by}s", given=entry.plain(), fix=fix)
+
+    def usual(self) -> Value:
+        """Return a value that is not an end."""
+        return self.value(self.size // 3)
+
+    def others(self, value: Value) -> list[Value]:
+        """Return the neighbours of a value and the ends."""
+        return self.near(value)
+
+    @classmethod
+    def examples(cls) -> Iterator[Attribute]:
+        """Yield small ones."""
+        yield cls("2024-02-28", "2024-03-02")
+        yield cls("2023-11", "2024-02", by="month")
+
+
+def tick_of(day: datetime.date, by: str) -> int:
+    """Return the number of the period that a day lies in; the year 1 has the lowest ones."""
+    match by:
+        case "day":
+            return day.toordinal()
+        case "week":
+            return (day.toordinal() - 1) // 7
+        case "month":
+            return day.year * 12 + day.month - 1
+        case "quarter":
+            return day.year * 4 + (day.month - 1) // 3
+        case _:
+            return day.year
+
+
+def _tick(value: Value, by: str, *, days: bool = False) -> int | None:
+    """Return the number of a period, given as a text or by one of its days (as a text only where `days` says so)."""
+    if isinstance(value, datetime.date):
+        return tick_of(value, by)
+    if isinstance(value, int) and not isinstance(value, bool) and by == "year":
+        value = f"{value:04}"
+    if not isinstance(value, str):
+        return None
+    form = _FORMS[by].fullmatch(value) or (_DAY.fullmatch(value) if days else None)
+    if form is None:
+        return None
+    parts = [int(part) for part in form.groups()]
+    try:
+        if len(parts) == 3:
+            return tick_of(datetime.date(*parts), by)
+        match by:
+            case "week":
+                return tick_of(datetime.date.fromisocalendar(parts[0], parts[1], 1), by)
+            case "month":
+                return tick_of(datetime.date(parts[0], parts[1], 1), by)
+            case "quarter":
+                return tick_of(datetime.date(parts[0], 3 * parts[1], 1), by)
+            case _:
+                return tick_of(datetime.date(parts[0], 1, 1), by)
+    except ValueError:
+        return None  # no such day
+
+
+def _no_such(value: Value, by: str, *, days: bool = False) -> str:
+    """Return the sentence about a date that is written well but is in no calendar, or nothing."""
+    if not isinstance(value, str):
+        return ""
+    if days and by != "day" and _DAY.fullmatch(value):
+        by = "day"
+    form = _FORMS[by].fullmatch(value)
+    if form is None or _tick(value, by) is not None:
+        return ""
+    year, part = int(form[1]), int(form.groups()[1:2][0]) if by in ("day", "week", "month") else 0
+    many = ""
+    if by == "week" and year and part:
+        many = f": {form[1]} has {datetime.date(year, 12, 28).isocalendar().week}"
+    elif by == "day" and year and 1 <= part <= 12 and int(form[3]):
+        many = f": {form[1]}-{form[2]} has {calendar.monthrange(year, part)[1]}"
+    return f"There is no such {by}{many}."
+
+
+def _label(tick: int, by: str) -> str:
+    """Return what a period is called."""
+    match by:
+        case "day":
+            return datetime.date.fromordinal(tick).isoformat()
+        case "week":
+            year, week, _ = datetime.date.fromordinal(7 * tick + 1).isocalendar()
+            return f"{year:04}-W{week:02}"
+        case "month":
+            return f"{tick // 12:04}-{tick % 12 + 1:02}"
+        case "quarter":
+            return f"{tick // 4:04}-Q{tick % 4 + 1}"
+        case _:
+            return f"{tick:04}"

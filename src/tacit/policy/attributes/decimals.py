@@ -1,0 +1,249 @@
+"""Numbers on a lattice: tenths, quarters, hundredths.
+
+Every value is low + position x step, a decimal number with at most 15 digits. Such a number and the 64-bit float next
+to it stand for each other, so values are given as floats and compared as the decimals that they print as.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Final
+
+from tacit.errors import PolicyError
+from tacit.policy.attributes.attribute import Attribute, Line, Value, is_clip, rank_of_number
+from tacit.policy.attributes.keys import Key, Row, clip_or, clip_or_schema, mapping, read_keys, read_two, schema_of, two
+from tacit.policy.yaml_entries import YAML_TAG, Entry
+
+_MOST_DIGITS: Final = 15  # of a decimal number that a 64-bit float stands for
+_NUMBER: Final[dict[str, Any]] = {"type": "number"}
+
+
+@dataclass(frozen=True)
+class Decimals(Line):
+    """A decimal number from `low` to `high`, both included, in steps of `step`. Write numbers, or texts such as "0.1".
+
+    `otherwise` says what unexpected values count as, as for integers: a value of the range for all of them; `"clip"`:
+    numbers out of range count as the nearest end, numbers between two steps as the next lower step; None: row dropped.
+
+    >>> Decimals(35, 42, step=0.1).position(36.6)
+    16
+    >>> Decimals(35, 42, step=0.1).value(16)
+    36.6
+    """
+
+    low: Decimal
+    high: Decimal
+    step: Decimal
+    otherwise: float | str | None = None
+
+    kind = "decimals"
+    keys = (
+        Key("step", Entry.real, {"type": "number", "exclusiveMinimum": 0}),
+        Key(
+            "otherwise",
+            clip_or(Entry.real),
+            clip_or_schema(
+                _NUMBER, "What unexpected values count as: clip, or a value of the range. Left out: the row is dropped."
+            ),
+        ),
+    )
+    row = Row(
+        "`decimals: [low, high]`",
+        "`step` (must be given), `otherwise`: a value or `clip`",
+        "decimal numbers, both ends included, at most 15 digits",
+    )
+    example = "{decimals: [0, 1], step: 0.1}"
+    other_words = ("float", "floats", "real", "reals", "number", "numbers", "decimal", "fraction", "fractions")
+    measured = "numbers"
+    ordered = True
+
+    def __init__(self, low: Any, high: Any, step: Any, otherwise: Any = None) -> None:
+        for key, given in (("low", low), ("high", high), ("step", step)):
+            object.__setattr__(self, key, _decimal(given, f"decimals.{key}"))
+        object.__setattr__(self, "otherwise", otherwise)
+        if self.step <= 0:
+            raise PolicyError("must be positive", key="decimals.step", given=step, fix="For instance 0.1.")
+        if self.low > self.high:
+            raise PolicyError("must not be above high", key="decimals.low", given=(low, high), fix="Swap the two.")
+        if max(abs(self.low), abs(self.high), self.step) * self.scale > 10**_MOST_DIGITS:
+            raise PolicyError(
+                f"must have at most {_MOST_DIGITS} digits, those after the point of the step included",
+                key="decimals",
+                given=[low, high],
+                fix="Use a smaller range or a larger step.",
+            )
+        rest = (self.high - self.low) % self.step
+        if rest:
+            raise PolicyError(
+                "must be a whole number of steps above low",
+                key="decimals.high",
+                given=high,
+                fix=f"Use {self.high - rest}.",
+            )
+        if otherwise is not None and not is_clip(otherwise):
+            if isinstance(otherwise, str):
+                raise PolicyError(
+                    "must be a value of the range or 'clip'",
+                    key="otherwise",
+                    given=otherwise,
+                    fix="Did you mean 'clip'?",
+                )
+            try:
+                object.__setattr__(self, "otherwise", self.canonical(otherwise))
+            except PolicyError as refusal:
+                raise refusal.located(key="otherwise") from None
+
+    @cached_property
+    def scale(self) -> int:
+        """The power of ten that makes whole numbers of all values."""
+        digits = max(-int(number.as_tuple().exponent) for number in (self.low, self.step))
+        return int(10 ** max(0, digits))
+
+    @cached_property
+    def scaled(self) -> tuple[int, int, int]:
+        """Low, high and step, times the scale."""
+        low, high, step = (int(number * self.scale) for number in (self.low, self.high, self.step))
+        return low, high, step
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        low, high, step = self.scaled
+        return (high - low) // step + 1
+
+    @property
+    def distance(self) -> Fraction:
+        """How far a value is from the next one."""
+        return Fraction(self.step)
+
+    def position(self, value: Value) -> int:
+        """Return the position of a value, or refuse."""
+        place = None if isinstance(value, str) else _rank(value, self)
+        if place is None or place.denominator != 1 or not 0 <= place < self.size:
+            raise PolicyError(
+                f"must be a number from {self.low} to {self.high} in steps of {self.step}",
+                given=value,
+                fix="Change it.",
+            )
+        return int(place)
+
+    def value(self, position: int) -> float:
+        """Return the value at a position."""
+        low, _, step = self.scaled
+        return (low + position * step) / self.scale  # of two whole numbers, so it is the float next to the decimal
+
+    def every_cell(self) -> Sequence[float]:
+        """Return all values."""
+        low, high, step = self.scaled
+        return [number / self.scale for number in range(low, high + 1, step)]
+
+    def rank(self, operand: Value) -> Fraction | float:
+        """Return where a number stands among the positions."""
+        number = rank_of_number(operand)
+        return number if isinstance(number, float) else (number - Fraction(self.low)) / Fraction(self.step)
+
+    @property
+    def unit(self) -> Fraction:
+        """What numbers are counted in: the step, or a part of it where low is no multiple of the step."""
+        low, _, step = self.scaled
+        return Fraction(math.gcd(low, step), self.scale)
+
+    @property
+    def spacing(self) -> int:
+        """How many units lie between a position and the next."""
+        low, _, step = self.scaled
+        return step // math.gcd(low, step)
+
+    def number(self, position: int) -> int:
+        """Return the value at a position in units."""
+        low, _, step = self.scaled
+        return (low + position * step) // math.gcd(low, step)
+
+    @classmethod
+    def read(cls, entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
+        """Read the attribute."""
+        if main is None or not main.is_list or "step" not in places:
+            given = entry.plain() if main is None else main.plain()
+            raise entry.refuse(
+                "must be [low, high], with a step", given=given, fix="For instance {decimals: [0, 1], step: 0.1}."
+            )
+        low, high = read_two(main)
+        with main.blamed({"low": low, "high": high, **places}):
+            return cls(low.real(), high.real(), **read_keys(cls.keys, places))
+
+    @classmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        """Return the JSON schema."""
+        ends = two(_NUMBER, "[low, high], both included.")
+        return [mapping({cls.kind: ends, **schema_of(cls.keys)}, [cls.kind, "step"], "Decimal numbers.")]
+
+    def document(self) -> Any:
+        """Return what a policy file says for it."""
+        low, high, step = (_plain(number) for number in (self.low, self.high, self.step))
+        otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise}
+        return {self.kind: [low, high], "step": step, **otherwise}
+
+    def read_value(self, entry: Entry) -> Value:
+        """Read one value."""
+        return entry.real()
+
+    def read_end(self, text: str) -> Value:
+        """Read one end of a range such as 0.5..1.5."""
+        return Fraction(text.strip())
+
+    def read_width(self, entry: Entry) -> Fraction | int:
+        """Read the width of a block, exactly as it is written."""
+        return Fraction(entry.node.value) if entry.node.tag == f"{YAML_TAG}float" else entry.whole()
+
+    def words(self, value: Value) -> str:
+        """Return a value with as many digits as the step has."""
+        return format(Decimal(repr(float(value))), f".{len(str(self.scale)) - 1}f")
+
+    def usual(self) -> Value:
+        """Return a value that is not an end."""
+        return self.value(self.size // 3)
+
+    def others(self, value: Value) -> list[Value]:
+        """Return the neighbours of a value and the ends."""
+        return self.near(value)
+
+    @classmethod
+    def examples(cls) -> Iterator[Attribute]:
+        """Yield small ones."""
+        yield cls(0, Decimal("0.4"), Decimal("0.1"))
+        yield cls(Decimal("-0.25"), Decimal("1.25"), Decimal("0.5"))
+
+
+def _decimal(given: Any, key: str) -> Decimal:
+    """Return a number as the decimal that it is written as, or refuse."""
+    try:
+        if isinstance(given, bool) or not isinstance(given, int | float | str | Decimal):
+            raise ValueError
+        number = Decimal(float.__repr__(given) if isinstance(given, float) else given)
+        if not number.is_finite() or abs(number.adjusted()) > 2 * _MOST_DIGITS:
+            raise ValueError
+    except (ValueError, ArithmeticError):
+        raise PolicyError("must be a decimal number", key=key, given=given, fix="For instance 0.1.") from None
+    return number.normalize() + 0
+
+
+def _rank(value: Value, attribute: Decimals) -> Fraction | None:
+    """Return the position of a number, a fraction between two of them, or None if it is no finite number."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        value = Decimal(float.__repr__(value))
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | Fraction):
+        return None
+    if isinstance(value, Decimal) and not value.is_finite():
+        return None
+    return (Fraction(value) - Fraction(attribute.low)) / Fraction(attribute.step)
+
+
+def _plain(number: Decimal) -> int | float:
+    return int(number) if number == int(number) else float(number)

@@ -1,0 +1,95 @@
+"""Yes or no."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from tacit.errors import PolicyError
+from tacit.policy.attributes.attribute import Attribute, Line, Value, rank_of_number
+from tacit.policy.attributes.keys import Key, Row, mapping, read_keys, schema_of
+from tacit.policy.yaml_entries import YAML_TAG, Entry
+
+
+@dataclass(frozen=True)
+class Flag(Line):
+    """Yes or no: True/False or 1/0 in the data. `otherwise` is True, False, or None (row dropped)."""
+
+    otherwise: bool | None = None
+
+    kind = "flag"
+    keys = (
+        Key(
+            "otherwise",
+            Entry.yes_or_no,
+            {"type": "boolean", "description": "What unexpected values count as. Left out: row dropped."},
+        ),
+    )
+    nested = True
+    row = Row("`flag`", "`{flag: {otherwise: false}}`", "true and false, 1 and 0")
+    example = "flag"
+    measured = "truth"
+    watched = "itself"
+    ordered = True
+
+    def __post_init__(self) -> None:
+        is_value = isinstance(self.otherwise, Hashable) and self.otherwise in (True, False)
+        if self.otherwise is not None and not is_value:
+            raise PolicyError("must be true or false", key="otherwise", given=self.otherwise, fix="Leave it out.")
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return 2
+
+    def position(self, value: Value) -> int:
+        """Return the position of a value, or refuse."""
+        if isinstance(value, bool | int) and value in (0, 1):
+            return int(value)
+        raise PolicyError("must be true or false", given=value, fix="Write true or false.")
+
+    def value(self, position: int) -> bool:
+        """Return the value at a position."""
+        return bool(position)
+
+    def rank(self, operand: Value) -> Fraction | float:
+        """Return where a number stands between no, which is 0, and yes, which is 1."""
+        return rank_of_number(operand)
+
+    @classmethod
+    def read(cls, entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
+        """Read the attribute."""
+        if main is not None and not main.is_empty:
+            raise main.refuse(
+                "must be a mapping", given=main.plain(), fix="Write `flag` alone, or {flag: {otherwise: ..}}."
+            )
+        return cls(**read_keys(cls.keys, places))
+
+    @classmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        """Return the JSON schemas of all ways to write it."""
+        keys = schema_of(cls.keys)
+        return [
+            {"const": cls.kind, "description": "Yes or no."},
+            mapping({cls.kind: {"type": "null"}, **keys}, [cls.kind], "Yes or no."),
+            mapping({cls.kind: mapping(keys, [])}, [cls.kind], "Yes or no."),
+        ]
+
+    def document(self) -> Any:
+        """Return what a policy file says for it."""
+        return self.kind if self.otherwise is None else {self.kind: {"otherwise": bool(self.otherwise)}}
+
+    def read_value(self, entry: Entry) -> Value:
+        """Read one value."""
+        return entry.yes_or_no() if entry.node.tag == f"{YAML_TAG}bool" else entry.value()
+
+    def words(self, value: Value) -> str:
+        """Return a value as people read it."""
+        return "yes" if value else "no"
+
+    @classmethod
+    def examples(cls) -> Iterator[Attribute]:
+        """Yield small ones."""
+        yield cls()

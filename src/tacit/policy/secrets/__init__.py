@@ -1,0 +1,117 @@
+"""What must stay secret: families of directed edges `hidden -> cover` between records, a module each.
+
+In reading order:
+
+    family             every behaviour of a family
+    all_records        everything: any record looks like any other
+    one_attribute      attributes: records that differ in one of them
+    blocks             partition: values in one block
+    distance           within: values up to a distance
+    sensitive_values   values: these look like any other
+    sensitive_records  records: these people look like anybody
+    listed_pairs       pairs: an explicit list
+    union              several families together
+
+A new family is a module and a line of `FAMILIES` below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Final
+
+from tacit.errors import PolicyError
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.secrets.all_records import Everything
+from tacit.policy.secrets.blocks import Partition, exact_width
+from tacit.policy.secrets.distance import METRICS, Within, within
+from tacit.policy.secrets.family import Secrets
+from tacit.policy.secrets.listed_pairs import Pairs, pairs
+from tacit.policy.secrets.one_attribute import Attributes
+from tacit.policy.secrets.sensitive_records import Records
+from tacit.policy.secrets.sensitive_values import Values, values
+from tacit.policy.secrets.union import Union
+from tacit.policy.where import Where, where
+
+FAMILIES: Final[dict[str, type[Secrets]]] = {
+    one.keyword: one
+    for one in (
+        Everything,
+        Attributes,
+        Partition,
+        Within,
+        Pairs,
+        Values,
+        Records,
+    )
+}
+
+
+def everything() -> Secrets:
+    """Protect every value against every other: differential privacy."""
+    return Everything()
+
+
+def attributes(*names: str) -> Secrets:
+    """Protect each of these attributes, one at a time (Blowfish's attribute graph)."""
+    return Attributes(tuple(names))
+
+
+def partition(
+    name: str,
+    *,
+    blocks: Iterable[Iterable[Value] | str] | None = None,
+    width: float | Fraction | Sequence[float | Fraction] | None = None,
+) -> Secrets:
+    """Protect the value within its block; the block stays public (Blowfish's partition graph).
+
+    `blocks` lists values, or ranges as texts: [["flu", "cold"], ["hiv", "hepatitis"]] or ["0..17", "18..64"].
+    """
+    if width is not None and (isinstance(width, str) or not isinstance(width, int | float | Fraction | Iterable)):
+        raise PolicyError("must be a whole number", key=f"secrets.partition.{name}.width", given=width, fix="Round it.")
+    for block in blocks or ():
+        if not isinstance(block, Iterable):
+            raise PolicyError(
+                "must be a list of values or a range like '0..17'",
+                key=f"secrets.partition.{name}.blocks",
+                given=block,
+                fix="Write [[a, b], ..].",
+            )
+    widths = None
+    if width is not None:
+        widths = tuple(exact_width(one) for one in (width if isinstance(width, Iterable) else (width,)))
+    listed = None if blocks is None else tuple(b if isinstance(b, str) else tuple(b) for b in blocks)
+    return Partition(name, widths, listed)
+
+
+def records(where_sensitive: Where | str) -> Secrets:
+    """Protect everything about the people that a predicate calls sensitive (one-sided differential privacy)."""
+    return Records(where(where_sensitive))
+
+
+__all__ = [
+    "FAMILIES",
+    "METRICS",
+    "Attributes",
+    "Everything",
+    "Pairs",
+    "Partition",
+    "Records",
+    "Secrets",
+    "Union",
+    "Values",
+    "Within",
+    "attributes",
+    "everything",
+    "pairs",
+    "partition",
+    "records",
+    "values",
+    "within",
+]
+
+
+def __dir__() -> list[str]:
+    """Return what a user may want to complete: the families."""
+    return ["attributes", "everything", "pairs", "partition", "records", "values", "within"]

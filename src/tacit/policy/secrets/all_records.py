@@ -1,0 +1,66 @@
+"""Every value looks like every other: differential privacy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tacit.policy.attributes.keys import Row, mapping
+from tacit.policy.domain import Domain, Record
+from tacit.policy.edges import EdgeShape
+from tacit.policy.secrets.family import MOST_NAMES, Candidate, Fields, Promise, Secrets, listed
+from tacit.policy.yaml_entries import Entry
+
+
+@dataclass(frozen=True)
+class Everything(Secrets):
+    """Every value -> every value: differential privacy."""
+
+    keyword: ClassVar[str] = "everything"
+    rows: ClassVar[tuple[Row, ...]] = (Row("everything", "`everything`", "any record like any other"),)
+
+    def check(self, domain: Domain) -> None:
+        """Accept any domain."""
+
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        """Say yes to every two different records."""
+        return hidden != cover
+
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        """Return one shape: anything may become anything."""
+        return [EdgeShape(any_elsewhere=True)]
+
+    def document(self) -> Any:
+        """Return what a policy file says for this family."""
+        return "everything"
+
+    @classmethod
+    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+        """Read the family."""
+        if not entry.is_empty:
+            raise entry.refuse("must stand alone", given=entry.plain(), fix="Write `everything` without a colon.")
+        return cls()
+
+    @classmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        """Return the JSON schemas of both ways to write it."""
+        return [
+            {"const": cls.keyword, "description": "Every value looks like every other: differential privacy."},
+            mapping({cls.keyword: {"type": "null"}}, [cls.keyword], "Every value looks like every other."),
+        ]
+
+    def promise(self, domain: Domain) -> Promise:
+        """Say in plain words what is protected."""
+        return Promise(f"everything about a person: any values of {listed(list(domain))} look like any others")
+
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+        """Yield records that differ in one attribute, and in all of them."""
+        changed = dict(base)
+        for number, (name, attribute) in enumerate(domain.attributes):
+            for other in attribute.others(base[name])[:1]:
+                changed[name] = other
+                if number < MOST_NAMES:
+                    yield Candidate(base, {**base, name: other}, "everything is secret")
+        if sum(changed[name] != base[name] for name in domain) > 1:
+            yield Candidate(base, changed, "everything is secret, all attributes at once")

@@ -1,0 +1,312 @@
+"""Values within one block of an attribute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from tacit.errors import PolicyError
+from tacit.policy.attributes import Attribute
+from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.attributes.keys import PART, Row, mapping
+from tacit.policy.domain import Domain, Record, canonical
+from tacit.policy.edges import Blocks, EdgeShape, FromTo
+from tacit.policy.intervals import Intervals
+from tacit.policy.secrets.family import (
+    Candidate,
+    Fields,
+    Promise,
+    Secrets,
+    Setting,
+    changed,
+    one_edge,
+    read_names,
+    read_value,
+)
+from tacit.policy.yaml_entries import Entry
+
+
+@dataclass(frozen=True)
+class Partition(Secrets):
+    """Values within one block of an attribute; either blocks of a width, or listed ones."""
+
+    name: str
+    width: tuple[int | Fraction, ...] | None = None
+    blocks: tuple[tuple[Value, ...] | str, ...] | None = None
+    keyword: ClassVar[str] = "partition"
+    example: ClassVar[str] = "{partition: {attribute: age, width: 10}}"
+    rows: ClassVar[tuple[Row, ...]] = (
+        Row("partition", "`partition: {attribute: age, width: 10}`", "values in one block of a width"),
+        Row("", "`partition: {attribute: age, blocks: [0..17, 18..64]}`", "values in one listed block"),
+    )
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what does not make blocks."""
+        attribute = domain.attribute(self.name, key="secrets.partition")
+        key = f"secrets.partition.{self.name}"
+        if (self.width is None) == (self.blocks is None):
+            raise PolicyError("must have either width or blocks", key=key, fix="Give one of the two.")
+        if attribute.is_set:
+            raise PolicyError("must not be a set of items", key=key, fix="Use within to protect some of the items.")
+        if self.width is not None:
+            axes = domain.axes_of(self.name)
+            if not all(axis.ordered for axis in axes):
+                raise PolicyError(
+                    "must list blocks for unordered categories",
+                    key=key,
+                    fix="Write blocks=[[a, b], ..] (in a file: `blocks: [[a, b], ..]`).",
+                )
+            widths = self.width * len(axes) if len(self.width) == 1 else self.width
+            if len(widths) != len(axes):
+                raise PolicyError(f"must have {len(axes)} widths", key=key, given=self.width, fix="One for each axis.")
+            for axis, width in zip(axes, widths, strict=True):
+                if not isinstance(width, int) and axis.spacing == int(axis.spacing):
+                    raise PolicyError(
+                        "must be a whole number", key=f"{key}.width", given=_plain_width(width), fix="Round it."
+                    )
+                is_number = isinstance(width, int | Fraction) and not isinstance(width, bool)
+                if not is_number or width <= 0 or width % axis.spacing:
+                    raise PolicyError(
+                        f"must be a positive whole number of steps of {axis.spacing}",
+                        key=f"{key}.width",
+                        given=_plain_width(width),
+                        fix="Change the width.",
+                    )
+            return
+        if len(domain.axes_of(self.name)) > 1:
+            raise PolicyError(
+                "must have a width on a grid", key=key, fix="Write width=[rows, columns] (in a file: `width: [..]`)."
+            )
+        if not self.blocks:
+            raise PolicyError("must list at least one block", key=f"{key}.blocks", given=[], fix="Write [[a, b], ..].")
+        blocks = self.block_positions(domain)
+        for block, found in zip(self.blocks, blocks, strict=True):
+            if not found:
+                given = block if isinstance(block, str) else list(block)
+                raise PolicyError("must not have an empty block", key=f"{key}.blocks", given=given, fix="Remove it.")
+        # what overlaps is counted once in the union
+        together = Intervals.of(part for block in blocks for part in block)
+        if together.count < sum(block.count for block in blocks):
+            raise PolicyError("must not overlap", key=f"{key}.blocks", given=list(self.blocks or ()), fix="Fix it.")
+
+    def block_positions(self, domain: Domain) -> list[Intervals]:
+        """Return the positions of each listed block, or refuse."""
+        attribute = domain[self.name]
+        found = []
+        for block in self.blocks or ():
+            try:
+                if isinstance(block, str):
+                    low, high = _range_ends(block, attribute)
+                    found.append(Intervals.of([(attribute.position(low), attribute.position(high))]))
+                else:
+                    found.append(Intervals.points(attribute.position(value) for value in block))
+            except PolicyError as refusal:
+                raise refusal.located(key=f"secrets.partition.{self.name}.blocks") from None
+        return found
+
+    def widths(self, domain: Domain) -> list[int]:
+        """Return how many positions a block has on each axis."""
+        axes = domain.axes_of(self.name)
+        given = self.width or ()
+        widths = given * len(axes) if len(given) == 1 else given
+        return [int(width // axis.spacing) for axis, width in zip(axes, widths, strict=True)]
+
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        """Say whether only this attribute differs, and both values are in one block."""
+        if changed(domain, hidden, cover) != [self.name]:
+            return False
+        attribute, place = domain[self.name], list(domain).index(self.name)
+        a, b = (list(attribute.places(self.name, side[place]).values()) for side in (hidden, cover))
+        if self.blocks is not None:
+            return any(a[0] in block and b[0] in block for block in self.block_positions(domain))
+        return all(x // w == y // w for x, y, w in zip(a, b, self.widths(domain), strict=True))
+
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        """Return one shape for a width, one for each listed block."""
+        axes = domain.axes_of(self.name)
+        if self.blocks is not None:
+            return [
+                EdgeShape({axes[0].name: FromTo(block, block)})
+                for block in self.block_positions(domain)
+                if block.count > 1
+            ]
+        relations = {axis.name: Blocks(width, axis.size) for axis, width in zip(axes, self.widths(domain), strict=True)}
+        return [EdgeShape(relations)]
+
+    def settled(self, domain: Domain) -> Secrets:
+        """Return the blocks with every value as the domain writes it."""
+        if self.blocks is None:
+            return self
+        attribute = domain[self.name]
+        blocks = tuple(
+            block if isinstance(block, str) else tuple(canonical(attribute, value, key=self.name) for value in block)
+            for block in self.blocks
+        )
+        return Partition(self.name, None, blocks)
+
+    def document(self) -> Any:
+        """Return what a policy file says for this family."""
+        said: dict[str, Any] = {"attribute": self.name}
+        if self.width is not None:
+            widths = [_plain_width(width) for width in self.width]
+            said["width"] = widths[0] if len(widths) == 1 else widths
+        if self.blocks is not None:
+            said["blocks"] = [block if isinstance(block, str) else list(block) for block in self.blocks]
+        return {self.keyword: said}
+
+    @classmethod
+    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+        """Read the family."""
+        if not entry.is_mapping:
+            name = str(entry.node.value) if not entry.is_list else "age"
+            raise entry.refuse(
+                "must say how wide the blocks are, or list them",
+                given=entry.plain(),
+                fix=f"Write partition: {{attribute: {name}, width: 10}}, or blocks: [[a, b], ..] instead of width.",
+            )
+        said = entry.fields(("attribute", "width", "blocks"), required=("attribute",))
+        if len({"width", "blocks"} & set(said)) != 1:
+            raise entry.refuse("must have either width or blocks", given=sorted(said), fix="Give one of the two.")
+        if said["attribute"].is_list:
+            raise said["attribute"].refuse("must be one attribute", fix="Write one entry for each.")
+        name = read_names(said["attribute"], domain)[0]
+        if "width" in said:
+            widths = [domain[name].read_width(width) for width in said["width"].one_or_more()]
+            return cls(name, tuple(exact_width(width) for width in widths))
+        blocks = tuple(
+            tuple(read_value(value, domain[name]) for value in block.listed()) if block.is_list else block.text()
+            for block in said["blocks"].listed()
+        )
+        return cls(name, None, blocks)
+
+    @classmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        """Return the JSON schemas of both ways to write it."""
+        positive = {"type": "number", "exclusiveMinimum": 0}
+        width = {"anyOf": [positive, {"type": "array", "items": positive, "minItems": 1, "maxItems": 2}]}
+        block = {
+            "anyOf": [{"type": "array", "items": PART}, {"type": "string", "pattern": r"^\s*-?[0-9][^\s]*\s*\.\."}]
+        }
+        blocks = {"type": "array", "minItems": 1, "items": block}
+        blocks["description"] = "Lists of values, or ranges like 0..17."
+        name = {"type": "string"}
+        return [
+            mapping(
+                {cls.keyword: mapping({"attribute": name, "width": width}, ["attribute", "width"])},
+                [cls.keyword],
+                "The value within its block of a width; which block it is stays public.",
+            ),
+            mapping(
+                {cls.keyword: mapping({"attribute": name, "blocks": blocks}, ["attribute", "blocks"])},
+                [cls.keyword],
+                "The value within its listed block; which block it is stays public.",
+            ),
+        ]
+
+    def promise(self, domain: Domain) -> Promise:
+        """Say in plain words what is protected, and that the block is not."""
+        if self.width is not None:
+            size = " x ".join(str(_plain_width(width)) for width in self.width)
+            within = f"{self.name} within its block of width {size}"
+        else:
+            within = f"{self.name} within each of {len(self.blocks or ())} listed blocks"
+        return Promise(f"{within}: which block it is", " stays public", " is protected at twice the epsilon only")
+
+    def nothing(self, domain: Domain) -> str:
+        """Say why there is no edge."""
+        if self.width is None:
+            single = all(not isinstance(block, str) and len(block) < 2 for block in self.blocks or ())
+        else:
+            axes = domain.axes_of(self.name)
+            single = all(min(w, axis.size) < 2 for w, axis in zip(self.widths(domain), axes, strict=True))
+        return f"every block of {self.name} has one value" if single else ""
+
+    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+        """Say that the block is public, and which values are in no block."""
+        yield (
+            f"`partition` leaves the block public: which block of {self.name} somebody is in may be released exactly."
+            if setting.certain
+            else f"`partition` protects {self.name} only within its block, not which block somebody is in."
+        )
+        if self.blocks is None:
+            return
+        attribute = domain[self.name]
+        covered = Intervals.of([ends for block in self.block_positions(domain) for ends in block])
+        outside = Intervals.full(attribute.size).without(covered)
+        if outside.count:
+            shown = attribute.words(attribute.value(outside.lowest))
+            whole = f"{outside.count:,} values of {self.name}, for instance {shown}, are"
+            if outside.count == 1:
+                whole = f"the value {shown} of {self.name} is"
+            yield f"`partition` protects listed blocks only: {whole} in no block and not protected by it."
+
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+        """Yield records in one block, and in different ones."""
+        name, attribute = self.name, domain[self.name]
+        inside, outside = "in one block", "in different blocks"
+        if self.blocks is not None:
+            blocks = self.block_positions(domain)
+            wide = [block for block in blocks if block.count > 1]
+            for block in wide[:1]:
+                low, high = attribute.value(block.lowest), attribute.value(block.highest)
+                yield Candidate({**base, name: low}, {**base, name: high}, inside)
+            if len(blocks) > 1:
+                low, high = attribute.value(blocks[0].lowest), attribute.value(blocks[1].lowest)
+                yield Candidate({**base, name: low}, {**base, name: high}, if_not=outside)
+            return
+        first, last, after = attribute.block(base[name], self.widths(domain))
+        start = {**base, name: first}
+        if last is not None and last != first:
+            yield Candidate(start, {**start, name: last}, inside)
+        if after is not None:
+            yield Candidate(start, {**start, name: after}, if_not=outside)
+
+    def steps_alone(self, domain: Domain, name: str, a: Record, b: Record) -> int | None:
+        """Return 1 within a block."""
+        return one_edge(self, domain, name, a, b)
+
+    def item_ways(self, name: str) -> tuple[bool, bool]:
+        """Say no: there are no blocks of sets."""
+        return False, False
+
+    def may_move(self, name: str) -> bool:
+        """Say whether it is this attribute."""
+        return name == self.name
+
+    def ways(self, domain: Domain, axis: Axis, number: int) -> Callable[[int, int], bool]:
+        """Return whether two positions are in one block."""
+        if self.width is not None:
+            size = self.widths(domain)[number]
+            return lambda here, there: here // size == there // size
+        blocks = self.block_positions(domain)
+        return lambda here, there: any(here in block and there in block for block in blocks)
+
+    @property
+    def is_transitive(self) -> bool:
+        """Whether several edges lead nowhere that one does not: yes, blocks do not overlap."""
+        return True
+
+
+def exact_width(width: Any) -> Any:
+    """Return a width as it is written: 0.1 is a tenth."""
+    if isinstance(width, float) and math.isfinite(width):
+        width = Fraction(float.__repr__(width))
+    return int(width) if isinstance(width, Fraction) and width.denominator == 1 else width
+
+
+def _plain_width(width: Any) -> Any:
+    return float(width) if isinstance(width, Fraction) else width
+
+
+def _range_ends(text: str, attribute: Attribute) -> tuple[Value, Value]:
+    low, dots, high = text.partition("..")
+    try:
+        ends = attribute.read_end(low), attribute.read_end(high)
+        if not dots or ends[0] > ends[1]:
+            raise ValueError
+    except ValueError:
+        raise PolicyError("must be a list of values or a range like '0..17'", given=text, fix="Change it.") from None
+    return ends

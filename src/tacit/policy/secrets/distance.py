@@ -1,0 +1,305 @@
+"""Values at a distance of at most theta."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Final
+
+from tacit.amounts import shown
+from tacit.errors import PolicyError, nearest
+from tacit.policy.attributes.attribute import Axis
+from tacit.policy.attributes.keys import NAMES, Row, mapping
+from tacit.policy.domain import Domain, Record
+from tacit.policy.edges import EdgeShape, ItemMoves, Metric, Near, Relation
+from tacit.policy.secrets.family import (
+    MOST_NAMES,
+    Candidate,
+    Fields,
+    Promise,
+    Secrets,
+    Setting,
+    changed,
+    check_names,
+    listed,
+    listed_briefly,
+    read_names,
+)
+from tacit.policy.yaml_entries import YAML_TAG, Entry
+
+METRICS: Final = ("l1", "l2", "linf")
+# short exponents only: the exact fraction of 1e999999999 would not fit into memory
+_DISTANCE: Final = re.compile(r"[-+]?[0-9]{1,30}(\.[0-9]{0,30}|/[0-9]{1,30})?([eE][-+]?[0-9]{1,2})?")
+_THETA: Final = {
+    "anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": r"^\+?[0-9]+([./][0-9]+)?"}],
+    "description": "The largest distance that is protected: 5, 2.5 or 5/2.",
+}
+
+
+@dataclass(frozen=True)
+class Within(Secrets):
+    """Values at a distance of at most theta in the listed attributes."""
+
+    theta: Fraction
+    names: tuple[str, ...]
+    metric: str = "l1"
+    keyword: ClassVar[str] = "within"
+    example: ClassVar[str] = "{within: {age: 5}}"
+    rows: ClassVar[tuple[Row, ...]] = (
+        Row("within", "`within: {age: 5}`", "values up to a distance"),
+        Row(
+            "",
+            "`within: {theta: 5, attributes: [age, stage], metric: l1}`",
+            "the same, added up by `l1`, `l2` or `linf`",
+        ),
+    )
+
+    def check(self, domain: Domain) -> None:
+        """Refuse attributes without a distance."""
+        check_names(self.names, domain, "secrets.within")
+        if self.theta <= 0:
+            raise PolicyError("must be positive", key="secrets.within.theta", given=str(self.theta), fix="Raise it.")
+        if self.metric not in METRICS:
+            raise PolicyError(
+                "must be l1, l2 or linf",
+                key="secrets.within.metric",
+                given=self.metric,
+                fix=nearest(str(self.metric), METRICS),
+            )
+        for name in self.names:
+            attribute = domain[name]
+            if not all(axis.ordered for axis in attribute.axes(name)):
+                raise PolicyError(
+                    "must have distances",
+                    key="secrets.within",
+                    given=name,
+                    fix="Use attributes, or declare ordered=True (in a file: `ordered: true`).",
+                )
+
+    def _distances(self, domain: Domain, hidden: Record, cover: Record) -> list[Fraction]:
+        return [
+            distance
+            for (name, attribute), a, b in zip(domain.attributes, hidden, cover, strict=True)
+            if name in self.names
+            for distance in attribute.distances(a, b)
+        ]
+
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        """Say whether only listed attributes differ, by at most theta in all."""
+        if not set(changed(domain, hidden, cover)) <= set(self.names) or hidden == cover:
+            return False
+        return Metric(self.theta, self.metric).allows(self._distances(domain, hidden, cover))
+
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        """Return one shape with a shared distance."""
+        axes = [axis for name in self.names for axis in domain.axes_of(name)]
+        relations: dict[str, Relation] = {axis.name: Near(int(self.theta // axis.spacing)) for axis in axes}
+        items = {name: ItemMoves(lose=True, gain=True) for name in self.names if domain[name].is_set}
+        return [EdgeShape(relations, items, metric=Metric(self.theta, self.metric))]
+
+    def document(self) -> Any:
+        """Return what a policy file says for this family."""
+        theta = int(self.theta) if self.theta.denominator == 1 else str(self.theta)
+        said: dict[str, Any] = {"theta": theta, "attributes": list(self.names)}
+        if self.metric != "l1":
+            said["metric"] = self.metric
+        return {self.keyword: said}
+
+    @classmethod
+    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+        """Read the family."""
+        if not entry.is_mapping:
+            names = [str(said.node.value) for said in entry.one_or_more() if not (said.is_list or said.is_mapping)]
+            short = f"{{{(names or ['age'])[0]}: 5}}"
+            if len(names) > 1:
+                short = f"{{theta: 5, attributes: [{', '.join(names)}]}}"
+            raise entry.refuse("must say the distance", given=entry.plain(), fix=f"Write within: {short}.")
+        said = entry.mapping()
+        # short: {age: 5}, also {place: 5, metric: l2}; an attribute may itself be called theta
+        names = [name for name in said if name != "metric" or (len(said) == 1 and name in domain)]
+        if len(names) == 1 and (names[0] in domain or names[0] not in ("theta", "attributes")):
+            with said[names[0]].blamed():
+                domain.attribute(names[0])
+                theta = _theta(said[names[0]], domain[names[0]].distance_unit)
+                within(theta, names[0]).check(domain)
+            metric = said["metric"].text() if "metric" in said and names != ["metric"] else "l1"
+            return within(theta, names[0], metric=metric)
+        if len(names) > 1 and not {"theta", "attributes"} & set(names) and all(name in domain for name in names):
+            raise entry.refuse(
+                "must say one distance for all attributes together",
+                given=entry.plain(),
+                fix=f"Write {{theta: 5, attributes: [{', '.join(names)}]}}, or one entry for each.",
+            )
+        long = entry.fields(("theta", "attributes", "metric"), required=("theta", "attributes"))
+        metric = long["metric"].text() if "metric" in long else "l1"
+        return within(_theta(long["theta"]), *read_names(long["attributes"], domain), metric=metric)
+
+    @classmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        """Return the JSON schemas of both ways to write it."""
+        metric = {"enum": list(METRICS), "default": "l1", "description": "How several differences add up."}
+        long = mapping({"theta": _THETA, "attributes": NAMES, "metric": metric}, ["theta", "attributes"])
+        short = {
+            "type": "object",
+            "properties": {"metric": metric},
+            "additionalProperties": _THETA,
+            "minProperties": 1,
+            "maxProperties": 2,
+            "not": {"required": ["theta", "attributes"]},
+        }
+        return [
+            mapping({cls.keyword: long}, [cls.keyword], "Values up to a distance; the rough value stays public."),
+            mapping({cls.keyword: short}, [cls.keyword], "Values up to a distance, in short: {age: 5}."),
+        ]
+
+    def far(self, domain: Domain) -> str:
+        """Say how far the distance is: 5, 0.5, 2 months."""
+        units = {domain[name].distance_unit for name in self.names}
+        unit = units.pop() if len(units) == 1 else ""
+        return f"{shown(self.theta)} {unit}{'s' * (self.theta != 1)}" if unit else shown(self.theta)
+
+    def promise(self, domain: Domain) -> Promise:
+        """Say in plain words what is protected, and that the rough value is not."""
+        many = len([axis for name in self.names for axis in domain[name].axes(name)])
+        how = "" if many == 1 else f" ({self.metric})"  # on one axis all of them are the same
+        if all(domain[name].is_set for name in self.names):
+            how = " (items)"
+        return Promise(
+            f"{listed(self.names)} up to a distance of {self.far(domain)}{how}: the rough value",
+            " stays public",
+            " is protected at twice the epsilon only",
+        )
+
+    def nothing(self, domain: Domain) -> str:
+        """Say why there is no edge."""
+        if any(domain[name].is_set for name in self.names):
+            none = self.theta < 1
+        else:
+            axes = tuple(axis for name in self.names for axis in domain.axes_of(name))
+            none = all(self.theta < axis.spacing or axis.size == 1 for axis in axes)
+        return f"no two values of {listed_briefly(self.names)} are as close as {self.far(domain)}" if none else ""
+
+    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+        """Say that the rough value is public, and what the promise still is far away."""
+        yield (
+            f"`within` leaves the rough value public: two values of {listed_briefly(self.names)} that are further "
+            f"apart than {self.far(domain)} can be told apart{self._price_of_far(domain, setting)}."
+        )
+
+    def _price_of_far(self, domain: Domain, setting: Setting) -> str:
+        """Return what the promise still is between the two ends of an axis, where there is a way of small steps."""
+        if setting.known:
+            return ""
+        if setting.absence:
+            return ", at twice the epsilon at most"  # by way of absence no two records cost more
+        for name in self.names:
+            for axis in domain.axes_of(name):
+                reach, span = int(self.theta // axis.spacing), axis.size - 1
+                if 0 < reach < span:
+                    many = -(-span // reach)
+                    return (
+                        "; the cost grows with the distance, up to "
+                        f"{many:,} times the epsilon between the ends of {axis.name}"
+                    )
+        return "; the cost grows with the distance"
+
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+        """Yield records that are just close enough, and just too far apart."""
+        near, far = (f"{how}further apart than {self.far(domain)}" for how in ("not ", ""))
+        moved_all: Fields = {}
+        for name in self.names[:MOST_NAMES]:
+            attribute = domain[name]
+            if attribute.is_set:
+                reach = int(self.theta) if self.metric != "linf" else attribute.most
+                steps = [min(reach, attribute.most), reach + 1]
+            else:
+                reach = int(self.theta // domain.axes_of(name)[0].spacing)
+                steps = [reach, reach + 1]
+            for step in steps:
+                start, end = attribute.apart(base[name], step)
+                if end is None or start == end:
+                    continue
+                yield Candidate({**base, name: start}, {**base, name: end}, near, far)
+                if step == steps[0]:
+                    moved_all[name] = (start, end)
+        if len(moved_all) > 1:
+            starts, ends = ({name: pair[side] for name, pair in moved_all.items()} for side in (0, 1))
+            yield Candidate({**base, **starts}, {**base, **ends}, near, f"together {far}")
+
+    def steps_alone(self, domain: Domain, name: str, a: Record, b: Record) -> int | None:
+        """Return how many moves within the distance lead from one value to the other."""
+        if name not in self.names:
+            return None
+        place, attribute = list(domain).index(name), domain[name]
+        here, there = a[place], b[place]
+        if attribute.is_set:
+            reach = {"l1": int(self.theta), "l2": int(self.theta * self.theta)}.get(
+                self.metric, attribute.cells if self.theta >= 1 else 0
+            )
+            # items are given up before others are added, so that no bound on their number is in the way
+            return _up(len(here - there), reach) + _up(len(there - here), reach) if reach else None
+        axes = domain.axes_of(name)
+        reaches = [int(self.theta // axis.spacing) for axis in axes]
+        at, to = attribute.places(name, here), attribute.places(name, there)
+        parts = [abs(at[axis.name] - to[axis.name]) for axis in axes]
+        if any(part and not reach for part, reach in zip(parts, reaches, strict=True)):
+            return None
+        # one axis after the other is a way under every metric
+        return sum(_up(part, reach) for part, reach in zip(parts, reaches, strict=True) if part)
+
+    def item_ways(self, name: str) -> tuple[bool, bool]:
+        """Say whether items of a set may go and come."""
+        return name in self.names, name in self.names
+
+    def may_move(self, name: str) -> bool:
+        """Say whether the attribute is listed."""
+        return name in self.names
+
+    def ways(self, domain: Domain, axis: Axis, number: int) -> Callable[[int, int], bool]:
+        """Return whether two positions are close enough."""
+        reach = self.theta // axis.spacing
+        return lambda here, there: abs(here - there) <= reach
+
+
+def _up(distance: int, reach: int) -> int:
+    return -(-distance // reach)
+
+
+def _write_alone(theta: Any) -> str:
+    """Return how to write a distance that was given with a unit, or no number at all."""
+    number = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*[A-Za-z]{2,}\s*", theta) if isinstance(theta, str) else None
+    return f"Write {number[1] if number else 5}."
+
+
+def _theta(entry: Entry, unit: str = "") -> int | str:
+    """Return the distance exactly as written: 5, 2.5 or 5/2."""
+    if unit and entry.node.tag == f"{YAML_TAG}str" and not _DISTANCE.fullmatch(str(entry.node.value).strip()):
+        number = re.fullmatch(rf"([0-9.]+)\s*{unit}s?", str(entry.node.value).strip())
+        fix = f"Write the number of {unit}s alone, for instance {number[1] if number else 2}."
+        raise entry.refuse("must be a number", given=entry.plain(), fix=fix)
+    if entry.node.tag in (f"{YAML_TAG}str", f"{YAML_TAG}float"):
+        return str(entry.node.value).replace("_", "")
+    return entry.whole()
+
+
+def within(theta: int | float | str | Fraction, *names: str, metric: str = "l1") -> Secrets:
+    """Protect values against others at a distance of at most theta (Blowfish's distance graph)."""
+    try:
+        if isinstance(theta, bool):
+            raise ValueError
+        # a plain number, looked at once: a subclass may be something else the next time
+        if isinstance(theta, float | str):
+            text = float.__repr__(theta) if isinstance(theta, float) else str.__str__(theta)
+            if not _DISTANCE.fullmatch(text.strip()):
+                raise ValueError
+            exact = Fraction(text)
+        else:
+            read = Fraction(theta)
+            exact = Fraction(int(read.numerator), int(read.denominator))
+    except (ValueError, TypeError, ZeroDivisionError, OverflowError):
+        swapped = isinstance(theta, str) and names and not isinstance(names[0], str)
+        fix = f"Write within({names[0]!r}, {theta!r})." if swapped else _write_alone(theta)
+        raise PolicyError("must be a number", key="secrets.within.theta", given=theta, fix=fix) from None
+    return Within(exact, tuple(names), metric)

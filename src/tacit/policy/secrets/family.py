@@ -1,0 +1,261 @@
+"""What every family of secrets says about itself: one method for each behaviour.
+
+If a person's true record is `hidden`, a release must look almost as if it were `cover`. Each family states its edges
+twice: `has_edge` is the definition, word for word; `shapes` is the same set in a form that steps are computed from.
+The tests hold the two against each other, edge by edge.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from tacit.errors import PolicyError, kind_of
+from tacit.policy.attributes import Attribute
+from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.attributes.keys import Row
+from tacit.policy.domain import Domain, Record
+from tacit.policy.edges import EdgeShape, FromTo, ItemMoves
+from tacit.policy.intervals import Intervals
+from tacit.policy.yaml_entries import Entry
+
+Fields: TypeAlias = dict[str, Value]
+MOST_NAMES = 3  # attributes of one family that get examples of their own
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a family protects, in words, and what it leaves open.
+
+    `open` is said where everybody is known to be in the data; `weaker` is what is true of the same where anybody might
+    not be in it, so that any two records look alike at twice the epsilon, by way of absence.
+    """
+
+    protected: str
+    open: str = ""
+    weaker: str = ""
+
+    def words(self, *, absence: bool = False) -> str:
+        """Return one sentence."""
+        return self.protected + (self.weaker if absence else self.open)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What else a policy says that changes what a family promises."""
+
+    known: bool
+    absence: bool  # whether anybody might not be in the data
+
+    @property
+    def certain(self) -> bool:
+        """Whether what no edge protects may indeed be published exactly.
+
+        It may not where presence is secret (by way of absence any two records look alike at twice the price), nor where
+        something is known (the people who make up for a change may move in any way).
+        """
+        return not self.known and not self.absence
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Two records worth showing, with the reason for either answer; no reason means: then do not show it."""
+
+    hidden: Fields | None
+    cover: Fields | None
+    if_protected: str = ""
+    if_not: str = ""
+    family: Secrets | None = None  # whose reason it is
+
+
+class Secrets(ABC):
+    """A set of directed edges. Unite two with `|`."""
+
+    keyword: ClassVar[str]
+    example: ClassVar[str] = ""  # in a policy file
+    rows: ClassVar[tuple[Row, ...]]  # of the table in docs/files.md
+
+    def __or__(self, other: Secrets) -> Secrets:
+        from tacit.policy.secrets.union import Union
+
+        if not isinstance(other, Secrets):
+            raise PolicyError(
+                f"must be united with secrets, not with {kind_of(other)}",
+                key="secrets",
+                fix="Write a | b, for instance tc.secrets.within(5, 'age') | tc.secrets.attributes('sex').",
+            )
+        return Union((*self.families(), *other.families()))
+
+    def __and__(self, other: object) -> Secrets:
+        raise PolicyError("must be united with |", key="secrets", fix="Write a | b: the edges of both are secret.")
+
+    def __bool__(self) -> bool:
+        # `a and b` would silently keep one of the two
+        raise PolicyError("must be united with |, not `and` or `or`", key="secrets", fix="Write a | b.")
+
+    def families(self) -> tuple[Secrets, ...]:
+        """Return the families that this is the union of."""
+        return (self,)
+
+    # ---- edges ----
+
+    @abstractmethod
+    def check(self, domain: Domain) -> None:
+        """Refuse names and values that the domain does not have."""
+
+    @abstractmethod
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        """Say by the definition whether `hidden -> cover` is a secret edge (both canonical, and different)."""
+
+    @abstractmethod
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        """Return the same edges as shapes."""
+
+    def settled(self, domain: Domain) -> Secrets:
+        """Return the same edges written in the one way that a policy keeps, so that equal policies are equal."""
+        return self
+
+    # ---- policy files ----
+
+    @classmethod
+    @abstractmethod
+    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+        """Read the family from what stands under its keyword."""
+
+    @classmethod
+    @abstractmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        """Return the JSON schemas of all ways to write it."""
+
+    @abstractmethod
+    def document(self) -> Any:
+        """Return what a policy file says for this family."""
+
+    # ---- words ----
+
+    @abstractmethod
+    def promise(self, domain: Domain) -> Promise:
+        """Say in plain words what is protected, and what is left open."""
+
+    def words(self, domain: Domain) -> str:
+        """Say in plain words what is protected."""
+        return self.promise(domain).words()
+
+    def nothing(self, domain: Domain) -> str:
+        """Say why the family surely has no edge at all; nothing where it has one, or may have."""
+        return ""
+
+    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+        """Yield what the family does not do although one might expect it."""
+        return iter(())
+
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+        """Yield pairs of records worth showing, made from an ordinary record."""
+        return iter(())
+
+    # ---- chains of edges ----
+
+    def steps_alone(self, domain: Domain, name: str, a: Record, b: Record) -> int | None:
+        """Return how many edges surely lead from a to b in one attribute while nothing else changes."""
+        return None
+
+    def is_stuck(self, domain: Domain, record: Record) -> bool:
+        """Say whether surely no edge starts at a record."""
+        return False
+
+    def item_ways(self, name: str) -> tuple[bool, bool]:
+        """Say whether an edge may take an item of a set away, and whether one may add one."""
+        return True, True
+
+    def may_move(self, name: str) -> bool:
+        """Say whether an edge may change an attribute."""
+        return True
+
+    def ways(self, domain: Domain, axis: Axis, number: int) -> Callable[[int, int], bool]:
+        """Return whether an edge may lead from here to there on an axis; yes wherever it is not known."""
+        return lambda here, there: True
+
+    @property
+    def is_transitive(self) -> bool:
+        """Whether several edges on one axis lead nowhere that one does not."""
+        return False
+
+
+def one_edge(family: Secrets, domain: Domain, name: str, a: Record, b: Record) -> int | None:
+    """Return 1 if one edge leads from a to b in one attribute, while nothing else changes."""
+    place = list(domain).index(name)
+    return 1 if family.has_edge(domain, a, (*a[:place], b[place], *a[place + 1 :])) else None
+
+
+def free(domain: Domain, name: str) -> EdgeShape:
+    """Return the shape in which one attribute may become anything."""
+    if domain[name].is_set:
+        return EdgeShape(items={name: ItemMoves(lose=True, gain=True)})
+    axes = domain.axes_of(name)
+    return EdgeShape({axis.name: FromTo(Intervals.full(axis.size), Intervals.full(axis.size)) for axis in axes})
+
+
+def changed(domain: Domain, hidden: Record, cover: Record) -> list[str]:
+    """Return the attributes in which two records differ."""
+    return [name for name, a, b in zip(domain, hidden, cover, strict=True) if a != b]
+
+
+def check_names(names: tuple[str, ...], domain: Domain, key: str) -> None:
+    """Refuse names that are missing, given twice, or no attributes."""
+    if not names:
+        raise PolicyError("must name an attribute", key=key, given=[], fix=f"Known: {', '.join(domain)}.")
+    for name in names:
+        if isinstance(name, list | tuple | set | frozenset):
+            raise PolicyError("must be given one by one", key=key, given=name, fix="Remove the brackets.")
+        domain.attribute(name, key=key)
+    if len(set(names)) < len(names):
+        raise PolicyError("must not repeat an attribute", key=key, given=list(names), fix="Remove one.")
+
+
+def read_names(entry: Entry, domain: Domain) -> list[str]:
+    """Read one attribute, or a list."""
+    found = []
+    for said in entry.one_or_more():
+        with said.blamed():
+            found.append(said.text())
+            domain.attribute(found[-1])
+    return found
+
+
+def read_value(entry: Entry, attribute: Attribute) -> Value:
+    """Read one value of an attribute, as that attribute's values are meant."""
+    found = attribute.read_value(entry)
+    with entry.blamed():
+        attribute.canonical(found)
+    return found
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value without the types of numpy."""
+    if isinstance(value, list):
+        return tuple(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: cells and sets as lists."""
+    if isinstance(value, frozenset | set):
+        return sorted(value, key=lambda item: (isinstance(item, str), item))
+    return list(value) if isinstance(value, tuple) else value
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence has them, all of them."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def listed_briefly(names: Iterable[str], word: str = "and") -> str:
+    """Return names as a sentence has them; of many, the first and how many more."""
+    some = list(names)
+    if len(some) > 8:
+        some = [*some[:7], f"{len(some) - 7} more"]
+    return some[0] if len(some) == 1 else f"{', '.join(some[:-1])} {word} {some[-1]}"

@@ -1,0 +1,223 @@
+"""An explicit list of edges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, ClassVar, Final
+
+from tacit.errors import PolicyError, kind_of
+from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.attributes.keys import ANY, PART, Row, mapping, two
+from tacit.policy.domain import Domain, Record, canonical
+from tacit.policy.edges import EdgeShape, FromTo, ItemMoves, Relation
+from tacit.policy.intervals import Intervals
+from tacit.policy.secrets.family import (
+    MOST_NAMES,
+    Candidate,
+    Fields,
+    Promise,
+    Secrets,
+    Setting,
+    plain,
+    plain_value,
+    read_value,
+)
+from tacit.policy.yaml_entries import Entry
+
+
+@dataclass(frozen=True)
+class Pairs(Secrets):
+    """An explicit list of edges. Attributes that a pair does not mention stay as they are, whatever they are."""
+
+    pairs: tuple[tuple[tuple[tuple[str, Value], ...], tuple[tuple[str, Value], ...]] | tuple[Value, Value], ...]
+    keyword: ClassVar[str] = "pairs"
+    example: ClassVar[str] = "{pairs: [[{disease: hiv}, {disease: flu}]]}"
+    rows: ClassVar[tuple[Row, ...]] = (
+        Row("pairs", "`pairs: [[{ward: A}, {ward: B}]]`", "the first like the second; not the other way round"),
+    )
+
+    def check(self, domain: Domain) -> None:
+        """Refuse pairs that the domain does not have."""
+        if not self.pairs:
+            raise PolicyError("must list at least one pair", key="secrets.pairs", given=[], fix="Add [hidden, cover].")
+        self.named(domain)
+
+    def named(self, domain: Domain) -> list[tuple[dict[str, Value], dict[str, Value]]]:
+        """Return both sides of each pair by attribute, or refuse."""
+        named = []
+        for number, (hidden, cover) in enumerate(self.pairs):
+            key = f"secrets.pairs[{number}]"
+            a, b = _partial(domain, hidden, key), _partial(domain, cover, key)
+            for name in b:
+                if name not in a:
+                    raise PolicyError("must be given on the hidden side too", key=key, given=name, fix="Add its value.")
+            b = {**a, **b}
+            if a == b:
+                raise PolicyError("must differ", key=key, given=[a, b], fix="Remove the pair.")
+            named.append((a, b))
+        return named
+
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        """Say whether some listed pair matches, and the rest is unchanged."""
+        x, y = dict(zip(domain, hidden, strict=True)), dict(zip(domain, cover, strict=True))
+        return any(
+            all(x[name] == a[name] and y[name] == b[name] for name in a)
+            and all(x[name] == y[name] for name in domain if name not in a)
+            for a, b in self.named(domain)
+        )
+
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        """Return one shape for each pair."""
+        found = []
+        for a, b in self.named(domain):
+            relations: dict[str, Relation] = {}
+            items: dict[str, ItemMoves] = {}
+            for name in a:
+                attribute = domain[name]
+                if attribute.is_set:
+                    ends = attribute.positions(a[name]), attribute.positions(b[name])
+                    items[name] = ItemMoves(lose=False, gain=False, exactly=ends)
+                    continue
+                starts, ends_at = attribute.places(name, a[name]), attribute.places(name, b[name])
+                for axis, start in starts.items():
+                    relations[axis] = FromTo(Intervals.points([start]), Intervals.points([ends_at[axis]]))
+            found.append(EdgeShape(relations, items))
+        return found
+
+    def settled(self, domain: Domain) -> Secrets:
+        """Return the pairs by attribute, in the order of the domain, so that nothing hangs on that order."""
+        pairs = [
+            tuple((_MAPPING, tuple((name, side[name]) for name in domain if name in side)) for side in pair)
+            for pair in self.named(domain)
+        ]
+        return Pairs(tuple((hidden, cover) for hidden, cover in pairs))
+
+    def document(self) -> Any:
+        """Return what a policy file says for this family."""
+        return {self.keyword: [[_pair_document(side) for side in pair] for pair in self.pairs]}
+
+    @classmethod
+    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+        """Read the family."""
+        found = []
+        for pair in entry.listed():
+            sides = pair.listed()
+            if len(sides) != 2:
+                raise pair.refuse("must be [hidden, cover]", given=pair.plain(), fix="Give two records.")
+            found.append(tuple(_side(side, domain) for side in sides))
+            with pair.blamed():
+                pairs(found[-1:]).check(domain)
+        return pairs(found)
+
+    @classmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        """Return the JSON schema."""
+        side = {"anyOf": [{"type": "object", "additionalProperties": PART}, {"type": "array", "items": PART}, ANY]}
+        pairs = {"type": "array", "minItems": 1, "items": two(side)}
+        said = "Listed pairs [hidden, cover]: the first looks like the second."
+        return [mapping({cls.keyword: pairs}, [cls.keyword], said)]
+
+    def promise(self, domain: Domain) -> Promise:
+        """Say in plain words what is protected."""
+        if len(self.pairs) == 1:
+            return Promise("1 listed pair: the first record looks like the second")
+        return Promise(f"{len(self.pairs):,} listed pairs: the first record of each looks like the second")
+
+    def whole(self, domain: Domain) -> Iterator[tuple[Record, Record]]:
+        """Yield the listed pairs as whole records; what a pair leaves open is filled in."""
+        for a, b in self.named(domain):
+            filled = {name: attribute.usual() for name, attribute in domain.attributes if name not in a}
+            yield domain.record({**filled, **a}), domain.record({**filled, **b})
+
+    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+        """Say that the reverse is not protected."""
+        if not all(self.has_edge(domain, b, a) for a, b in self.whole(domain)):
+            yield "`pairs` protects from the first record to the second only; list the reverse as well if meant."
+
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+        """Yield the first pairs, and their reverse."""
+        for pair in islice(self.whole(domain), MOST_NAMES):
+            a, b = ({name: plain(value) for name, value in zip(domain, side, strict=True)} for side in pair)
+            yield Candidate(a, b, "a listed pair")
+            yield Candidate(b, a, "listed in both directions", "the pair is listed in the other direction only")
+
+    def is_stuck(self, domain: Domain, record: Record) -> bool:
+        """Say whether no pair starts here."""
+        said = dict(zip(domain, record, strict=True))
+        return not any(all(said[name] == a[name] for name in a) for a, _ in self.named(domain))
+
+    def ways(self, domain: Domain, axis: Axis, number: int) -> Callable[[int, int], bool]:
+        """Return whether a pair has these two positions."""
+        name, attribute = axis.attribute, domain[axis.attribute]
+        if axis.part:
+            return super().ways(domain, axis, number)
+        named = [(a[name], b[name]) for a, b in self.named(domain) if name in a]
+        places = {(attribute.position(a), attribute.position(b)) for a, b in named}
+        return lambda here, there: (here, there) in places
+
+
+_MAPPING: Final = "\0mapping"
+
+
+def _side(entry: Entry, domain: Domain) -> Any:
+    if entry.is_mapping:
+        found = {}
+        for name, value in entry.mapping().items():
+            with value.blamed():
+                found[name] = read_value(value, domain.attribute(name))
+        return found
+    if len(domain) == 1:
+        return read_value(entry, next(iter(domain.values())))
+    parts = entry.listed()
+    if len(parts) != len(domain):
+        raise entry.refuse(
+            f"must have the attributes {', '.join(domain)}", given=entry.plain(), fix="Write {name: value, ..}."
+        )
+    return [read_value(part, attribute) for part, attribute in zip(parts, domain.values(), strict=True)]
+
+
+def _partial(domain: Domain, side: Any, key: str) -> dict[str, Value]:
+    """Return the attributes that one side of a pair gives, canonical."""
+    if isinstance(side, tuple) and side and side[0] == _MAPPING:
+        given = dict(side[1])
+    else:
+        return dict(zip(domain, domain.record(side), strict=True))
+    for name in given:
+        domain.attribute(name, key=key)
+    return {name: canonical(domain[name], value, key=f"{key}.{name}") for name, value in given.items()}
+
+
+def _frozen(side: Any) -> Any:
+    if isinstance(side, Mapping):
+        return (_MAPPING, tuple((name, _frozen_value(value)) for name, value in side.items()))
+    return _frozen_value(side)
+
+
+def _frozen_value(value: Any) -> Any:
+    if isinstance(value, set | frozenset):
+        return frozenset(value)
+    return tuple(_frozen_value(part) for part in value) if isinstance(value, list | tuple) else plain_value(value)
+
+
+def _pair_document(side: Any) -> Any:
+    if isinstance(side, tuple) and side and side[0] == _MAPPING:
+        return {name: plain(value) for name, value in side[1]}
+    return [plain(part) for part in side] if isinstance(side, tuple) else plain(side)
+
+
+def pairs(pairs: Iterable[tuple[Value, Value]]) -> Secrets:
+    """Protect exactly these (hidden, cover) pairs. A side is a value, a tuple, or a mapping of some attributes."""
+    if isinstance(pairs, str | Mapping) or not isinstance(pairs, Iterable):
+        raise PolicyError(
+            f"must be a list of (hidden, cover), not {kind_of(pairs)}",
+            key="secrets.pairs",
+            fix='Write pairs([("hiv", "flu")]), or for a rule one of within, partition, values, records.',
+        )
+    listed = []
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise PolicyError("must be [hidden, cover]", key="secrets.pairs", given=pair, fix="Give two records.")
+        listed.append((_frozen(pair[0]), _frozen(pair[1])))
+    return Pairs(tuple(listed))

@@ -1,0 +1,112 @@
+"""Values that differ in exactly one attribute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tacit.policy.attributes.keys import NAMES, Row, mapping
+from tacit.policy.domain import Domain, Record
+from tacit.policy.edges import EdgeShape
+from tacit.policy.secrets.family import (
+    MOST_NAMES,
+    Candidate,
+    Fields,
+    Promise,
+    Secrets,
+    Setting,
+    changed,
+    check_names,
+    free,
+    listed,
+    one_edge,
+    read_names,
+)
+from tacit.policy.yaml_entries import Entry
+
+
+@dataclass(frozen=True)
+class Attributes(Secrets):
+    """Values that differ in exactly one of the listed attributes."""
+
+    names: tuple[str, ...]
+    keyword: ClassVar[str] = "attributes"
+    example: ClassVar[str] = "{attributes: [disease]}"
+    rows: ClassVar[tuple[Row, ...]] = (
+        Row("attributes", "`attributes: [disease, smoker]`", "records that differ in one of these"),
+    )
+
+    def check(self, domain: Domain) -> None:
+        """Refuse unknown or missing names."""
+        check_names(self.names, domain, "secrets.attributes")
+
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        """Say whether exactly one attribute differs, and it is listed."""
+        differing = changed(domain, hidden, cover)
+        return len(differing) == 1 and differing[0] in self.names
+
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        """Return one shape for each attribute."""
+        return [free(domain, name) for name in self.names]
+
+    def document(self) -> Any:
+        """Return what a policy file says for this family."""
+        return {self.keyword: list(self.names)}
+
+    @classmethod
+    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+        """Read the family."""
+        return cls(tuple(read_names(entry, domain)))
+
+    @classmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        """Return the JSON schema."""
+        return [mapping({cls.keyword: NAMES}, [cls.keyword], "Each of these attributes, one at a time.")]
+
+    def promise(self, domain: Domain) -> Promise:
+        """Say in plain words what is protected."""
+        if len(self.names) == 1:
+            return Promise(f"the value of {self.names[0]}: any value looks like any other")
+        return Promise(
+            f"each of {listed(self.names)}, one at a time: any value looks like any other while the rest is as it is"
+        )
+
+    def nothing(self, domain: Domain) -> str:
+        """Say why there is no edge."""
+        return "there is only one value" if all(domain[name].size == 1 for name in self.names) else ""
+
+    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+        """Say that it is one attribute at a time."""
+        if len(self.names) < 2 or setting.known:
+            return
+        if setting.absence:
+            yield "`attributes` protects one attribute at a time; several at once only at twice the epsilon."
+        else:
+            yield (
+                f"`attributes` protects one attribute at a time. Two at once, say {self.names[0]} and {self.names[1]}, "
+                "are protected at twice the epsilon, three at three times, and so on."
+            )
+
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+        """Yield records that differ in one attribute, and in two."""
+        movable = [(name, domain[name].others(base[name])) for name in self.names]
+        movable = [(name, others) for name, others in movable if others]
+        for name, others in movable[:MOST_NAMES]:
+            yield Candidate(base, {**base, name: others[-1]}, f"{name} is secret and nothing else differs")
+        if len(movable) > 1:
+            (first, some), (second, more) = movable[:2]
+            both = {**base, first: some[-1], second: more[-1]}
+            yield Candidate(base, both, if_not=f"{first} and {second} differ at once")
+
+    def steps_alone(self, domain: Domain, name: str, a: Record, b: Record) -> int | None:
+        """Return 1 where the attribute is listed."""
+        return one_edge(self, domain, name, a, b)
+
+    def item_ways(self, name: str) -> tuple[bool, bool]:
+        """Say whether items of a set may go and come."""
+        return name in self.names, name in self.names
+
+    def may_move(self, name: str) -> bool:
+        """Say whether the attribute is listed."""
+        return name in self.names

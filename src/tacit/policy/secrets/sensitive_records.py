@@ -1,0 +1,148 @@
+"""Everything about the people that a predicate calls sensitive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from tacit.errors import PolicyError
+from tacit.policy.attributes.attribute import Axis
+from tacit.policy.attributes.keys import PREDICATE, Row, mapping
+from tacit.policy.classes import axes_of, cells, holds
+from tacit.policy.domain import Domain, Record, positions
+from tacit.policy.edges import EdgeShape
+from tacit.policy.secrets.family import Candidate, Fields, Promise, Secrets, Setting
+from tacit.policy.where import Test, Where, where
+from tacit.policy.yaml_entries import Entry
+
+_MOST_CELLS: Final = 20_000  # combinations tried to find a record that a predicate picks
+
+
+@dataclass(frozen=True)
+class Records(Secrets):
+    """Every record that a predicate calls sensitive -> every value."""
+
+    where: Where
+    keyword: ClassVar[str] = "records"
+    example: ClassVar[str] = '{records: "age < 18"}'
+    rows: ClassVar[tuple[Row, ...]] = (
+        Row("records", '`records: "age < 18"`', "these people like anybody; not the other way round"),
+    )
+
+    def check(self, domain: Domain) -> None:
+        """Refuse predicates that the domain cannot answer."""
+        try:
+            self.where.compile(domain)
+        except PolicyError as refusal:
+            raise refusal.located(key="secrets.records") from None
+
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        """Say whether the hidden record is sensitive."""
+        return hidden != cover and self.where.compile(domain).of_record(positions(domain, hidden))
+
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        """Return one shape with a condition on the hidden side."""
+        return [EdgeShape(any_elsewhere=True, only_from=self.where.compile(domain))]
+
+    def document(self) -> Any:
+        """Return what a policy file says for this family."""
+        return {self.keyword: str(self.where)}
+
+    @classmethod
+    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+        """Read the family."""
+        return cls(where(entry.text()))
+
+    @classmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        """Return the JSON schema."""
+        said = "Everything about the people that a predicate calls sensitive."
+        return [mapping({cls.keyword: PREDICATE}, [cls.keyword], said)]
+
+    def promise(self, domain: Domain) -> Promise:
+        """Say in plain words what is protected, and that others are not."""
+        return Promise(
+            f"everything about people with {self.where}",
+            "; nothing about the others",
+            "; about the others at twice the epsilon only",
+        )
+
+    def nothing(self, domain: Domain) -> str:
+        """Say why there is no edge."""
+        nobody = _found(domain, self.where.compile(domain), lambda answer: answer) == "nobody"
+        return f"no record has {self.where}" if nobody else ""
+
+    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+        """Say that others are not protected."""
+        if setting.certain:
+            yield (
+                f"`records` protects nobody outside `{self.where}`: anything about them may be released exactly, and "
+                "that somebody is not sensitive may be learnt for certain."
+            )
+        else:
+            yield f"`records` protects nobody outside `{self.where}`; that somebody is not sensitive is no secret."
+
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+        """Yield somebody who is sensitive and somebody who is not."""
+        test, text = self.where.compile(domain), str(self.where)
+        inside = _found(domain, test, lambda answer: answer, base)
+        outside = _found(domain, test, lambda answer: not answer, base)
+        if isinstance(inside, str):
+            return
+        if isinstance(outside, str):
+            for name in domain:
+                for other in domain[name].others(inside[name])[:1]:
+                    yield Candidate(inside, {**inside, name: other}, f"the first has {text}")
+                    return
+            return
+        yield Candidate(inside, outside, f"the first has {text}")
+        yield Candidate(outside, inside, f"the first has {text}", f"the first does not have {text}")
+        for name in domain:
+            for other in domain[name].others(outside[name]):
+                stays = {**outside, name: other}
+                if not _holds(domain, test, stays):
+                    yield Candidate(outside, stays, if_not=f"the first does not have {text}")
+                    return
+
+    def is_stuck(self, domain: Domain, record: Record) -> bool:
+        """Say whether the record is not sensitive."""
+        return not self.where.compile(domain).of_record(positions(domain, record))
+
+    def ways(self, domain: Domain, axis: Axis, number: int) -> Callable[[int, int], bool]:
+        """Return whether the first position is sensitive, where that alone says it."""
+        if axis.part or self.where.columns() != {axis.attribute}:
+            return super().ways(domain, axis, number)
+        test = self.where.compile(domain)
+        return lambda here, there: test.of_record({axis.name: here})
+
+
+def _found(domain: Domain, test: Test, wanted: Callable[[bool], bool], base: Fields | None = None) -> Fields | str:
+    """Return a record that a predicate picks (or does not), else "nobody" if there is none, else "unknown".
+
+    Positions that the predicate cannot tell apart are tried once, so the size of the domain does not matter.
+    """
+    start = base or {name: attribute.usual() for name, attribute in domain.attributes}
+    if wanted(_holds(domain, test, start)):
+        return start
+    split = axes_of([test])
+    tried = 0
+    for cell in cells(split):
+        tried += 1
+        if tried > _MOST_CELLS:
+            return "unknown"
+        if not wanted(holds(test, cell)):
+            continue
+        record = dict(start)
+        for name, attribute in domain.attributes:
+            record[name] = attribute.moved_into(name, start[name], {split[axis][0]: cell[axis] for axis in cell})
+        try:
+            domain.record(record)
+        except PolicyError:
+            continue  # more items than one person may have
+        return record
+    return "nobody"
+
+
+def _holds(domain: Domain, test: Test, record: Fields) -> bool:
+    return test.of_record(positions(domain, domain.record(record)))

@@ -1,0 +1,255 @@
+"""Values that look like any other; not the other way round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tacit.errors import PolicyError
+from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.attributes.keys import PART, Row, mapping
+from tacit.policy.domain import Domain, Record, canonical
+from tacit.policy.edges import EdgeShape, FromTo, ItemMoves, Relation
+from tacit.policy.intervals import Intervals
+from tacit.policy.secrets.family import (
+    MOST_NAMES,
+    Candidate,
+    Fields,
+    Promise,
+    Secrets,
+    Setting,
+    listed,
+    listed_briefly,
+    one_edge,
+    plain,
+    plain_value,
+    read_value,
+)
+from tacit.policy.yaml_entries import Entry
+
+
+@dataclass(frozen=True)
+class Values(Secrets):
+    """r -> r' where r' differs from r only in attributes whose value in r is listed as sensitive.
+
+    For a set of items the values are 1 (has it) and 0 (has it not), item by item.
+    """
+
+    sensitive: tuple[tuple[str, tuple[Value, ...]], ...]
+    keyword: ClassVar[str] = "values"
+    example: ClassVar[str] = "{values: {disease: [hiv]}}"
+    rows: ClassVar[tuple[Row, ...]] = (
+        Row("values", "`values: {disease: [hiv]}`", "these values like any other; not the other way round"),
+        Row("", "`values: {visited: [1]}`", "of items: 1 is having one, 0 is being without"),
+    )
+
+    def check(self, domain: Domain) -> None:
+        """Refuse unknown attributes and values."""
+        if not self.sensitive:
+            raise PolicyError("must list an attribute", key="secrets.values", given={}, fix="Write {name: [values]}.")
+        for name, values in self.sensitive:
+            attribute = domain.attribute(name, key="secrets.values")
+            if not values:
+                raise PolicyError("must list a value", key=f"secrets.values.{name}", given=[], fix="Add one.")
+            for value in values:
+                if attribute.is_set:
+                    if isinstance(value, bool) or value not in (0, 1):
+                        raise PolicyError(
+                            "must be 1 (has the item) or 0 (has it not)",
+                            key=f"secrets.values.{name}",
+                            given=value,
+                            fix="Write [1], [0] or [0, 1].",
+                        )
+                else:
+                    canonical(attribute, value, key=f"secrets.values.{name}")
+
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        """Say whether every change starts from a sensitive value."""
+        listed = dict(self.sensitive)
+        for (name, attribute), a, b in zip(domain.attributes, hidden, cover, strict=True):
+            if a == b:
+                continue
+            if name not in listed:
+                return False
+            if attribute.is_set:
+                if (a - b and 1 not in listed[name]) or (b - a and 0 not in listed[name]):
+                    return False
+            elif a not in [canonical(attribute, value, key=name) for value in listed[name]]:
+                return False
+        return hidden != cover
+
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        """Return one shape in which each listed attribute may leave its sensitive values."""
+        relations: dict[str, Relation] = {}
+        items: dict[str, ItemMoves] = {}
+        grids: list[tuple[str, Value]] = []
+        for name, values in self.sensitive:
+            attribute = domain[name]
+            axes = attribute.axes(name)
+            if attribute.is_set:
+                items[name] = ItemMoves(lose=1 in values, gain=0 in values)
+            elif len(axes) > 1:
+                grids.extend((name, cell) for cell in values)
+            else:
+                sensitive = Intervals.points(attribute.position(value) for value in values)
+                relations[name] = FromTo(sensitive, Intervals.full(attribute.size), may_stay=True)
+        # A grid has two axes, so each sensitive cell is a shape of its own (one grid at a time: refused otherwise).
+        if len({name for name, _ in grids}) > 1:
+            raise PolicyError("must list at most one grid", key="secrets.values", fix="Use records or everything.")
+        shapes = [EdgeShape(relations, items)] if relations or items else []
+        for name, cell in grids:
+            leaving: dict[str, Relation] = {
+                axis.name: FromTo(
+                    Intervals.points([domain[name].places(name, cell)[axis.name]]), Intervals.full(axis.size)
+                )
+                for axis in domain.axes_of(name)
+            }
+            shapes.append(EdgeShape({**relations, **leaving}, items))
+        return shapes
+
+    def settled(self, domain: Domain) -> Secrets:
+        """Return every value as the domain writes it."""
+        return Values(
+            tuple(
+                (name, values)
+                if domain[name].is_set
+                else (name, tuple(canonical(domain[name], value, key=name) for value in values))
+                for name, values in self.sensitive
+            )
+        )
+
+    def document(self) -> Any:
+        """Return what a policy file says for this family."""
+        return {self.keyword: {name: [plain(value) for value in values] for name, values in self.sensitive}}
+
+    @classmethod
+    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+        """Read the family."""
+        found = {}
+        for name, given in entry.mapping().items():
+            with given.blamed():
+                attribute = domain.attribute(name)
+            found[name] = [
+                value.whole() if attribute.is_set else read_value(value, attribute) for value in given.listed()
+            ]
+            with given.blamed():
+                values({name: found[name]}).check(domain)
+        return values(found)
+
+    @classmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        """Return the JSON schema."""
+        by_name = {
+            "type": "object",
+            "minProperties": 1,
+            "additionalProperties": {"type": "array", "minItems": 1, "items": PART},
+        }
+        said = "Sensitive values by attribute; 1 means having an item. They look like any other value."
+        return [mapping({cls.keyword: by_name}, [cls.keyword], said)]
+
+    def promise(self, domain: Domain) -> Promise:
+        """Say in plain words what is protected, and that it is so one way only."""
+        said = []
+        for name, values in self.sensitive:
+            if domain[name].is_set:
+                kinds = {1: "having", 0: "not having"}
+                said.append(f"{' and '.join(kinds[value] for value in values)} an item of {name}")
+            else:
+                said.append(f"{name} being {listed([str(value) for value in values])}")
+        return Promise(
+            "; ".join(said) + ": it looks as if it were otherwise (the other way round",
+            " nothing is promised)",
+            " at twice the epsilon only)",
+        )
+
+    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+        """Say what may still be learnt."""
+        learnt = "may be learnt for certain" if setting.certain else "is not protected by it"
+        for name, values in self.sensitive:
+            attribute = domain[name]
+            if attribute.is_set:
+                if 0 not in values:
+                    yield (
+                        f"`values` protects having an item of {name} (having visited), not being without it (having "
+                        f"stayed away): that somebody does not have an item {learnt}."
+                    )
+                if 1 not in values:
+                    yield f"`values` protects being without an item of {name}: that somebody has an item {learnt}."
+            elif len(set(values)) < attribute.size:
+                shown = listed_briefly([attribute.words(value) for value in values], "or")
+                yield f"`values` protects {name} being {shown}, nothing else: that it is something else {learnt}."
+
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+        """Yield a sensitive value and another one, both ways."""
+        for name, values in self.sensitive[:MOST_NAMES]:
+            yield from _candidates(name, values, domain, base)
+
+    def steps_alone(self, domain: Domain, name: str, a: Record, b: Record) -> int | None:
+        """Return 1 from a sensitive value."""
+        return one_edge(self, domain, name, a, b)
+
+    def is_stuck(self, domain: Domain, record: Record) -> bool:
+        """Say whether no value of the record is sensitive."""
+        said = dict(zip(domain, record, strict=True))
+        return not any(
+            (1 in values and said[name]) or 0 in values if domain[name].is_set else said[name] in values
+            for name, values in self.sensitive
+        )
+
+    def item_ways(self, name: str) -> tuple[bool, bool]:
+        """Say whether having, and not having, an item is sensitive."""
+        values = dict(self.sensitive).get(name, ())
+        return 1 in values, 0 in values
+
+    def may_move(self, name: str) -> bool:
+        """Say whether the attribute has sensitive values."""
+        return name in dict(self.sensitive)
+
+    def ways(self, domain: Domain, axis: Axis, number: int) -> Callable[[int, int], bool]:
+        """Return whether the first position is sensitive."""
+        if axis.part:
+            return super().ways(domain, axis, number)
+        hidden = {domain[axis.attribute].position(value) for value in dict(self.sensitive)[axis.attribute]}
+        return lambda here, there: here in hidden
+
+
+def _candidates(name: str, values: tuple[Value, ...], domain: Domain, base: Fields) -> Iterator[Candidate]:
+    attribute = domain[name]
+    if attribute.is_set:
+        item = attribute.cell(min(6, attribute.cells - 1))
+        has, has_not = {**base, name: [item]}, {**base, name: []}
+        with_it, without = f"having an item of {name} is secret", f"not having an item of {name} is secret"
+        yield Candidate(has, has_not, with_it, f"having an item of {name} is not listed as secret")
+        yield Candidate(has_not, has, without, f"not having an item of {name} is not listed as secret")
+        return
+    sensitive = [plain(value) for value in values]
+    hidden = sensitive[0]
+    ordinary = [value for value in attribute.others(hidden) if value not in sensitive]
+    cover = ordinary[0] if ordinary else (sensitive[1:] or [None])[0]
+    if cover is None:
+        return
+    shown = attribute.words(hidden), attribute.words(cover)
+    a, b = {**base, name: hidden}, {**base, name: cover}
+    yield Candidate(a, b, f"{name} being {shown[0]} is secret")
+    yield Candidate(b, a, f"{name} being {shown[1]} is secret, too", f"{name} being {shown[1]} is not listed as secret")
+
+
+def values(sensitive: Mapping[str, Iterable[Value]], *more: Any) -> Secrets:
+    """Protect these values by making them look like any other (asymmetric differential privacy)."""
+    if more:
+        meant = list(more[0]) if isinstance(more[0], list | tuple) else list(more)
+        raise PolicyError(
+            "must be one mapping",
+            key="secrets.values",
+            given=[sensitive, *more],
+            fix=f"Write values({{{sensitive!r}: {meant!r}}})."
+            if isinstance(sensitive, str) and all(isinstance(value, str | int) for value in meant)
+            else 'Write values({"disease": ["hiv"]}).',
+        )
+    if not isinstance(sensitive, Mapping):
+        raise PolicyError("must be a mapping", key="secrets.values", given=sensitive, fix='Write {"disease": ["hiv"]}.')
+    for name, given in sensitive.items():
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise PolicyError("must be a list", key=f"secrets.values.{name}", given=given, fix="Write [value].")
+    return Values(tuple((name, tuple(plain_value(v) for v in given)) for name, given in sensitive.items()))

@@ -1,0 +1,62 @@
+"""The edges of several families together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tacit.errors import PolicyError
+from tacit.policy.domain import Domain, Record
+from tacit.policy.edges import EdgeShape
+from tacit.policy.secrets.family import Promise, Secrets
+from tacit.policy.yaml_entries import Entry
+
+
+@dataclass(frozen=True)
+class Union(Secrets):
+    """The edges of all its members."""
+
+    members: tuple[Secrets, ...]
+    keyword: ClassVar[str] = "union"
+
+    def families(self) -> tuple[Secrets, ...]:
+        """Return the families that this is the union of."""
+        return self.members
+
+    def check(self, domain: Domain) -> None:
+        """Check every member."""
+        if not self.members:
+            raise PolicyError("must protect something", key="secrets", given=[], fix="Write tc.secrets.everything().")
+        for member in self.members:
+            member.check(domain)
+
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        """Say whether some member has the edge."""
+        return any(member.has_edge(domain, hidden, cover) for member in self.members)
+
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        """Return the shapes of all members."""
+        return [shape for member in self.members for shape in member.shapes(domain)]
+
+    def settled(self, domain: Domain) -> Secrets:
+        """Return the union of the settled members; a union of one is that one."""
+        members = tuple(family for member in self.members for family in member.settled(domain).families())
+        return members[0] if len(members) == 1 else Union(members)
+
+    def document(self) -> Any:
+        """Return what a policy file says for this family."""
+        return [member.document() for member in self.members]
+
+    @classmethod
+    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+        """Refuse: a union is a list, and has no word."""
+        raise entry.refuse("must be a list of families", fix="Start each on a line of its own with a dash.")
+
+    @classmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        """Return none: a union is a list."""
+        return []
+
+    def promise(self, domain: Domain) -> Promise:
+        """Say in plain words what is protected."""
+        return Promise("; and ".join(member.words(domain) for member in self.members))

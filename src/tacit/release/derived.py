@@ -1,0 +1,62 @@
+"""Records of questions that are made of several parts: what follows from the releases of the parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.plan.derived import DerivedPlan
+from tacit.release.number_texts import with_interval
+from tacit.release.record import Floats, LinearRecord, ReleaseRecord, check_level
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class DerivedRecord(ReleaseRecord):
+    """The result of a question that is made of parts. `parts` are the releases of these."""
+
+    plan: DerivedPlan
+    parts: tuple[LinearRecord, ...]
+    no_number: ClassVar[str] = "nobody"
+
+    def summary(self) -> str:
+        """Return the answer where there is only one."""
+        if len(self.values) != 1:
+            return "in the report"
+        lower, upper = self.interval()
+        return with_interval(self.values[0], lower[0], upper[0], self.digits_for)
+
+    @cached_property
+    def digits_for(self) -> float:
+        """The smallest error that the published intervals speak of; the expected error is about an assumed number.
+
+        An interval of 95% is about four standard errors wide.
+        """
+        if self.plan.is_exact:
+            return 0.0
+        lower, upper = self.interval()
+        widths = upper - lower
+        return float(min(widths[widths > 0], default=0.0)) / 4
+
+    def labels(self) -> dict[str, Any]:
+        """Return the columns that say what each value is about."""
+        return self.plan.query.labels(self.plan.policy.domain)
+
+    def numbers(self, level: float = 0.95) -> dict[str, Floats]:
+        """Return the values and the ends of their intervals."""
+        lower, upper = self.interval(level)
+        return {"value": self.values, "lower": lower, "upper": upper}
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return lower and upper ends that hold the true answer with at least this probability, each by itself."""
+        check_level(level)
+        lower, upper = self.plan.query.ends(self.parts, self.plan.policy.domain, level)
+        return np.minimum(lower, self.values), np.maximum(upper, self.values)
+
+
+def derive(plan: DerivedPlan, parts: Sequence[LinearRecord]) -> DerivedRecord:
+    """Return the record of a plan from the records of its parts."""
+    return DerivedRecord(plan=plan, values=plan.query.values(parts, plan.policy.domain), parts=tuple(parts))

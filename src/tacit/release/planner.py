@@ -1,0 +1,87 @@
+"""Plans, each made once, and known by whoever made them.
+
+Guarantee   Of the plans that a caller hands in, only one that was made here, under the policy that is charged, and that
+            nobody changed since is ever executed. `release/asking.py` plans its questions by itself, under the policy
+            that was charged, and takes no plan from anybody.
+Assumes     Nobody writes into the fields of a frozen object by force.
+Why         A plan says which noise is added. One that was changed (`dataclasses.replace`), came out of a file or was
+            made under another policy might add too little; it would be charged as if it had not. So a plan counts only
+            as the very object that a planner made.
+Checked by  tests/unit/test_plans.py.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+from weakref import WeakValueDictionary
+
+from tacit.errors import PlanError, kind_of
+from tacit.plan.any_plan import AnyPlan
+from tacit.plan.choose import choose
+from tacit.policy.policy import Policy
+from tacit.release.shared_sums import check_agreement
+
+
+class Planner:
+    """Makes plans under one policy, and knows its own."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._made: WeakValueDictionary[int, AnyPlan] = WeakValueDictionary()  # by id: the object itself, no equal one
+
+    @property
+    def policy(self) -> Policy:
+        """The policy of all plans."""
+        return self._policy
+
+    def plan(self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False) -> AnyPlan:
+        """Return the plan for a question at this cost, or refuse; `Session.plan` says what the options do."""
+        consistent, nonnegative = yes_or_no(consistent, "consistent"), yes_or_no(nonnegative, "nonnegative")
+        plan: AnyPlan = choose(query, self.policy, epsilon)
+        if consistent or nonnegative:
+            plan = replace(plan, consistent=consistent, nonnegative=nonnegative)
+        check_options(plan, consistent=plan.consistent)
+        _check_nonnegative(plan)
+        self._made[id(plan)] = plan
+        return plan
+
+    def has_made(self, plan: AnyPlan) -> bool:
+        """Say whether this very object was made here."""
+        return self._made.get(id(plan)) is plan
+
+
+def yes_or_no(given: Any, key: str) -> bool:
+    """Return an option that is True or False; any other thing has a truth of its own, and "no" would be yes."""
+    if not isinstance(given, bool):
+        raise PlanError(
+            f"must be True or False, not {kind_of(given)}", key=key, fix=f"Say {key}=True, or leave it out."
+        )
+    return given
+
+
+def _check_nonnegative(plan: AnyPlan) -> None:
+    """Refuse to let no answer be below zero where true ones may be, and where noisy ones never are."""
+    if plan.nonnegative and not plan.query.never_negative(plan.policy.domain):
+        raise PlanError(
+            "is for counts, and for totals of numbers that are never below zero",
+            key="nonnegative",
+            given=str(plan.query),
+            fix="Leave it out; a mean and a quantile lie in the declared range anyway.",
+        )
+
+
+def check_options(plan: AnyPlan, *, consistent: bool) -> None:
+    """Refuse post-processing that cannot be done, before anything is charged."""
+    domain = plan.policy.domain
+    if not consistent or len(plan.query.tables(domain)) < 2:
+        return
+    if plan.policy.per_person > 1:
+        raise PlanError(
+            "must not be asked for where a person counts in several cells, since true tables do not agree then",
+            key="consistent",
+            fix="Leave it out, or keep one row of each person.",
+        )
+    tables = plan.query.tables(domain)
+    check_agreement(tables, [math.prod(domain[name].size for name in names) for names in tables])

@@ -1,0 +1,34 @@
+"""People's rows: any frame or file goes in, counts per cell of the domain come out.
+
+Frames and files are opened by the engines here alone. Two modules of other folders look at the cells of what was
+opened, and a test keeps it at these two: `release/row_check.py`, for the holder of the rows, and `monitor/events.py`.
+
+In reading order:
+
+    rows           the only door: tallies go in, counts and sums come out
+    engines        the few things that each engine needs said in its own way
+    kinds          how the cells of each kind of attribute are read: one line for a kind
+    encode         from a raw cell to a position of the domain, the same on every engine
+    decimal_cells  the same for decimals
+    date_cells     the same for dates
+    date_texts     the UTC day that a cell is, found by the engine
+    unexpected     which cells are unexpected, and in what way
+    first_rows     which rows of a person count
+    counting       what one pass must count so that every tally can be made of it
+    one_pass       everything that a job counts, in one pass over batches of rows
+    positions      the positions of a batch: each distinct cell is looked at once
+    batches        columns of a source in batches, and threads that work on them
+    item_lists     lists of items, each row by itself
+    object_cells   cells that are Python objects
+    frames         columns that may be shown, as frames and Parquet files
+    guard          what leaves when work on rows fails or is interrupted
+    spill          the folder for what does not fit into memory
+    spark_log      Spark's log, off while rows are read
+    file_identity  whether a file is still the one that was opened
+    planned_files  which files a lazy plan reads
+    file_kinds     what a file of rows must be
+    file_columns   which files there are, and the names of their columns
+    headers        whether a first line holds names or values
+    sample         a random sample of a table, for drafts
+    draft          a first draft of a policy from a sample
+"""

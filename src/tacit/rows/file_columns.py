@@ -1,0 +1,158 @@
+"""Files of rows by name, and the names of their columns: from a header or a schema, without an engine and a row.
+
+A plan asks for them, and so does whoever opens the rows: both refuse the same files with the same words.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import glob
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from tacit.errors import DataRefused
+from tacit.policy.table_names import TABLE_NAMES
+from tacit.rows.file_identity import each_once
+from tacit.rows.file_kinds import is_csv, not_utf8, refuse_other_files
+from tacit.rows.guard import closed
+
+Columns: TypeAlias = list[tuple[str, Any]]  # names and types
+_DELIMITERS: Final = ",;\t|"
+_LONGEST_PATH: Final = 4096
+
+
+def column_names(paths: Sequence[str | Path]) -> list[str]:
+    """Return the names of the columns of some files, from a header or a schema; no row is opened."""
+    first = Path(next(iter(sorted(glob.glob(str(paths[0]), recursive=True))), paths[0]))
+    if is_csv(first):
+        return [name for name in csv_header(first)[1] if name]
+    return [name for name, _ in parquet_columns(files_of(paths)[0])]
+
+
+def files_of(paths: Sequence[str | Path]) -> tuple[list[Path], bool]:
+    """Return the files that paths and patterns lead to, each once, and whether they are CSV; else Parquet."""
+    found: list[Path] = []
+    for path in paths:
+        text = str(path)
+        if is_file(path):
+            found.append(Path(path))
+            continue
+        matches = [] if _is_no_path(text) else sorted(Path(match) for match in _matching(text) if is_file(match))
+        if not matches:
+            raise not_there(text)
+        found.extend(matches)
+    found = each_once(found)  # a person whose file is read twice would count twice
+    kinds = {is_csv(path) for path in found}
+    if len(kinds) > 1:
+        raise DataRefused("files must all be CSV or all be Parquet", fix="Open them one kind at a time.")
+    return found, kinds == {True}
+
+
+def is_file(path: str | Path) -> bool:
+    """Say whether this is a file; no if it is no path at all."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False
+
+
+def _is_no_path(text: str) -> bool:
+    # PATH_MAX is in bytes, and a text of several lines is the rows themselves
+    return not text or not text.isprintable() or len(os.fsencode(text)) > _LONGEST_PATH
+
+
+def _matching(pattern: str) -> list[str]:
+    try:
+        return glob.glob(pattern, recursive=True)
+    except (OSError, ValueError, re.error, RecursionError):
+        return []
+
+
+def not_there(text: str) -> DataRefused:
+    """Return the refusal of a text that leads to no file; it is repeated only if it can be nothing but a path."""
+    name = re.split(r"[/\\]", text)[-1].lower()
+    if re.match(r"\s*(select|with|from)\s", text, re.IGNORECASE):
+        return DataRefused(
+            "rows given as a text must be the path of a file, not a query",
+            fix="Give the result of the query: duckdb.sql('select ..'), or a frame.",
+        )
+    if _is_no_path(text) or not name.endswith(TABLE_NAMES) or re.search(r"[,;=|'\"<>]", text):
+        return DataRefused(
+            "rows given as a text must be the path of a file that exists, or a pattern such as data/*.parquet",
+            fix="Write them to a file that ends in .csv or .parquet, or open a frame.",
+        )
+    is_pattern = glob.has_magic(text)
+    return DataRefused(
+        f"file {text!r} must exist" if not is_pattern else f"pattern {text!r} must match a file",
+        fix="" if Path(text).is_absolute() else "Check the path; it is relative to the folder you started in.",
+    )
+
+
+def parquet_columns(paths: Sequence[Path]) -> Columns:
+    """Return the columns of Parquet files, which must have the same: names, and types whatever may be missing."""
+    first, *others = [_columns_of_one(path) for path in paths]
+    for path, columns in zip(paths[1:], others, strict=True):
+        if dict(columns) != dict(first) or len(columns) != len(first):
+            raise DataRefused(
+                f"file {str(path)!r} must have the same columns, of the same types, as {str(paths[0])!r}",
+                fix="Write it again.",
+            )
+    return first
+
+
+def _columns_of_one(path: Path) -> Columns:
+    import pyarrow.parquet as pq
+
+    def read() -> Columns:
+        with pq.ParquetFile(path) as file:
+            leaves: dict[str, list[tuple[str, str, int]]] = {}
+            for place in range(len(file.schema)):
+                leaf = file.schema.column(place)
+                kind = (leaf.physical_type, str(leaf.logical_type), leaf.max_repetition_level)
+                leaves.setdefault(leaf.path, []).append(kind)
+            return [
+                (name, [kind for path, kind in leaves.items() if path == name or path.startswith(f"{name}.")])
+                for name in file.schema_arrow.names
+            ]
+
+    return closed(read, DataRefused(f"file {str(path)!r} must be readable as Parquet", fix="Write it again."))
+
+
+def csv_header(path: Path) -> tuple[str, list[str]]:
+    """Return the delimiter of a CSV file and the cells of its first line, or refuse what is no CSV."""
+    refuse_other_files(path)
+    packed = path.name.lower().endswith(".gz")
+    opened = gzip.open if packed else open
+    raw = b""
+    with contextlib.suppress(OSError, EOFError, zlib.error), opened(path, "rb") as lines:
+        raw = lines.readline(1 << 20).partition(b"\r")[0].rstrip(b"\n")
+    first = None
+    with contextlib.suppress(UnicodeDecodeError):
+        first = raw.removeprefix(codecs.BOM_UTF8).decode()
+    if first is None:  # raised where no handler is active: its exception holds the line
+        raise not_utf8(path)
+    names: list[str] | None = None
+    delimiter = max(_DELIMITERS, key=_outside_quotes(first).count)
+    with contextlib.suppress(StopIteration, csv.Error):
+        names = next(csv.reader([first], delimiter=delimiter))
+    if not names or not any(names):
+        raise DataRefused(f"file {str(path)!r} must begin with a line of column names", fix="Add the header.")
+    return delimiter, names
+
+
+def refuse_one_name_twice(names: Sequence[str]) -> None:
+    """Refuse a first line that calls two columns the same; it is not said how."""
+    named = [name for name in names if name]
+    if len(set(named)) < len(named):
+        raise DataRefused("a column name is there twice", fix="Is there a header? Rename the second one.")
+
+
+def _outside_quotes(line: str) -> str:
+    return "".join(line.split('"')[::2])

@@ -1,0 +1,306 @@
+"""Everything that a job counts, in one pass over batches of rows.
+
+Guarantee   A row is counted where `rows/encode.py` says, and it is in the data iff every attribute of the domain has a
+            position for it. With `person`, those rows of a person count that `rows/first_rows.py` says. No count
+            depends on the order of rows or batches, on threads, or on what was asked before.
+Why         Cells become positions by look-up (`rows/positions.py`); the rows of a person are compared by words that
+            sort as the places of their values do, and an embedded DuckDB, which spills what does not fit into memory,
+            puts them together by the person column. What then is counted are sums over rows, or over people with all
+            their records side by side (`rows/counting.py`).
+Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines.py, tests/contract/test_cells.py,
+            tests/contract/test_one_pass.py.
+
+Positions may be kept for the next question, as far as they fit into `KEPT` bytes: all of them come from one pass, and
+only where a source that is unchanged has the same rows.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from tacit.errors import InternalError
+from tacit.policy.domain import Domain
+from tacit.rows.batches import BATCH, Batch, Piece, Workers, joined, of_reader
+from tacit.rows.counting import MOST_BINS, Asked, Bins, Packing
+from tacit.rows.date_texts import arrow_moment
+from tacit.rows.encode import Code, Column
+from tacit.rows.engines import PERSON, Engine, embedded, read_numbers
+from tacit.rows.first_rows import Order
+from tacit.rows.positions import Codes, Encoder, plain, smallest
+
+KEPT: Final = 2**26  # bytes of positions that are kept between questions
+_MEMORY: Final = 768 * 2**20  # bytes that rows of people may take before they are spilled
+_MOST_RECORDS: Final = 8  # of a person, side by side in one line
+
+Records = Sequence[tuple[Mapping[str, Codes], npt.NDArray[np.bool_] | None]]
+
+
+class OnePass:
+    """One pass over the rows of an engine, for any number of needs."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        domain: Domain,
+        codes: Mapping[str, Code],
+        *,
+        person: Column | None,
+        per_person: int,
+        order: Order | None,
+        ranked: Sequence[str],
+        looker: Any = None,
+    ) -> None:
+        self._engine, self._domain, self._codes = engine, domain, codes
+        self._person, self._per_person, self._order = person, per_person, order
+        self._ranked = ranked  # the attributes, in the order in which they decide which row comes first
+        self._sizes = {name: domain[name].size for name in codes}
+        self._dropping = frozenset(name for name, code in codes.items() if code.valid is not None)
+        self._kept: tuple[frozenset[str], list[tuple[Records, int]]] | None = None
+        self._looker = looker  # a DuckDB that looks cells up
+        self._owners: Any = None  # puts the rows of people together; a DuckDB of its own, whose threads may wait for us
+        self._encoder: Encoder | None = None
+
+    def can_count(self, need: Asked) -> bool:
+        """Say whether a need can be counted here: no items, and a table that fits into memory."""
+        cells = 1
+        for name in need.names:
+            cells *= self._domain[name].size
+        wide = max((self._sizes[name] for name in self._codes), default=0) >= 2**62
+        return (
+            need.is_about_cells(self._domain) and cells <= MOST_BINS and not wide and self._per_person <= _MOST_RECORDS
+        )
+
+    def counted(self, needs: Sequence[Asked]) -> list[npt.NDArray[Any]] | None:
+        """Return what was counted for each need; None if the engine counts better by itself."""
+        asked = frozenset().union(*(need.attributes(self._domain) for need in needs)) | self._dropping
+        if self._kept is not None and asked <= self._kept[0]:
+            bins = Bins(needs, self._domain)
+            with self._engine.quiet():
+                for records, people in self._kept[1]:
+                    bins.add_people(records, people)
+            return bins.found()
+        if self._kept is not None:
+            asked |= self._kept[0]
+        try:
+            return self._read(needs, asked, f"{_MEMORY} bytes")
+        except Exception as failure:
+            if self._person is None or "Out of Memory" not in str(failure):  # Arrow keeps the text of it alone
+                raise
+        return self._read(needs, asked, "80%")
+
+    def _read(self, needs: Sequence[Asked], asked: frozenset[str], memory: str) -> list[npt.NDArray[Any]] | None:
+        pieces = self._pieces(asked)
+        if pieces is None:
+            return None
+        bins, keeper = Bins(needs, self._domain), _Keeper(self._engine.keeps)
+
+        def count(records: Records, people: int) -> None:
+            keeper.keep(records, people)
+            bins.add_people(records, people)
+
+        if self._person is None:
+            self._count_rows(pieces, asked, count)
+        else:
+            self._count_people(pieces, asked, count, memory)
+        self._kept = (asked, keeper.found) if keeper.found is not None else None
+        return bins.found()
+
+    def _pieces(self, asked: frozenset[str]) -> list[Piece] | None:
+        with self._engine.quiet():
+            return self._engine.pieces(self._columns(asked))
+
+    def _columns(self, asked: frozenset[str]) -> dict[str, str]:
+        # which of a person's rows come first may be up to any attribute
+        read = asked if self._person is None or not asked else self._codes
+        columns = {column.name: column.raw for name in read for column in self._codes[name].columns}
+        if self._person is not None:
+            columns[PERSON] = self._person.raw
+            if self._order is not None and read:
+                columns["o"] = self._order.raw
+        return columns
+
+    def rehearse(self) -> None:
+        """Do with no rows everything that fails if their types cannot be counted."""
+        columns = self._columns(frozenset(self._codes))
+        if not columns or self._pieces(frozenset(self._codes)) is None:
+            return
+        table = self._engine.nothing(columns)
+        cells = {name: joined(table.column(name)) for name in columns}
+        if self._codes:
+            read = {column.name for code in self._codes.values() for column in code.columns}
+            self._encoding().rehearse(Batch(0, {name: found for name, found in cells.items() if name in read}))
+        if self._person is not None:
+            packing = Packing({name: self._sizes[name] for name in self._ranked})
+            rows = {name: arrow_moment(plain(cells[name])) for name in (PERSON, "o") if name in cells}
+            words = {f"w{number}": pa.array([], type=pa.int64()) for number in range(packing.words)}
+            relation = self.looker().from_arrow(pa.table(rows | words))
+            self._first_rows(relation, packing.words, min(self._per_person, 2)).to_arrow_table()
+
+    # ------------------------------------------------------------------ every row is a person
+
+    def _count_rows(
+        self, pieces: Sequence[Piece], asked: frozenset[str], count: Callable[[Records, int], None]
+    ) -> None:
+        encoder = self._encoding()
+
+        def work(batch: Batch) -> None:
+            encoder.prepare(asked, batch)
+            codes = {name: encoder.codes(name, batch) for name in asked}
+            self._count_kept([(codes, None)], batch.rows, count)
+
+        workers = Workers(pieces, work)
+        with self._engine.quiet(workers.stop, self._looker.interrupt):
+            workers.finish()
+
+    def _count_kept(
+        self,
+        records: Sequence[tuple[dict[str, Codes], npt.NDArray[np.bool_] | None]],
+        people: int,
+        count: Callable[[Records, int], None],
+    ) -> None:
+        """Leave out what the domain drops: rows, or single records of people who have others."""
+        left: list[tuple[Mapping[str, Codes], npt.NDArray[np.bool_] | None]] = []
+        for found, there in records:
+            codes, has = found, there
+            for name in self._dropping:
+                missing = codes[name] == self._sizes[name]
+                if missing.any():
+                    has = ~missing if has is None else has & ~missing
+            if has is not None and len(records) == 1:
+                codes, people, has = {name: code[has] for name, code in codes.items()}, int(has.sum()), None
+            elif has is not None:
+                # whatever stands there is not counted, but it must be a position
+                codes = {name: np.where(has, code, 0).astype(code.dtype) for name, code in codes.items()}
+            left.append((codes, has))
+        count(left, people)
+
+    def _encoding(self) -> Encoder:
+        if self._encoder is None:
+            self._encoder = Encoder(self._codes, self._sizes, self.looker())
+        return self._encoder
+
+    def looker(self) -> Any:
+        """Return the DuckDB that looks cells up."""
+        if self._looker is None:
+            self._looker = self._engine.helper()
+        return self._looker
+
+    # ------------------------------------------------------------------ rows have owners
+
+    def _count_people(
+        self, pieces: Sequence[Piece], asked: frozenset[str], count: Callable[[Records, int], None], memory: str
+    ) -> None:
+        """Let DuckDB put the rows of each person together, each packed into a few words."""
+        encoder = self._encoding()
+        packing = Packing({name: self._sizes[name] for name in self._ranked} if asked else {})
+        records = self._per_person if asked else 1
+
+        def encoded(batch: Batch) -> pa.RecordBatch:
+            codes = {name: encoder.codes(name, batch) for name in self._ranked} if asked else {}
+            columns = {
+                name: arrow_moment(plain(batch.columns[name])) for name in (PERSON, "o") if name in batch.columns
+            }
+            words = packing.packed(codes, batch.rows)
+            return pa.record_batch({**columns, **{f"w{number}": pa.array(word) for number, word in enumerate(words)}})
+
+        def work(batch: Batch) -> None:
+            lines = []
+            for record in range(records):
+                words, has = [], None
+                for number in range(packing.words):
+                    column = batch.columns[f"r{record}w{number}"]
+                    if record and not number:
+                        has = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+                    words.append(np.asarray(column.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64))
+                found = packing.unpacked(words, asked)
+                lines.append(({name: code.astype(smallest(self._sizes[name])) for name, code in found.items()}, has))
+            self._count_kept(lines, batch.rows, count)
+
+        reading = Workers(pieces, encoded)
+        connection, self._owners = self._owners or embedded(), None
+        counting: list[Workers] = []
+
+        def stop() -> None:
+            for workers in (reading, *counting):
+                workers.stop()
+            connection.interrupt()
+            self._looker.interrupt()
+
+        with self._engine.quiet(stop):
+            connection.execute(f"SET memory_limit = '{memory}'")
+            connection.execute("SET preserve_insertion_order = false")  # no answer depends on it
+            try:
+                results = reading.results()
+                first = next(results, None)
+                if first is None:
+                    return
+                reader = pa.RecordBatchReader.from_batches(first.schema, _alike(first, results))
+                frame = self._first_rows(connection.from_arrow(reader), packing.words, records)
+                counting.append(Workers(of_reader(lambda: frame.to_arrow_reader(BATCH)), work))
+                counting[0].finish()
+            finally:
+                reading.end()
+        self._owners = connection  # not one whose work has failed
+
+    def _first_rows(self, relation: Any, words: int, records: int) -> Any:
+        """Return one line for each person: the words of the rows that count, missing where there are fewer."""
+        assert self._person is not None  # noqa: S101 - for the type checker
+        relation = relation.filter("u IS NOT NULL")
+        if self._person.reading == "real":
+            relation = relation.filter("NOT isnan(CAST(u AS DOUBLE))")
+        if not words:
+            return relation.query("r", "SELECT count(*) AS n, u FROM r GROUP BY u").project("1 AS one")
+        sequence: list[str] = []
+        if self._order is not None:
+            if self._order.numbers:
+                relation = read_numbers(relation, self._order.numbers)
+            relation = nw.to_native(self._order.added(nw.from_native(relation).lazy()))
+            sequence = self._order.names
+        if records == 1 and not sequence and words == 1:
+            return relation.query("r", "SELECT min(w0) AS r0w0 FROM r GROUP BY u")
+        chosen = [
+            f"{f'lead(w{word}, {record}) OVER ranks' if record else f'w{word}'} AS r{record}w{word}"
+            for record in range(records)
+            for word in range(words)
+        ]
+        by = ", ".join([*sequence, *(f"w{word}" for word in range(words))])
+        ranked = (
+            f"SELECT {', '.join(chosen)}, row_number() OVER ranks AS rank FROM r "  # noqa: S608 - our own names
+            f"WINDOW ranks AS (PARTITION BY u ORDER BY {by})"
+        )
+        return relation.query("r", f"SELECT * EXCLUDE (rank) FROM ({ranked}) WHERE rank = 1")  # noqa: S608
+
+
+def _alike(first: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Hand out batches of one schema: whoever reads them takes the bytes of any other for what they are not."""
+    yield first
+    for batch in others:
+        if not batch.schema.equals(first.schema):
+            raise InternalError("putting rows together")
+        yield batch
+
+
+class _Keeper:
+    """Positions for the next question, as long as they fit."""
+
+    def __init__(self, keeps: bool) -> None:  # noqa: FBT001
+        self.found: list[tuple[Records, int]] | None = [] if keeps else None
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def keep(self, records: Records, people: int) -> None:
+        """Keep these, or nothing any more."""
+        size = sum(code.nbytes for codes, _ in records for code in codes.values()) + 64
+        with self._lock:
+            self._bytes += size
+            if self._bytes > KEPT:
+                self.found = None
+            if self.found is not None:
+                self.found.append((records, people))

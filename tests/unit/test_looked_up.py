@@ -1,0 +1,96 @@
+"""What is looked up is declared: neither how much it is nor the way that is taken depends on a person's number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tacit.plan.tally import CellCounts
+from tacit.policy.attributes import Attribute, Categories, Decimals, Flag, Integers
+from tacit.policy.domain import Domain
+from tacit.rows import positions
+from tacit.rows.rows import open_rows
+
+WIDE = positions._WIDEST_TABLE
+ATTRIBUTES: dict[str, Attribute] = {
+    "dropped": Integers(0, 99),
+    "clipped": Integers(-3, 99, otherwise="clip"),
+    "in steps": Integers(10, 90, step=20, otherwise="clip"),
+    "otherwise": Integers(5, 99, otherwise=7),
+    "beyond small types": Integers(1000, 2000, otherwise="clip"),
+    "negative": Integers(-2000, -1000, otherwise="clip"),
+    "widest table": Integers(0, WIDE - 1),
+    "too wide": Integers(0, WIDE, otherwise="clip"),
+    "flag": Flag(otherwise=True),
+    "decimals": Decimals(0.5, 99.5, step=0.5, otherwise="clip"),
+    "categories": Categories([3, 50, 7], otherwise=3),
+    "categories apart": Categories([3, 10**12]),
+}
+TYPES = ("int8", "uint32", "int64", "uint64")
+
+
+def looked_up(monkeypatch: pytest.MonkeyPatch, columns: dict[str, Any], domain: Domain) -> tuple[list[int], list[Any]]:
+    """Return how many cells each query looked up, and what was counted."""
+    asked: list[int] = []
+    evaluated = positions._Evaluator._evaluated
+
+    def noted(self: Any, codes: Any, cells: Any) -> Any:
+        asked.append(len(next(iter(cells.values()))))
+        return evaluated(self, codes, cells)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(positions._Evaluator, "_evaluated", noted)
+        counts = open_rows(pd.DataFrame(columns), domain).tally([CellCounts((name,)) for name in domain])
+    return asked, counts
+
+
+@pytest.mark.parametrize("kind", ["int8", "int64", "uint64", "Int64"])
+def test_no_number_of_a_person_changes_what_is_looked_up(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = np.iinfo(kind.lower())
+    others = [5] * 40 + [50] * 40
+    values = [0, 99, 100, limits.min, limits.max, 65_000, WIDE - 2, WIDE, 2**22 - 2, 10**9, 10**12]
+    persons: list[Any] = [value for value in values if limits.min <= value <= limits.max]
+    persons += [None] if kind == "Int64" else []
+    domain = Domain(ATTRIBUTES)
+    asked = {}
+    for person in persons:
+        columns = {name: pd.array([person, *others], dtype=kind) for name in ATTRIBUTES}
+        found, _ = looked_up(monkeypatch, columns, domain)
+        asked[person] = sorted(found)  # attributes are asked for in no order
+    assert all(found == asked[0] for found in asked.values()), asked
+    assert sum(found == len(others) + 1 for found in asked[0]) == 2  # those that are too wide, row by row
+
+
+def test_numbers_of_several_columns_are_looked_up_together_whatever_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    domain = Domain({"x": Integers(0, 99), "y": Integers(0, 9), "z": Integers(0, 9)})
+    rest = list(range(10)) * 5
+    asked = [
+        looked_up(monkeypatch, {"x": [person, *rest], "y": [person, *rest], "z": [0, *rest]}, domain)[0]
+        for person in (0, 99, 100, 5000, 10**9)
+    ]
+    assert all(found == [103] for found in asked), asked  # 0 to 99, one below, one above, and a missing one
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_a_table_says_what_the_expressions_say(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    attribute, limits = ATTRIBUTES[name], np.iinfo(kind)
+    ends = [-2000, -1000, -3, 0, 1, 3, 5, 7, 10, 50, 90, 99, 1000, 2000, WIDE, 10**12, limits.min, limits.max]
+    numbers = sorted({near for end in ends for near in (end - 1, end, end + 1) if limits.min <= near <= limits.max})
+    column = {"x": np.repeat(np.array(numbers, dtype=kind), np.arange(1, len(numbers) + 1))}
+    domain = Domain({"x": attribute})
+    _, [by_table] = looked_up(monkeypatch, column, domain)
+    monkeypatch.setattr(positions, "_WIDEST_TABLE", 0)
+    asked, [by_row] = looked_up(monkeypatch, column, domain)
+    assert asked == [len(column["x"])]
+    assert np.array_equal(np.asarray(by_table), np.asarray(by_row))
+
+
+def test_truths_are_looked_up_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    domain = Domain({"x": Flag()})
+    found = [looked_up(monkeypatch, {"x": [person, True, True]}, domain) for person in (True, False)]
+    assert [asked for asked, _ in found] == [[3], [3]]
+    assert [np.asarray(counts[0]).tolist() for _, counts in found] == [[0, 3], [1, 2]]
