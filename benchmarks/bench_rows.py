@@ -199,7 +199,7 @@ def of_start() -> dict[str, float]:
 def of_plans() -> dict[str, float]:
     """How often a plan is chosen while the demo job is planned."""
     from tacit.release import planner
-    from tacit.release.job import plan_job
+    from tacit.release.job_plan import plan_job
 
     calls, choose = [], planner.choose
 

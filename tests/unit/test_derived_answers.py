@@ -268,3 +268,12 @@ def test_answers_by_two_attributes_get_a_cross_table(query, tmp_path):
     assert [row[0] for row in rows] == ["ward by sick", "a", "b", "c"]
     assert len(rows[0]) == 3
     assert "share" not in (tmp_path / "x.csv").read_text(encoding="utf-8")
+
+
+def test_an_exact_quantile_is_one_number():
+    """Also where a share is reached exactly: the median of 1, 2, 3, 4 is 2, and nothing else."""
+    frame = pd.DataFrame({"cost": [1.0, 2.0, 3.0, 4.0], "ward": "a", "sick": True, "frost": 0.0})
+    record = tc.Session(PUBLIC, frame, budget=1).release(tc.quantiles("cost", [0.5, 0.75]), 0.5)
+    assert record.plan.is_exact
+    lower, upper = record.interval()
+    assert record.values.tolist() == lower.tolist() == upper.tolist() == [2, 3]

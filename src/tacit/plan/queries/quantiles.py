@@ -113,6 +113,9 @@ class Quantiles(Derived):
         is_known = bool(parts[0].exact[-1])
         if is_known and parts[0].values[-1] == 0:
             return np.full(len(self.shares), np.nan), np.full(len(self.shares), np.nan)
+        if parts[0].exact.all():
+            exact = self.values(parts, domain)
+            return exact, exact
         # what may fail: the counts at the quantile and before it and, if it is noisy, the number of all
         lower, upper = parts[0].interval(1 - (1 - level) / (2 if is_known else 3))
         first, last = [], []
