@@ -18,15 +18,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import numpy as np
 
 from tacit.errors import PlanError
-from tacit.plan.cells import cell_labels
 from tacit.plan.derived import Derived, Released, range_of
 from tacit.plan.examples import can_be_added_up, first_attribute
 from tacit.plan.keys import ATTRIBUTE, BY, WHERE, Question
 from tacit.plan.queries.count import Count
 from tacit.plan.queries.marginals import Marginals
-from tacit.plan.queries.total import Total, by_words, check_summed, read_by
-from tacit.plan.query import Floats, Linear, check_where, columns_of, read_where, suffix, with_where
-from tacit.policy.attributes.attribute import Value
+from tacit.plan.queries.total import Summed, Total, read_by
+from tacit.plan.query import Floats, Linear, read_where
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
@@ -38,12 +36,9 @@ PARTS: Final = 64  # that epsilon is shared out in
 
 
 @dataclass(frozen=True)
-class Mean(Derived):
+class Mean(Summed, Derived):
     """The mean of an attribute over the people; with `by`, one for each cell of these attributes."""
 
-    name: str
-    where: Where | None = None
-    by: tuple[str, ...] = ()
     keyword: ClassVar[str] = "mean"
     roles: ClassVar[tuple[str, ...]] = ("sums", "counts")
     measured: ClassVar[str] = "a sum"
@@ -52,40 +47,6 @@ class Mean(Derived):
     def counted(self) -> Total:
         """The sums, each number as it stands."""
         return Total(self.name, self.where, self.by)
-
-    def check(self, domain: Domain) -> None:
-        """Refuse what the domain does not have."""
-        check_summed(domain, self.name, self.by, self.keyword)
-        check_where(self.where, domain)
-
-    def mentioned(self) -> frozenset[str]:
-        """Return every attribute that the query looks at."""
-        return columns_of(self.where) | {self.name, *self.by}
-
-    def size(self, domain: Domain) -> int:
-        """Return how many numbers the answer has."""
-        return math.prod(domain[name].size for name in self.by)
-
-    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
-        """Return the columns that say what each answer is about."""
-        return {**cell_labels(self.by, domain)} if self.by else {"mean of": [str(self)]}
-
-    def document(self) -> Any:
-        """Return what a job file says for this query."""
-        by = {"by": list(self.by)} if self.by else {}
-        return {self.keyword: with_where({"attribute": self.name, **by}, self.where)}
-
-    def words(self, domain: Domain) -> str:
-        """Return in words what is asked."""
-        return f"Mean of {self.name}{by_words(self.by)}"
-
-    def split_by(self) -> tuple[str, ...]:
-        """Return the attributes for each of whose cells there is one answer."""
-        return self.by
-
-    def unit_words(self, domain: Domain) -> str:
-        """Return what the values are numbers of."""
-        return self.name
 
     def sums(self, domain: Domain) -> Total:
         """Return the sums, each number counted from the middle of the range."""
@@ -196,10 +157,6 @@ class Mean(Derived):
         if parts[1].is_exact:
             return ["a group without people has no mean: its value and its interval are empty"]
         return ["a mean is about groups that have people; which groups have none is not said exactly"]
-
-    def __str__(self) -> str:
-        by = f" by {', '.join(self.by)}" if self.by else ""
-        return f"mean({self.name}{by}{suffix(self.where)})"
 
 
 def _is_nobody(counts: Released) -> Any:

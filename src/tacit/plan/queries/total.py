@@ -17,6 +17,7 @@ from tacit.plan.keys import ATTRIBUTE, BY, WHERE, Question, names_of
 from tacit.plan.query import (
     Ints,
     Linear,
+    Query,
     attribute_of,
     check_names,
     check_where,
@@ -38,18 +39,12 @@ LARGEST_TOTAL: Final = 2**62
 
 
 @dataclass(frozen=True)
-class Total(Linear):
-    """The sum of an attribute over the people, in its unit; with `by`, one for each cell of these attributes.
-
-    Everybody's number is counted from `origin` (in units), which keeps what somebody adds small who comes or leaves.
-    """
+class Summed(Query):
+    """What questions about the sum of an attribute have in common: of all people or, with `by`, in each cell."""
 
     name: str
     where: Where | None = None
     by: tuple[str, ...] = ()
-    origin: int = 0
-    keyword: ClassVar[str] = "total"
-    counts_people: ClassVar[bool] = False
 
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have."""
@@ -66,7 +61,7 @@ class Total(Linear):
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
-        return {**cell_labels(self.by, domain)} if self.by else {"total of": [str(self)]}
+        return {**cell_labels(self.by, domain)} if self.by else {f"{self.keyword} of": [str(self)]}
 
     def document(self) -> Any:
         """Return what a job file says for this query."""
@@ -75,11 +70,7 @@ class Total(Linear):
 
     def words(self, domain: Domain) -> str:
         """Return in words what is asked."""
-        return f"Total of {self.name}{by_words(self.by)}"
-
-    def never_negative(self, domain: Domain) -> bool:
-        """Say whether nobody's number is below zero."""
-        return domain[self.name].number(0) >= self.origin
+        return f"{self.keyword.capitalize()} of {self.name}{by_words(self.by)}"
 
     def split_by(self) -> tuple[str, ...]:
         """Return the attributes for each of whose cells there is one answer."""
@@ -88,6 +79,26 @@ class Total(Linear):
     def unit_words(self, domain: Domain) -> str:
         """Return what the values are numbers of."""
         return self.name
+
+    def __str__(self) -> str:
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        return f"{self.keyword}({self.name}{by}{suffix(self.where)})"
+
+
+@dataclass(frozen=True)
+class Total(Summed, Linear):
+    """The sum of an attribute over the people, in its unit; with `by`, one for each cell of these attributes.
+
+    Everybody's number is counted from `origin` (in units), which keeps what somebody adds small who comes or leaves.
+    """
+
+    origin: int = 0
+    keyword: ClassVar[str] = "total"
+    counts_people: ClassVar[bool] = False
+
+    def never_negative(self, domain: Domain) -> bool:
+        """Say whether nobody's number is below zero."""
+        return domain[self.name].number(0) >= self.origin
 
     def unit(self, domain: Domain) -> Fraction:
         """Return what one unit of the sums is worth."""
@@ -119,10 +130,6 @@ class Total(Linear):
         attribute: Any = domain[self.name]
         first = attribute.number(0) - self.origin
         return SumResponse(domain.axes_of(self.name)[0], self.by, first, attribute.spacing)
-
-    def __str__(self) -> str:
-        by = f" by {', '.join(self.by)}" if self.by else ""
-        return f"total({self.name}{by}{suffix(self.where)})"
 
 
 @dataclass(frozen=True)
