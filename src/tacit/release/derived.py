@@ -5,29 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from tacit.plan.derived import DerivedPlan
-from tacit.release.number_texts import with_interval
-from tacit.release.record import Floats, LinearRecord, ReleaseRecord, check_level
+from tacit.release.record import Floats, LinearRecord, NumbersRecord, check_level
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class DerivedRecord(ReleaseRecord):
+class DerivedRecord(NumbersRecord):
     """The result of a question that is made of parts. `parts` are the releases of these."""
 
     plan: DerivedPlan
     parts: tuple[LinearRecord, ...]
     no_number: ClassVar[str] = "nobody"
-
-    def summary(self) -> str:
-        """Return the answer where there is only one."""
-        if len(self.values) != 1:
-            return "in the report"
-        lower, upper = self.interval()
-        return with_interval(self.values[0], lower[0], upper[0], self.digits_for)
 
     @cached_property
     def digits_for(self) -> float:
@@ -40,15 +32,6 @@ class DerivedRecord(ReleaseRecord):
         lower, upper = self.interval()
         widths = upper - lower
         return float(min(widths[widths > 0], default=0.0)) / 4
-
-    def labels(self) -> dict[str, Any]:
-        """Return the columns that say what each value is about."""
-        return self.plan.query.labels(self.plan.policy.domain)
-
-    def numbers(self, level: float = 0.95) -> dict[str, Floats]:
-        """Return the values and the ends of their intervals."""
-        lower, upper = self.interval(level)
-        return {"value": self.values, "lower": lower, "upper": upper}
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return lower and upper ends that hold the true answer with at least this probability, each by itself."""

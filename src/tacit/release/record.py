@@ -24,6 +24,7 @@ from tacit.drawing import draw
 from tacit.errors import PlanError, Refused, kind_of
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
+from tacit.plan.derived import DerivedPlan
 from tacit.plan.spread import Spread
 from tacit.release.certificate import Certificate
 from tacit.release.number_texts import with_interval
@@ -144,7 +145,30 @@ class ReleaseRecord(ABC):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class LinearRecord(ReleaseRecord):
+class NumbersRecord(ReleaseRecord):
+    """The result of a question whose answers are numbers: one value with its interval for each."""
+
+    plan: Plan | DerivedPlan
+
+    def summary(self) -> str:
+        """Return the answer where there is only one."""
+        if len(self.values) != 1:
+            return "in the report"
+        lower, upper = self.interval()
+        return with_interval(self.values[0], lower[0], upper[0], self.digits_for)
+
+    def labels(self) -> dict[str, Any]:
+        """Return the columns that say what each value is about."""
+        return self.plan.query.labels(self.plan.policy.domain)
+
+    def numbers(self, level: float = 0.95) -> dict[str, Floats]:
+        """Return the values and the ends of their intervals."""
+        lower, upper = self.interval(level)
+        return {"value": self.values, "lower": lower, "upper": upper}
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LinearRecord(NumbersRecord):
     """The result of a linear question: one value with its interval for each answer."""
 
     plan: Plan
@@ -168,22 +192,6 @@ class LinearRecord(ReleaseRecord):
     def exact(self) -> npt.NDArray[np.bool_]:
         """Which values have no noise."""
         return self.plan.spread.exact()
-
-    def summary(self) -> str:
-        """Return the answer where there is only one."""
-        if len(self.values) != 1:
-            return "in the report"
-        lower, upper = self.interval()
-        return with_interval(self.values[0], lower[0], upper[0], self.plan.rmse)
-
-    def labels(self) -> dict[str, Any]:
-        """Return the columns that say what each value is about."""
-        return self.plan.query.labels(self.plan.policy.domain)
-
-    def numbers(self, level: float = 0.95) -> dict[str, Floats]:
-        """Return the values and the ends of their intervals."""
-        lower, upper = self.interval(level)
-        return {"value": self.values, "lower": lower, "upper": upper}
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Return lower and upper ends that contain the true answer with at least this probability, taken one at a time.
