@@ -161,6 +161,23 @@ def test_polars_and_arrow_dates(tmp_path: Path) -> None:
         assert set(DAYS.step_of(read_events(batch, columns, only=0, span=(0, 1)).ticks).tolist()) <= {1}
 
 
+# zoned nanoseconds are no type of DuckDB's that is known here, and refused by name
+@pytest.mark.parametrize(
+    ("unit", "zone"),
+    [("s", None), ("s", "UTC"), ("ms", None), ("ms", "UTC"), ("us", None), ("us", "UTC"), ("ns", None)],
+)
+def test_events_keep_their_moment_whatever_its_unit(unit: str, zone: str | None, tmp_path: Path) -> None:
+    """Attributes stand for their day; the time of an event does not, on any engine."""
+    moments = [datetime.datetime(2024, 3, 2, 11), datetime.datetime(2024, 3, 2, 13)]
+    times = pa.array(moments, pa.timestamp("us")).cast(pa.timestamp(unit, zone))
+    rows = pa.table({"visited": ["gym", "gym"], "time": times})
+    pq.write_table(rows, tmp_path / "events.parquet")
+    clock = as_clock("2024-03-02T00:00", "1 hour")
+    for batch in (rows, rows.to_pandas(), pl.DataFrame(rows), tmp_path / "events.parquet"):
+        read = read_events(batch, EventColumns(PLACES, "visited", clock=clock), only=0)
+        assert sorted(clock.step_of(read.ticks).tolist()) == [11, 13]
+
+
 def test_whole_days_are_cut_in_the_engine_only_where_no_step_is_crossed() -> None:
     """Steps of a day from midnight group by day; steps from noon do not."""
     moments = [datetime.datetime(2024, 3, 2, 11), datetime.datetime(2024, 3, 2, 13)]
