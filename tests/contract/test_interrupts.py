@@ -81,7 +81,7 @@ engine = engine_for(sys.argv[1], lists=frozenset(), declared=frozenset())
 def work():
     with engine.quiet():
         threading.Timer(0.3, os.kill, (os.getpid(), number)).start()
-        engine._connection.execute("select sum(a.range * b.range) from range(10000000) a, range(10000000) b").fetchall()
+        engine.connection.execute("select sum(a.range * b.range) from range(10000000) a, range(10000000) b").fetchall()
 
 try:
     closed(work, DataRefused("unused"))
