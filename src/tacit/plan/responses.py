@@ -8,7 +8,7 @@ responses stand beside their questions, in `plan/cells.py` and `plan/queries/`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
@@ -43,10 +43,17 @@ class Jump:
         return cls(rise, fall, int(rise > 0), int(fall > 0), rise + fall, bound)
 
     @classmethod
-    def of_one(cls, change: int) -> Jump:
+    def of_one(cls, change: int, *, bound: bool = False) -> Jump:
         """Return the jump of a single answer."""
         rise, fall = max(change, 0), max(-change, 0)
-        return cls(rise, fall, rise, fall, change * change)
+        return cls(rise, fall, rise, fall, change * change, bound)
+
+    @classmethod
+    def between(cls, lost: int, gained: int, *, bound: bool = False) -> Jump:
+        """Return the jump of two answers, one of which loses a number and the other gains one."""
+        changes = -lost, gained
+        rises, falls = [max(change, 0) for change in changes], [max(-change, 0) for change in changes]
+        return cls(sum(rises), sum(falls), max(rises), max(falls), lost * lost + gained * gained, bound)
 
 
 @dataclass(frozen=True)
@@ -66,14 +73,31 @@ class ItemRoom:
 
 
 @dataclass(frozen=True)
+class Line:
+    """How the position on one line may move: from where to where.
+
+    `left` is given where another line shares the distance: how far this one may move if that one moves so far.
+    """
+
+    relation: Relation
+    hidden: Intervals
+    cover: Intervals
+    left: Callable[[int], int] | None = None
+
+
+@dataclass(frozen=True)
 class Move:
-    """One way in which a record may move: attributes that change, the line's relation and ends, room for items."""
+    """One way in which a record may move: attributes that change, the line's relation and ends, room for items.
+
+    `weight` is the move on a second line, where a response watches two.
+    """
 
     changed: frozenset[str] = frozenset()
     relation: Relation = field(default_factory=Same)
     hidden: Intervals = field(default_factory=Intervals)
     cover: Intervals = field(default_factory=Intervals)
     items: ItemRoom = field(default_factory=ItemRoom)
+    weight: Line | None = None
 
 
 class Response(Protocol):
@@ -86,6 +110,10 @@ class Response(Protocol):
     @property
     def line(self) -> Axis | None:
         """The axis whose positions are seen."""
+
+    @property
+    def weight(self) -> Axis | None:
+        """A second axis whose positions are seen, with those of the line."""
 
     @property
     def items(self) -> str | None:
@@ -134,7 +162,7 @@ def cover_ends(move: Move) -> Intervals:
     return move.cover & move.relation.targets(move.hidden)
 
 
-def corner_moves(move: Move) -> list[tuple[int, int]]:
+def corner_moves(move: Move | Line) -> list[tuple[int, int]]:
     """Return moves (from, to) on the line among which every convex function of both ends has its maximum.
 
     Between two intervals the possible moves are the whole points of a polygon (a rectangle, a band, a diagonal), whose
