@@ -340,8 +340,10 @@ def _move(
         return None
     line, *others = found
     weight = others[0] if others else None
-    if weight is not None and shape.metric is not None and all(isinstance(one.relation, Near) for one in found):
-        weight = replace(weight, left=_sharing(shape.metric, distances, *_lines(seen)))
+    metric = shape.metric
+    shared = metric is not None and metric.kind != "linf" and all(isinstance(one.relation, Near) for one in found)
+    if weight is not None and metric is not None and shared:
+        weight = replace(weight, left=_sharing(metric, distances, *_lines(seen)))
     return Move(changed, line.relation, line.hidden, line.cover, room, weight)
 
 

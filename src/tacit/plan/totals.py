@@ -97,8 +97,9 @@ def exact_groups(query: Cells, policy: Policy) -> list[IntArray] | None:
 
 def _apart(groups: IntArray, query: Cells, policy: Policy) -> IntArray:
     """Give cells that no edge changes labels of their own: where secrets are of some people, those of the others."""
-    if all(shape.only_from is None for shape in policy.shapes):
-        return groups
+    axes = [axis for names in query.sets for name in names for axis in policy.domain.axes_of(name)]
+    if len(axes) < 2 or all(shape.only_from is None for shape in policy.shapes):
+        return groups  # the labels of one axis say it already
     sides = directions(query, policy)
     if sides is None or (still := ~(sides[0] | sides[1])).sum() == 0:
         return groups
