@@ -38,6 +38,7 @@ QUERIES = [
     tc.total("v", weight="w", by="g"),
     tc.total("v", weight="w", where="v < 3 and w >= 0"),
     tc.total("v", weight="w", by="g", where="v > -1 or w == 2"),
+    tc.total("v", weight="w", where="v in [-2, 2, 6] and w in [-2, 0, 2]"),
 ]
 
 

@@ -8,6 +8,7 @@ responses stand beside their questions, in `plan/cells.py` and `plan/queries/`.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -169,16 +170,18 @@ def corner_moves(move: Move | Line) -> list[tuple[int, int]]:
     corners are whole. Of equal blocks along the diagonal only the outermost have corners of the convex hull; the first
     and the last may be cut, so the two outermost at either end are taken.
     """
+    staying = {(place, place) for place in ends_of(move.hidden & move.cover)}
+    match move.relation:
+        case Same():
+            return sorted(staying)
+        case FromTo(sources, covers, may_stay):
+            # from any of one set to any of another: the hull is a rectangle, whatever gaps the sets have
+            starts, ends = ends_of(move.hidden & sources), ends_of(move.cover & covers)
+            return sorted({(x, y) for x in starts for y in ends} | (staying if may_stay else set()))
     found: set[tuple[int, int]] = set()
-    for a, b in ((a, b) for a in move.hidden for b in move.cover):
+    pairs = [(start, end) for start in move.hidden for end in _reached(start, move)]
+    for a, b in pairs:
         match move.relation:
-            case Same():
-                found |= _on_diagonal(a, b)
-            case FromTo(sources, covers, may_stay):
-                starts, ends = Intervals((a,)) & sources, Intervals((b,)) & covers
-                found |= {(x, y) for x in ends_of(starts) for y in ends_of(ends)}
-                if may_stay:
-                    found |= _on_diagonal(a, b)
             case Near(reach):
                 tried = [(x, y) for x in a for y in (max(b[0], x - reach), min(b[1], x + reach))]
                 tried += [(x, y) for y in b for x in (max(a[0], y - reach), min(a[1], y + reach))]
@@ -198,13 +201,15 @@ def corner_moves(move: Move | Line) -> list[tuple[int, int]]:
     return sorted(found)
 
 
+def _reached(part: tuple[int, int], move: Move | Line) -> tuple[tuple[int, int], ...]:
+    """Return the parts of the cover that a move from one part of the hidden set may reach."""
+    window, parts = move.relation.targets(Intervals((part,))), move.cover.parts
+    first = bisect_left(parts, window.lowest, key=lambda one: one[1])
+    return parts[first : bisect_right(parts, window.highest, key=lambda one: one[0])]
+
+
 def _in(place: int, part: tuple[int, int]) -> bool:
     return part[0] <= place <= part[1]
-
-
-def _on_diagonal(a: tuple[int, int], b: tuple[int, int]) -> set[tuple[int, int]]:
-    low, high = max(a[0], b[0]), min(a[1], b[1])
-    return {(low, low), (high, high)} if low <= high else set()
 
 
 def meet(relation: Relation, hidden: list[tuple[int, int]], cover: list[tuple[int, int]]) -> npt.NDArray[np.bool_]:

@@ -14,12 +14,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from tacit.plan.responses import Jump, Line, Move, corner_moves
+from tacit.plan.responses import Jump, Line, Move, corner_moves, ends_of
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges import Near
 from tacit.policy.intervals import Intervals
 
 MOST_DIFFERENCES: Final = 2048  # of a line that shares its distance with the weight's, looked at one by one
+_MANY: Final = 6  # corners, of which those inside of the others' hull are left out
 Ends = tuple[int, int]
 
 
@@ -79,16 +80,19 @@ def _corners(move: Move) -> Iterator[tuple[list[Ends], list[Ends], bool]]:
         raise TypeError(move)
     line = Line(move.relation, move.hidden, move.cover)
     if weight.left is None:
-        yield corner_moves(line), corner_moves(weight), False
+        yield _outermost(corner_moves(line)), _outermost(corner_moves(weight)), False
         return
     differences = move.relation.differences(move.hidden, move.cover)
     width = -(-differences.count // MOST_DIFFERENCES)
+    by_reach: dict[int, list[Ends]] = {}
     for low, high in _runs(differences, width):
         reach = weight.left(min(abs(low), abs(high)))
-        lines = _band(move.hidden, move.cover, low, high)
-        weights = corner_moves(Line(Near(reach), weight.hidden, weight.cover)) if reach >= 0 else []
-        if lines and weights:
-            yield lines, weights, low < high
+        if reach not in by_reach:
+            near = Line(Near(reach), weight.hidden, weight.cover)
+            by_reach[reach] = _outermost(corner_moves(near)) if reach >= 0 else []
+        lines = _by(low, move) if low == high else _band(low, high, move)
+        if lines and by_reach[reach]:
+            yield lines, by_reach[reach], low < high
 
 
 def _runs(differences: Intervals, width: int) -> Iterator[Ends]:
@@ -99,12 +103,35 @@ def _runs(differences: Intervals, width: int) -> Iterator[Ends]:
             yield from ((start, min(start + width - 1, high)) for start in range(low, high + 1, width))
 
 
-def _band(hidden: Intervals, cover: Intervals, low: int, high: int) -> list[Ends]:
-    """Return the corners of all moves (from, to) between two sets whose difference is from low to high."""
-    found: set[Ends] = set()
-    for a in hidden:
-        for b in cover:
-            tried = [(x, y) for x in a for y in (max(b[0], x + low), min(b[1], x + high))]
-            tried += [(x, y) for y in b for x in (max(a[0], y - high), min(a[1], y - low))]
-            found |= {(x, y) for x, y in tried if low <= y - x <= high and a[0] <= x <= a[1] and b[0] <= y <= b[1]}
-    return sorted(found)
+def _by(difference: int, move: Move) -> list[Ends]:
+    """Return the ends of all moves by one difference: they lie on a line."""
+    ends = Intervals(tuple((low - difference, high - difference) for low, high in move.cover))
+    return [(start, start + difference) for start in ends_of(move.hidden & ends)]
+
+
+def _band(low: int, high: int, move: Move) -> list[Ends]:
+    """Return the corners of a polygon that holds all moves with a difference from low to high; gaps are filled."""
+    a, b = (move.hidden.lowest, move.hidden.highest), (move.cover.lowest, move.cover.highest)
+    tried = [(x, y) for x in a for y in (max(b[0], x + low), min(b[1], x + high))]
+    tried += [(x, y) for y in b for x in (max(a[0], y - high), min(a[1], y - low))]
+    return sorted({(x, y) for x, y in tried if low <= y - x <= high and a[0] <= x <= a[1] and b[0] <= y <= b[1]})
+
+
+def _outermost(points: list[Ends]) -> list[Ends]:
+    """Return the corners of the convex hull of sorted points: elsewhere no convex function is larger than there."""
+    if len(points) < _MANY:
+        return points
+    hull: list[Ends] = []
+    for side in (points, points[::-1]):
+        chain: list[Ends] = []
+        for x, y in side:
+            # the last point stays only if the way to this one turns left there
+            while len(chain) > 1 and _turn(chain[-2], chain[-1], (x, y)) <= 0:
+                chain.pop()
+            chain.append((x, y))
+        hull += chain[:-1]
+    return hull
+
+
+def _turn(a: Ends, b: Ends, c: Ends) -> int:
+    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
