@@ -17,7 +17,7 @@ Checked by  tests/property/test_steps.py, tests/property/test_coupling.py, tests
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -26,11 +26,11 @@ from typing import Any, Final
 from tacit.amounts import shown
 from tacit.errors import PlanError, sealed
 from tacit.plan.query import Linear, resolve
-from tacit.plan.responses import ItemRoom, Jump, Move, Response, Watched
+from tacit.plan.responses import ItemRoom, Jump, Line, Move, Response, Watched
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.domain import Domain
-from tacit.policy.edges import EdgeShape, Metric, Near, Relation
+from tacit.policy.edges import Absence, EdgeShape, Metric, Near, Relation, Same
 from tacit.policy.intervals import Intervals
 from tacit.policy.policy import Policy, as_policy
 from tacit.policy.where import Test
@@ -149,16 +149,20 @@ def free_step(query: Watched, policy: Policy) -> LargestStep:
     """Return the largest step where nothing is known about the data set: exact but for very many listed ranges."""
     why, still = [], []
     found: list[Jump] = []
+    hidden = False  # whether a family has said that taking part is secret
     for family in policy.secrets.families():
         jumps = [jump for shape in family.shapes(policy.domain) for jump in shape_jumps(query, policy.domain, shape)]
+        absences = family.absences(policy.domain)
+        jumps += [jump for absence in absences for jump in presence_jumps(query, policy.domain, absence)]
+        hidden |= Absence() in absences
         found += jumps
         step = gather(jumps)
         down, up, together = (in_data(size, query, policy.domain) for size in (step.down, step.up, step.l1))
         moves = f"falls by up to {down}, rises by up to {up}, {together} in all" if step.l1 else "never moves"
         why.append(f"{family.words(policy.domain)} -> {moves}")
         still += [] if step.l1 else why[-1:]
-    if policy.presence == "secret":
-        jumps = list(presence_jumps(query, policy.domain))
+    if policy.presence == "secret" and not hidden:
+        jumps = list(presence_jumps(query, policy.domain, Absence()))
         found += jumps
         step = gather(jumps)
         why.append(f"taking part is secret -> moves by up to {in_data(step.l1, query, policy.domain)} in all")
@@ -195,12 +199,12 @@ def _outermost(profiles: set[Profile]) -> tuple[Profile, ...]:
     return tuple(kept)
 
 
-def presence_jumps(query: Watched, domain: Domain, *, only: Any = None) -> Iterator[Jump]:
+def presence_jumps(query: Watched, domain: Domain, absence: Absence, *, only: Any = None) -> Iterator[Jump]:
     """Go through what somebody's leaving or joining the data does; `only` restricts to some combinations."""
     seen = query.response(domain)
     test = query.where.compile(domain) if query.where is not None else None
     extra = list(only.tests) if only is not None else []
-    split = _split(seen, domain, [test, *extra])
+    split = _split(seen, domain, [test, absence.only_from, *extra])
     _check_combinations((len(parts) for _, parts in split.values()), query)
     axes = [axis for axis, _ in split.values()]
     for cell in cells(split):
@@ -210,9 +214,12 @@ def presence_jumps(query: Watched, domain: Domain, *, only: Any = None) -> Itera
         if room is None:
             continue
         ends = cell[seen.line.name] if seen.line is not None else Intervals()
-        move = Move(hidden=ends, cover=ends, items=room)
-        yield from seen.left(move)
-        yield from seen.entered(move)
+        weights = cell[seen.weight.name] if seen.weight is not None else Intervals()
+        move = Move(hidden=ends, cover=ends, items=room, weight=Line(Same(), weights, weights))
+        if holds(absence.only_from, cell):
+            yield from seen.left(move)
+        if absence.joins:
+            yield from seen.entered(move)
 
 
 @dataclass(frozen=True)
@@ -264,15 +271,20 @@ def _split(seen: Response, domain: Domain, tests: list[Test | None]) -> dict[str
     """Return the axes that matter, each with the classes that must be told apart."""
     split = axes_of(tests)
     watched = [axis for name in seen.cells for axis in domain.axes_of(name)]
-    for axis in [*watched, *([seen.line] if seen.line is not None else [])]:
+    for axis in [*watched, *_lines(seen)]:
         split.setdefault(axis.name, (axis, [Intervals.full(axis.size)]))
     return split
+
+
+def _lines(seen: Response) -> list[Axis]:
+    """Return the axes whose positions are seen: one, or two, or none."""
+    return [axis for axis in (seen.line, seen.weight) if axis is not None]
 
 
 def _options(axis: Axis, parts: list[Intervals], shape: EdgeShape, seen: Response, domain: Domain) -> list[_Option]:
     relation = _relation(axis, shape)
     is_cell = any(axis in domain.axes_of(name) for name in seen.cells)
-    is_line = seen.line is not None and axis.name == seen.line.name
+    is_line = any(axis.name == line.name for line in _lines(seen))
     shared = shape.metric is not None and isinstance(relation, Near)
     found = []
     for hidden, cover in product(parts, repeat=2):
@@ -323,13 +335,35 @@ def _move(
     changed = frozenset(name for name in seen.cells for axis in domain.axes_of(name) if options[axis].changes)
     if seen.line is None:
         return Move(changed=changed, items=room)
-    relation = _relation(seen.line, shape)
-    if shape.metric is not None and isinstance(relation, Near):
-        relation = Near(shape.metric.steps_left(distances, seen.line.spacing))
-    ends = hidden[seen.line.name], cover[seen.line.name]
-    if not relation.differences(*ends):
+    found = [_line(axis, shape, distances, hidden, cover) for axis in _lines(seen)]
+    if not all(line.relation.differences(line.hidden, line.cover) for line in found):
         return None
-    return Move(changed, relation, *ends, room)
+    line, *others = found
+    weight = others[0] if others else None
+    metric = shape.metric
+    shared = metric is not None and metric.kind != "linf" and all(isinstance(one.relation, Near) for one in found)
+    if weight is not None and metric is not None and shared:
+        weight = replace(weight, left=_sharing(metric, distances, *_lines(seen)))
+    return Move(changed, line.relation, line.hidden, line.cover, room, weight)
+
+
+def _line(
+    axis: Axis,
+    shape: EdgeShape,
+    distances: list[Fraction],
+    hidden: dict[str, Intervals],
+    cover: dict[str, Intervals],
+) -> Line:
+    """Return how a line may move, with what the other axes leave of a shared distance."""
+    relation = _relation(axis, shape)
+    if shape.metric is not None and isinstance(relation, Near):
+        relation = Near(shape.metric.steps_left(distances, axis.spacing))
+    return Line(relation, hidden[axis.name], cover[axis.name])
+
+
+def _sharing(metric: Metric, distances: list[Fraction], line: Axis, weight: Axis) -> Callable[[int], int]:
+    """Return how far the weight's line may move where the other line moves by so many positions."""
+    return lambda moved: metric.steps_left([*distances, Fraction(moved * line.spacing)], weight.spacing)
 
 
 def _flags(axes: Iterable[Axis], cell: dict[str, Intervals], name: str) -> dict[int, int]:
