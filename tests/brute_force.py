@@ -14,6 +14,7 @@ from tacit.policy.attributes import Items
 from tacit.policy.domain import positions
 from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize
 from tacit.policy.policy import ABSENT, Policy
+from tacit.policy.secrets import TakingPart
 
 
 def every_value(attribute: Any) -> list[Any]:
@@ -32,9 +33,14 @@ def edges_of(policy: Policy) -> list[tuple[Any, Any]]:
     """Every secret edge, by the definition of its family."""
     records = every_record(policy.domain)
     found = [(a, b) for a in records for b in records if a != b and policy.secrets.has_edge(policy.domain, a, b)]
-    if policy.presence == "secret":
+    hides = [family for family in policy.secrets.families() if isinstance(family, TakingPart)]
+    if policy.presence == "secret" or TakingPart() in hides:
         found += [(record, ABSENT) for record in records] + [(ABSENT, record) for record in records]
-    return found
+    for family in hides:
+        if family.where is not None:
+            picks = family.where.compile(policy.domain)
+            found += [(record, ABSENT) for record in records if picks.of_record(positions(policy.domain, record))]
+    return list(dict.fromkeys(found))
 
 
 def known_numbers(policy: Policy, people: Any) -> tuple[int, ...]:
@@ -143,8 +149,9 @@ def step_by_data_sets(query: Any, policy: Policy, people: int) -> dict[str, Any]
     Neighbours: at least one person moved along a secret edge; no other agreeing data set makes only some of these
     secret moves (but at least one), or the same secret moves with only some of the other ones.
     """
-    values: list[Any] = every_record(policy.domain) + ([ABSENT] if policy.presence == "secret" else [])
     secret = set(edges_of(policy))
+    may_be_absent = any(ABSENT in edge for edge in secret)
+    values: list[Any] = every_record(policy.domain) + ([ABSENT] if may_be_absent else [])
     numbers = {value: np.array(known_numbers(policy, (value,))) for value in values}  # of a data set: their sums
     known = {world: tuple(sum(numbers[value] for value in world)) for world in product(values, repeat=people)}
     worlds: dict[tuple[int, ...], list[tuple[Any, ...]]] = {}

@@ -86,11 +86,19 @@ def predicates(draw, domain, depth=2):
 
 
 @st.composite
-def families(draw, domain):
+def families(draw, domain, *, absence=True):
+    """Any family, of everybody or of some people; with `absence` also taking part."""
+    family = draw(_families(domain, absence=absence))
+    return family.only_for(draw(predicates(domain))) if draw(st.integers(0, 2)) == 0 else family
+
+
+@st.composite
+def _families(draw, domain, *, absence):
     names = list(domain)
-    kind = draw(
-        st.sampled_from(["everything", "attributes", "partition", "within", "within", "pairs", "values", "records"])
-    )
+    kinds = ["everything", "attributes", "partition", "within", "within", "pairs", "values", "records"]
+    kind = draw(st.sampled_from([*kinds, "taking part"] if absence else kinds))
+    if kind == "taking part":
+        return secrets.taking_part()
     some = draw(st.lists(st.sampled_from(names), min_size=1, max_size=len(names), unique=True))
     if kind == "attributes":
         return secrets.attributes(*some)
@@ -138,10 +146,12 @@ def families(draw, domain):
 @st.composite
 def policies(draw, *, items=True, most=2, largest=4, presences=("public", "secret")):
     domain = draw(domains(items=items, most=most, largest=largest))
-    secret = draw(families(domain))
+    absence = "secret" in presences
+    secret = draw(families(domain, absence=absence))
     if draw(st.booleans()):
-        secret = secret | draw(families(domain))
-    return Policy(domain, secret, presence=draw(st.sampled_from(presences)))
+        secret = secret | draw(families(domain, absence=absence))
+    presence = draw(st.sampled_from(presences))
+    return Policy(domain, secret, presence="secret" if presence == "secret" else None)
 
 
 TABLES = ("histogram", "marginals", "items")  # of which every domain has one

@@ -22,7 +22,7 @@ from tacit.plan.queries import QUESTIONS
 from tacit.plan.questions import query_schema
 from tacit.policy.attributes import KINDS
 from tacit.policy.schema import policy_schema
-from tacit.policy.secrets import FAMILIES
+from tacit.policy.secrets import FAMILIES, SomePeople
 
 DOCS = Path(__file__).parents[2] / "docs"
 ASKED = {name: case for name, case in MECHANISMS.items() if case.query is not None}
@@ -81,8 +81,13 @@ def test_every_kind_of_attribute_has_a_schema_and_a_row(kind: str) -> None:
 
 
 def test_every_family_of_secrets_is_audited() -> None:
-    audited = {family.keyword for case in MECHANISMS.values() for family in case.policy.secrets.families()}
-    assert audited == set(FAMILIES)
+    audited = [family for case in MECHANISMS.values() for family in case.policy.secrets.families()]
+    assert {family.called for family in audited} == set(FAMILIES)
+    assert SomePeople.keyword in {family.keyword for family in audited}
+
+
+def test_secrets_of_some_people_have_a_row() -> None:
+    assert all(str(row) in page("files.md") for row in SomePeople.rows)
 
 
 @pytest.mark.parametrize("family", FAMILIES)

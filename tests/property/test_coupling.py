@@ -56,6 +56,8 @@ FAMILIES = {
     "one attribute": secrets.attributes("x"),
     "everything": secrets.everything(),
     "near": secrets.within(1, "x"),
+    "near, of some": secrets.within(1, "x", where="s == True"),
+    "taking part, of some": secrets.taking_part(where="x < 2"),
 }
 
 

@@ -87,13 +87,14 @@ def _moves(plan: AnyPlan, *, ordered: bool) -> Iterator[tuple[str, list[Person],
     best = max(pairs, key=lambda pair: far(change_along(pair, adds)))
     if policy.person is None or has_items or policy.known:
         yield _one_row_each(policy, best, has_items=has_items)
-        if policy.presence == "secret" and not policy.known:
+        if policy.absences and not policy.known and policy.has_edge(best.cover[0], best.hidden[0]):
             # the other way round, for noise that is large enough one way only
             yield _one_row_each(policy, Neighbours(best.cover, best.hidden), has_items=has_items)
         return
     # of somebody who is there; who comes or leaves does so with all rows
     edges = [(a, b) for a, b in every_edge(policy, records) if a is not ABSENT and b is not ABSENT]
-    edges = edges[:: (len(edges) - 1) // MOST_EDGES + 1] if edges else [(record, record) for record in records]
+    staying = [(record, record) for record in records if policy.has_edge(record, ABSENT)] or [(records[0], records[0])]
+    edges = edges[:: (len(edges) - 1) // MOST_EDGES + 1] if edges else staying
     summed = not base.counts_people
     chosen = _farthest_rows(edges, adds, policy.per_person + MORE_ROWS, far, summed=summed)
     # which rows of more than count are kept must not matter for whether this is one step
@@ -102,8 +103,9 @@ def _moves(plan: AnyPlan, *, ordered: bool) -> Iterator[tuple[str, list[Person],
     hidden, cover = tuple(a for a, _ in chosen), tuple(b for _, b in chosen)
     if hidden != cover:
         yield f"{len(chosen)} rows of one person, of which {policy.per_person} count", [hidden], [cover]
-    if policy.presence == "secret":
+    if all(policy.has_edge(record, ABSENT) for record in hidden):
         yield f"a person of {len(hidden)} rows leaves", [hidden], [()]
+    if all(policy.has_edge(ABSENT, record) for record in hidden):
         yield f"a person of {len(hidden)} rows joins", [()], [hidden]
 
 

@@ -16,12 +16,12 @@ MOST_MOVED: Final = 16  # people in whose moves a smaller set of moves is looked
 def check_neighbours(policy: Policy, hidden: Any, cover: Any) -> None:
     """Refuse two data sets that no secret edge separates, with the reason."""
     a, b = _people(policy, hidden, "hidden"), _people(policy, cover, "cover")
-    if policy.presence == "secret" and abs(len(a) - len(b)) == 1:
+    if policy.absences and abs(len(a) - len(b)) == 1:
         _align(*sorted((a, b), key=len))
     if len(a) != len(b):
         raise PolicyError(
             f"must have as many people as `hidden`, {len(a):,}, since taking part is not secret in this policy"
-            if policy.presence == "public"
+            if not policy.absences
             else f"must differ from `hidden`, which has {len(a):,} people, in one person",
             key="cover",
             given=len(b),

@@ -32,7 +32,7 @@ from tacit.policy.attributes import Categories, Flag, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.knowledge import count as known_count
 from tacit.policy.policy import Policy
-from tacit.policy.secrets import attributes, everything, partition, records, values, within
+from tacit.policy.secrets import attributes, everything, partition, records, taking_part, values, within
 
 EPSILON: Final = 1
 IN_A_CORNER: Final = 2  # epsilon, where few outputs show the whole loss: a larger one is seen with fewer samples
@@ -91,6 +91,11 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
         _case("histogram-two-sided", histogram("disease"), _EVERYTHING),
         _case("histogram-sides-by-cell", histogram("disease"), _ONE_WAY),
         _case("histogram-sensitive-records", histogram("disease"), Policy(_PEOPLE, records("disease == 'hiv'"))),
+        _case("histogram-taking-part", histogram("disease"), Policy(_PEOPLE, taking_part())),
+        _case(
+            "histogram-of-some-people", histogram("age", "sick"), Policy(_FEW, within(1, "age", where="sick == True"))
+        ),
+        _case("count-of-some-who-take-part", count(), Policy(_PEOPLE, taking_part(where="sick == True"))),
         _case("histogram-blocks", histogram("age"), Policy(_PEOPLE, partition("age", width=3))),
         _case("marginals", marginals("age", "disease", ways=1), Policy(_PEOPLE, attributes("age", "disease"))),
         _case("cumulative", cumulative("age"), _NEAR),

@@ -80,8 +80,9 @@ def every_edge(policy: Policy, records: Sequence[Any] | None = None) -> list[tup
     """Return every secret edge between these records (all of the domain), in the order of the domain."""
     records = every_record(policy.domain) if records is None else records
     found = [(a, b) for a, b in product(records, repeat=2) if a != b and policy.secrets.has_edge(policy.domain, a, b)]
-    if policy.presence == "secret":
-        found += [(record, ABSENT) for record in records] + [(ABSENT, record) for record in records]
+    if policy.absences:
+        both = [*((record, ABSENT) for record in records), *((ABSENT, record) for record in records)]
+        found += [edge for edge in both if policy.has_edge(*edge)]
     return found
 
 
@@ -109,7 +110,7 @@ def neighbours(policy: Policy, records: Sequence[Any] | None = None) -> list[Nei
     secret = every_edge(policy, values)
     if not policy.known:
         return [Neighbours((a,), (b,)) for a, b in secret]
-    everybody = [*values, ABSENT] if policy.presence == "secret" else values
+    everybody = [*values, ABSENT] if policy.absences else values
     numbers = {record: known_numbers(policy, (record,)) for record in everybody}
     by_change: dict[tuple[int, ...], list[tuple[Any, Any]]] = {}
     for a, b in product(everybody, repeat=2):
@@ -194,7 +195,8 @@ def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: Linear) -
 
 def _tests(policy: Policy, shape: EdgeShape, query: Linear) -> list[Test]:
     asked = [query.where.compile(policy.domain)] if query.where is not None else []
-    return [*asked, *([shape.only_from] if shape.only_from is not None else [])]
+    starts = [shape.only_from, *(absence.only_from for absence in policy.absences)]
+    return [*asked, *(test for test in starts if test is not None)]
 
 
 def _positions_to_try(axis: Axis, shape: EdgeShape, tests: list[Test]) -> Iterator[int]:

@@ -34,10 +34,11 @@ from tacit.plan.cells import Cells, everybody
 from tacit.plan.responses import Jump, Watched
 from tacit.plan.steps import LargestStep, free_step, gather, in_data, presence_jumps, shape_jumps
 from tacit.policy.classes import axes_of, cells, holds
-from tacit.policy.edges import EdgeShape, Same
+from tacit.policy.edges import Absence, EdgeShape, Same
 from tacit.policy.intervals import Intervals
 from tacit.policy.knowledge import Known, KnownCount, KnownMarginal, KnownSize
 from tacit.policy.policy import Policy
+from tacit.policy.secrets import Everything
 from tacit.policy.where import Test
 
 MOST_SIGNATURES: Final = 4096
@@ -55,7 +56,7 @@ def coupled_step(query: Watched, policy: Policy) -> LargestStep:
         step = free_step(query, alone)
         note = "no secret edge changes anything that is known, so what is known couples nobody"
         return replace(step, why=(*step.why, note))
-    anything = free_step(query, policy.plain())
+    anything = free_step(query, Policy(policy.domain, Everything(), (), "secret" if policy.absences else "public"))
     for fact in policy.known:
         if _is_fixed_by(query, policy, fact, anything):
             why = (f"publicly known: {fact.words()}", "what is known fixes the answers -> never moves")
@@ -98,7 +99,7 @@ def is_touched(fact: Known, alone: Policy) -> bool:
     """Say whether some secret edge changes what is known."""
     match fact:
         case KnownSize():
-            return alone.presence == "secret"
+            return bool(alone.absences)
         case KnownMarginal(names):
             return free_step(Cells((names,)), alone).l1 > 0
         case KnownCount(where):
@@ -108,7 +109,7 @@ def is_touched(fact: Known, alone: Policy) -> bool:
 
 def _essential(policy: Policy) -> list[Known]:
     """Drop facts that follow from a larger known marginal, and the size where presence is public."""
-    facts = [f for f in dict.fromkeys(policy.known) if not (isinstance(f, KnownSize) and policy.presence == "public")]
+    facts = [f for f in dict.fromkeys(policy.known) if policy.absences or not isinstance(f, KnownSize)]
     marginals = [fact for fact in facts if isinstance(fact, KnownMarginal)]
     largest = [
         fact
@@ -190,7 +191,7 @@ def _by_signatures(
 
     found = {signature(cell) for cell in cells(split)} if split else {signature({})}
     absent: Signature = (0,) * (len(tests) + counts_presence)
-    if policy.presence == "secret":
+    if policy.absences:
         found.add(absent)
     if len(found) > MOST_SIGNATURES:
         return []
@@ -200,8 +201,8 @@ def _by_signatures(
         for chosen in signatures:
             only = _Within(partial(_has_signature, signature, chosen), tuple(tests))
             jumps = list(shape_jumps(query, policy.domain, EdgeShape(any_elsewhere=True), only=only))
-            if policy.presence == "secret" and chosen == absent:
-                jumps += list(presence_jumps(query, policy.domain, only=only))
+            if policy.absences and chosen == absent:
+                jumps += list(presence_jumps(query, policy.domain, Absence(), only=only))
             parts.append((1, gather(jumps)))
         return [(_summed(parts), f"up to {len(signatures)} people move in a cycle through what is known of them")]
     longest = longest_primitive(_changes(signatures))

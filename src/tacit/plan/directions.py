@@ -18,7 +18,7 @@ from tacit.plan.cells import Cells, everybody
 from tacit.plan.coupling import is_touched
 from tacit.plan.steps import shape_jumps
 from tacit.policy.attributes.attribute import Axis
-from tacit.policy.classes import axes_of
+from tacit.policy.classes import axes_of, projected
 from tacit.policy.edges import Blocks, EdgeShape, FromTo, Near, Relation, Same
 from tacit.policy.intervals import Intervals
 from tacit.policy.policy import Policy
@@ -43,8 +43,10 @@ def directions(query: Cells, policy: Policy) -> tuple[Bools, Bools] | None:
         axes = [axis for name in names for axis in domain.axes_of(name)]
         places = dict(zip((a.name for a in axes), _grid([a.size for a in axes]), strict=True))
         inside = _possible(test, None, None, places, axes)
-        fall = inside & (policy.presence == "secret")
-        rise = fall.copy()
+        fall, rise = np.zeros_like(inside), np.zeros_like(inside)
+        for absence in policy.absences:
+            fall |= _possible(test, absence.only_from, None, places, axes)
+            rise |= inside & absence.joins
         for shape in policy.shapes:
             more_fall, more_rise = _by_shape(query, policy, shape, test, places, axes, inside)
             fall |= more_fall
@@ -70,7 +72,11 @@ def _by_shape(
     start, end = np.ones(inside.shape, dtype=np.bool_), np.ones(inside.shape, dtype=np.bool_)
     leave, arrive = np.zeros(inside.shape, dtype=np.bool_), np.zeros(inside.shape, dtype=np.bool_)
     for axis in axes:
-        may_start, may_end, may_leave, may_arrive = _axis_moves(shape.relation(axis.name, axis.size), axis.size)
+        relation = shape.relation(axis.name, axis.size)
+        may_start, may_end, may_leave, may_arrive = _axis_moves(relation, axis.size)
+        if shape.only_from is not None:
+            reached = relation.targets(projected(shape.only_from, axis)).marks(np.arange(axis.size, dtype=np.int64))
+            may_end, may_arrive = may_end & reached, may_arrive & reached
         at = places[axis.name]
         start, end = start & may_start[at], end & may_end[at]
         leave, arrive = leave | may_leave[at], arrive | may_arrive[at]

@@ -38,6 +38,7 @@ class Explanation:
         return {
             **self.plan.document(),
             "plain_dp_rmse": self.plain.rmse,
+            "plain_dp_form": self.plan.policy.plain_form,
             "remaining": None if self.remaining is None else str(self.remaining),
         }
 
@@ -49,7 +50,8 @@ class Explanation:
         is_exact = self.plan.rmse == 0 and self.gain != float("inf")
         lines += [
             error + (f" (exact, {OF_THE_ROWS_KEPT})" if is_exact else ""),
-            f"  plain differential privacy at the same epsilon: {self.plain.rmse:.4g}" + self._times(),
+            f"  plain differential privacy ({self.plan.policy.plain_form}) at the same epsilon: {self.plain.rmse:.4g}"
+            + self._times(),
         ]
         if self.remaining is not None and self.remaining >= 0:
             lines.append(f"  budget that would remain: {shown(self.remaining)}")
@@ -60,6 +62,8 @@ class Explanation:
     def _times(self) -> str:
         if self.gain == float("inf"):
             return f" (here: exact, {OF_THE_ROWS_KEPT})"
+        if self.gain < 0.995:
+            return f" ({1 / self.gain:.3g} times smaller: this policy promises more)"
         return f" ({self.gain:.3g} times larger)" if self.gain > 1.005 else ""
 
 

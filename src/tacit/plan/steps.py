@@ -30,7 +30,7 @@ from tacit.plan.responses import ItemRoom, Jump, Move, Response, Watched
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.domain import Domain
-from tacit.policy.edges import EdgeShape, Metric, Near, Relation
+from tacit.policy.edges import Absence, EdgeShape, Metric, Near, Relation
 from tacit.policy.intervals import Intervals
 from tacit.policy.policy import Policy, as_policy
 from tacit.policy.where import Test
@@ -149,16 +149,20 @@ def free_step(query: Watched, policy: Policy) -> LargestStep:
     """Return the largest step where nothing is known about the data set: exact but for very many listed ranges."""
     why, still = [], []
     found: list[Jump] = []
+    hidden = False  # whether a family has said that taking part is secret
     for family in policy.secrets.families():
         jumps = [jump for shape in family.shapes(policy.domain) for jump in shape_jumps(query, policy.domain, shape)]
+        absences = family.absences(policy.domain)
+        jumps += [jump for absence in absences for jump in presence_jumps(query, policy.domain, absence)]
+        hidden |= Absence() in absences
         found += jumps
         step = gather(jumps)
         down, up, together = (in_data(size, query, policy.domain) for size in (step.down, step.up, step.l1))
         moves = f"falls by up to {down}, rises by up to {up}, {together} in all" if step.l1 else "never moves"
         why.append(f"{family.words(policy.domain)} -> {moves}")
         still += [] if step.l1 else why[-1:]
-    if policy.presence == "secret":
-        jumps = list(presence_jumps(query, policy.domain))
+    if policy.presence == "secret" and not hidden:
+        jumps = list(presence_jumps(query, policy.domain, Absence()))
         found += jumps
         step = gather(jumps)
         why.append(f"taking part is secret -> moves by up to {in_data(step.l1, query, policy.domain)} in all")
@@ -195,12 +199,12 @@ def _outermost(profiles: set[Profile]) -> tuple[Profile, ...]:
     return tuple(kept)
 
 
-def presence_jumps(query: Watched, domain: Domain, *, only: Any = None) -> Iterator[Jump]:
+def presence_jumps(query: Watched, domain: Domain, absence: Absence, *, only: Any = None) -> Iterator[Jump]:
     """Go through what somebody's leaving or joining the data does; `only` restricts to some combinations."""
     seen = query.response(domain)
     test = query.where.compile(domain) if query.where is not None else None
     extra = list(only.tests) if only is not None else []
-    split = _split(seen, domain, [test, *extra])
+    split = _split(seen, domain, [test, absence.only_from, *extra])
     _check_combinations((len(parts) for _, parts in split.values()), query)
     axes = [axis for axis, _ in split.values()]
     for cell in cells(split):
@@ -211,8 +215,10 @@ def presence_jumps(query: Watched, domain: Domain, *, only: Any = None) -> Itera
             continue
         ends = cell[seen.line.name] if seen.line is not None else Intervals()
         move = Move(hidden=ends, cover=ends, items=room)
-        yield from seen.left(move)
-        yield from seen.entered(move)
+        if holds(absence.only_from, cell):
+            yield from seen.left(move)
+        if absence.joins:
+            yield from seen.entered(move)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 Along an edge a person's position on each axis moves only within the axis' *label*: all positions that edges connect.
 The combination of labels never changes, so the number of people with each combination is public under the policy.
-With presence public and nothing else fixed there is one label everywhere: the total number of people. With knowledge
-that couples people, other people may move anywhere; then exactly what is known stays exact.
+With presence public and nothing else fixed there is one label everywhere: the total number of people. Where only some
+people have a secret, edges connect only what leads away from their positions, and cells at which no edge starts or ends
+(`plan/directions.py`) are exact by themselves. With knowledge that couples people, other people may move anywhere; then
+exactly what is known stays exact.
 """
 
 from __future__ import annotations
@@ -14,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.plan.cells import Cells, everybody
+from tacit.plan.directions import directions
 from tacit.plan.steps import free_step
 from tacit.policy.attributes.attribute import Axis
+from tacit.policy.classes import projected
 from tacit.policy.edges import Blocks, FromTo, Near, Same
 from tacit.policy.intervals import Intervals
 from tacit.policy.knowledge import KnownMarginal
@@ -29,16 +33,24 @@ def axis_labels(policy: Policy, axis: Axis) -> IntArray:
     """Return a label for each position such that no secret edge leads from one label to another."""
     labels = np.arange(axis.size, dtype=np.int64)
     for shape in policy.shapes:
-        match shape.relation(axis.name, axis.size):
+        relation, starts = shape.relation(axis.name, axis.size), None
+        if shape.only_from is not None:
+            starts = projected(shape.only_from, axis)
+            if starts == Intervals.full(axis.size):
+                starts = None
+        match relation:
             case Same():
                 pass
             case FromTo(hidden, cover):
-                _join(labels, [hidden | cover])
+                if starts is None or hidden & starts:
+                    _join(labels, [cover | (hidden if starts is None else hidden & starts)])
             case Near(reach):
-                if reach >= 1:
+                if reach >= 1 and starts is None:
                     labels[:] = 0
+                elif reach >= 1 and starts is not None:
+                    _join(labels, [Intervals.of([part]) for part in starts.widened(reach)])
             case Blocks(width):
-                _join_steps(labels, width)
+                _join_steps(labels, width, None if starts is None else relation.sources(starts))
     if not labels.any():
         return labels
     # without gaps, in the same order; labels are positions, so that nothing need be sorted
@@ -53,7 +65,7 @@ def exact_groups(query: Cells, policy: Policy) -> list[IntArray] | None:
     Sums are exact because no edge of the policy changes them. A restriction by `where` keeps this only if no edge
     changes whether somebody is picked.
     """
-    if query.is_items(policy.domain) or policy.presence == "secret":
+    if query.is_items(policy.domain) or policy.absences:
         return None
     alone = Policy(policy.domain, policy.secrets, (), policy.presence)
     if query.where is not None and free_step(everybody(query.where), alone).l1 > 0:
@@ -78,13 +90,28 @@ def exact_groups(query: Cells, policy: Policy) -> list[IntArray] | None:
                 groups = np.add.outer(groups * many, labels).reshape(-1)
             else:
                 groups = np.repeat(groups, axis.size) if groups.any() else np.zeros(len(groups) * axis.size, np.int64)
-        found.append(groups)  # every combination of labels occurs, so the numbers have no gaps
+        # every combination of labels occurs, so the numbers have no gaps
+        found.append(groups if coupled else _apart(groups, Cells((names,), query.where), policy))
     return found
+
+
+def _apart(groups: IntArray, query: Cells, policy: Policy) -> IntArray:
+    """Give cells that no edge changes labels of their own: where secrets are of some people, those of the others."""
+    if all(shape.only_from is None for shape in policy.shapes):
+        return groups
+    sides = directions(query, policy)
+    if sides is None or (still := ~(sides[0] | sides[1])).sum() == 0:
+        return groups
+    own = np.where(still, int(groups.max()) + 1 + np.arange(len(groups)), groups)
+    _, first, labels = np.unique(own, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))  # in the order of the cells, so that groups may stay unbroken
+    return rank[labels].astype(np.int64)
 
 
 def exact_cumulative(name: str, where: Where | None, policy: Policy) -> npt.NDArray[np.bool_] | None:
     """Return which cumulative counts no secret edge changes (with presence public, at least the last one)."""
-    if policy.presence == "secret" or where is not None:
+    if policy.absences or where is not None:
         return None
     alone = Policy(policy.domain, policy.secrets, (), policy.presence)
     axis = policy.domain.axes_of(name)[0]
@@ -121,8 +148,12 @@ def _join(labels: IntArray, sets: list[Intervals]) -> None:
             labels[joined[labels]] = int(np.argmax(joined))
 
 
-def _join_steps(labels: IntArray, width: int) -> None:
-    if np.array_equal(labels, np.arange(len(labels))):  # labels only ever fall
+def _join_steps(labels: IntArray, width: int, only: Intervals | None = None) -> None:
+    """Give all positions of each block one label; with `only`, of the blocks that these positions are in."""
+    if only is not None:
+        blocks = [(start, min(start + width, len(labels)) - 1) for start in range(0, len(labels), width)]
+        _join(labels, [Intervals.of([block]) for block in blocks if block[0] in only])
+    elif np.array_equal(labels, np.arange(len(labels))):  # labels only ever fall
         labels[:] = np.arange(len(labels)) // width
     else:
         for start in range(0, len(labels), width):

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain, positions
+from tacit.policy.edges import Absence
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.secrets import Secrets
 
@@ -24,7 +25,7 @@ def chain_length(policy: Policy, hidden: Any, cover: Any) -> int | None:
         return None
     if policy.has_edge(hidden, cover):
         return 1
-    if policy.presence == "secret":
+    if Absence() in policy.absences:
         return 2  # present -> absent -> present
     if hidden is ABSENT or cover is ABSENT:
         return None
@@ -45,10 +46,12 @@ def chain_length(policy: Policy, hidden: Any, cover: Any) -> int | None:
 
 def surely_unconnected(policy: Policy, hidden: Any, cover: Any) -> bool:
     """Say whether surely no chain of secret edges leads from one record to another."""
-    if policy.known or policy.presence == "secret":
+    if policy.known or any(absence.joins for absence in policy.absences):
         return False
-    if hidden is ABSENT or cover is ABSENT:
-        return True  # presence is public: no edge leads to absence or away from it
+    if hidden is ABSENT or (cover is ABSENT and not policy.absences):
+        return True  # no edge leads away from absence, or to it
+    if cover is ABSENT:
+        return False  # edges may lead to somebody who may leave
     domain = policy.domain
     families = policy.secrets.families()
     a, b = domain.record(hidden), domain.record(cover)

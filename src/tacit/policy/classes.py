@@ -6,12 +6,16 @@ an axis of 10^12 positions with three atoms has at most eight classes, and usual
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from itertools import product
+from typing import Final
 
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
+
+MOST_COMBINATIONS: Final = 20_000  # of classes, of which those that satisfy a predicate are looked for
 
 
 def classes(size: int, sets: Iterable[Intervals]) -> list[Intervals]:
@@ -39,6 +43,15 @@ def cells(split: dict[str, tuple[Axis, list[Intervals]]]) -> Iterator[dict[str, 
     """Go through all combinations of one class for each axis."""
     for combination in product(*(parts for _, parts in split.values())):
         yield dict(zip(split, combination, strict=True))
+
+
+def projected(test: Test | None, axis: Axis) -> Intervals:
+    """Return the positions of an axis at which a predicate may hold, whatever the other axes are; never too few."""
+    split = axes_of([test])
+    if axis.name not in split or math.prod(len(parts) for _, parts in split.values()) > MOST_COMBINATIONS:
+        return Intervals.full(axis.size)
+    found = [cell[axis.name] for cell in cells(split) if holds(test, cell)]
+    return Intervals.of(part for positions in found for part in positions)
 
 
 def holds(test: Test | None, cell: dict[str, Intervals]) -> bool:

@@ -16,9 +16,9 @@ from typing import Any, Final
 from tacit.errors import PolicyError
 from tacit.policy.chains import chain_length, surely_unconnected
 from tacit.policy.domain import Domain
-from tacit.policy.edges import Same
+from tacit.policy.edges import Absence, Same
 from tacit.policy.policy import ABSENT, Policy
-from tacit.policy.secrets import Everything, Secrets
+from tacit.policy.secrets import Everything, Secrets, TakingPart
 from tacit.policy.secrets.family import MOST_NAMES, Candidate, Fields, Setting, listed_briefly
 
 _MOST_EXAMPLES: Final = 12  # of each kind
@@ -140,14 +140,14 @@ def description(policy: Policy) -> list[Section]:
 
 def protections(policy: Policy) -> list[str]:
     """Say what is protected, one sentence for each family of secrets, and one for taking part if it is secret."""
-    absence = policy.presence == "secret" and not policy.known
+    absence = Absence() in policy.absences and not policy.known
     families = dict.fromkeys(policy.secrets.families())
     said = []
     for family in families:
         why = family.nothing(policy.domain)
         promise = family.promise(policy.domain).words(absence=absence)
-        said.append(f"nothing by `{family.keyword}`: {why}" if why else promise)
-    if policy.presence == "secret":
+        said.append(f"nothing by `{family.called}`: {why}" if why else promise)
+    if policy.presence == "secret" and TakingPart() not in families:
         said.append("taking part: somebody in the data looks like somebody who is not in it, and the other way round")
     return said
 
@@ -171,7 +171,7 @@ def person_in_words(policy: Policy) -> str:
 def public_facts(policy: Policy) -> list[str]:
     """Say what the policy declares to be public."""
     said = ["this policy: the attributes, the values they may have, and what is secret"]
-    if policy.presence == "public":
+    if not policy.absences:
         said.append("who is in the data, and how many they are (presence is public)")
     said.extend(fact.words() for fact in dict.fromkeys(policy.known))
     loose = _unprotected(policy)
@@ -181,7 +181,8 @@ def public_facts(policy: Policy) -> list[str]:
 
 
 def _setting(policy: Policy) -> Setting:
-    return Setting(known=bool(policy.known), absence=policy.presence == "secret")
+    absences = policy.absences
+    return Setting(known=bool(policy.known), absence=Absence() in absences, some_absence=bool(absences))
 
 
 def warnings(policy: Policy) -> list[str]:
@@ -194,18 +195,18 @@ def warnings(policy: Policy) -> list[str]:
         said = [alone + sentence for family in families for sentence in _family_warnings(family, policy)]
     elif len(families) > 1:
         said.append("`everything` includes every other family; the others change nothing.")
-    loose = _unprotected(policy)
+    loose = _unprotected(policy) if policy.shapes else []  # without any shape only taking part is a secret
     if loose:
         learnt = "may be released exactly" if _setting(policy).certain else "is not protected by any of them"
         said.append(
             f"No secret mentions {listed_briefly(loose, 'or')}: {'it' if len(loose) == 1 else 'each'} {learnt}."
         )
-    if policy.presence == "public":
+    if not policy.absences:
         said.append(
             "Taking part is not protected: who is in the data and how many they are may be published. "
             "Write `presence: secret` to change that."
         )
-    else:
+    elif policy.presence == "secret":
         alike = Everything() in families or policy.known  # at the epsilon itself; not claimed under knowledge
         said.append(
             "Taking part is protected in both directions, so the number of people is blurred like any other count"
@@ -240,7 +241,7 @@ def warnings(policy: Policy) -> list[str]:
 
 def _family_warnings(family: Secrets, policy: Policy) -> Iterator[str]:
     if why := family.nothing(policy.domain):
-        yield f"`{family.keyword}` protects nothing here: {why}."
+        yield f"`{family.called}` protects nothing here: {why}."
         return
     yield from family.warnings(policy.domain, _setting(policy))
 
@@ -271,7 +272,9 @@ def _all_candidates(policy: Policy, base: Fields) -> Iterator[Candidate]:
     for name in _unprotected(policy)[:MOST_NAMES]:
         for other in domain[name].others(base[name])[:1]:
             yield Candidate(base, {**base, name: other}, if_not=f"no secret mentions {name}")
-    not_there = "taking part is secret" if policy.presence == "secret" else "taking part is public"
+    not_there = "taking part is secret" if policy.absences else "taking part is public"
+    if policy.absences and policy.presence == "public":
+        return  # of some people only; their family has shown it
     yield Candidate(base, None, not_there, not_there)
     yield Candidate(None, base, not_there)
 
@@ -290,7 +293,7 @@ def _example_in_words(policy: Policy, example: Example) -> str:
     reason = example.reason
     if not example.protected and example.times is not None:
         link = "looks like"
-        absence = ", by way of absence" if policy.presence == "secret" else ""
+        absence = ", by way of absence" if Absence() in policy.absences else ""
         reason = f"at {example.times:,} times the epsilon{absence}: {reason}"
     return f"{hidden} {link} {cover} ({reason})"
 

@@ -15,6 +15,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
+from tacit.policy.domain import Domain
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
 
@@ -279,6 +280,14 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class Absence:
+    """Edges between people and not being in the data: whoever `only_from` picks leaves; with `joins`, anybody joins."""
+
+    only_from: Test | None = None
+    joins: bool = True
+
+
+@dataclass(frozen=True)
 class EdgeShape:
     """A set of edges: relations by axis, item moves by attribute, and what else must hold.
 
@@ -301,6 +310,11 @@ class EdgeShape:
         # copies are made anew: what shows a mapping read-only cannot be copied itself
         return EdgeShape, (dict(self.relations), dict(self.items), self.metric, self.only_from, self.any_elsewhere)
 
+    def only_for(self, test: Test) -> EdgeShape:
+        """Return those of these edges whose hidden end satisfies a predicate."""
+        both = test if self.only_from is None else self.only_from.joined(test, "and")
+        return EdgeShape(self.relations, self.items, self.metric, both, self.any_elsewhere)
+
     def relation(self, axis: str, size: int) -> Relation:
         """Return the relation on an axis."""
         if axis in self.relations:
@@ -309,6 +323,12 @@ class EdgeShape:
             everything = Intervals.full(size)
             return FromTo(everything, everything)
         return Same()
+
+    def moves(self, domain: Domain, name: str) -> bool:
+        """Say whether an edge may change an attribute."""
+        if domain[name].is_set:
+            return self.item_moves(name) != STAY_ITEMS
+        return any(self.relation(axis.name, axis.size) != Same() for axis in domain.axes_of(name))
 
     def item_moves(self, attribute: str) -> ItemMoves:
         """Return how a set of items may change."""

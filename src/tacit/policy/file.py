@@ -18,8 +18,9 @@ from tacit.policy.attributes import KINDS, Attribute, Flag, Integers
 from tacit.policy.domain import Domain
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import PRESENCE, Policy
-from tacit.policy.secrets import FAMILIES, Attributes, Everything, Secrets
+from tacit.policy.secrets import FAMILIES, Attributes, Secrets, SomePeople
 from tacit.policy.secrets.family import read_names
+from tacit.policy.where import where
 from tacit.policy.yaml_entries import Entry, Source, write_yaml
 
 POLICY_KEYS: Final = ("name", "domain", "secrets", "known", "presence", "person", "per_person", "order", "item")
@@ -73,7 +74,7 @@ def _read(top: Entry, *, name: str) -> Policy:
     domain = read_domain(said["domain"])
     secret = read_secrets(said["secrets"], domain)
     known = read_known(said["known"], domain) if "known" in said else []
-    presence = "public"
+    presence = None
     if "presence" in said:
         presence = said["presence"].plain()
         if presence not in PRESENCE:
@@ -193,8 +194,8 @@ def read_secrets(entry: Entry, domain: Domain) -> Secrets:
     return united
 
 
-def _keyword(entry: Entry, known: Sequence[str], example: str) -> tuple[str, Entry]:
-    """Return the one key of an entry and what stands under it; a bare word is its own."""
+def _keyword(entry: Entry, known: Sequence[str], example: str, *, beside: tuple[str, ...] = ()) -> tuple[str, Entry]:
+    """Return the one key of an entry and what stands under it; a bare word is its own. Some may stand beside it."""
     if not entry.is_mapping:
         if entry.is_list:
             raise entry.refuse("must not be a list in a list", given=entry.plain(), fix=f"For instance {example}.")
@@ -202,7 +203,7 @@ def _keyword(entry: Entry, known: Sequence[str], example: str) -> tuple[str, Ent
         if word not in known:
             raise entry.refuse("is not a word that may stand here", given=word, fix=nearest(word, list(known)))
         return word, entry
-    said = entry.fields(known)
+    said = {key: value for key, value in entry.fields((*known, *beside)).items() if key not in beside}
     if len(said) != 1:
         raise entry.refuse(
             "must have exactly one key in each entry",
@@ -213,18 +214,24 @@ def _keyword(entry: Entry, known: Sequence[str], example: str) -> tuple[str, Ent
 
 
 def _family(entry: Entry, domain: Domain) -> Secrets:
-    keyword, said = _keyword(entry, list(FAMILIES), Attributes.example)
+    keyword, said = _keyword(entry, list(FAMILIES), Attributes.example, beside=(SomePeople.keyword,))
     kind = FAMILIES[keyword]
     if said is entry:
         if kind.example:
             raise entry.refuse("must say more", given=keyword, fix=f"For instance {kind.example}.")
-        return Everything()
+        return kind()
     places = said.mapping() if said.is_mapping else {}
     with said.blamed(places):
         family = kind.read(said, domain)
         family.check(domain)
         family.shapes(domain)
+    people = entry.mapping().get(SomePeople.keyword)
+    if people is None:
         return family
+    with people.blamed():
+        some = family.only_for(where(people.text()))
+        some.check(domain)
+        return some
 
 
 def read_known(entry: Entry, domain: Domain) -> list[Known]:

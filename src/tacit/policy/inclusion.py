@@ -9,7 +9,7 @@ Assumes     A data set is a multiset of rows, each with an owner: the value of t
 Why         What counts of a data set under a policy, and which of these are neighbours:
             * Without `person`: of each row one record (a set of items cut down to `at_most`), or none where the domain
               drops it. Neighbours: one record moves along an edge, its owner and all other rows stay as they are;
-              with presence secret, one row may also come or go.
+              with presence secret, one row may also come or go (or of some people, `taking_part` with `where`: go).
             * With `person`: of each owner at most `per_person` records; with a set of items one record, the items of
               all rows, cut down to `at_most`. Neighbours: the rows of one owner differ, and what counts of them is the
               same but for one or more records that move along edges (with presence secret: or come or go). Rows that
@@ -43,8 +43,9 @@ from typing import TYPE_CHECKING, Final
 
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.domain import Domain, Record
-from tacit.policy.edges import EdgeShape
+from tacit.policy.edges import Absence, EdgeShape
 from tacit.policy.intervals import Intervals
+from tacit.policy.where import Test
 
 if TYPE_CHECKING:
     from tacit.policy.policy import Policy
@@ -59,7 +60,7 @@ def includes(stronger: Policy, weaker: Policy) -> bool:
     return _protects_whole_owners(stronger, weaker) or (
         _same_records_count(stronger, weaker)
         and set(stronger.known) == set(weaker.known)
-        and (stronger.presence == "secret" or weaker.presence == "public")
+        and _absences_within(stronger, weaker)
         and _edges_within(stronger, weaker)
     )
 
@@ -74,11 +75,11 @@ def _protects_whole_owners(stronger: Policy, weaker: Policy) -> bool:
     anything = EdgeShape(any_elsewhere=True)
     if not any(_shape_within(anything, shape, domain) for shape in stronger.shapes):
         return False
-    if stronger.presence == "secret":
+    if Absence() in stronger.absences:
         return True
     # as many records count afterwards: no row is dropped by its content, and none comes or goes among those that count
     as_many = weaker.person is None or stronger.per_person <= weaker.per_person
-    return weaker.presence == "public" and as_many and _drops_no_row(domain)
+    return not weaker.absences and as_many and _drops_no_row(domain)
 
 
 def _same_records_count(stronger: Policy, weaker: Policy) -> bool:
@@ -107,6 +108,19 @@ def _columns(policy: Policy) -> set[str]:
     return found if policy.item is None else found | {policy.item}
 
 
+def _absences_within(stronger: Policy, weaker: Policy) -> bool:
+    """Say whether every edge to or from absence is surely one of the stronger policy."""
+    if any(small.joins for small in weaker.absences) > any(large.joins for large in stronger.absences):
+        return False
+    leaving = [large.only_from for large in stronger.absences]
+    if all(any(_is_implied(small.only_from, large) for large in leaving) for small in weaker.absences):
+        return True
+    if stronger.domain.size > SMALL:
+        return False
+    records = [dict(zip(stronger.domain, record, strict=True)) for record in _every_record(stronger.domain)]
+    return all(stronger.may_leave(record) for record in records if weaker.may_leave(record))
+
+
 def _edges_within(stronger: Policy, weaker: Policy) -> bool:
     """Say whether every edge between two records is surely one of the stronger policy."""
     domain = stronger.domain
@@ -114,7 +128,7 @@ def _edges_within(stronger: Policy, weaker: Policy) -> bool:
         return True
     if domain.size > SMALL:
         return False
-    records = list(product(*(attribute.every_value() for _, attribute in domain.attributes)))
+    records = _every_record(domain)
     places = [list(domain).index(name) for name in weaker.domain]
 
     def there(record: Record) -> Record:
@@ -125,6 +139,10 @@ def _edges_within(stronger: Policy, weaker: Policy) -> bool:
         for a, b in product(records, repeat=2)
         if a != b and weaker.secrets.has_edge(weaker.domain, there(a), there(b))
     )
+
+
+def _every_record(domain: Domain) -> list[Record]:
+    return list(product(*(attribute.every_value() for _, attribute in domain.attributes)))
 
 
 def _shape_within(small: EdgeShape, large: EdgeShape, domain: Domain) -> bool:
@@ -158,15 +176,20 @@ def _distance_within(small: EdgeShape, large: EdgeShape, domain: Domain) -> bool
 
 
 def _condition_within(small: EdgeShape, large: EdgeShape) -> bool:
-    if large.only_from is None:
+    return _is_implied(small.only_from, large.only_from, small)
+
+
+def _is_implied(small: Test | None, large: Test | None, start: EdgeShape | None = None) -> bool:
+    """Say whether whoever satisfies one predicate (and is where an edge of a shape may start) satisfies the other."""
+    if large is None:
         return True
-    split = axes_of([small.only_from, large.only_from])
+    split = axes_of([small, large])
     for cell in cells(split):
-        reachable = all(
-            small.relation(name, axis.size).sources(Intervals.full(axis.size)) & cell[name]
+        reachable = start is None or all(
+            start.relation(name, axis.size).sources(Intervals.full(axis.size)) & cell[name]
             for name, (axis, _) in split.items()
             if axis.item is None  # a set of items may hold any item before it moves
         )
-        if reachable and holds(small.only_from, cell) and not holds(large.only_from, cell):
+        if reachable and holds(small, cell) and not holds(large, cell):
             return False
     return True

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import PolicyError, kind_of, nearest, sealed, word_or_kind
 from tacit.policy.attributes.attribute import Value
-from tacit.policy.domain import Domain
-from tacit.policy.edges import STAY_ITEMS, EdgeShape, Same
+from tacit.policy.domain import Domain, positions
+from tacit.policy.edges import Absence, EdgeShape
 from tacit.policy.knowledge import Known, KnownSize
-from tacit.policy.secrets import Everything, Secrets
+from tacit.policy.secrets import Everything, Secrets, TakingPart, Union
 
 if TYPE_CHECKING:
     from tacit.policy.shortest import Distance
@@ -42,10 +42,11 @@ class Policy:
     """What must stay secret, about whom, and what the world already knows.
 
     `presence="public"`: who takes part is no secret (and so the number of people is public). `presence="secret"`: the
-    value "not in the data" is added, with edges both ways. `person` names the column that says whose row it is, where
-    people own several rows (of which `per_person` count); without it, every row is a person of its own. Which of
-    them count is part of about whom the policy is: the first ones by the column `order`, or without it by what is in
-    them. `item` names the column that holds the items of the domain's set, where it is not called like the attribute.
+    value "not in the data" is added, with edges both ways; the family `taking_part` says the same. `person` names the
+    column that says whose row it is, where people own several rows (of which `per_person` count); without it, every row
+    is a person of its own. Which of them count is part of about whom the policy is: the first ones by the column
+    `order`, or without it by what is in them. `item` names the column that holds the items of the domain's set, where
+    it is not called like the attribute.
     """
 
     domain: Domain
@@ -64,7 +65,7 @@ class Policy:
         domain: Domain,
         secrets: Secrets,
         known: Iterable[Known] = (),
-        presence: str = "public",
+        presence: str | None = None,
         name: str = "policy",
         *,
         person: str | None = None,
@@ -77,12 +78,19 @@ class Policy:
         if not isinstance(secrets, Secrets):
             fix = "Write tc.secrets.everything()."
             raise PolicyError(f"must be secrets, not {kind_of(secrets)}", key="secrets", fix=fix)
+        hides_presence = TakingPart() in secrets.families()
+        if presence is None:
+            presence = "secret" if hides_presence else "public"
         if not isinstance(presence, str) or presence not in PRESENCE:
             raise PolicyError(
                 "must be public or secret",
                 key="presence",
                 given=word_or_kind(presence),
                 fix=_nearest_presence(presence),
+            )
+        if hides_presence and presence == "public":
+            raise PolicyError(
+                "must not be public where taking part is a secret", key="presence", given=presence, fix="Leave it out."
             )
         listed = (known,) if isinstance(known, Known) else tuple(known) if isinstance(known, Iterable) else (known,)
         for key, column in (("person", person), ("order", order), ("item", item)):
@@ -104,7 +112,7 @@ class Policy:
         if not isinstance(name, str):
             raise PolicyError("must be a text", key="name", given=word_or_kind(name), fix="Quote it.")
         secrets.check(domain)
-        secrets = secrets.settled(domain)
+        secrets = _without_presence(secrets.settled(domain))
         for fact in listed:
             if not isinstance(fact, Known):
                 fix = "Write tc.known.marginal(..)."
@@ -135,6 +143,12 @@ class Policy:
         """The secret edges between present people, as shapes."""
         return tuple(self.secrets.shapes(self.domain))
 
+    @cached_property
+    def absences(self) -> tuple[Absence, ...]:
+        """The secret edges to and from not being in the data."""
+        everybody = [Absence()] if self.presence == "secret" else []
+        return tuple(dict.fromkeys([*everybody, *self.secrets.absences(self.domain)]))
+
     @property
     def known_people(self) -> int | None:
         """How many people there are, if that is declared."""
@@ -143,10 +157,17 @@ class Policy:
 
     def has_edge(self, hidden: Value, cover: Value) -> bool:
         """Say whether `hidden -> cover` is a secret edge. Either side may be `ABSENT`."""
-        if hidden is ABSENT or cover is ABSENT:
-            return self.presence == "secret" and hidden is not cover
+        if hidden is ABSENT:
+            return cover is not ABSENT and any(absence.joins for absence in self.absences)
+        if cover is ABSENT:
+            return self.may_leave(hidden)
         a, b = self.domain.record(hidden), self.domain.record(cover)
         return a != b and self.secrets.has_edge(self.domain, a, b)
+
+    def may_leave(self, hidden: Value) -> bool:
+        """Say whether somebody with this record must look as if they were not in the data."""
+        at = positions(self.domain, self.domain.record(hidden))
+        return any(absence.only_from is None or absence.only_from.of_record(at) for absence in self.absences)
 
     def owned_by(
         self, person: str | None, per_person: int, *, order: str | None = None, item: str | None = None
@@ -192,13 +213,7 @@ class Policy:
     @property
     def moved_attributes(self) -> frozenset[str]:
         """The attributes that some secret edge changes."""
-        return frozenset(
-            name
-            for name in self.domain
-            for shape in self.shapes
-            if any(shape.relation(axis.name, axis.size) != Same() for axis in self.domain.axes_of(name))
-            or (self.domain[name].is_set and shape.item_moves(name) != STAY_ITEMS)
-        )
+        return frozenset(name for name in self.domain for shape in self.shapes if shape.moves(self.domain, name))
 
     def covers(self, weaker: Policy) -> bool:
         """Say whether this policy's promise surely includes the other one's, for whole data sets with their owners."""
@@ -217,18 +232,27 @@ class Policy:
         return distance(self, hidden, cover)
 
     def plain(self) -> Policy:
-        """Return the policy of plain differential privacy over the same domain and presence."""
+        """Return the policy of plain differential privacy over the same domain, in the form that fits this policy.
+
+        Where who is in the data is public: any record may be replaced by any other. Where it is a secret: anybody may
+        be added or removed, which is what most tools mean by differential privacy.
+        """
         return Policy(
             self.domain,
-            Everything(),
+            TakingPart() if self.absences else Everything(),
             (),
-            self.presence,
+            None,
             f"{self.name} (differential privacy)",
             person=self.person,
             per_person=self.per_person,
             order=self.order,
             item=self.item,
         )
+
+    @property
+    def plain_form(self) -> str:
+        """What changes between neighbours under `plain`, in words."""
+        return "one person added or removed" if self.absences else "one record replaced, the number of people public"
 
     def document(self) -> dict[str, Any]:
         """Return the policy as a policy file says it."""
@@ -273,6 +297,14 @@ class Policy:
         from tacit.policy.describe import describe
 
         return describe(self)
+
+
+def _without_presence(secrets: Secrets) -> Secrets:
+    """Return the families beside `taking_part`, which `presence` says; alone it stays, or nothing would be secret."""
+    families = tuple(family for family in secrets.families() if family != TakingPart())
+    if not families or len(families) == len(secrets.families()):
+        return secrets if families else TakingPart()
+    return families[0] if len(families) == 1 else Union(families)
 
 
 def _nearest_presence(given: Any) -> str:

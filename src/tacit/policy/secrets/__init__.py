@@ -10,9 +10,12 @@ In reading order:
     sensitive_values   values: these look like any other
     sensitive_records  records: these people look like anybody
     listed_pairs       pairs: an explicit list
+    taking_part        taking_part: being in the data
+    some_people        the edges of a family that start at some people only: `where`
+    picked_records     records that a predicate picks
     union              several families together
 
-A new family is a module and a line of `FAMILIES` below.
+A new family is a module and a line of `FAMILIES` below. Each takes `where`: only people with this have the secret.
 """
 
 from __future__ import annotations
@@ -26,13 +29,16 @@ from tacit.policy.attributes.attribute import Value
 from tacit.policy.secrets.all_records import Everything
 from tacit.policy.secrets.blocks import Partition, exact_width
 from tacit.policy.secrets.distance import METRICS, Within, within
-from tacit.policy.secrets.family import Secrets
+from tacit.policy.secrets.family import Secrets, among
 from tacit.policy.secrets.listed_pairs import Pairs, pairs
 from tacit.policy.secrets.one_attribute import Attributes
 from tacit.policy.secrets.sensitive_records import Records
 from tacit.policy.secrets.sensitive_values import Values, values
+from tacit.policy.secrets.some_people import SomePeople
+from tacit.policy.secrets.taking_part import TakingPart
 from tacit.policy.secrets.union import Union
-from tacit.policy.where import Where, where
+from tacit.policy.where import Where
+from tacit.policy.where import where as read_predicate
 
 FAMILIES: Final[dict[str, type[Secrets]]] = {
     one.keyword: one
@@ -44,18 +50,19 @@ FAMILIES: Final[dict[str, type[Secrets]]] = {
         Pairs,
         Values,
         Records,
+        TakingPart,
     )
 }
 
 
-def everything() -> Secrets:
+def everything(*, where: Where | str | None = None) -> Secrets:
     """Protect every value against every other: differential privacy."""
-    return Everything()
+    return among(Everything(), where)
 
 
-def attributes(*names: str) -> Secrets:
+def attributes(*names: str, where: Where | str | None = None) -> Secrets:
     """Protect each of these attributes, one at a time (Blowfish's attribute graph)."""
-    return Attributes(tuple(names))
+    return among(Attributes(tuple(names)), where)
 
 
 def partition(
@@ -63,6 +70,7 @@ def partition(
     *,
     blocks: Iterable[Iterable[Value] | str] | None = None,
     width: float | Fraction | Sequence[float | Fraction] | None = None,
+    where: Where | str | None = None,
 ) -> Secrets:
     """Protect the value within its block; the block stays public (Blowfish's partition graph).
 
@@ -82,12 +90,17 @@ def partition(
     if width is not None:
         widths = tuple(exact_width(one) for one in (width if isinstance(width, Iterable) else (width,)))
     listed = None if blocks is None else tuple(b if isinstance(b, str) else tuple(b) for b in blocks)
-    return Partition(name, widths, listed)
+    return among(Partition(name, widths, listed), where)
 
 
-def records(where_sensitive: Where | str) -> Secrets:
+def records(where_sensitive: Where | str, *, where: Where | str | None = None) -> Secrets:
     """Protect everything about the people that a predicate calls sensitive (one-sided differential privacy)."""
-    return Records(where(where_sensitive))
+    return among(Records(read_predicate(where_sensitive)), where)
+
+
+def taking_part(*, where: Where | str | None = None) -> Secrets:
+    """Protect being in the data, and nothing else (differential privacy of adding or removing one person)."""
+    return among(TakingPart(), where)
 
 
 __all__ = [
@@ -99,6 +112,8 @@ __all__ = [
     "Partition",
     "Records",
     "Secrets",
+    "SomePeople",
+    "TakingPart",
     "Union",
     "Values",
     "Within",
@@ -107,6 +122,7 @@ __all__ = [
     "pairs",
     "partition",
     "records",
+    "taking_part",
     "values",
     "within",
 ]
@@ -114,4 +130,4 @@ __all__ = [
 
 def __dir__() -> list[str]:
     """Return what a user may want to complete: the families."""
-    return ["attributes", "everything", "pairs", "partition", "records", "values", "within"]
+    return ["attributes", "everything", "pairs", "partition", "records", "taking_part", "values", "within"]

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tacit.policy.attributes.keys import Row, mapping
+from tacit.policy.attributes.keys import Row
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges import EdgeShape
-from tacit.policy.secrets.family import MOST_NAMES, Candidate, Fields, Promise, Secrets, listed
+from tacit.policy.secrets.family import MOST_NAMES, Candidate, Fields, Promise, Secrets, listed, schema_of_family
+from tacit.policy.secrets.sensitive_records import Records
+from tacit.policy.where import Where
 from tacit.policy.yaml_entries import Entry
 
 
@@ -31,6 +33,10 @@ class Everything(Secrets):
         """Return one shape: anything may become anything."""
         return [EdgeShape(any_elsewhere=True)]
 
+    def only_for(self, people: Where) -> Secrets:
+        """Return the records that a predicate calls sensitive."""
+        return Records(people)
+
     def document(self) -> Any:
         """Return what a policy file says for this family."""
         return "everything"
@@ -47,7 +53,7 @@ class Everything(Secrets):
         """Return the JSON schemas of both ways to write it."""
         return [
             {"const": cls.keyword, "description": "Every value looks like every other: differential privacy."},
-            mapping({cls.keyword: {"type": "null"}}, [cls.keyword], "Every value looks like every other."),
+            schema_of_family(cls.keyword, {"type": "null"}, "Every value looks like every other."),
         ]
 
     def promise(self, domain: Domain) -> Promise:

@@ -25,6 +25,7 @@ from tacit.policy.secrets.family import (
     one_edge,
     read_names,
     read_value,
+    schema_of_family,
 )
 from tacit.policy.yaml_entries import Entry
 
@@ -194,14 +195,14 @@ class Partition(Secrets):
         blocks["description"] = "Lists of values, or ranges like 0..17."
         name = {"type": "string"}
         return [
-            mapping(
-                {cls.keyword: mapping({"attribute": name, "width": width}, ["attribute", "width"])},
-                [cls.keyword],
+            schema_of_family(
+                cls.keyword,
+                mapping({"attribute": name, "width": width}, ["attribute", "width"]),
                 "The value within its block of a width; which block it is stays public.",
             ),
-            mapping(
-                {cls.keyword: mapping({"attribute": name, "blocks": blocks}, ["attribute", "blocks"])},
-                [cls.keyword],
+            schema_of_family(
+                cls.keyword,
+                mapping({"attribute": name, "blocks": blocks}, ["attribute", "blocks"]),
                 "The value within its listed block; which block it is stays public.",
             ),
         ]

@@ -21,12 +21,15 @@ from tacit.policy.secrets.family import (
     Promise,
     Secrets,
     Setting,
+    among,
     changed,
     check_names,
     listed,
     listed_briefly,
     read_names,
+    schema_of_family,
 )
+from tacit.policy.where import Where
 from tacit.policy.yaml_entries import YAML_TAG, Entry
 
 METRICS: Final = ("l1", "l2", "linf")
@@ -150,8 +153,8 @@ class Within(Secrets):
             "not": {"required": ["theta", "attributes"]},
         }
         return [
-            mapping({cls.keyword: long}, [cls.keyword], "Values up to a distance; the rough value stays public."),
-            mapping({cls.keyword: short}, [cls.keyword], "Values up to a distance, in short: {age: 5}."),
+            schema_of_family(cls.keyword, long, "Values up to a distance; the rough value stays public."),
+            schema_of_family(cls.keyword, short, "Values up to a distance, in short: {age: 5}."),
         ]
 
     def far(self, domain: Domain) -> str:
@@ -284,7 +287,9 @@ def _theta(entry: Entry, unit: str = "") -> int | str:
     return entry.whole()
 
 
-def within(theta: int | float | str | Fraction, *names: str, metric: str = "l1") -> Secrets:
+def within(
+    theta: int | float | str | Fraction, *names: str, metric: str = "l1", where: Where | str | None = None
+) -> Secrets:
     """Protect values against others at a distance of at most theta (Blowfish's distance graph)."""
     try:
         if isinstance(theta, bool):
@@ -302,4 +307,4 @@ def within(theta: int | float | str | Fraction, *names: str, metric: str = "l1")
         swapped = isinstance(theta, str) and names and not isinstance(names[0], str)
         fix = f"Write within({names[0]!r}, {theta!r})." if swapped else _write_alone(theta)
         raise PolicyError("must be a number", key="secrets.within.theta", given=theta, fix=fix) from None
-    return Within(exact, tuple(names), metric)
+    return among(Within(exact, tuple(names), metric), where)

@@ -17,10 +17,11 @@ import numpy as np
 from tacit.errors import PolicyError, kind_of
 from tacit.policy.attributes import Attribute
 from tacit.policy.attributes.attribute import Axis, Value
-from tacit.policy.attributes.keys import Row
+from tacit.policy.attributes.keys import PREDICATE, Row, mapping
 from tacit.policy.domain import Domain, Record
-from tacit.policy.edges import EdgeShape, FromTo, ItemMoves
+from tacit.policy.edges import Absence, EdgeShape, FromTo, ItemMoves
 from tacit.policy.intervals import Intervals
+from tacit.policy.where import Where, where
 from tacit.policy.yaml_entries import Entry
 
 Fields: TypeAlias = dict[str, Value]
@@ -50,6 +51,7 @@ class Setting:
 
     known: bool
     absence: bool  # whether anybody might not be in the data
+    some_absence: bool = False  # whether some people might not be in it
 
     @property
     def certain(self) -> bool:
@@ -58,7 +60,7 @@ class Setting:
         It may not where presence is secret (by way of absence any two records look alike at twice the price), nor where
         something is known (the people who make up for a change may move in any way).
         """
-        return not self.known and not self.absence
+        return not self.known and not self.absence and not self.some_absence
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,16 @@ class Secrets(ABC):
     def shapes(self, domain: Domain) -> list[EdgeShape]:
         """Return the same edges as shapes."""
 
+    def absences(self, domain: Domain) -> list[Absence]:
+        """Return the edges to and from not being in the data; most families have none."""
+        return []
+
+    def only_for(self, people: Where) -> Secrets:
+        """Return those of these edges whose hidden record satisfies a predicate: nobody else has such a secret."""
+        from tacit.policy.secrets.some_people import SomePeople
+
+        return SomePeople(self, people)
+
     def settled(self, domain: Domain) -> Secrets:
         """Return the same edges written in the one way that a policy keeps, so that equal policies are equal."""
         return self
@@ -136,6 +148,11 @@ class Secrets(ABC):
         """Return what a policy file says for this family."""
 
     # ---- words ----
+
+    @property
+    def called(self) -> str:
+        """What sentences call the family: its word."""
+        return self.keyword
 
     @abstractmethod
     def promise(self, domain: Domain) -> Promise:
@@ -183,6 +200,17 @@ class Secrets(ABC):
     def is_transitive(self) -> bool:
         """Whether several edges on one axis lead nowhere that one does not."""
         return False
+
+
+def among(family: Secrets, people: Where | str | None) -> Secrets:
+    """Return a family, of the people that `where` picks only if it is given."""
+    return family if people is None else family.only_for(where(people))
+
+
+def schema_of_family(keyword: str, of: dict[str, Any], description: str) -> dict[str, Any]:
+    """Return the JSON schema of a family: what stands under its word, and beside it the people who have the secret."""
+    people = {**PREDICATE, "description": "Only people with this have the secret, for instance: consent == False."}
+    return mapping({keyword: of, "where": people}, [keyword], description)
 
 
 def one_edge(family: Secrets, domain: Domain, name: str, a: Record, b: Record) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 from tacit.errors import PolicyError, kind_of
 from tacit.policy.attributes.attribute import Axis, Value
-from tacit.policy.attributes.keys import ANY, PART, Row, mapping, two
+from tacit.policy.attributes.keys import ANY, PART, Row, two
 from tacit.policy.domain import Domain, Record, canonical
 from tacit.policy.edges import EdgeShape, FromTo, ItemMoves, Relation
 from tacit.policy.intervals import Intervals
@@ -20,10 +20,13 @@ from tacit.policy.secrets.family import (
     Promise,
     Secrets,
     Setting,
+    among,
     plain,
     plain_value,
     read_value,
+    schema_of_family,
 )
+from tacit.policy.where import Where
 from tacit.policy.yaml_entries import Entry
 
 
@@ -117,7 +120,7 @@ class Pairs(Secrets):
         side = {"anyOf": [{"type": "object", "additionalProperties": PART}, {"type": "array", "items": PART}, ANY]}
         pairs = {"type": "array", "minItems": 1, "items": two(side)}
         said = "Listed pairs [hidden, cover]: the first looks like the second."
-        return [mapping({cls.keyword: pairs}, [cls.keyword], said)]
+        return [schema_of_family(cls.keyword, pairs, said)]
 
     def promise(self, domain: Domain) -> Promise:
         """Say in plain words what is protected."""
@@ -207,7 +210,7 @@ def _pair_document(side: Any) -> Any:
     return [plain(part) for part in side] if isinstance(side, tuple) else plain(side)
 
 
-def pairs(pairs: Iterable[tuple[Value, Value]]) -> Secrets:
+def pairs(pairs: Iterable[tuple[Value, Value]], *, where: Where | str | None = None) -> Secrets:
     """Protect exactly these (hidden, cover) pairs. A side is a value, a tuple, or a mapping of some attributes."""
     if isinstance(pairs, str | Mapping) or not isinstance(pairs, Iterable):
         raise PolicyError(
@@ -220,4 +223,4 @@ def pairs(pairs: Iterable[tuple[Value, Value]]) -> Secrets:
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise PolicyError("must be [hidden, cover]", key="secrets.pairs", given=pair, fix="Give two records.")
         listed.append((_frozen(pair[0]), _frozen(pair[1])))
-    return Pairs(tuple(listed))
+    return among(Pairs(tuple(listed)), where)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tacit.policy.attributes.keys import NAMES, Row, mapping
+from tacit.policy.attributes.keys import NAMES, Row
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges import EdgeShape
 from tacit.policy.secrets.family import (
@@ -22,6 +22,7 @@ from tacit.policy.secrets.family import (
     listed,
     one_edge,
     read_names,
+    schema_of_family,
 )
 from tacit.policy.yaml_entries import Entry
 
@@ -62,7 +63,7 @@ class Attributes(Secrets):
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
         """Return the JSON schema."""
-        return [mapping({cls.keyword: NAMES}, [cls.keyword], "Each of these attributes, one at a time.")]
+        return [schema_of_family(cls.keyword, NAMES, "Each of these attributes, one at a time.")]
 
     def promise(self, domain: Domain) -> Promise:
         """Say in plain words what is protected."""

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Axis
-from tacit.policy.attributes.keys import PREDICATE, Row, mapping
-from tacit.policy.classes import axes_of, cells, holds
+from tacit.policy.attributes.keys import PREDICATE, Row
 from tacit.policy.domain import Domain, Record, positions
 from tacit.policy.edges import EdgeShape
-from tacit.policy.secrets.family import Candidate, Fields, Promise, Secrets, Setting
-from tacit.policy.where import Test, Where, where
+from tacit.policy.secrets.family import Candidate, Fields, Promise, Secrets, Setting, schema_of_family
+from tacit.policy.secrets.picked_records import is_picked, record_with
+from tacit.policy.where import Where, where
 from tacit.policy.yaml_entries import Entry
-
-_MOST_CELLS: Final = 20_000  # combinations tried to find a record that a predicate picks
 
 
 @dataclass(frozen=True)
@@ -45,6 +43,10 @@ class Records(Secrets):
         """Return one shape with a condition on the hidden side."""
         return [EdgeShape(any_elsewhere=True, only_from=self.where.compile(domain))]
 
+    def only_for(self, people: Where) -> Secrets:
+        """Return the sensitive records that another predicate picks as well."""
+        return Records(self.where & people)
+
     def document(self) -> Any:
         """Return what a policy file says for this family."""
         return {self.keyword: str(self.where)}
@@ -58,7 +60,7 @@ class Records(Secrets):
     def schemas(cls) -> list[dict[str, Any]]:
         """Return the JSON schema."""
         said = "Everything about the people that a predicate calls sensitive."
-        return [mapping({cls.keyword: PREDICATE}, [cls.keyword], said)]
+        return [schema_of_family(cls.keyword, PREDICATE, said)]
 
     def promise(self, domain: Domain) -> Promise:
         """Say in plain words what is protected, and that others are not."""
@@ -70,7 +72,7 @@ class Records(Secrets):
 
     def nothing(self, domain: Domain) -> str:
         """Say why there is no edge."""
-        nobody = _found(domain, self.where.compile(domain), lambda answer: answer) == "nobody"
+        nobody = record_with(domain, self.where.compile(domain), lambda answer: answer) == "nobody"
         return f"no record has {self.where}" if nobody else ""
 
     def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
@@ -86,8 +88,8 @@ class Records(Secrets):
     def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
         """Yield somebody who is sensitive and somebody who is not."""
         test, text = self.where.compile(domain), str(self.where)
-        inside = _found(domain, test, lambda answer: answer, base)
-        outside = _found(domain, test, lambda answer: not answer, base)
+        inside = record_with(domain, test, lambda answer: answer, base)
+        outside = record_with(domain, test, lambda answer: not answer, base)
         if isinstance(inside, str):
             return
         if isinstance(outside, str):
@@ -101,7 +103,7 @@ class Records(Secrets):
         for name in domain:
             for other in domain[name].others(outside[name]):
                 stays = {**outside, name: other}
-                if not _holds(domain, test, stays):
+                if not is_picked(domain, test, stays):
                     yield Candidate(outside, stays, if_not=f"the first does not have {text}")
                     return
 
@@ -115,34 +117,3 @@ class Records(Secrets):
             return super().ways(domain, axis, number)
         test = self.where.compile(domain)
         return lambda here, there: test.of_record({axis.name: here})
-
-
-def _found(domain: Domain, test: Test, wanted: Callable[[bool], bool], base: Fields | None = None) -> Fields | str:
-    """Return a record that a predicate picks (or does not), else "nobody" if there is none, else "unknown".
-
-    Positions that the predicate cannot tell apart are tried once, so the size of the domain does not matter.
-    """
-    start = base or {name: attribute.usual() for name, attribute in domain.attributes}
-    if wanted(_holds(domain, test, start)):
-        return start
-    split = axes_of([test])
-    tried = 0
-    for cell in cells(split):
-        tried += 1
-        if tried > _MOST_CELLS:
-            return "unknown"
-        if not wanted(holds(test, cell)):
-            continue
-        record = dict(start)
-        for name, attribute in domain.attributes:
-            record[name] = attribute.moved_into(name, start[name], {split[axis][0]: cell[axis] for axis in cell})
-        try:
-            domain.record(record)
-        except PolicyError:
-            continue  # more items than one person may have
-        return record
-    return "nobody"
-
-
-def _holds(domain: Domain, test: Test, record: Fields) -> bool:
-    return test.of_record(positions(domain, domain.record(record)))

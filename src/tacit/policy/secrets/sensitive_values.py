@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Axis, Value
-from tacit.policy.attributes.keys import PART, Row, mapping
+from tacit.policy.attributes.keys import PART, Row
 from tacit.policy.domain import Domain, Record, canonical
 from tacit.policy.edges import EdgeShape, FromTo, ItemMoves, Relation
 from tacit.policy.intervals import Intervals
@@ -19,13 +19,16 @@ from tacit.policy.secrets.family import (
     Promise,
     Secrets,
     Setting,
+    among,
     listed,
     listed_briefly,
     one_edge,
     plain,
     plain_value,
     read_value,
+    schema_of_family,
 )
+from tacit.policy.where import Where
 from tacit.policy.yaml_entries import Entry
 
 
@@ -146,7 +149,7 @@ class Values(Secrets):
             "additionalProperties": {"type": "array", "minItems": 1, "items": PART},
         }
         said = "Sensitive values by attribute; 1 means having an item. They look like any other value."
-        return [mapping({cls.keyword: by_name}, [cls.keyword], said)]
+        return [schema_of_family(cls.keyword, by_name, said)]
 
     def promise(self, domain: Domain) -> Promise:
         """Say in plain words what is protected, and that it is so one way only."""
@@ -235,7 +238,7 @@ def _candidates(name: str, values: tuple[Value, ...], domain: Domain, base: Fiel
     yield Candidate(b, a, f"{name} being {shown[1]} is secret, too", f"{name} being {shown[1]} is not listed as secret")
 
 
-def values(sensitive: Mapping[str, Iterable[Value]], *more: Any) -> Secrets:
+def values(sensitive: Mapping[str, Iterable[Value]], *more: Any, where: Where | str | None = None) -> Secrets:
     """Protect these values by making them look like any other (asymmetric differential privacy)."""
     if more:
         meant = list(more[0]) if isinstance(more[0], list | tuple) else list(more)
@@ -252,4 +255,5 @@ def values(sensitive: Mapping[str, Iterable[Value]], *more: Any) -> Secrets:
     for name, given in sensitive.items():
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise PolicyError("must be a list", key=f"secrets.values.{name}", given=given, fix="Write [value].")
-    return Values(tuple((name, tuple(plain_value(v) for v in given)) for name, given in sensitive.items()))
+    listed = tuple((name, tuple(plain_value(v) for v in given)) for name, given in sensitive.items())
+    return among(Values(listed), where)

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
 from tacit.policy.domain import Domain, Record
-from tacit.policy.edges import EdgeShape
+from tacit.policy.edges import Absence, EdgeShape
 from tacit.policy.secrets.family import Promise, Secrets
+from tacit.policy.where import Where
 from tacit.policy.yaml_entries import Entry
 
 
@@ -37,6 +38,14 @@ class Union(Secrets):
     def shapes(self, domain: Domain) -> list[EdgeShape]:
         """Return the shapes of all members."""
         return [shape for member in self.members for shape in member.shapes(domain)]
+
+    def absences(self, domain: Domain) -> list[Absence]:
+        """Return the edges to and from absence of all members."""
+        return [absence for member in self.members for absence in member.absences(domain)]
+
+    def only_for(self, people: Where) -> Secrets:
+        """Return the union of what is left of every member."""
+        return Union(tuple(family for member in self.members for family in member.only_for(people).families()))
 
     def settled(self, domain: Domain) -> Secrets:
         """Return the union of the settled members; a union of one is that one."""

@@ -1,0 +1,159 @@
+"""The secrets of some people: a family's edges, but only those whose hidden record satisfies a predicate.
+
+An edge `hidden -> cover` of the family is one here if `hidden` satisfies the predicate; `cover` may be anybody. Whoever
+the predicate does not pick has no such secret (Blowfish's privacy-agnostic people). Where an edge changes what the
+predicate asks about, its cover may lie outside, and then the way back is no edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from tacit.errors import PolicyError
+from tacit.policy.attributes.attribute import Axis
+from tacit.policy.attributes.keys import Row
+from tacit.policy.domain import Domain, Record, positions
+from tacit.policy.edges import EdgeShape
+from tacit.policy.secrets.family import Candidate, Fields, Promise, Secrets, Setting
+from tacit.policy.secrets.picked_records import is_picked, record_with
+from tacit.policy.where import Where
+from tacit.policy.yaml_entries import Entry
+
+
+@dataclass(frozen=True)
+class SomePeople(Secrets):
+    """The edges of a family that start at the records which a predicate picks."""
+
+    family: Secrets
+    where: Where
+    keyword: ClassVar[str] = "where"
+    rows: ClassVar[tuple[Row, ...]] = (
+        Row("any of these", '`{within: {age: 5}, where: "smoker == True"}`', "the same, but only of people with this"),
+    )
+
+    @property
+    def called(self) -> str:
+        """The word of the family."""
+        return self.family.called
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what the family refuses, and predicates that the domain cannot answer."""
+        self.family.check(domain)
+        try:
+            self.where.compile(domain)
+        except PolicyError as refusal:
+            raise refusal.located(key=f"secrets.{self.called}.where") from None
+
+    def _picks(self, domain: Domain, record: Record) -> bool:
+        return self.where.compile(domain).of_record(positions(domain, record))
+
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        """Say whether it is an edge of the family, and the hidden record is picked."""
+        return self.family.has_edge(domain, hidden, cover) and self._picks(domain, hidden)
+
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        """Return the family's shapes, with the condition on the hidden side."""
+        test = self.where.compile(domain)
+        return [shape.only_for(test) for shape in self.family.shapes(domain)]
+
+    def only_for(self, people: Where) -> Secrets:
+        """Return the edges of those whom both predicates pick."""
+        return SomePeople(self.family, self.where & people)
+
+    def settled(self, domain: Domain) -> Secrets:
+        """Return the settled family, of the same people."""
+        return self.family.settled(domain).only_for(self.where)
+
+    def document(self) -> Any:
+        """Return what a policy file says for this family."""
+        said = self.family.document()
+        return {**(said if isinstance(said, dict) else {said: None}), self.keyword: str(self.where)}
+
+    @classmethod
+    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+        """Refuse: `where` stands beside the word of a family."""
+        raise entry.refuse("must stand beside a family", fix='Write {within: {age: 5}, where: "smoker == True"}.')
+
+    @classmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        """Return none: the schema of each family has it."""
+        return []
+
+    def promise(self, domain: Domain) -> Promise:
+        """Say in plain words what is protected, and of whom."""
+        said = self.family.promise(domain)
+        return Promise(
+            f"of people with {self.where}, {said.protected}",
+            f"{said.open}; of the others nothing by this",
+            f"{said.weaker}; of the others nothing by this",
+        )
+
+    def nothing(self, domain: Domain) -> str:
+        """Say why there is no edge."""
+        nobody = record_with(domain, self.where.compile(domain), lambda answer: answer) == "nobody"
+        return self.family.nothing(domain) or (f"no record has {self.where}" if nobody else "")
+
+    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+        """Say that others are not protected, and where edges lead out of the people who are."""
+        yield f"`{self.called}` with `where` protects nobody outside `{self.where}`."
+        changed = sorted(name for name in self.where.columns() if name in self.moved(domain))
+        if changed:
+            yield (
+                f"An edge of `{self.called}` may change {', '.join(changed)} and so lead to somebody outside "
+                f"`{self.where}`; no edge leads back, so that somebody is outside is not protected."
+            )
+        # chains of edges may end where somebody is no longer picked, so nothing is said about their length
+        yield from self.family.warnings(domain, replace(setting, known=True) if changed else setting)
+
+    def moved(self, domain: Domain) -> list[str]:
+        """Return the attributes that an edge may change."""
+        return [name for name in domain if any(shape.moves(domain, name) for shape in self.family.shapes(domain))]
+
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+        """Yield the family's pairs of somebody who is picked, and one of somebody who is not."""
+        test = self.where.compile(domain)
+        for wanted in (True, False):
+            start = record_with(domain, test, lambda answer, wanted=wanted: answer is wanted, base)  # type: ignore[misc]
+            if isinstance(start, str):
+                continue
+            for found in self.family.candidates(domain, start):
+                if found.hidden is None:
+                    continue
+                try:
+                    picked = is_picked(domain, test, found.hidden)
+                except PolicyError:
+                    continue  # more items than one person may have
+                if picked and wanted:
+                    yield replace(found, if_protected=f"{found.if_protected}, and the first has {self.where}")
+                elif not picked:
+                    yield replace(found, if_not=f"the first does not have {self.where}")
+                    if not wanted:
+                        break
+
+    def steps_alone(self, domain: Domain, name: str, a: Record, b: Record) -> int | None:
+        """Return the family's steps where what the predicate asks about stays as it is, and picks."""
+        stays = all(x == y for column, x, y in zip(domain, a, b, strict=True) if column in self.where.columns())
+        return self.family.steps_alone(domain, name, a, b) if stays and self._picks(domain, a) else None
+
+    def is_stuck(self, domain: Domain, record: Record) -> bool:
+        """Say whether the record is not picked, or no edge of the family starts there."""
+        return not self._picks(domain, record) or self.family.is_stuck(domain, record)
+
+    def item_ways(self, name: str) -> tuple[bool, bool]:
+        """Say what the family says."""
+        return self.family.item_ways(name)
+
+    def may_move(self, name: str) -> bool:
+        """Say what the family says."""
+        return self.family.may_move(name)
+
+    def ways(self, domain: Domain, axis: Axis, number: int) -> Callable[[int, int], bool]:
+        """Return the ways of the family: no fewer than there are."""
+        return self.family.ways(domain, axis, number)
+
+    @property
+    def is_transitive(self) -> bool:
+        """Whether several edges of the family lead nowhere that one does not."""
+        return self.family.is_transitive

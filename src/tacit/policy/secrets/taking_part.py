@@ -1,0 +1,132 @@
+"""Being in the data, and nothing else: the differential privacy of adding or removing one person.
+
+Any record looks like absence, and absence like any record. No edge leads from one record to another; by way of absence
+any two records look alike at twice the epsilon. With `where`, only records that satisfy it look like absence, and
+nothing leads back: absence satisfies no predicate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tacit.errors import PolicyError
+from tacit.policy.attributes.keys import Row
+from tacit.policy.domain import Domain, Record
+from tacit.policy.edges import Absence, EdgeShape
+from tacit.policy.secrets.family import MOST_NAMES, Candidate, Fields, Promise, Secrets, Setting, schema_of_family
+from tacit.policy.secrets.picked_records import record_with
+from tacit.policy.where import Where
+from tacit.policy.yaml_entries import Entry
+
+
+@dataclass(frozen=True)
+class TakingPart(Secrets):
+    """Every record -> absence, and absence -> every record; with `where`, every record that satisfies it -> absence."""
+
+    where: Where | None = None
+    keyword: ClassVar[str] = "taking_part"
+    rows: ClassVar[tuple[Row, ...]] = (
+        Row("taking part", "`taking_part`", "anybody in the data like somebody who is not, and back"),
+    )
+
+    def check(self, domain: Domain) -> None:
+        """Refuse predicates that the domain cannot answer."""
+        if self.where is None:
+            return
+        try:
+            self.where.compile(domain)
+        except PolicyError as refusal:
+            raise refusal.located(key="secrets.taking_part.where") from None
+
+    def has_edge(self, domain: Domain, hidden: Record, cover: Record) -> bool:
+        """Say no: no edge leads from one record to another."""
+        return False
+
+    def shapes(self, domain: Domain) -> list[EdgeShape]:
+        """Return none."""
+        return []
+
+    def absences(self, domain: Domain) -> list[Absence]:
+        """Return the edges both ways, of everybody, or the ways out of those who are picked."""
+        return [Absence() if self.where is None else Absence(self.where.compile(domain), joins=False)]
+
+    def only_for(self, people: Where) -> Secrets:
+        """Return the ways out of the data of those whom a predicate picks."""
+        return TakingPart(people if self.where is None else self.where & people)
+
+    def document(self) -> Any:
+        """Return what a policy file says for this family."""
+        return self.keyword if self.where is None else {self.keyword: None, "where": str(self.where)}
+
+    @classmethod
+    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+        """Read the family."""
+        if not entry.is_empty:
+            raise entry.refuse("must stand alone", given=entry.plain(), fix="Write `taking_part` without a colon.")
+        return cls()
+
+    @classmethod
+    def schemas(cls) -> list[dict[str, Any]]:
+        """Return the JSON schemas of both ways to write it."""
+        said = "Being in the data, and nothing else: differential privacy of adding or removing one person."
+        return [{"const": cls.keyword, "description": said}, schema_of_family(cls.keyword, {"type": "null"}, said)]
+
+    def promise(self, domain: Domain) -> Promise:
+        """Say in plain words what is protected."""
+        if self.where is not None:
+            return Promise(
+                f"taking part, of people with {self.where}: they look as if they were not in the data, not the other "
+                "way round"
+            )
+        return Promise(
+            "taking part: somebody in the data looks like somebody who is not in it",
+            ", and the other way round",
+            ", and the other way round; one record looks like another at twice the epsilon",
+        )
+
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+        """Yield somebody who leaves, somebody who joins, and records that differ."""
+        if self.where is not None:
+            test, text = self.where.compile(domain), str(self.where)
+            inside = record_with(domain, test, lambda answer: answer, base)
+            outside = record_with(domain, test, lambda answer: not answer, base)
+            if not isinstance(inside, str):
+                yield Candidate(inside, None, f"the first has {text}")
+                yield Candidate(None, inside, if_not="who is not in the data has no record")
+            if not isinstance(outside, str):
+                yield Candidate(outside, None, if_not=f"the first does not have {text}")
+            return
+        yield Candidate(base, None, "taking part is secret")
+        yield Candidate(None, base, "taking part is secret")
+        for name, attribute in list(domain.attributes)[:MOST_NAMES]:
+            for other in attribute.others(base[name])[:1]:
+                yield Candidate(base, {**base, name: other}, if_not="only taking part is a secret")
+
+    def nothing(self, domain: Domain) -> str:
+        """Say why there is no edge."""
+        if self.where is None:
+            return ""
+        nobody = record_with(domain, self.where.compile(domain), lambda answer: answer) == "nobody"
+        return f"no record has {self.where}" if nobody else ""
+
+    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+        """Say whose taking part is no secret."""
+        if self.where is not None:
+            yield (
+                f"`taking_part` with `where` protects nobody outside `{self.where}`, and not that somebody is not in "
+                "the data."
+            )
+
+    def is_stuck(self, domain: Domain, record: Record) -> bool:
+        """Say yes: no edge leads to another record."""
+        return True
+
+    def item_ways(self, name: str) -> tuple[bool, bool]:
+        """Say no."""
+        return False, False
+
+    def may_move(self, name: str) -> bool:
+        """Say no."""
+        return False
