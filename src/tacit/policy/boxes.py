@@ -91,15 +91,16 @@ class _Reached:
     edges: int = 1
 
 
-def shortest_legs(moves: Sequence[Move], start: Places, end: Places) -> list[Leg] | None:
-    """Return a shortest chain of edges from one place to another, or None if there is none."""
+def shortest_legs(moves: Sequence[Move], start: Places, end: Box) -> list[Leg] | None:
+    """Return a shortest chain of edges from a place to any place of a box, or None if there is none."""
     first = _Reached({axis: Intervals.points([place]) for axis, place in start.items()})
     visited, newest, layers, compared = [first], [first], 0, 0
-    landmarks = {axis: _landmarks(axis, moves, place) for axis, place in end.items()}
+    landmarks = {axis: _landmarks(axis, moves, part) for axis, part in end.items()}
     while newest:
         for reached in newest:
-            if all(end[axis] in part for axis, part in reached.box.items()):
-                return _legs(reached, end)
+            met = {axis: part & end[axis] for axis, part in reached.box.items()}
+            if all(met.values()):
+                return _legs(reached, {axis: part.closest_to(start[axis]) for axis, part in met.items()})
         layers += 1
         found: list[_Reached] = []
         for reached in newest:
@@ -122,9 +123,9 @@ def _within(small: Box, large: Box) -> bool:
     return all(part <= large[axis] for axis, part in small.items())
 
 
-def _landmarks(axis: Axis, moves: Sequence[Move], end: int) -> list[int] | None:
+def _landmarks(axis: Axis, moves: Sequence[Move], end: Intervals) -> list[int] | None:
     """Return where sets of positions on an axis begin and end; None if that is all over the axis."""
-    found = {0, axis.size - 1, end}
+    found = {0, axis.size - 1, *(at for ends in end for at in ends)}
     for move in moves:
         sets = [move.region[axis]] if axis in move.region else []
         match move.relations.get(axis):

@@ -11,7 +11,7 @@ Why         Axes that no shape moves stay as they are, so that predicates about 
             shared distance, and one person any number of items: that can only make chains shorter, so that a chain of
             real edges between real records which is as short as that is a shortest one. Where there is none, a shared
             distance leads from a box to one box for each largest way of sharing it, and at last small domains are gone
-            through record by record.
+            through record by record. Absence is one record more, which nobody reaches but those who may leave.
 Reference   Blowfish privacy, equation 9: the loss grows with the distance in the policy's graph.
 Checked by  tests/property/test_distance.py.
 """
@@ -35,6 +35,7 @@ from tacit.policy.domain import Domain, positions
 from tacit.policy.edges import EdgeShape, FromTo, Metric, Near, Relation, Same
 from tacit.policy.intervals import Intervals
 from tacit.policy.policy import ABSENT, Policy
+from tacit.policy.where import Test
 
 _SMALL: Final = 400  # records that are gone through one by one
 _MOST_REGIONS: Final = 5_000  # combinations of classes at which a predicate is asked
@@ -115,25 +116,88 @@ def distance(policy: Policy, hidden: Any, cover: Any) -> Distance:
         return Distance(policy, [a])
     if policy.has_edge(a, b):
         return Distance(policy, [a, b])
-    if policy.has_edge(a, ABSENT) and policy.has_edge(ABSENT, b):
-        return Distance(policy, [a, ABSENT, b])
-    if a is ABSENT or b is ABSENT:
+    joins = any(absence.joins for absence in policy.absences)  # whoever is absent looks like anybody, or like nobody
+    if a is ABSENT:
         return Distance(policy, [])
+    if joins and policy.has_edge(a, ABSENT):
+        return Distance(policy, [a, ABSENT, b])
+    direct = Distance(policy, []) if b is ABSENT else _between(policy, a, [_End.at(domain, b)])
+    if not (joins or b is ABSENT) or direct <= 2:
+        return direct
+    leaving = _between(policy, a, [end for absence in policy.absences for end in _End.where(absence.only_from)])
+    through = [ABSENT] if b is ABSENT else [ABSENT, b]
+    if leaving + len(through) >= direct:
+        return direct
+    return Distance(policy, [*leaving.records(), *through])
+
+
+def _between(policy: Policy, hidden: Any, ends: Sequence[_End]) -> Distance:
+    """Return how far it is from one record to the nearest of several boxes, without absence."""
     for generous in (True, False):
         try:
-            legs = _search(policy, a, b, generous=generous)
+            found = [_search(policy, hidden, end, generous=generous) for end in ends]
         except TooMany:
             continue
-        if legs is None or _is_real(policy, legs):
-            return Distance(policy, legs or [])
-    if domain.size <= _SMALL:
-        return Distance(policy, _one_by_one(policy, a, b))
+        chains = [legs for legs in found if legs is not None]
+        shortest = min((sum(leg.edges for leg in legs) for legs in chains), default=math.inf)
+        for legs in chains:
+            if sum(leg.edges for leg in legs) == shortest and _is_real(policy, legs):
+                return Distance(policy, legs)
+        if not chains:
+            return Distance(policy, [])
+    if policy.domain.size <= _SMALL:
+        return Distance(policy, _one_by_one(policy, hidden, ends))
     raise PolicyError(
-        "is too far to look for: too many ways lead on from these records",
+        "is too far to look for: too many ways lead on from this record",
         key="distance",
-        given=[dict(zip(domain, side, strict=True)) for side in (a, b)],
+        given=dict(zip(policy.domain, hidden, strict=True)),
         fix="Ask about records that differ in fewer attributes.",
     )
+
+
+@dataclass(frozen=True)
+class _End:
+    """Where a chain may end: at one record, or wherever some axes are at certain positions."""
+
+    parts: Mapping[Axis, Intervals]
+    record: Any = None
+
+    @classmethod
+    def at(cls, domain: Domain, record: Any) -> _End:
+        """Return the end that is one record."""
+        places = positions(domain, record)
+        parts = {axis: Intervals.points([places[axis.name]]) for name in domain for axis in domain.axes_of(name)}
+        for (name, attribute), value in zip(domain.attributes, record, strict=True):
+            chosen = attribute.positions(value) if attribute.is_set else ()
+            parts |= {_item_axis(name, item): Intervals.points([1]) for item in chosen}
+        return cls(parts, record)
+
+    @classmethod
+    def where(cls, test: Test | None) -> Iterator[_End]:
+        """Go through the ends at which a predicate holds."""
+        split = axes_of([test])
+        if math.prod(len(parts) for _, parts in split.values()) > _MOST_REGIONS:
+            raise TooMany
+        for cell in cells(split):
+            if holds(test, cell):
+                yield cls({split[name][0]: part for name, part in cell.items()})
+
+    def part(self, axis: Axis) -> Intervals:
+        """Return where an axis may end."""
+        if axis in self.parts:
+            return self.parts[axis]
+        return Intervals.points([0]) if self.record is not None else Intervals.full(axis.size)
+
+    def has(self, domain: Domain, record: Any) -> bool:
+        """Say whether a record is at this end."""
+        if self.record is not None:
+            return bool(record == self.record)
+        at = positions(domain, record)
+        return all(at[axis.name] in part for axis, part in self.parts.items())
+
+
+def _item_axis(name: str, item: int) -> Axis:
+    return Axis(name, 2, ordered=True, item=item)
 
 
 def _record_at(domain: Domain, places: Mapping[Axis, int]) -> Any:
@@ -218,16 +282,13 @@ def _reach(relation: Relation) -> int:
     return relation.reach if isinstance(relation, Near) else 0
 
 
-def _search(policy: Policy, hidden: Any, cover: Any, *, generous: bool) -> list[Leg] | None:
-    """Return the legs of a shortest chain between two different records, or None if there is none."""
-    domain = policy.domain
-    axes = list(_axes(policy, hidden, cover))
-    at, to = positions(domain, hidden), positions(domain, cover)
-    start, end = ({axis: side[axis.name] for axis in axes} for side in (at, to))
+def _search(policy: Policy, hidden: Any, end: _End, *, generous: bool) -> list[Leg] | None:
+    """Return the legs of a shortest chain from a record to an end, or None if there is none."""
+    axes = list(_axes(policy, hidden, end))
+    at = positions(policy.domain, hidden)
+    start, ends = {axis: at[axis.name] for axis in axes}, {axis: end.part(axis) for axis in axes}
     moving = [(shape, {axis: _relation(axis, shape) for axis in axes}) for shape in policy.shapes]
     moved = {axis for _, relations in moving for axis, relation in relations.items() if _moves(relation)}
-    if any(start[axis] != end[axis] for axis in axes if axis not in moved):
-        return None
     readings = []
     for shape, relations in moving:
         regions = _regions(shape, {axis.name: place for axis, place in start.items() if axis not in moved}, moved)
@@ -235,10 +296,13 @@ def _search(policy: Policy, hidden: Any, cover: Any, *, generous: bool) -> list[
             kept = {axis: relation for axis, relation in relations.items() if _moves(relation)}
             readings.append(_Reading(kept, regions, shape.metric))
     legs: list[Leg] = [Leg(start, start, edges=0)]
+    still = set(axes)
     for group in _groups(readings):
         looked_at = set[Axis]().union(*(reading.axes for reading in group))
-        here, there = ({axis: side[axis] for axis in axes if axis in looked_at} for side in (start, end))
-        if here == there:
+        still -= looked_at
+        here = {axis: start[axis] for axis in axes if axis in looked_at}
+        there = {axis: ends[axis] for axis in here}
+        if all(place in there[axis] for axis, place in here.items()):
             continue
         found = _shared(group, here, there)
         if found is None:
@@ -246,24 +310,24 @@ def _search(policy: Policy, hidden: Any, cover: Any, *, generous: bool) -> list[
         if found is None:
             return None
         legs += found
-        moved -= looked_at
-    return None if any(start[axis] != end[axis] for axis in moved) else legs
+    return legs if all(start[axis] in ends[axis] for axis in still) else None
 
 
-def _axes(policy: Policy, hidden: Any, cover: Any) -> Iterator[Axis]:
+def _axes(policy: Policy, hidden: Any, end: _End) -> Iterator[Axis]:
     """Go through the axes that matter: all fixed ones, and those of items that somebody has or a shape mentions."""
     domain = policy.domain
-    for (name, attribute), a, b in zip(domain.attributes, hidden, cover, strict=True):
+    for (name, attribute), value in zip(domain.attributes, hidden, strict=True):
         if not attribute.is_set:
             yield from domain.axes_of(name)
             continue
-        items = attribute.positions(a) | attribute.positions(b)
+        items = set(attribute.positions(value))
+        tests = [shape.only_from for shape in policy.shapes if shape.only_from is not None]
         for shape in policy.shapes:
             exactly = shape.item_moves(name).exactly
             items |= exactly[0] | exactly[1] if exactly is not None else frozenset()
-            tested = shape.only_from.atoms if shape.only_from is not None else ()
-            items |= {axis.item for axis, _ in tested if axis.attribute == name and axis.item is not None}
-        yield from (Axis(name, 2, ordered=True, item=item) for item in sorted(items))
+        for axis in (*end.parts, *(axis for test in tests for axis, _ in test.atoms)):
+            items |= {axis.item} if axis.attribute == name and axis.item is not None else set()
+        yield from (_item_axis(name, item) for item in sorted(items))
 
 
 def _relation(axis: Axis, shape: EdgeShape) -> Relation:
@@ -313,7 +377,7 @@ def _groups(readings: Sequence[_Reading]) -> list[list[_Reading]]:
     return groups
 
 
-def _shared(group: Sequence[_Reading], start: Places, end: Places) -> list[Leg] | None:
+def _shared(group: Sequence[_Reading], start: Places, ends: Mapping[Axis, Intervals]) -> list[Leg] | None:
     """Return a shortest chain where all that there is is one distance shared by several axes; None if not known so.
 
     Ways of sharing a distance are closed downwards, so that a chain never need go back on an axis, nor move one that
@@ -322,6 +386,7 @@ def _shared(group: Sequence[_Reading], start: Places, end: Places) -> list[Leg] 
     only, metric = group[0], group[0].metric
     if len(group) > 1 or metric is None or list(only.regions) != [{}] or len(only.sharing) < len(only.relations):
         return None
+    end = {axis: part.closest_to(start[axis]) for axis, part in ends.items()}
     # what is given up comes first, so that sets of items never grow in between
     differ = sorted((axis for axis in start if start[axis] != end[axis]), key=lambda axis: end[axis] - start[axis])
     far = [abs(end[axis] - start[axis]) for axis in differ]
@@ -392,20 +457,24 @@ def _two_axes(far: Sequence[int], axes: Sequence[Axis], metric: Metric) -> list[
     return ways
 
 
-def _one_by_one(policy: Policy, hidden: Any, cover: Any) -> list[Any]:
+def _one_by_one(policy: Policy, hidden: Any, ends: Sequence[_End]) -> list[Any]:
     """Return a shortest chain by going through all records, or nothing if there is none."""
-    left = set(product(*(attribute.every_value() for attribute in policy.domain.values()))) - {hidden}
+    domain = policy.domain
+    left = set(product(*(attribute.every_value() for attribute in domain.values()))) - {hidden}
     before: dict[Any, Any] = {hidden: None}
     newest = [hidden]
-    while newest and cover not in before:
+    while newest:
+        arrived = [one for one in newest if any(end.has(domain, one) for end in ends)]
+        if arrived:
+            found = arrived[:1]
+            while before[found[-1]] is not None:
+                found.append(before[found[-1]])
+            return found[::-1]
         beyond = []
         for here in newest:
-            reached = [there for there in left if policy.secrets.has_edge(policy.domain, here, there)]
+            reached = [there for there in left if policy.secrets.has_edge(domain, here, there)]
             before.update(dict.fromkeys(reached, here))
             left.difference_update(reached)
             beyond += reached
         newest = beyond
-    found = [cover] if cover in before else []
-    while found and found[-1] != hidden:
-        found.append(before[found[-1]])
-    return found[::-1]
+    return []
