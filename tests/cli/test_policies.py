@@ -37,9 +37,20 @@ def test_check_as_json(clinic: Path, capsys: pytest.CaptureFixture[str]) -> None
         "examples",
         "public",
         "warnings",
+        "knowledge",
     }
     assert said["fingerprint"] == Policy.load(clinic / "clinic.policy.yaml").fingerprint
     assert {example["protected"] for example in said["examples"]} == {True, False}
+
+
+def test_check_says_what_it_costs_that_something_is_known(clinic: Path) -> None:
+    known = POLICY.replace("{age: 5}", "{age: 90}") + "known:\n  - marginal: [age]\n  - count: \"ward == 'north'\"\n"
+    (clinic / "clinic.policy.yaml").write_text(known, encoding="utf-8")
+    said = " ".join(inside(clinic, "check", "clinic.policy.yaml").out.split())
+    assert "knowing the histogram of age multiplies the noise by 100 (age " in said
+    assert "Secrets that leave it alone: {values: {disease: [hiv]}} (100 times less noise)" in said
+    (cost,) = inside(clinic, "check", "clinic.policy.yaml", "--json").document["knowledge"]
+    assert (cost["step"], cost["step_without"], cost["times"]) == (200, 2, 100)
 
 
 def test_check_says_how_far_apart_two_records_are(clinic: Path) -> None:

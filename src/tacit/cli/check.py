@@ -84,10 +84,14 @@ def check_policy(
 
 
 def _describe(found: Policy, *, as_json: bool) -> None:
-    from tacit.policy.describe import description, protected_examples, protections, public_facts, warnings
+    from tacit.plan.knowledge_cost import costs_for_tables
+    from tacit.policy.describe import Section, description, protected_examples, protections, public_facts, warnings
 
+    costs = costs_for_tables(found)
     if not as_json:
-        for number, section in enumerate(description(found)):
+        heading = "What it costs that this is known (in a histogram of all attributes)"
+        known = Section(heading, tuple(cost.words for cost in costs), warns=True)
+        for number, section in enumerate([*description(found), *([known] if costs else [])]):
             show_wrapped([*([""] if number else []), *section.lines])
         return
     show_json(
@@ -102,5 +106,6 @@ def _describe(found: Policy, *, as_json: bool) -> None:
             "examples": [example.document() for example in protected_examples(found)],
             "public": public_facts(found),
             "warnings": warnings(found),
+            "knowledge": [cost.document() for cost in costs],
         }
     )

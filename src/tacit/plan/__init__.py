@@ -24,6 +24,7 @@ In reading order:
     spread           the laws of the errors of estimates
     coverage         bounds on the noise of one answer
     derived          plans of questions that are made of several parts
+    knowledge_cost   what it costs that something is known
     explain          a plan in words
 
 Questions whose answer is a choice have plans of their own kind:

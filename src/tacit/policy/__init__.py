@@ -18,6 +18,7 @@ In reading order:
     chains        how many edges lie between two records
     pair          what is promised about two records
     describe      a policy in plain words
+    fact_edges    a secret edge that changes what is known
     table_names   suffixes of tables
     file          policy files
     schema        their JSON schema

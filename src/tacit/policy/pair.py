@@ -69,7 +69,7 @@ class Pair:
     @property
     def lines(self) -> list[str]:
         """The pair in words."""
-        ends = [_words(self.policy.domain, side, None) for side in (self.hidden, self.cover)]
+        ends = [record_words(self.policy.domain, side, None) for side in (self.hidden, self.cover)]
         said = [f"From {ends[0]} to {ends[1]}: {_edges(self.there)}."]
         if self.there > 1 and not math.isinf(self.there):
             said.append(f"  {self._chain()}")
@@ -82,11 +82,11 @@ class Pair:
         first = list(islice(self.there.records(), _MOST_SHOWN))
         seen = [one for one in [*first, self.cover] if one is not ABSENT]
         names = [name for place, name in enumerate(domain) if len({one[place] for one in seen}) > 1]
-        shown = [_words(domain, one, names) for one in first]
+        shown = [record_words(domain, one, names) for one in first]
         left = many + 1 - len(first)
         if left > 1:
             shown.append(f".. {left - 1:,} more ..")
-        return " -> ".join([*shown, *([_words(domain, self.cover, names)] if left > 0 else [])])
+        return " -> ".join([*shown, *([record_words(domain, self.cover, names)] if left > 0 else [])])
 
 
 def check_pair(policy: Policy, hidden: str, cover: str) -> Pair:
@@ -144,7 +144,7 @@ def _fields(domain: Domain, record: Any) -> dict[str, Any] | None:
     return None if record is ABSENT else {name: plain(value) for name, value in zip(domain, record, strict=True)}
 
 
-def _words(domain: Domain, record: Record | Any, names: list[str] | None) -> str:
+def record_words(domain: Domain, record: Record | Any, names: list[str] | None) -> str:
     """Return a record in words, as far as these names go; some of a record with many attributes."""
     if record is ABSENT:
         return "somebody who is not in the data"
