@@ -44,7 +44,7 @@ def test_check_as_json(clinic: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_check_says_what_it_costs_that_something_is_known(clinic: Path) -> None:
-    known = POLICY.replace("{age: 5}", "{age: 90}") + "known:\n  - marginal: [age]\n  - count: \"ward == 'north'\"\n"
+    known = POLICY.replace("{age: 5}", "{age: 90}") + "known:\n  - marginal: [age]\n"
     (clinic / "clinic.policy.yaml").write_text(known, encoding="utf-8")
     said = " ".join(inside(clinic, "check", "clinic.policy.yaml").out.split())
     assert "knowing the histogram of age multiplies the noise by 100 (age " in said

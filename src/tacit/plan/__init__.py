@@ -14,6 +14,7 @@ In reading order:
     questions        questions as job files write them
     steps            how far they move along secret edges
     coupling         the same under public knowledge
+    disjoint         groups whose costs do not add up
     directions       which answers can rise, which can fall
     noise_for        the least noise that hides a step
     totals           what no secret edge changes
