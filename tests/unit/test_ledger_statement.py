@@ -49,11 +49,11 @@ def test_charges_without_a_policy_are_named(tmp_path):
     with tc.Ledger(tmp_path / "ledger.db") as opened:
         opened.grant(dataset="clinic", epsilon=2)
         opened.charge(dataset="clinic", epsilon="1/4")
-        assert "1 charge to 'clinic' name no policy" in opened.statement(dataset="clinic").text
+        assert "1 charge to 'clinic', without a policy" in opened.statement(dataset="clinic").text
         opened.charge(dataset="clinic", epsilon="1/4", policy=NARROW)
         said = opened.statement(dataset="clinic")
         assert said.unknown == 1
-        assert "1 of the charges name no policy" in said.text
+        assert "1 of the charges without a policy" in said.text
         assert "exp(0.5)" in said.text
 
 

@@ -1,7 +1,7 @@
 """What everything that was charged to a data set promises together: sequential composition, over policies too.
 
-Guarantee   For every secret edge of the account's policy, all releases that were charged to the account, taken together,
-            lose at most what it has spent.
+Guarantee   For every secret edge of the account's policy, all releases that were charged to the account, taken
+            together, lose at most what it has spent.
 Assumes     Each release keeps its epsilon along the edges of the policy that it was charged under.
 Why         Epsilons add up. Every charge to an account is under the account's policy or one that covers it (the ledger
             refuses any other), so that each edge of the account's policy is an edge of all of them: these are the edges
@@ -58,7 +58,7 @@ class Statement:
         charges = "1 charge" if many == 1 else f"{many:,} charges"
         if self.policy is None:
             return (
-                f"{charges} to {self.dataset!r} name no policy: what they promise stands in their certificates alone."
+                f"{charges} to {self.dataset!r}, without a policy: only certificates say what these releases promise."
             )
         others = [part for part in self.parts if part.policy not in (None, self.policy)]
         said = (
@@ -73,7 +73,7 @@ class Statement:
                 "releases alone, and by no other."
             )
         if self.unknown:
-            said += f" {self.unknown:,} of the charges name no policy, and are counted as if they kept this one."
+            said += f" {self.unknown:,} of the charges without a policy, counted as if under this one."
         return said
 
     def __str__(self) -> str:

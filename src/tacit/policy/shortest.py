@@ -65,6 +65,9 @@ class Distance(float):
         made._policy, made._chain = policy, tuple(links)
         return made
 
+    def __repr__(self) -> str:
+        return "inf" if math.isinf(self) else str(int(self))
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Distance, (self._policy, self._chain)
 
