@@ -37,9 +37,45 @@ def test_check_as_json(clinic: Path, capsys: pytest.CaptureFixture[str]) -> None
         "examples",
         "public",
         "warnings",
+        "knowledge",
     }
     assert said["fingerprint"] == Policy.load(clinic / "clinic.policy.yaml").fingerprint
     assert {example["protected"] for example in said["examples"]} == {True, False}
+
+
+def test_check_says_what_it_costs_that_something_is_known(clinic: Path) -> None:
+    known = POLICY.replace("{age: 5}", "{age: 90}") + "known:\n  - marginal: [age]\n"
+    (clinic / "clinic.policy.yaml").write_text(known, encoding="utf-8")
+    said = " ".join(inside(clinic, "check", "clinic.policy.yaml").out.split())
+    assert "knowing the histogram of age multiplies the noise by 100 (age " in said
+    assert "Secrets that leave it alone: {values: {disease: [hiv]}} (100 times less noise)" in said
+    (cost,) = inside(clinic, "check", "clinic.policy.yaml", "--json").document["knowledge"]
+    assert (cost["step"], cost["step_without"], cost["times"]) == (200, 2, 100)
+
+
+def test_check_says_how_far_apart_two_records_are(clinic: Path) -> None:
+    said = inside(clinic, "check", "clinic.policy.yaml", "--pair", "age=30", "age=42")
+    assert said.code == 0
+    assert "3 secret edges." in said.out
+    assert "age 30 -> age 35 -> age 40 -> age 42" in said.out
+    assert "exp(3 times epsilon)" in said.out
+    document = inside(clinic, "check", "clinic.policy.yaml", "--pair", "age=30", "age=42", "--json").document
+    assert (document["distance"], document["distance_back"]) == (3, 3)
+    assert [record["age"] for record in document["path"]] == [30, 35, 40, 42]
+    absent = inside(clinic, "check", "clinic.policy.yaml", "--pair", "age=30", "absent", "--json").document
+    assert (absent["cover"], absent["distance"], absent["path"]) == (None, None, [])
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("thirty", "must be written as name=value"),
+        ("agee=30", "Did you mean 'age'?"),
+        ("age=[30]", "age must be a whole number"),
+    ],
+)
+def test_a_record_that_is_none_is_refused(clinic: Path, written: str, expected: str) -> None:
+    assert expected in inside(clinic, "check", "clinic.policy.yaml", "--pair", written, "age=42").refusal()
 
 
 def test_a_mistyped_key_is_refused_with_its_line_and_the_nearest_key(clinic: Path) -> None:

@@ -79,6 +79,16 @@ ROWS = [
         2,
         "if no secret edge touches what is known, the step stays 2",
     ),
+    *(
+        (
+            f"histogram of {cells} cells, sums of neighbouring cells known",
+            everything(line(cells), *(tc.known.count(f"x in [{at}, {at + 1}]") for at in range(cells - 1))),
+            tc.histogram("x"),
+            step,
+            "Blowfish section 3.2, averaging attack: as many as there are cells, 0 if that is odd",
+        )
+        for cells, step in ((4, 4), (5, 0), (6, 6), (12, 12))
+    ),
     ("known histogram", everything(line(4), tc.known.marginal("x")), tc.histogram("x"), 0, "what is known is free"),
     (
         "cumulative counts",

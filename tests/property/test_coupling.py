@@ -69,6 +69,33 @@ def test_the_bound_under_each_kind_of_fact_is_never_too_small(known, family, pre
         check_step(query, policy)
 
 
+@pytest.mark.parametrize("cells", [3, 4])
+@pytest.mark.parametrize("hidden", ["nothing", "a flag"])
+def test_known_sums_of_neighbours_leave_what_enumeration_finds(cells, hidden):
+    """The averaging attack of section 3.2: one affine dependency at even numbers of cells, none at odd ones."""
+    more = {} if hidden == "nothing" else {"s": Flag()}
+    domain = Domain({"x": Integers(0, cells - 1), **more})
+    known = [knowledge.count(f"x in [{place}, {place + 1}]") for place in range(cells - 1)]
+    policy = Policy(domain, secrets.everything(), known)
+    for query in (histogram(*domain), count("x == 1"), cumulative("x")):
+        quick, slow = largest_step(query, policy), step_by_data_sets(query, policy, 4 if hidden == "nothing" else 3)
+        assert quick.l1 >= slow["l1"]
+        assert quick.up >= slow["up"]
+        assert quick.square >= slow["square"]
+        if hidden == "nothing" and query == histogram("x"):
+            assert quick.l1 == slow["l1"] == (4 if cells == 4 else 0)
+
+
+def test_a_refusal_names_the_facts_and_an_edge():
+    domain = Domain({"x": Integers(0, 17), "s": Flag(), "t": Flag()})
+    known = [knowledge.marginal("x"), knowledge.count("s == True"), knowledge.count("t == True")]
+    policy = Policy(domain, secrets.within(2, "x") | secrets.attributes("s"), known)
+    with pytest.raises(PlanError, match="overlaps; the secret edge x 6 -> x 8 changes the histogram of x") as refusal:
+        largest_step(histogram("x", "s"), policy)
+    assert "how many people have s == True" in str(refusal.value)
+    assert "t == True" not in str(refusal.value)  # no secret edge changes it
+
+
 @pytest.mark.parametrize("known", ["marginal", "marginal and count", "two marginals"])
 def test_what_one_fact_fixes_needs_no_noise_whatever_else_is_known(known):
     policy = Policy(DOMAIN, FAMILIES["everything"], FACTS[known], "secret")

@@ -4,6 +4,7 @@ exact(query, policy, epsilon)             the worst loss, added up over every ed
 sampled(release, hidden, cover, epsilon)  a lower confidence bound on the loss, from outputs alone
 assert_no_leak(release, hidden, cover)    the same, for a test
 release(policy, query, epsilon)           the same for a whole release of a session, rows in and record out
+posterior_odds(query, policy, epsilon)    how far a release moves the odds of somebody who knows something
 planted                                   mistakes on purpose, which the audits must find
 
 In reading order:
@@ -26,6 +27,7 @@ In reading order:
     subjects         mechanisms of this package, ready to be audited
     registry         one case for each way in which answers are blurred
     planted          what the audits must find
+    possible_worlds  what somebody learns who knows what the policy declares, or more
     table            the table of all audits
 """
 
@@ -33,6 +35,7 @@ from tacit.audit.exact_audit import exact
 from tacit.audit.loss import ExactAudit, Loss, Witness
 from tacit.audit.planted import planted
 from tacit.audit.planted.planted_leak import PlantedLeak
+from tacit.audit.possible_worlds import PosteriorOdds, posterior_odds, steps_among
 from tacit.audit.releases import release
 from tacit.audit.sampled_audit import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
 
@@ -40,6 +43,7 @@ __all__ = [
     "ExactAudit",
     "Loss",
     "PlantedLeak",
+    "PosteriorOdds",
     "SampledAudit",
     "SampledWitness",
     "Verdict",
@@ -47,6 +51,8 @@ __all__ = [
     "assert_no_leak",
     "exact",
     "planted",
+    "posterior_odds",
     "release",
     "sampled",
+    "steps_among",
 ]

@@ -1,4 +1,7 @@
-"""`tacit check POLICY`: what a policy protects and what not; with `--rows`, which cells do not fit its domain."""
+"""`tacit check POLICY`: what a policy protects and what not.
+
+With `--pair`, how far apart two records are; with `--rows`, which cells do not fit the domain.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,15 @@ def check_policy(
             help="Instead, count which cells of these files do not fit the domain, for you alone; may be repeated.",
         ),
     ] = None,
+    pair: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--pair",
+            metavar="X Y",
+            help="Instead, say how many secret edges lead from one record to another, as in age=30,sex=F age=42; "
+            "absent is somebody not in the data.",
+        ),
+    ] = None,
     person: _Column = None,
     per_person: Annotated[int | None, typer.Option(min=1, help="With --rows: as in a job file.")] = None,
     order: _Column = None,
@@ -35,6 +47,9 @@ def check_policy(
 ) -> None:
     """Read a policy and say in plain words what it protects, what is public, and what it does not protect.
 
+    With --pair, say instead how far apart two records are, and what a release promises about them. What Y leaves out is
+    as in X, what X leaves out is an ordinary value.
+
     With --rows, count instead how many cells of each column are unexpected, and of what kind, and how many rows and
     people would remain. These are true counts, for whoever holds the data: they are written nowhere and are part of no
     release.
@@ -42,6 +57,8 @@ def check_policy(
     from tacit.policy.file import load_policy
 
     found = load_policy(policy)
+    if pair and rows:
+        raise PolicyError("must stand alone", key="--pair", fix="Leave out --rows.")
     if rows:
         from tacit.release.row_check import check_rows
 
@@ -54,14 +71,27 @@ def check_policy(
     for name, given in (("person", person), ("per-person", per_person), ("order", order), ("item", item)):
         if given is not None:
             raise PolicyError("needs --rows", key=f"--{name}", given=given, fix="Name the files of rows.")
+    if pair:
+        from tacit.policy.pair import check_pair
+
+        named = check_pair(found, *pair)
+        if as_json:
+            show_json(named.document())
+        else:
+            show_wrapped(named.lines)
+        return
     _describe(found, as_json=as_json)
 
 
 def _describe(found: Policy, *, as_json: bool) -> None:
-    from tacit.policy.describe import description, protected_examples, protections, public_facts, warnings
+    from tacit.plan.knowledge_cost import costs_for_tables
+    from tacit.policy.describe import Section, description, protected_examples, protections, public_facts, warnings
 
+    costs = costs_for_tables(found)
     if not as_json:
-        for number, section in enumerate(description(found)):
+        heading = "What it costs that this is known (in a histogram of all attributes)"
+        known = Section(heading, tuple(cost.words for cost in costs), warns=True)
+        for number, section in enumerate([*description(found), *([known] if costs else [])]):
             show_wrapped([*([""] if number else []), *section.lines])
         return
     show_json(
@@ -76,5 +106,6 @@ def _describe(found: Policy, *, as_json: bool) -> None:
             "examples": [example.document() for example in protected_examples(found)],
             "public": public_facts(found),
             "warnings": warnings(found),
+            "knowledge": [cost.document() for cost in costs],
         }
     )

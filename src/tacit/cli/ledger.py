@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.amounts import shown
-from tacit.cli.screen import AsJson, show, show_json
+from tacit.cli.screen import AsJson, show, show_json, show_wrapped
 from tacit.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ def show_ledger(
 ) -> None:
     """Show what was granted, spent and remains, for each data set and each analyst with a cap; who, when and for what.
 
-    Runs of jobs that were paid for and did not come to their end are named. With --json, all entries are there.
+    Below them stands what all releases from a data set promise together. Runs of jobs that were paid for and did not
+    come to their end are named. With --json, all entries are there.
     """
     from tacit.ledger.ledger import Ledger
 
@@ -47,11 +48,14 @@ def show_ledger(
         except LedgerError as damage:  # budgets are shown all the same: they do not hang on what is noted of runs
             runs, unreadable = [], str(damage)
         open_runs = [run for run in runs if run.state != "finished" and run.first in numbers]
+        totals = [account.dataset for account in accounts if account.analyst is None]
+        statements = [opened.statement(dataset=name) for name in totals]
     if as_json:
         show_json(
             {
                 "accounts": [_account(a) for a in accounts],
                 "entries": [_entry(e) for e in entries],
+                "statements": [statement.document() for statement in statements],
                 "unfinished_runs": None if unreadable else [asdict(run) for run in open_runs],
             }
         )
@@ -63,6 +67,7 @@ def show_ledger(
             show(entries_table(entries[-last:]))
         if len(entries) > last > 0:
             show(f"{len(entries) - last:,} earlier: --last {len(entries)}, or --json.")
+        show_wrapped([statement.text for statement in statements if statement.epsilon])
         show(*(_unfinished(run, entries) for run in open_runs), *([unreadable] if unreadable else []))
     else:
         show("No budget was granted yet." if dataset is None else f"No budget was granted to {dataset} yet.")

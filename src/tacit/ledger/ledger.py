@@ -66,10 +66,11 @@ from tacit.ledger.input import (
     exact_epsilon,
 )
 from tacit.ledger.rules import Rules
+from tacit.ledger.statement import Statement, stated
 from tacit.ledger.store import Store, rows, streamed, tolerant
 from tacit.ledger.tables import ACCOUNTS, ENTRIES, HEAD, RUNS, strange
 
-__all__ = ["Account", "Entry", "Ledger", "Receipt", "Run", "Verdict", "exact_epsilon"]
+__all__ = ["Account", "Entry", "Ledger", "Receipt", "Run", "Statement", "Verdict", "exact_epsilon"]
 
 # Charges of 1/3, 1/7, 1/11 .. make a sum that never stops growing, and a charge must stay cheap.
 SUM_DIGITS = 1000
@@ -422,6 +423,30 @@ class Ledger:
         if dataset is not None:
             statement = statement.where(ENTRIES.c.dataset == self._dataset(dataset))
         return self._store.read(lambda db: [self._entry(row) for row in rows(db, statement)])
+
+    def statement(self, *, dataset: str) -> Statement:
+        """Return what all charges to a data set promise together: along the edges that all their policies have.
+
+        Raises:
+            LedgerError: If the data set has no budget.
+        """
+        name = self._dataset(dataset)
+
+        def work(db: Connection) -> Statement:
+            total = self._total(db, name, self._accounts(db, name, None))
+            account = Account(
+                dataset=name,
+                analyst=None,
+                policy=total.policy,
+                granted=total.granted,
+                spent=total.spent,
+                remaining=total.remaining,
+                policy_text=self._policy_text(db, total),
+            )
+            mine = select(ENTRIES).where(ENTRIES.c.dataset == name).order_by(ENTRIES.c.number)
+            return stated(account, [self._entry(row) for row in rows(db, mine)])
+
+        return self._store.read(work)
 
     def verify(self) -> Verdict:
         """Walk the hash chain from the first entry to the head row and add the running sums up again.

@@ -15,6 +15,7 @@ In reading order:
     questions        questions as job files write them
     steps            how far they move along secret edges
     coupling         the same under public knowledge
+    disjoint         groups whose costs do not add up
     directions       which answers can rise, which can fall
     noise_for        the least noise that hides a step
     totals           what no secret edge changes
@@ -25,6 +26,7 @@ In reading order:
     spread           the laws of the errors of estimates
     coverage         bounds on the noise of one answer
     derived          plans of questions that are made of several parts
+    knowledge_cost   what it costs that something is known
     explain          a plan in words
 
 Questions whose answer is a choice have plans of their own kind:

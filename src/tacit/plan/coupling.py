@@ -14,6 +14,15 @@ Why         The moves of minimal neighbours cannot be split into two groups that
             signatures, of the largest step between two records of that signature.
             (3) Otherwise primitive sets are found by exhaustive search; the longest one times the largest step between
             any two records is a bound. So is the number of people, where it is declared.
+            (4) If the signatures have one affine dependency, with whole coefficients c without a common divisor: count
+            for each signature how many people more arrive than leave. Zero sum means that these numbers are m times c.
+            The moves have no cycle (it would be a smaller set), or are one, as in (2); so they are simple paths from
+            signatures that lose people to such that gain some. For m > 1, 1/m of the paths between each two signatures
+            is a flow that loses and gains c; so there is one in whole paths too (flows have whole solutions), and that
+            is a smaller set. Hence m = 1 and there are P = |c|_1 / 2 paths. Regroup their sum by signature: each path
+            passes a signature at most once, so that there at most P records are exchanged for others of that signature;
+            what is left are P jumps between any two records. Hence at most P times the largest step between any two
+            records, plus P times the sum over all signatures of the largest step between two records of that signature.
 Reference   Blowfish privacy, section 8, whose Corollary 8.3 and Theorems 8.2, 8.5 and 8.6 understate the step; one
             marginal of K cells gives 2K for a full histogram (Theorem 8.4, right), p disjoint counts 2(p+1).
 Checked by  tests/property/test_coupling.py, tests/golden/test_published_steps.py
@@ -24,6 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from typing import Final
 
@@ -35,6 +45,7 @@ from tacit.plan.responses import Jump, Watched
 from tacit.plan.steps import LargestStep, free_step, gather, in_data, presence_jumps, shape_jumps
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.edges import Absence, EdgeShape, Same
+from tacit.policy.fact_edges import edge_that_changes
 from tacit.policy.intervals import Intervals
 from tacit.policy.knowledge import Known, KnownCount, KnownMarginal, KnownSize
 from tacit.policy.policy import Policy
@@ -44,6 +55,7 @@ from tacit.policy.where import Test
 MOST_SIGNATURES: Final = 4096
 MOST_CHANGES: Final = 16  # distinct signature changes that the exhaustive search may juggle
 MOST_SEARCH: Final = 200_000
+MOST_DEPENDENT: Final = 128  # signatures whose dependencies are found exactly
 
 Signature = tuple[int, ...]
 
@@ -73,16 +85,24 @@ def coupled_step(query: Watched, policy: Policy) -> LargestStep:
         # nobody can move who is not there
         bounds.append((anything.times(max(people, 1)), f"at most {people} people can move"))
     if not bounds:
-        raise PlanError(
-            "has no proven bound under this knowledge (several facts overlap)",
-            key=str(query),
-            given=[fact.words() for fact in policy.known],
-            fix="Declare the number of people, tc.known.size(n), or declare fewer facts.",
-        )
+        raise _no_bound(query, policy, touched)
     step, reason = min(bounds, key=lambda bound: bound[0].l1)
     words = ", ".join(fact.words() for fact in touched)
     why = (f"publicly known: {words}", f"{reason} -> moves by at most {in_data(step.l1, query, policy.domain)} in all")
     return LargestStep(step.up, step.down, step.l1, step.square, step.profiles, why, exact=False)
+
+
+def _no_bound(query: Watched, policy: Policy, touched: list[Known]) -> PlanError:
+    """Return the refusal of facts that no bound is known for, with an edge that changes the first of them."""
+    edges = ((fact, edge_that_changes(fact, policy)) for fact in touched)
+    shown = next((f"; the secret edge {edge} changes {fact.words()}" for fact, edge in edges if edge), "")
+    overlap = f"what is known overlaps{shown}" if len(touched) > 1 else f"too much is known at once{shown}"
+    return PlanError(
+        f"has no proven bound under this knowledge: {overlap}",
+        key=str(query),
+        given=[fact.words() for fact in touched],
+        fix="Declare the number of people, tc.known.size(n), or fewer facts, or choose secrets that leave them alone.",
+    )
 
 
 def _is_fixed_by(query: Watched, policy: Policy, fact: Known, anything: LargestStep) -> bool:
@@ -196,7 +216,8 @@ def _by_signatures(
     if len(found) > MOST_SIGNATURES:
         return []
     signatures = sorted(found)
-    if _affinely_independent(signatures):
+
+    def within_signatures() -> list[tuple[int, LargestStep]]:
         parts = []
         for chosen in signatures:
             only = _Within(partial(_has_signature, signature, chosen), tuple(tests))
@@ -204,11 +225,20 @@ def _by_signatures(
             if policy.absences and chosen == absent:
                 jumps += list(presence_jumps(query, policy.domain, Absence(), only=only))
             parts.append((1, gather(jumps)))
-        return [(_summed(parts), f"up to {len(signatures)} people move in a cycle through what is known of them")]
+        return parts
+
+    if _affinely_independent(signatures):
+        reason = f"up to {len(signatures)} people move in a cycle through what is known of them"
+        return [(_summed(within_signatures()), reason)]
+    bounds = []
     longest = longest_primitive(_changes(signatures))
-    if longest is None:
-        return []
-    return [(anything.times(longest), f"up to {longest} people must move together to keep what is known")]
+    if longest is not None:
+        bounds.append((anything.times(longest), f"up to {longest} people must move together to keep what is known"))
+    paths = _paths(signatures)
+    if paths is not None:
+        parts = [(paths, anything), *((paths * many, step) for many, step in within_signatures())]
+        bounds.append((_summed(parts), f"people move on {paths} paths between what is known of them"))
+    return bounds
 
 
 def _signature_tests(policy: Policy, facts: list[Known]) -> list[Test] | None:
@@ -236,6 +266,41 @@ def _affinely_independent(signatures: list[Signature]) -> bool:
     vectors = np.array(signatures, dtype=np.float64)
     # entries are 0 and 1 and there are at most a few thousand: the rank is safe in floating point
     return int(np.linalg.matrix_rank(vectors[1:] - vectors[0])) == len(signatures) - 1
+
+
+def _paths(signatures: list[Signature]) -> int | None:
+    """Return how many paths a change of the one affine dependency of the signatures takes; None if it is not one.
+
+    >>> _paths([(1, 0, 0), (1, 1, 0), (0, 1, 1), (0, 0, 1)])  # four cells, sums of two neighbours known
+    2
+    """
+    if len(signatures) > MOST_DEPENDENT:
+        return None
+    # rows of one affine equation for each number that is known, brought into echelon form, exactly
+    rows = [[Fraction(1)] * len(signatures), *([Fraction(x) for x in each] for each in zip(*signatures, strict=True))]
+    pivots: list[int] = []
+    for column in range(len(signatures)):
+        place = next((at for at in range(len(pivots), len(rows)) if rows[at][column]), None)
+        if place is None:
+            continue
+        top = len(pivots)
+        rows[top], rows[place] = rows[place], [*rows[top]]
+        rows[top] = [x / rows[top][column] for x in rows[top]]
+        rows = [
+            row if at == top or not row[column] else [x - row[column] * y for x, y in zip(row, rows[top], strict=True)]
+            for at, row in enumerate(rows)
+        ]
+        pivots.append(column)
+    free = [column for column in range(len(signatures)) if column not in pivots]
+    if len(free) != 1:
+        return None
+    solution = [Fraction(0)] * len(signatures)
+    solution[free[0]] = Fraction(1)
+    for at, column in enumerate(pivots):
+        solution[column] = -rows[at][free[0]]
+    whole = math.lcm(*(x.denominator for x in solution))
+    numbers = [int(x * whole) for x in solution]
+    return sum(abs(x) for x in numbers) // math.gcd(*numbers) // 2
 
 
 def _changes(signatures: list[Signature]) -> list[Signature]:

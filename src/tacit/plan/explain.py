@@ -11,6 +11,7 @@ from tacit.amounts import shown
 from tacit.errors import PlanError, sealed
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT, AnyPlan
 from tacit.plan.choose import choose, plain_plan
+from tacit.plan.knowledge_cost import FactCost, costs_for_plan
 from tacit.policy.policy import as_policy
 
 
@@ -26,6 +27,11 @@ class Explanation:
         """The plan of plain differential privacy for the same question at the same epsilon."""
         return plain_plan(self.plan)
 
+    @cached_property
+    def knowledge(self) -> tuple[FactCost, ...]:
+        """What each known fact costs, of those that change the noise, and which secrets would leave it alone."""
+        return costs_for_plan(self.plan)
+
     @property
     def gain(self) -> float:
         """How many times smaller the expected error is than under plain differential privacy."""
@@ -37,6 +43,7 @@ class Explanation:
         """Return the explanation as plain data, for `--json`: the plan's own document, and what it is compared with."""
         return {
             **self.plan.document(),
+            "knowledge": [cost.document() for cost in self.knowledge],
             "plain_dp_rmse": self.plain.rmse,
             "plain_dp_form": self.plan.policy.plain_form,
             "remaining": None if self.remaining is None else str(self.remaining),
@@ -52,6 +59,7 @@ class Explanation:
             error + (f" (exact, {OF_THE_ROWS_KEPT})" if is_exact else ""),
             f"  plain differential privacy ({self.plan.policy.plain_form}) at the same epsilon: {self.plain.rmse:.4g}"
             + self._times(),
+            *(f"  {cost.words}" for cost in self.knowledge),
         ]
         if self.remaining is not None and self.remaining >= 0:
             lines.append(f"  budget that would remain: {shown(self.remaining)}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -67,6 +68,13 @@ class Query(ABC):
         """Return the query that a domain makes of this one, checked."""
         self.check(domain)
         return self
+
+    def among(self, people: Where) -> Query:
+        """Return the same question about those of its people whom a predicate picks."""
+        asked: Any = self
+        both = people if self.where is None else self.where & people
+        restricted: Query = replace(asked, where=both)
+        return restricted
 
     def unit_words(self, domain: Domain) -> str:
         """Return what the values are numbers of."""

@@ -13,8 +13,12 @@ In reading order:
     knowledge     what the world already knows
     policy        all of it together, and the guarantee
     inclusion     whether one policy protects all that another does
+    boxes         which records edges lead to
+    shortest      the shortest chain of edges between two records
     chains        how many edges lie between two records
+    pair          what is promised about two records
     describe      a policy in plain words
+    fact_edges    a secret edge that changes what is known
     table_names   suffixes of tables
     file          policy files
     schema        their JSON schema

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
-from tacit.policy.domain import Domain
-from tacit.policy.where import Where, where
+from tacit.policy.domain import Domain, Record, positions
+from tacit.policy.where import Test, Where, where
 
 
 class Known(ABC):
@@ -24,6 +24,19 @@ class Known(ABC):
     @abstractmethod
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have."""
+
+    @property
+    @abstractmethod
+    def about(self) -> frozenset[str]:
+        """The attributes that it is about."""
+
+    def tests(self, domain: Domain) -> list[Test]:
+        """Return the predicates that it counts by; none where every value counts by itself."""
+        return []
+
+    @abstractmethod
+    def added_by(self, record: Record | None, domain: Domain) -> Any:
+        """Return what one person adds to the known numbers; None is somebody not in the data."""
 
     @abstractmethod
     def document(self) -> Any:
@@ -47,6 +60,15 @@ class KnownSize(Known):
             raise PolicyError("must be a whole number", key="known.size", given=self.people, fix="Leave it out.")
         if self.people is not None and self.people < 0:
             raise PolicyError("must not be negative", key="known.size", given=self.people, fix="Leave it out.")
+
+    @property
+    def about(self) -> frozenset[str]:
+        """No attribute: who is in the data."""
+        return frozenset()
+
+    def added_by(self, record: Record | None, domain: Domain) -> Any:
+        """Return one for whoever is in the data."""
+        return int(record is not None)
 
     def document(self) -> Any:
         """Return what a policy file says for it."""
@@ -77,6 +99,16 @@ class KnownMarginal(Known):
             if domain.attribute(name, key="known.marginal").is_set:
                 raise PolicyError("must not be a set of items", key="known.marginal", given=name, fix="Use count.")
 
+    @property
+    def about(self) -> frozenset[str]:
+        """The attributes of the histogram."""
+        return frozenset(self.names)
+
+    def added_by(self, record: Record | None, domain: Domain) -> Any:
+        """Return the cell that a person is in."""
+        said = dict(zip(domain, record, strict=True)) if record is not None else {}
+        return tuple(said[name] for name in self.names) if said else None
+
     def document(self) -> Any:
         """Return what a policy file says for it."""
         return {self.keyword: list(self.names)}
@@ -99,6 +131,19 @@ class KnownCount(Known):
             self.where.compile(domain)
         except PolicyError as refusal:
             raise refusal.located(key="known.count") from None
+
+    @property
+    def about(self) -> frozenset[str]:
+        """The attributes that the predicate asks about."""
+        return self.where.columns()
+
+    def tests(self, domain: Domain) -> list[Test]:
+        """Return the predicate."""
+        return [self.where.compile(domain)]
+
+    def added_by(self, record: Record | None, domain: Domain) -> Any:
+        """Return one for whoever is picked."""
+        return int(record is not None and self.where.compile(domain).of_record(positions(domain, record)))
 
     def document(self) -> Any:
         """Return what a policy file says for it."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import PolicyError, kind_of, nearest, sealed, word_or_kind
 from tacit.policy.attributes.attribute import Value
@@ -20,6 +20,9 @@ from tacit.policy.domain import Domain, positions
 from tacit.policy.edges import Absence, EdgeShape
 from tacit.policy.knowledge import Known, KnownSize
 from tacit.policy.secrets import Everything, Secrets, TakingPart, Union
+
+if TYPE_CHECKING:
+    from tacit.policy.shortest import Distance
 
 PRESENCE: Final = ("public", "secret")
 
@@ -217,6 +220,16 @@ class Policy:
         from tacit.policy.inclusion import includes
 
         return includes(self, as_policy(weaker))
+
+    @sealed
+    def distance(self, hidden: Value, cover: Value) -> Distance:
+        """Return how many secret edges lead from one record to another, with a shortest chain of them as its `path`.
+
+        Infinity where no chain exists. The way back may be another one, or none. None is somebody not in the data.
+        """
+        from tacit.policy.shortest import distance
+
+        return distance(self, hidden, cover)
 
     def plain(self) -> Policy:
         """Return the policy of plain differential privacy over the same domain, in the form that fits this policy.

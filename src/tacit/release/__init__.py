@@ -16,6 +16,7 @@ In reading order:
     selected          the same for choices: verdicts, rankings, lists
     tilted_estimates  values of chosen counts
     asking            one question at a time
+    split             groups of people that together cost as much as the dearest
     job_file          a file of releases: what it says
     job_plan          what it would cost, and whether it could run
     job_run           pay for it and make its releases

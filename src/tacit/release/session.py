@@ -28,6 +28,7 @@ from tacit.ledger.ledger import Ledger, Receipt
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
 from tacit.plan.derived import DerivedPlan
+from tacit.plan.disjoint import disjoint_groups
 from tacit.plan.explain import Explanation, explain
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.verdicts import BelowPlan
@@ -41,6 +42,7 @@ from tacit.release.measure import Measurements, measure
 from tacit.release.planner import Planner, yes_or_no
 from tacit.release.record import ReleaseRecord
 from tacit.release.selected import SelectionRecord, select
+from tacit.release.split import Parent, Pay, Split
 from tacit.rows.file_columns import is_file
 from tacit.rows.guard import charges, closed, paid_for
 from tacit.rows.rows import Rows, columns_of, open_rows
@@ -210,18 +212,44 @@ class Session:
         for part in plan.parts:
             check_answerable(self._rows, part.base, self.policy)
 
-    def _reserve(self, plans: list[AnyPlan], *, run: str | None = None, job: str = "") -> list[Reserved]:
+    @sealed
+    def split(self, by: Any) -> Split:
+        """Return a session for each group of people, which together cost as much as the dearest of them.
+
+        `by` is an attribute, or a list of predicates that never hold at once. Refused where a secret edge leads from
+        one group to another, and where something is known that a secret edge changes: one group would show another.
+        """
+        groups = disjoint_groups(by, self.policy)
+
+        def make(plan: AnyPlan, pay: Pay, part_of: str) -> ReleaseRecord:
+            (reserved,) = self._reserve([plan], pay=pay, part_of=part_of)
+            return reserved.make()
+
+        return Split(groups, Parent(self.policy, lambda: self.remaining, self._check, self._charge, make))
+
+    def _reserve(
+        self,
+        plans: list[AnyPlan],
+        *,
+        run: str | None = None,
+        job: str = "",
+        pay: Pay | None = None,
+        part_of: str = "",
+    ) -> list[Reserved]:
         for plan in plans:
             self._check(plan)
-        receipts = self._charge([(plan.epsilon, str(plan.query)) for plan in plans], run=run, job=job)
+        costs = [(plan.epsilon, str(plan.query)) for plan in plans]
+        receipts = self._charge(costs, run=run, job=job) if pay is None else pay(costs)
         drawn = _Drawn(plans, self._rows)
         return [
-            Reserved(plan, partial(self._make, plan, receipt, drawn, number))
+            Reserved(plan, partial(self._make, plan, receipt, drawn, number, part_of))
             for number, (plan, receipt) in enumerate(zip(plans, receipts, strict=True))
         ]
 
-    def _make(self, plan: AnyPlan, receipt: Receipt | None, drawn: _Drawn, number: int) -> ReleaseRecord:
-        promise = certify(plan, dataset=self.dataset, receipt=receipt)
+    def _make(
+        self, plan: AnyPlan, receipt: Receipt | None, drawn: _Drawn, number: int, part_of: str = ""
+    ) -> ReleaseRecord:
+        promise = certify(plan, dataset=self.dataset, receipt=receipt, part_of=part_of)
         with paid_for(plan.epsilon):
             record = closed(lambda: drawn.take(number)(), InternalError("rows were open"))
         return replace(record, promise=promise, _make_frame=self._rows.frame)

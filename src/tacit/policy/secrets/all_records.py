@@ -10,6 +10,7 @@ from tacit.policy.attributes.keys import Row
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges import EdgeShape
 from tacit.policy.secrets.family import MOST_NAMES, Candidate, Fields, Promise, Secrets, listed, schema_of_family
+from tacit.policy.secrets.one_attribute import Attributes
 from tacit.policy.secrets.sensitive_records import Records
 from tacit.policy.where import Where
 from tacit.policy.yaml_entries import Entry
@@ -36,6 +37,11 @@ class Everything(Secrets):
     def only_for(self, people: Where) -> Secrets:
         """Return the records that a predicate calls sensitive."""
         return Records(people)
+
+    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+        """Return the other attributes, one at a time."""
+        others = tuple(name for name in domain if name not in names)
+        return Attributes(others) if others else None
 
     def document(self) -> Any:
         """Return what a policy file says for this family."""

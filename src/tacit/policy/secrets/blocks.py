@@ -148,6 +148,10 @@ class Partition(Secrets):
         )
         return Partition(self.name, None, blocks)
 
+    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+        """Return the same, if it is another attribute."""
+        return None if self.name in names else self
+
     def document(self) -> Any:
         """Return what a policy file says for this family."""
         said: dict[str, Any] = {"attribute": self.name}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
@@ -101,6 +101,11 @@ class Within(Secrets):
         relations: dict[str, Relation] = {axis.name: Near(int(self.theta // axis.spacing)) for axis in axes}
         items = {name: ItemMoves(lose=True, gain=True) for name in self.names if domain[name].is_set}
         return [EdgeShape(relations, items, metric=Metric(self.theta, self.metric))]
+
+    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+        """Return the same of the other attributes."""
+        others = tuple(name for name in self.names if name not in names)
+        return replace(self, names=others) if others else None
 
     def document(self) -> Any:
         """Return what a policy file says for this family."""

@@ -127,6 +127,10 @@ class Secrets(ABC):
 
         return SomePeople(self, people)
 
+    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+        """Return some of these edges, as a family of their own, that leave these attributes alone; None if unknown."""
+        return None
+
     def settled(self, domain: Domain) -> Secrets:
         """Return the same edges written in the one way that a policy keeps, so that equal policies are equal."""
         return self

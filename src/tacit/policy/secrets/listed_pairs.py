@@ -97,6 +97,15 @@ class Pairs(Secrets):
         ]
         return Pairs(tuple((hidden, cover) for hidden, cover in pairs))
 
+    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+        """Return the pairs that differ in other attributes only."""
+        kept = [
+            pair
+            for pair, (a, b) in zip(self.pairs, self.named(domain), strict=True)
+            if all(a[name] == b[name] for name in names if name in a)
+        ]
+        return Pairs(tuple(kept)) if kept else None
+
     def document(self) -> Any:
         """Return what a policy file says for this family."""
         return {self.keyword: [[_pair_document(side) for side in pair] for pair in self.pairs]}

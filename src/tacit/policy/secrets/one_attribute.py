@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from tacit.policy.attributes.keys import NAMES, Row
@@ -50,6 +50,11 @@ class Attributes(Secrets):
     def shapes(self, domain: Domain) -> list[EdgeShape]:
         """Return one shape for each attribute."""
         return [free(domain, name) for name in self.names]
+
+    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+        """Return the same of the other attributes."""
+        others = tuple(name for name in self.names if name not in names)
+        return replace(self, names=others) if others else None
 
     def document(self) -> Any:
         """Return what a policy file says for this family."""

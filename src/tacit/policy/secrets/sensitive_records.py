@@ -12,6 +12,7 @@ from tacit.policy.attributes.keys import PREDICATE, Row
 from tacit.policy.domain import Domain, Record, positions
 from tacit.policy.edges import EdgeShape
 from tacit.policy.secrets.family import Candidate, Fields, Promise, Secrets, Setting, schema_of_family
+from tacit.policy.secrets.one_attribute import Attributes
 from tacit.policy.secrets.picked_records import is_picked, record_with
 from tacit.policy.where import Where, where
 from tacit.policy.yaml_entries import Entry
@@ -46,6 +47,11 @@ class Records(Secrets):
     def only_for(self, people: Where) -> Secrets:
         """Return the sensitive records that another predicate picks as well."""
         return Records(self.where & people)
+
+    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+        """Return the other attributes of the same people, one at a time."""
+        others = tuple(name for name in domain if name not in names)
+        return Attributes(others).only_for(self.where) if others else None
 
     def document(self) -> Any:
         """Return what a policy file says for this family."""

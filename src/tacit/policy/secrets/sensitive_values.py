@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
@@ -121,6 +121,11 @@ class Values(Secrets):
                 for name, values in self.sensitive
             )
         )
+
+    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+        """Return the sensitive values of the other attributes."""
+        others = tuple((name, values) for name, values in self.sensitive if name not in names)
+        return replace(self, sensitive=others) if others else None
 
     def document(self) -> Any:
         """Return what a policy file says for this family."""

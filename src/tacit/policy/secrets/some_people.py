@@ -62,6 +62,11 @@ class SomePeople(Secrets):
         """Return the edges of those whom both predicates pick."""
         return SomePeople(self.family, self.where & people)
 
+    def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
+        """Return what the family keeps, of the same people."""
+        kept = self.family.sparing(names, domain)
+        return None if kept is None else kept.only_for(self.where)
+
     def settled(self, domain: Domain) -> Secrets:
         """Return the settled family, of the same people."""
         return self.family.settled(domain).only_for(self.where)

@@ -1,0 +1,153 @@
+"""What a policy promises about two records that somebody names, in words: `tacit check --pair age=30 age=42`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from tacit.errors import PolicyError
+from tacit.policy.domain import Domain, Record
+from tacit.policy.policy import ABSENT, Policy
+from tacit.policy.secrets.family import plain
+from tacit.policy.shortest import Distance
+from tacit.policy.yaml_entries import Source
+
+NOBODY: Final = "absent"  # somebody who is not in the data
+_MOST_LISTED: Final = 1000  # records of a chain in a document
+_MOST_SHOWN: Final = 8  # in words
+_EXAMPLE: Final = 0.5  # an epsilon
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two records, how far the second is from the first, and how far the first is from the second."""
+
+    policy: Policy
+    hidden: Any
+    cover: Any
+    there: Distance
+    back: Distance
+
+    def document(self) -> dict[str, Any]:
+        """Return the pair as plain data; of a very long chain its beginning."""
+        domain = self.policy.domain
+        return {
+            "hidden": _fields(domain, self.hidden),
+            "cover": _fields(domain, self.cover),
+            "distance": None if math.isinf(self.there) else int(self.there),
+            "path": [_fields(domain, one) for one in islice(self.there.records(), _MOST_LISTED)],
+            "distance_back": None if math.isinf(self.back) else int(self.back),
+            "keeps_known": self.there.keeps_known,
+            "promise": self.promise,
+        }
+
+    @property
+    def promise(self) -> str:
+        """What a release promises about the pair."""
+        if math.isinf(self.there):
+            return "No chain of secret edges leads from the first to the second: nothing is promised about this pair."
+        many = int(self.there)
+        if not many:
+            return "The two are the same record."
+        if not self.there.keeps_known:
+            facts = ", ".join(fact.words() for fact in self.policy.known)
+            return (
+                f"The chain changes what a person adds to what is known ({facts}), so that other people have to move "
+                "along with it: only data sets that agree on what is known are compared, and nothing is claimed about "
+                "this pair by itself."
+            )
+        times = "epsilon" if many == 1 else f"{many:,} times epsilon"
+        power = many * _EXAMPLE
+        factor = f"{math.exp(power):.4g}" if power < 700 else "more than 10^300"
+        return (
+            f"A release at epsilon makes nothing more likely for the first than exp({times}) times what it is for the "
+            f"second; at epsilon {_EXAMPLE:g} that is a factor of {factor}."
+        )
+
+    @property
+    def lines(self) -> list[str]:
+        """The pair in words."""
+        ends = [record_words(self.policy.domain, side, None) for side in (self.hidden, self.cover)]
+        said = [f"From {ends[0]} to {ends[1]}: {_edges(self.there)}."]
+        if self.there > 1 and not math.isinf(self.there):
+            said.append(f"  {self._chain()}")
+        back = "the same" if self.back == self.there else _edges(self.back)
+        return [*said, self.promise, f"The other way round: {back}."]
+
+    def _chain(self) -> str:
+        """Return the records of the chain, each by what changes along it."""
+        domain, many = self.policy.domain, int(self.there)
+        first = list(islice(self.there.records(), _MOST_SHOWN))
+        seen = [one for one in [*first, self.cover] if one is not ABSENT]
+        names = [name for place, name in enumerate(domain) if len({one[place] for one in seen}) > 1]
+        shown = [record_words(domain, one, names) for one in first]
+        left = many + 1 - len(first)
+        if left > 1:
+            shown.append(f".. {left - 1:,} more ..")
+        return " -> ".join([*shown, *([record_words(domain, self.cover, names)] if left > 0 else [])])
+
+
+def check_pair(policy: Policy, hidden: str, cover: str) -> Pair:
+    """Return what a policy promises about two records as people type them.
+
+    What the second leaves out is as in the first; what the first leaves out is an ordinary value.
+    """
+    domain = policy.domain
+    usual = {name: attribute.usual() for name, attribute in domain.attributes}
+    a = _read(hidden, domain, usual)
+    said = usual if a is ABSENT else dict(zip(domain, a, strict=True))
+    b = _read(cover, domain, said)
+    return Pair(policy, a, b, policy.distance(a, b), policy.distance(b, a))
+
+
+def _read(text: str, domain: Domain, others: dict[str, Any]) -> Any:
+    """Read a record: age=30,sex=F; a list of items or a cell of a grid in brackets."""
+    if text.strip() == NOBODY:
+        return ABSENT
+    parts = _pieces(text)
+    if any("=" not in part for part in parts):
+        raise PolicyError(
+            f"must be written as name=value,name=value, or {NOBODY}",
+            key="--pair",
+            given=text,
+            fix=f"Write {','.join(f'{name}=..' for name in domain)}.",
+        )
+    entry = Source("{" + ", ".join(part.replace("=", ": ", 1) for part in parts) + "}", "--pair", "the record").read()
+    found = dict(others)
+    for name, value in entry.mapping().items():
+        with value.blamed():
+            found[name] = domain.attribute(name).read_value(value)
+    return domain.record(found)
+
+
+def _pieces(text: str) -> list[str]:
+    """Split at the commas that are in no brackets."""
+    found, depth = [""], 0
+    for sign in text:
+        depth += (sign in "[{(") - (sign in "]})")
+        if sign == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += sign
+    return found
+
+
+def _edges(far: Distance) -> str:
+    if math.isinf(far):
+        return "no chain of secret edges"
+    return {0: "the same record", 1: "one secret edge"}.get(int(far), f"{int(far):,} secret edges")
+
+
+def _fields(domain: Domain, record: Any) -> dict[str, Any] | None:
+    return None if record is ABSENT else {name: plain(value) for name, value in zip(domain, record, strict=True)}
+
+
+def record_words(domain: Domain, record: Record | Any, names: list[str] | None) -> str:
+    """Return a record in words, as far as these names go; some of a record with many attributes."""
+    if record is ABSENT:
+        return "somebody who is not in the data"
+    said = _fields(domain, record) or {}
+    chosen = list(domain) if names is None else names
+    return ", ".join(f"{name} {domain[name].words(said[name])}" for name in chosen)

@@ -1,0 +1,61 @@
+"""Between neighbouring data sets one group of a split changes and no other, by enumeration."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from strategies import facts, policies, predicates
+from tacit.audit.worlds import neighbours
+from tacit.errors import PlanError
+from tacit.plan.disjoint import disjoint_groups
+from tacit.policy import knowledge, secrets
+from tacit.policy.attributes import Categories
+from tacit.policy.domain import Domain, positions
+from tacit.policy.policy import ABSENT, Policy
+
+
+def changed_groups(groups, policy, pair):
+    """The groups whose people are others in the second data set than in the first."""
+    tests = {name: people.compile(policy.domain) for name, people in groups.members.items()}
+
+    def people_of(name, data):
+        return Counter(
+            one for one in data if one is not ABSENT and tests[name].of_record(positions(policy.domain, one))
+        )
+
+    return [name for name in tests if people_of(name, pair.hidden) != people_of(name, pair.cover)]
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+def test_one_group_changes_between_neighbours(data):
+    free = data.draw(policies(most=2, largest=3))
+    assume(free.domain.size <= 12)
+    known = data.draw(st.lists(facts(free.domain), max_size=2))
+    policy = Policy(free.domain, free.secrets, known, "secret" if free.presence == "secret" else None)
+    by = data.draw(st.sampled_from(list(policy.domain)))
+    if data.draw(st.booleans()):
+        one = data.draw(predicates(policy.domain))
+        by = [one, ~one] if data.draw(st.booleans()) else [one]
+    try:
+        groups = disjoint_groups(by, policy)
+    except PlanError:
+        return  # refused with a reason; nothing is claimed
+    for pair in neighbours(policy):
+        assert len(changed_groups(groups, policy, pair)) <= 1
+
+
+def test_the_published_condition_would_accept_what_changes_two_groups():
+    """Theorem 4.3: only people of the first group have a secret, and it alone changes what is known."""
+    domain = Domain({"who": Categories(["first", "second"]), "v": Categories(["x", "y", "z", "w"])})
+    secret = secrets.pairs([({"who": "first", "v": "x"}, {"v": "y", "who": "first"})])
+    known = [knowledge.count("(who == 'first' and v == 'y') or (who == 'second' and v == 'z')")]
+    policy = Policy(domain, secret, known)
+    with pytest.raises(PlanError, match="v x -> v y changes that, so that people of other groups"):
+        disjoint_groups("who", policy)
+    groups = disjoint_groups("who", Policy(domain, secret))  # without the fact nothing is in the way
+    assert max(len(changed_groups(groups, policy, pair)) for pair in neighbours(policy)) == 2
