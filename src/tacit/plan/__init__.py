@@ -10,6 +10,7 @@ In reading order:
     cells            counts of people in cells, and how they move
     line             what questions about ordered values share
     examples         what audits ask about
+    strategies       ways to measure a line, and what follows from them
     queries          the questions, one module each
     questions        questions as job files write them
     steps            how far they move along secret edges
