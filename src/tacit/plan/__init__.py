@@ -18,6 +18,7 @@ In reading order:
     directions       which answers can rise, which can fall
     noise_for        the least noise that hides a step
     totals           what no secret edge changes
+    line_moves       how people move on a line
     sums             sums of noisy cells with exact totals
     predict          the expected error
     any_plan         what every plan has
