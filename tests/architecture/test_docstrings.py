@@ -14,8 +14,15 @@ SRC = Path(tacit.__file__).parent
 ROOT = Path(__file__).parents[2]
 HEADINGS = ("Guarantee", "Assumes", "Why", "Reference", "Checked by")
 # Outside the mechanisms: what noise is calibrated to.
-DRAWS = ("keystream", "tables", "draws", "two_scale", "cube", "radius_draws", "tilted_cube")
-CALIBRATION = ("plan/steps.py", "plan/coupling.py", "plan/noise_for.py")
+DRAWS = ("keystream", "tables", "draws", "two_scale", "cube", "radius_draws", "tilted_cube", "grouped")
+CALIBRATION = (
+    "plan/steps.py",
+    "plan/coupling.py",
+    "plan/noise_for.py",
+    "plan/strategies/layout.py",
+    "plan/strategies/line_sums.py",
+    "plan/strategies/scheme.py",
+)
 
 
 def defines_something_public(file: Path) -> bool:

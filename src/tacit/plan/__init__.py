@@ -11,6 +11,7 @@ In reading order:
     weighted_sums    sums of one number times another, and how they move
     line             what questions about ordered values share
     examples         what audits ask about
+    strategies       ways to measure a line, and what follows from them
     queries          the questions, one module each
     questions        questions as job files write them
     steps            how far they move along secret edges
@@ -19,6 +20,7 @@ In reading order:
     directions       which answers can rise, which can fall
     noise_for        the least noise that hides a step
     totals           what no secret edge changes
+    line_moves       how people move on a line
     sums             sums of noisy cells with exact totals
     predict          the expected error
     any_plan         what every plan has

@@ -111,14 +111,22 @@ def _apart(groups: IntArray, query: Cells, policy: Policy) -> IntArray:
 
 
 def exact_cumulative(name: str, where: Where | None, policy: Policy) -> npt.NDArray[np.bool_] | None:
-    """Return which cumulative counts no secret edge changes (with presence public, at least the last one)."""
-    if policy.absences or where is not None:
+    """Return which cumulative counts no secret edge changes (with presence public, at least the last one).
+
+    None where there is none, as where some edge changes whether `where` picks somebody.
+    """
+    if policy.absences:
         return None
     alone = Policy(policy.domain, policy.secrets, (), policy.presence)
+    if where is not None and free_step(everybody(where), alone).l1 > 0:
+        return None
+    coupled = _couples(policy, alone)
+    if coupled and where is not None:
+        return None
     axis = policy.domain.axes_of(name)[0]
     exact = np.zeros(axis.size, dtype=np.bool_)
     exact[-1] = True
-    if not _couples(policy, alone):
+    if not coupled:
         labels = axis_labels(policy, axis)
         # a count is exact if every label lies entirely at or below it, or entirely above it
         last = np.zeros(int(labels.max()) + 1, dtype=np.int64)
