@@ -13,7 +13,10 @@ from tacit.papers.ordered_003 import ConsistentTree, OrderedHierarchical, best_f
 
 ONE = Fraction(1)
 # values, theta, fan-out
-SMALL = [(16, 4, 2), (16, 4, 4), (50, 7, 3), (33, 8, 2), (20, 20, 4), (12, 1, 2), (17, 16, 16), (9, 5, 9)]
+SMALL = [
+    *((16, 4, 2), (16, 4, 4), (50, 7, 3), (33, 8, 2), (12, 1, 2), (17, 16, 16), (9, 5, 9)),
+    *((20, 20, 4), (33, 40, 2), (17, 17, 4)),  # one tree alone
+]
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,8 @@ from tacit.report.views import BLUE, INK, LINE, styled
 Row = dict[str, Any]
 # one colour for each secret, from everything to the narrowest; readable in grey too
 RAMP: Final = ("#222222", "#D55E00", "#E69F00", "#009E73", "#56B4E9", "#0072B2", "#CC79A7")
+_RAW: Final = "as measured"
+_RISING: Final = "made to rise"
 _WIDE: Final = 230
 _HIGH: Final = 200
 
@@ -25,20 +27,18 @@ _HIGH: Final = 200
 def ranges_chart(found: lines.Measured, figure: str, name: str) -> Any:
     """Return Figure 2(b) or 2(c): error by epsilon, a line for each theta, as measured and made to rise."""
     own = {setting: by for setting, by in found.items() if setting.line == name}
+    marks = [
+        {**_mark(float(epsilon), setting.label, getattr(by[mechanism], kind)), "panel": mechanism, "row": title}
+        for kind, title in (("raw", _RAW), ("rising", _RISING))
+        for mechanism in (lines.PRINTED, lines.BEST, OURS)
+        for setting, by_epsilon in own.items()
+        for epsilon, by in by_epsilon.items()
+    ]
     labels = [setting.label for setting in reversed(own)]
-    rows = []
-    for kind, title in (("raw", "as measured"), ("rising", "running counts made to rise")):
-        panels = []
-        for mechanism in (lines.PRINTED, lines.BEST, OURS):
-            marks = [
-                _mark(float(epsilon), setting.label, getattr(by[mechanism], kind))
-                for setting, by_epsilon in own.items()
-                for epsilon, by in by_epsilon.items()
-            ]
-            panels.append(_panel(marks, mechanism, labels, "mean squared error", series="theta"))
-        rows.append(alt.hconcat(*panels, title=alt.TitleParams(title, anchor="start")).resolve_scale(y="shared"))
+    rows = alt.Row("row:N", title=None, sort=[_RAW, _RISING])
+    drawn = _panels(marks, labels, "mean squared error", series="theta").facet(row=rows, **_columns(marks))
     said = "Mean squared error of random ranges. Bars: two standard errors."
-    return styled(alt.vconcat(*rows), f"Figure 2({figure[-1]}): {name}", [said])
+    return styled(drawn, f"Figure 2({figure[-1]}): {name}", [said])
 
 
 def clusters_chart(found: clusters.Measured, figure: str, settings: Sequence[clusters.Setting]) -> Any:
@@ -46,17 +46,15 @@ def clusters_chart(found: clusters.Measured, figure: str, settings: Sequence[clu
     own = {setting: found[setting] for setting in settings}
     by_data = len({setting.data for setting in own}) > 1
     called = {setting: _called(setting, by_data=by_data) for setting in own}
-    panels = []
-    for mechanism in clusters.SHOWN:
-        marks = [
-            _mark(float(epsilon), called[setting], by[mechanism])
-            for setting, by_epsilon in own.items()
-            for epsilon, by in by_epsilon.items()
-            if mechanism in by
-        ]
-        if marks:
-            panels.append(_panel(marks, mechanism, list(called.values()), "objective over the best", series="secret"))
-    drawn = alt.hconcat(*panels).resolve_scale(y="shared")
+    marks = [
+        {**_mark(float(epsilon), called[setting], by[mechanism]), "panel": mechanism}
+        for mechanism in clusters.SHOWN
+        for setting, by_epsilon in own.items()
+        for epsilon, by in by_epsilon.items()
+        if mechanism in by
+    ]
+    labels = list(called.values())
+    drawn = _panels(marks, labels, "objective over the best", series="secret").facet(**_columns(marks))
     names = ", ".join(dict.fromkeys(setting.data for setting in own))
     said = "k-means, k = 4: objective over the best without privacy. Bars: two standard errors."
     return styled(drawn, f"Figure 1({figure[-1]}): {names}", [said])
@@ -122,7 +120,8 @@ def graph_chart(graph: Mapping[int, set[int]]) -> Any:
     return styled(drawn, "Figure 3(b): the policy graph", [said])
 
 
-def _panel(rows: Sequence[Row], title: str, labels: Sequence[str], y_title: str, *, series: str) -> Any:
+def _panels(rows: Sequence[Row], labels: Sequence[str], y_title: str, *, series: str) -> Any:
+    """Return lines with error bars by epsilon, to be cut into panels."""
     listed = list(dict.fromkeys(labels))
     colour = alt.Color(
         "series:N",
@@ -130,12 +129,18 @@ def _panel(rows: Sequence[Row], title: str, labels: Sequence[str], y_title: str,
         scale=alt.Scale(domain=listed, range=list(RAMP[: len(listed)])),
         legend=alt.Legend(orient="bottom", columns=4),
     )
-    base = alt.Chart(alt.Data(values=list(rows)))
+    base = alt.Chart()
     x = alt.X("x:Q", title="epsilon", axis=alt.Axis(tickCount=5, format=".2~f"), scale=alt.Scale(padding=6))
     y = alt.Y("value:Q", title=y_title, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(format="~g"))
     drawn = base.mark_line(point=alt.OverlayMarkDef(size=18)).encode(x=x, y=y, color=colour)
     bars = base.mark_rule(strokeWidth=1, color=LINE).encode(x="x:Q", y="lower:Q", y2="upper:Q")
-    return alt.layer(drawn, bars).properties(width=_WIDE, height=_HIGH, title=title)
+    return alt.layer(drawn, bars, data=alt.Data(values=list(rows))).properties(width=_WIDE, height=_HIGH)
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return one column for each mechanism, in order."""
+    order = list(dict.fromkeys(row["panel"] for row in rows))
+    return {"column": alt.Column("panel:N", title=None, sort=order)}
 
 
 def _mark(x: float, series: str, number: Number) -> Row:

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import permutations, product
 from typing import Final
 
 import numpy as np
@@ -147,15 +147,18 @@ def valid_sensitivity(centres: Floats, sides: Floats, reach: float) -> tuple[Flo
 
 def crossing(centres: Floats, sides: Floats, reach: float, origin: Floats) -> Floats:
     """Return for each run a bound on |x - o(a)| + |y - o(b)| over edges that cross the border of clusters a and b."""
-    found = np.zeros(len(centres))
-    for a, b in combinations(range(centres.shape[1]), 2):
-        here = _farthest(centres[:, a], centres[:, b], sides, reach, origin[:, a])
-        there = _farthest(centres[:, b], centres[:, a], sides, reach, origin[:, b])
-        found = np.maximum(found, here + there)
-    return found
+    if centres.shape[1] == 1:
+        return np.zeros(len(centres))
+    runs, k, dimensions = centres.shape
+    here, there = np.array(list(permutations(range(k), 2))).T
+    own, other, zero = (one.reshape(-1, dimensions) for one in (centres[:, here], centres[:, there], origin[:, here]))
+    far = _farthest(own, other, zero, sides, reach).reshape(runs, -1)
+    # both ends of an edge: in a towards b, and in b towards a
+    back = [list(zip(here, there, strict=True)).index((b, a)) for a, b in zip(here, there, strict=True)]
+    return np.asarray((far + far[:, back]).max(axis=1))
 
 
-def _farthest(own: Floats, other: Floats, sides: Floats, reach: float, origin: Floats) -> Floats:
+def _farthest(own: Floats, other: Floats, origin: Floats, sides: Floats, reach: float) -> Floats:
     """Return the largest |x - origin|_1 in the box between the border with `other` and as far inside as edges reach."""
     # |x - other|^2 - |x - own|^2 = slope x + shift, 0 on the border
     slope = 2 * (own - other)

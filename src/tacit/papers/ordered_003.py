@@ -138,27 +138,11 @@ class OrderedHierarchical:
         return ordered, trees
 
     def worst_loss(self, *, roots: bool = True) -> float:
-        """Return the largest loss over all moves by at most theta, over epsilon, by going through all of them.
+        """Return the largest loss over all moves by at most theta, over epsilon; between blocks by trying all of them.
 
         `roots` says whether the printed version publishes the roots of the trees after the first.
         """
-        ordered, trees = self.rates()
-        of_value = trees[np.arange(self.values) // self.theta]
-        s_before = np.concatenate([[0.0], np.cumsum(ordered)])[np.arange(self.values) // self.theta]
-        worst = 0.0
-        for distance in range(1, min(self.theta, self.values - 1) + 1):
-            low, high = slice(None, -distance), slice(distance, None)
-            both = of_value[low] + of_value[high]
-            loss = s_before[high] - s_before[low]
-            for level in self.nodes:
-                loss += _change(level.at[low], level.at[high], of_value[low], of_value[high])
-            if self.printed and roots and self.levels:
-                block = np.arange(self.values) // self.theta
-                # the root of the first tree is s_1, which is counted already
-                is_first = block[low] == 0
-                loss += np.where(block[low] != block[high], both - np.where(is_first, of_value[low], 0.0), 0.0)
-            worst = max(worst, float(loss.max(initial=0.0)))
-        return worst
+        return _worst_loss(self, roots)
 
     def variances(self, epsilon: Fraction) -> tuple[Floats, Floats]:
         """Return the variance of each S node, and of the H nodes of each block."""
@@ -174,9 +158,8 @@ class OrderedHierarchical:
         of_s = np.diff(np.append(self.ends, self.values)).astype(np.float64)
         total = float((ordered * of_s * (self.values + 1 - of_s)).sum())
         last = self.values - (self.blocks - 1) * self.theta
-        for block, variance in enumerate(trees.tolist()):
-            width = self.theta if block < self.blocks - 1 else last
-            total += variance * _used(width, self.fan_out, self.values + 1)
+        total += float(trees[:-1].sum()) * _used(self.theta, self.fan_out, self.values + 1)
+        total += float(trees[-1]) * _used(last, self.fan_out, self.values + 1)
         return total / (self.values * (self.values + 1) / 2)
 
     def noise(self, epsilon: Fraction, runs: int) -> IntArray:
@@ -229,6 +212,8 @@ class Level:
 def best_fan_out(values: int, theta: int, fan_outs: tuple[int, ...] = FAN_OUTS) -> int:
     """Return the fan-out with the least expected error of a range."""
     one = Fraction(1)
+    if theta == 1:
+        return fan_outs[0]  # there are no trees
     return min(fan_outs, key=lambda fan_out: OrderedHierarchical(values, theta, fan_out).mean_square(one))
 
 
@@ -272,11 +257,9 @@ def scale_of(rate: float, epsilon: Fraction) -> Fraction:
 
 def _variances(rates: Floats, epsilon: Fraction) -> Floats:
     """Return the variance of the noise of each rate; where there is no rate there is no node."""
-    of: dict[float, float] = {0.0: 0.0}
-    for rate in np.unique(rates[rates > 0]).tolist():
-        scale = scale_of(rate, epsilon)
-        of[rate] = TwoScale(scale, scale).variance()
-    return np.array([of[rate] for rate in rates.tolist()])
+    different, which = np.unique(rates, return_inverse=True)
+    laws = [None if not rate else TwoScale(scale_of(rate, epsilon), scale_of(rate, epsilon)) for rate in different]
+    return np.array([0.0 if law is None else law.variance() for law in laws])[which]
 
 
 def _drawn(rates: Floats, epsilon: Fraction, runs: int) -> IntArray:
@@ -286,6 +269,39 @@ def _drawn(rates: Floats, epsilon: Fraction, runs: int) -> IntArray:
         own = rates == rate
         drawn[:, own] = noise.discrete_laplace(scale_of(rate, epsilon), (runs, int(own.sum())))
     return drawn
+
+
+@cache
+def _worst_loss(mechanism: OrderedHierarchical, roots: bool) -> float:  # noqa: FBT001 - behind a keyword
+    ordered, trees = mechanism.rates()
+    block = np.arange(mechanism.values) // mechanism.theta
+    of_value, s_before = trees[block], np.concatenate([[0.0], np.cumsum(ordered)])[block]
+    if mechanism.blocks == 1:
+        return _loss_of_one_tree(mechanism, float(trees[0]))
+    worst = 0.0
+    for distance in range(1, min(mechanism.theta, mechanism.values - 1) + 1):
+        low, high = slice(None, -distance), slice(distance, None)
+        loss = s_before[high] - s_before[low]
+        for level in mechanism.nodes:
+            loss += _change(level.at[low], level.at[high], of_value[low], of_value[high])
+        if mechanism.printed and roots and mechanism.levels:
+            # the root of the first tree is s_1, which is counted already
+            both = np.where(block[low] == 0, 0.0, of_value[low]) + of_value[high]
+            loss += np.where(block[low] != block[high], both, 0.0)
+        worst = max(worst, float(loss.max(initial=0.0)))
+    return worst
+
+
+def _loss_of_one_tree(mechanism: OrderedHierarchical, rate: float) -> float:
+    """Return the loss of a single tree: the two deepest values under different children of the root."""
+    if not mechanism.nodes:
+        return 0.0
+    depth = np.sum([level.at >= 0 for level in mechanism.nodes], axis=0)
+    top = mechanism.nodes[0]
+    deepest = np.sort(
+        [int(depth[start : start + width].max()) for start, width in zip(top.starts, top.widths, strict=True)]
+    )
+    return rate * float(deepest[-2:].sum())
 
 
 def _change(low: IntArray, high: IntArray, of_low: Floats, of_high: Floats) -> Floats:
