@@ -12,14 +12,18 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from parameters import mark_all_but_one_in_so_many_as_slow
+
 # The same examples in every run, so that a change is judged by itself; `make audit` draws fresh ones.
 settings.register_profile("fixed", derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
 settings.register_profile("fresh", deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
 settings.load_profile(os.environ.get("TACIT_EXAMPLES", "fixed"))
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are left out by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put tests that need Spark or PostgreSQL first: workers begin at different places, so one of them starts both."""
+    mark_all_but_one_in_so_many_as_slow(items)
 
     def needs_no_server(item: pytest.Item) -> bool:
         asked = {*getattr(item, "fixturenames", ()), *(mark.name for mark in item.iter_markers())}

@@ -13,9 +13,12 @@ SRC = Path(tacit.__file__).parent
 FILES = [file.relative_to(SRC).as_posix() for file in sorted(SRC.rglob("*.py"))]
 # Private names of other packages that have no public way to the same thing.
 OF_OTHER_PACKAGES = {
-    ("rows/engines.py", "_run_pre_execute_hooks"): "Ibis registers tables in memory before a query of its own",
-    ("rows/engines.py", "_jvm"): "where Spark's files are",
-    ("rows/engines.py", "_jsc"): "where Spark's files are",
+    (
+        "rows/engines/ibis_engines.py",
+        "_run_pre_execute_hooks",
+    ): "Ibis registers tables in memory before a query of its own",
+    ("rows/engines/spark_engine.py", "_jvm"): "where Spark's files are",
+    ("rows/engines/spark_engine.py", "_jsc"): "where Spark's files are",
     ("rows/spark_log.py", "_jvm"): "the log levels of Spark",
     ("rows/spark_log.py", "_jsc"): "the log levels of Spark",
 }

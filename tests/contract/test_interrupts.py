@@ -81,7 +81,7 @@ engine = engine_for(sys.argv[1], lists=frozenset(), declared=frozenset())
 def work():
     with engine.quiet():
         threading.Timer(0.3, os.kill, (os.getpid(), number)).start()
-        engine._connection.execute("select sum(a.range * b.range) from range(10000000) a, range(10000000) b").fetchall()
+        engine.connection.execute("select sum(a.range * b.range) from range(10000000) a, range(10000000) b").fetchall()
 
 try:
     closed(work, DataRefused("unused"))
@@ -286,6 +286,7 @@ def ended_by(folder: Path, number: int, wait: float, *, ready: str = "") -> subp
     return subprocess.CompletedProcess(command, run.returncode, out, err)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("number", "code", "said"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")]
 )
@@ -312,6 +313,7 @@ order: day
 """
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("number", "code", "said"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")]
 )
@@ -346,6 +348,7 @@ time.sleep(0.2)
 """
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("number", "code", "said"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")]
 )
@@ -458,6 +461,7 @@ def ended_while_loading(
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("module", [*LATE, *(pytest.param(name, marks=pytest.mark.slow) for name in MORE_LATE)])
 def test_an_interrupt_while_a_run_loads_what_it_needs_is_one_line(module: str, tmp_path: Path) -> None:
     assert ended_while_loading(module, tmp_path) == (130, "", "tacit: interrupted. Nothing was charged.\n")

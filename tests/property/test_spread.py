@@ -100,6 +100,7 @@ def check_every_number_of_cells(law, wholes, levels, every=1):
                         assert_covered(values, mass, bounds, level)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("epsilon", FEW_EPSILONS)
 def test_sums_cover_by_their_own_law_and_by_a_near_one(shape, epsilon):
@@ -153,6 +154,7 @@ def test_many_sums_of_cells_of_large_blocks_cover(epsilon):
     assert check_ranges(line(100, 300), ends, epsilon, (0.95,), 100) < 1.001
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("epsilon", FEW_EPSILONS)
 @pytest.mark.parametrize("laws", [3, 10])
 def test_sums_of_cells_cover_however_few_laws_they_share(monkeypatch, epsilon, laws):
@@ -192,6 +194,7 @@ def cube_law(law: Cube, weights: list[Fraction]) -> tuple[np.ndarray, np.ndarray
     return np.arange(-half, half + 1) / lattice, total
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "scale",
     ["1/90", pytest.param("1/20", marks=pytest.mark.slow), "1/4", pytest.param("1/2", marks=pytest.mark.slow), 1, 8],

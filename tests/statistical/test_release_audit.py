@@ -118,12 +118,10 @@ MISTAKES = {
 }
 # a loss of 3 in place of 1 that is spread over six noisy answers, or over two made-up pairs and more
 SAMPLES = {"noise for one row": 6 * FEW, "all rows of somebody who leaves": 6 * FEW}
-QUICK = ("noise for one row, summed",)
 
 
-@pytest.mark.parametrize(
-    "mistake", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in MISTAKES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_anywhere_between_rows_and_record_is_found(mistake, monkeypatch):
     plant, policy, query, options = MISTAKES[mistake]
     plant(monkeypatch)
@@ -246,6 +244,7 @@ def test_everything_that_is_published_is_compared():
         assert canonical(list_published(changed)) != plain
 
 
+@pytest.mark.slow
 def test_a_session_is_audited_without_its_rows_and_in_the_direction_of_its_secrets():
     """One-sided noise is right along the edges; nothing is asked about the way back."""
 

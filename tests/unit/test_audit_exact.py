@@ -27,6 +27,7 @@ ADDITIVE = [name for name, case in MECHANISMS.items() if case.modules == ("addit
 OTHERS = [name for name in MECHANISMS if name not in ADDITIVE]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", ADDITIVE)
 def test_additive_mechanisms_use_all_of_epsilon_and_no_more(name):
     case = MECHANISMS[name]
@@ -35,6 +36,7 @@ def test_additive_mechanisms_use_all_of_epsilon_and_no_more(name):
     assert found.keeps
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_mechanisms_keep_epsilon_and_waste_little_of_it(name):
     case = MECHANISMS[name]
@@ -322,6 +324,7 @@ SEARCHED = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("query", "secrets"), SEARCHED)
 def test_the_upper_end_of_a_selection_is_never_below_what_a_wider_search_finds(query, secrets, monkeypatch):
     """Losses of selections may grow with the distance of the counts for ever."""

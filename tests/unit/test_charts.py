@@ -178,6 +178,7 @@ def subtitle(spec: dict[str, Any]) -> str:
     return " ".join(spec["title"]["subtitle"])
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_kind_of_question_is_drawn_small_and_well_formed(
     records: dict[str, tc.ReleaseRecord], charts: dict[str, Any], drawn: dict[str, dict[str, Any]], name: str
@@ -435,6 +436,7 @@ def test_means_and_quantiles_are_no_amounts_and_have_no_bars(drawn: dict[str, di
     assert all(scale["zero"] is False for scale in scales)
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("size", [1e-7, 0.001, 1.0, 1e5])
 @pytest.mark.parametrize("query", ["histogram", "mean", "means", "total", "totals", "quantiles", "line"])
 def test_charts_show_numbers_of_every_size_as_they_are(size: float, query: str) -> None:

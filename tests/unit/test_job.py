@@ -569,6 +569,7 @@ def test_the_schema_accepts_what_the_reader_accepts(folder: Path) -> None:
         jsonschema.validate({**yaml.safe_load(JOB), "releases": one(query=query)}, schema)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "change",
     [

@@ -133,6 +133,7 @@ REFUSED: dict[str, Any] = {
 }
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("given", REFUSED)
 def test_a_refusal_holds_nothing_of_what_was_given(given: str) -> None:
     for watched in monitors():
@@ -147,6 +148,7 @@ def test_a_refusal_holds_nothing_of_what_was_given(given: str) -> None:
         assert watched.feed([ROW]).step == 0
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "batch",
     [

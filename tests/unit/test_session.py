@@ -368,6 +368,7 @@ def test_the_unit_of_protection_is_part_of_the_account(tmp_path):
         session(strong, rows, ledger=tmp_path / "l.db", dataset="d").release(tc.count(), epsilon=0.1)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("in_policy", [False, True])
 @pytest.mark.parametrize(
     ("domain", "secrets", "key", "columns"),
@@ -572,6 +573,7 @@ def test_what_waits_for_its_turn_is_noisy_already():
     assert [len(other.make().values) for other in others] == [10, 1, 2]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "csv"])
 def test_a_record_does_not_keep_the_rows(kind, tmp_path):
     pd.DataFrame({"age": PEOPLE["age"]}).to_csv(tmp_path / "ages.csv", index=False)

@@ -1,6 +1,6 @@
 """From a batch of events to the few numbers that a monitor needs: places, times, and whose visit it was.
 
-A batch is a path or pattern of CSV or Parquet files, a frame of any engine that `rows/engines.py` knows, an iterable
+A batch is a path or pattern of CSV or Parquet files, a frame of any engine that `rows/engines` knows, an iterable
 of records (mappings, or bare places), or nothing at all. A row has a place, and may have a time, a person and an id of
 the event. Places are read as `rows/encode.py` reads them; rows with an unknown place, or without a person where one
 is asked for, are left out. Times are whole numbers, or dates (without a zone: UTC). Nothing here fails on a cell.

@@ -4,7 +4,7 @@ Guarantee   None: these are true counts of people's cells, for the holder of the
             no record, report or certificate can hold them, and no cell is ever shown.
 Assumes     Whoever asks may see the rows anyway.
 Why         A release must not say how many rows the domain drops; whoever declares the domain must know it. Cells are
-            read by the engine and the codes that releases use (`rows/engines.py`, `rows/encode.py`), and the number of
+            read by the engine and the codes that releases use (`rows/engines`, `rows/encode.py`), and the number of
             people that remain is counted by the very rows that a release would count.
 Checked by  tests/unit/test_row_check.py.
 """
@@ -23,7 +23,8 @@ from tacit.policy.attributes import Attribute
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.session import check_public_columns, open_for
 from tacit.rows.encode import Code, Column, Expr
-from tacit.rows.engines import PERSON, Engine, closed, engine_for, with_readings
+from tacit.rows.engines import PERSON, Engine, engine_for, with_readings
+from tacit.rows.guard import closed
 from tacit.rows.headers import is_called_an_id
 from tacit.rows.kinds import code_of, unexpected_of
 from tacit.rows.rows import ItemCounts, Rows, columns_of

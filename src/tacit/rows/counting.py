@@ -29,7 +29,7 @@ from tacit.rows.positions import Codes
 Ints = npt.NDArray[np.int64]
 Truths = npt.NDArray[np.bool_]
 JOINT: Final = 2**20  # cells of a table that is counted once instead of once for each of its marginals
-_BINS: Final = 2**21  # cells up to which a batch is counted by itself and then added
+_BINS: Final = 2**16  # cells up to which a batch is counted by itself and then added: no more than it has rows
 MOST_BINS: Final = 2**27  # cells that are counted in memory here
 _HALF: Final = 2**31
 
@@ -219,8 +219,9 @@ class Bins:
             with self._lock:
                 counts += found
         else:
+            places = cells.astype(np.intp, copy=False)  # several times faster than any other type
             with self._lock:
-                np.add.at(counts, cells, 1)
+                np.add.at(counts, places, 1)
 
     def _sum(self, number: int, cells: npt.NDArray[Any], added: Codes) -> None:
         """Add positions up. In two halves: the float sums of `bincount` are then exact for every batch."""

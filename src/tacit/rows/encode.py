@@ -110,7 +110,7 @@ Helper: TypeAlias = Column | Derived
 class Code:
     """How one attribute is grouped by in the engine and decoded from the groups.
 
-    `numbers` are the helper columns that everything else looks at, in order (`rows/engines.py` adds them).
+    `numbers` are the helper columns that everything else looks at, in order (`rows/engines` adds them).
     `keys` are the expressions to group by: equal keys mean equal positions, and the other way round. `valid` picks
     the rows that have a position (None: all of them). `decode` turns the key columns of the groups into positions
     (-1 for a group that has none). `atom` says in the engine whether the position (or the `row`, `column` of a grid)

@@ -198,8 +198,10 @@ class _Column:
         numbers = (cells.fill_null(0) if cells.null_count else cells).to_numpy(zero_copy_only=False)
         first, last = (numbers.dtype.type(end) for end in ends)
         unsigned = np.dtype(f"u{numbers.dtype.itemsize}")
-        # the difference, taken around 2^bits, is right for every type
-        found: Codes = table[np.clip(numbers, first, last).view(unsigned) - first.view(unsigned)]
+        # the difference, taken around 2^bits, is right for every type; numpy takes places fastest by its own type
+        places = np.clip(numbers, first, last).view(unsigned)
+        places -= first.view(unsigned)
+        found: Codes = table.take(places.view(np.intp) if places.itemsize == np.intp().itemsize else places)
         if missing is not None:
             found[missing] = table[-1]
         return found
@@ -234,7 +236,7 @@ class _Column:
             table = table.copy()
             table[-1] = self._of_nothing(cells.type.value_type)
             indices = indices.fill_null(len(table) - 1) if _fits(indices.type, len(table)) else _wide(indices, table)
-        found: Codes = table[indices.to_numpy(zero_copy_only=False)]
+        found: Codes = table.take(indices.to_numpy(zero_copy_only=False))
         return found
 
     def _entries(self, entries: pa.Array) -> Codes:

@@ -43,9 +43,10 @@ from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
 from tacit.rows.counting import JOINT, Asked, Counted
 from tacit.rows.encode import Code, Column, Expr, Helper, Positions, never
-from tacit.rows.engines import PERSON, Engine, MakeFrame, closed, engine_for, unreadable, with_readings
+from tacit.rows.engines import PERSON, Engine, MakeFrame, engine_for, unreadable, with_readings
 from tacit.rows.first_rows import Layout, Order, Slot, place_of
 from tacit.rows.frames import as_pandas
+from tacit.rows.guard import closed
 from tacit.rows.headers import known_columns
 from tacit.rows.item_lists import ListReading, list_reading
 from tacit.rows.kinds import code_of

@@ -19,9 +19,10 @@ import numpy as np
 
 from tacit.errors import DataRefused, is_path
 from tacit.noise.keystream import current_stream
-from tacit.rows.engines import Engine, closed, files
+from tacit.rows.engines import Engine, files
 from tacit.rows.file_columns import csv_header, is_file, not_there, refuse_one_name_twice
 from tacit.rows.file_kinds import broken_line, is_csv, refuse_no_file, shown_path
+from tacit.rows.guard import closed
 from tacit.rows.headers import known_names
 
 MOST_COLUMNS: Final = 500

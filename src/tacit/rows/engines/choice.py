@@ -1,0 +1,53 @@
+"""Which engine a source lives in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import narwhals as nw
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from tacit.errors import DataRefused
+from tacit.rows.engines.buffers import ArrowEngine, PandasEngine
+from tacit.rows.engines.duckdb_engine import DuckDBEngine
+from tacit.rows.engines.engine import (
+    KINDS,
+    Engine,
+)
+from tacit.rows.engines.file_engines import files
+from tacit.rows.engines.ibis_engines import ibis_engine
+from tacit.rows.engines.polars_engine import PolarsEngine
+from tacit.rows.engines.spark_engine import SparkEngine
+from tacit.rows.guard import closed as closed
+
+
+def engine_for(source: Any, *, lists: frozenset[str], declared: frozenset[str]) -> Engine:
+    """Return the engine that a source lives in.
+
+    `lists` names the columns that may hold sets of items, `declared` all columns that the domain speaks of.
+    """
+    # whatever an object does when it is asked what it is, it may quote what it holds
+    return closed(lambda: _engine_for(source, lists, declared), DataRefused(f"rows must be {KINDS}"))
+
+
+def _engine_for(source: Any, lists: frozenset[str], declared: frozenset[str]) -> Engine:
+    if isinstance(source, str | Path) or (isinstance(source, list | tuple) and source):
+        return files(source if isinstance(source, list | tuple) else [source], declared)
+    source = nw.to_native(source, pass_through=True)  # a narwhals frame stands for what it wraps
+    module, name = type(source).__module__.split(".")[0], type(source).__name__
+    if isinstance(source, pd.DataFrame):
+        return PandasEngine(source, lists)
+    if isinstance(source, pa.Table):
+        return ArrowEngine(source)
+    if isinstance(source, duckdb.DuckDBPyRelation):
+        return DuckDBEngine("duckdb", source)
+    if module == "polars" and name in ("DataFrame", "LazyFrame"):
+        return PolarsEngine(source)
+    if module == "pyspark" and name == "DataFrame" and hasattr(source, "sparkSession"):
+        return SparkEngine(source)
+    if module == "ibis" and hasattr(source, "to_pyarrow") and hasattr(source, "schema"):
+        return ibis_engine(source)
+    raise DataRefused(f"rows must be {KINDS}", fix=f"A {module} {name} is none of them.")

@@ -1,0 +1,213 @@
+"""DuckDB: relations of the user, and the embedded one that reads files and buffers."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import duckdb
+import narwhals as nw
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from tacit.rows.batches import BATCH, Piece, of_reader
+from tacit.rows.date_texts import duckdb_date
+from tacit.rows.encode import NUMBER, Column, Helper
+from tacit.rows.engines.engine import (
+    Engine,
+    MakeFrame,
+    cancelled,
+    no_warnings,
+    schema_of,
+    with_readings,
+)
+from tacit.rows.file_identity import identities
+from tacit.rows.frames import as_arrow, as_pandas
+from tacit.rows.guard import closed as closed
+from tacit.rows.item_lists import DuckDBLists, Key, ListReading
+from tacit.rows.planned_files import files_of_relation
+from tacit.rows.spill import private_folder
+
+# what Arrow holds without a change
+_STREAMED: Final = {
+    *("boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint"),
+    *("float", "double", "decimal", "varchar", "date", "timestamp"),
+}
+
+
+def duckdb_readings(relation: Any, helpers: Iterable[Helper]) -> Any:
+    """Return a relation of DuckDB with the helper columns, whatever engine its cells came from."""
+    return with_readings(DuckDBEngine("duckdb", relation), nw.from_native(relation).lazy(), helpers)
+
+
+class DuckDBEngine:
+    """A DuckDB relation: the user's own, or one that we make over files and buffers."""
+
+    keeps = False
+    place: Any = None
+    rows: int | None = None
+
+    def __init__(self, kind: str, relation: Any) -> None:
+        self.kind = kind
+        self.base_relation = relation
+        self.connection: Any = None  # ours, if there is one; a user's is not ours to interrupt
+        self._found: Any = None
+
+    def schema(self) -> dict[str, Column]:
+        """Return how each column is read."""
+        self._found = self._columns()
+        found = schema_of(self.base_relation)
+        kinds = zip(self.base_relation.columns, self.base_relation.types, strict=True)
+        unknown = {"null": Column("text"), "timestamptz_ns": Column("time")}  # to narwhals
+        return found | {name: unknown[kind.id] for name, kind in kinds if kind.id in unknown}
+
+    def names(self) -> list[str]:
+        """Return the names of all columns."""
+        return list(self.base_relation.columns)
+
+    def unchanged(self) -> bool:
+        """Bind the relation again, and look at the files that its plan reads: those may be read by position."""
+        return bool(self._found == self._columns())
+
+    def _columns(self) -> Any:
+        fresh = self.base_relation.project("*")
+        return (
+            list(fresh.columns),
+            [str(kind) for kind in fresh.types],
+            identities(files_of_relation(self.base_relation)),
+        )
+
+    def relation(self, columns: Mapping[str, str]) -> Any:
+        """Return a relation that has these raw columns."""
+        types = dict(zip(self.base_relation.columns, self.base_relation.types, strict=True))
+        chosen = (f"{_exact(quoted_name(raw), types[raw])} AS {new}" for new, raw in columns.items())
+        return self.base_relation.project(", ".join(chosen) or "1 AS one")
+
+    def select(self, columns: Mapping[str, str]) -> Any:
+        """Select columns under new names."""
+        return self.relation(columns)
+
+    def numbers(self, native: Any, columns: Mapping[str, str]) -> Any:
+        """Read texts as numbers: whatever is not one becomes missing."""
+        return read_numbers(native, columns)
+
+    def dates(self, native: Any, columns: Mapping[str, tuple[str, str]]) -> Any:
+        """Read dates."""
+        kinds = {name: kind.id for name, kind in zip(native.columns, native.types, strict=True)}
+        read = (f", {duckdb_date(column, kinds[column], form)} AS {new}" for new, (column, form) in columns.items())
+        return native.project("*" + "".join(read))
+
+    def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
+        """Read lists."""
+        read = (f"{DuckDBLists(_sql_number).keyed(column, reading)} AS {column}" for column, reading in columns.items())
+        return native.project(f"* REPLACE ({', '.join(read)})") if columns else native
+
+    def having(self, native: Any, marks: Mapping[str, tuple[str, Key]]) -> Any:
+        """Look into lists."""
+        has = DuckDBLists(_sql_number).has
+        return native.project("*" + "".join(f", {has(column, key)} AS {new}" for new, (column, key) in marks.items()))
+
+    def unrolled(self, native: Any, column: str, place: str) -> Any:
+        """Unroll a list column."""
+        kind = dict(zip(native.columns, native.types, strict=True))[column]
+        element = _exact(f"unnest({column})", dict(kind.children)["child"])
+        return native.project(f"* REPLACE ({element} AS {column}), unnest(range(len({column}))) AS {place}")
+
+    def stacked(self, native: Any, kept: Sequence[str], columns: Sequence[str], name: str) -> Any:
+        """Stack columns by SQL of our own: narwhals asks DuckDB's default connection, which knows other tables."""
+        return native.project(", ".join([*kept, f"unnest([{', '.join(columns)}]) AS {name}"]))
+
+    @property
+    def frame(self) -> MakeFrame:
+        """Make a relation, or a pandas frame when the rows came from files."""
+        return as_pandas if self.kind == "file" else _as_relation
+
+    @contextlib.contextmanager
+    def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
+        """Keep quiet, and end at once when interrupted."""
+        ours = () if self.connection is None else (self.connection.interrupt,)
+        with no_warnings(), cancelled(*ours, *cancel):
+            yield
+
+    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
+        """Stream the columns, if Arrow holds them without a change."""
+        relation = self.relation(columns)
+        if not all(kind.id in _STREAMED for kind in relation.types):
+            return None
+        return of_reader(lambda: relation.to_arrow_reader(BATCH))
+
+    def emptied(self) -> Engine:
+        """Limit the relation to no row, which reads none."""
+        other = copy.copy(self)
+        other.base_relation = self.base_relation.limit(0)
+        return other
+
+    def nothing(self, columns: Mapping[str, str]) -> pa.Table:
+        """Read no rows."""
+        return self.relation(columns).limit(0).to_arrow_table()
+
+    def rehearse(self, native: Any) -> None:
+        """Read no rows."""
+        native.to_arrow_table()
+
+    def type_of(self, raw: str) -> str:
+        """Return the name of a type."""
+        return str(self.relation({"c": raw}).types[0])
+
+    def helper(self) -> duckdb.DuckDBPyConnection:
+        """Return a connection beside our own, or one to a DuckDB of its own beside the user's."""
+        return embedded() if self.connection is None else self.connection.cursor()
+
+
+def _exact(expression: str, kind: Any) -> str:
+    """Return an expression of this type whose texts are compared sign by sign.
+
+    A collation, of a column or of the whole connection, would make one of texts that differ in case or accents, and
+    which of them stands for all would be one person's doing. It clings to every expression that is made of this one.
+    """
+    return f"(CAST({expression} AS VARCHAR) COLLATE C)" if kind.id in ("varchar", "enum") else expression
+
+
+def read_numbers(relation: Any, columns: Mapping[str, str]) -> Any:
+    """Add the number reading of text columns (new name -> column) to a DuckDB relation."""
+    read = "".join(f", {_sql_number(f'CAST({column} AS VARCHAR)')} AS {new}" for new, column in columns.items())
+    return relation.project("*" + read)
+
+
+def _sql_number(text: str) -> str:
+    text = f"({text} COLLATE C)"
+    return (
+        f"CASE WHEN lower({text}) = 'true' THEN 1::DOUBLE WHEN lower({text}) = 'false' THEN 0::DOUBLE "
+        f"WHEN regexp_matches({text}, {quoted(NUMBER)}) THEN TRY_CAST(trim({text}) AS DOUBLE) END"
+    )
+
+
+_numbers: Final = itertools.count()
+
+
+def embedded() -> duckdb.DuckDBPyConnection:
+    """Return a DuckDB in this process that fetches nothing, shows nothing and spills into a private folder."""
+    # no extension is fetched from the network, and no progress bar is drawn over the user's terminal
+    settings: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    connection = duckdb.connect(":memory:", config=settings)
+    connection.execute("SET enable_progress_bar = false")
+    spill = private_folder(os.getpid()) / str(next(_numbers))
+    connection.execute(f"SET temp_directory = {quoted(str(spill))}")  # made when needed, removed with the connection
+    return connection
+
+
+def quoted(text: str) -> str:
+    """Return a text as SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quoted_name(text: str) -> str:
+    """Return the name of a column as SQL, whatever is in it."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _as_relation(columns: Mapping[str, Sequence[Any]]) -> Any:
+    return duckdb.from_arrow(as_arrow(columns))

@@ -1,0 +1,277 @@
+"""Parquet and CSV files, read by an embedded DuckDB that lives as long as the rows."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from tacit.errors import DataRefused
+from tacit.rows.batches import Piece, of_parquet
+from tacit.rows.date_texts import duckdb_day
+from tacit.rows.encode import Column
+from tacit.rows.engines.arrow_cells import arrow_column, is_held
+from tacit.rows.engines.duckdb_engine import DuckDBEngine, embedded, quoted, quoted_name
+from tacit.rows.engines.engine import (
+    EVENTS,
+    KINDS,
+    ORDER,
+    PERSON,
+    Engine,
+)
+from tacit.rows.file_columns import csv_header, files_of, parquet_columns, refuse_one_name_twice
+from tacit.rows.file_identity import Identities, identities
+from tacit.rows.file_kinds import not_well_formed
+from tacit.rows.guard import closed as closed
+
+_LONGEST_LINE: Final = 16 * 2**20
+
+
+def files(paths: Sequence[str | Path], declared: frozenset[str]) -> Engine:
+    """Return an engine over CSV or Parquet files; a path may be a pattern such as `data/*.parquet`."""
+    if not all(isinstance(path, str | Path) for path in paths):
+        raise DataRefused(f"rows must be {KINDS}", fix="A list may hold paths only.")
+    found, are_csv = files_of(paths)
+    return _csv(found, declared) if are_csv else _parquet(found)
+
+
+def _parquet(paths: Sequence[Path]) -> Engine:
+    before = identities(paths)
+    columns = parquet_columns(paths)
+    connection = embedded()
+    listed = ", ".join(map(_literal, paths))
+    # a folder called like a column does not speak for the column that the file has
+    options = ", hive_partitioning=false" + (", union_by_name=true" if len(paths) > 1 else "")
+    relation = None
+    coarse = {name for name, leaves in columns if any(_is_coarse(logical) for leaf in leaves for _, logical, _ in leaf)}
+    with contextlib.suppress(Exception):
+        query = f"FROM read_parquet([{listed}]{options})"
+        relation = connection.sql(query)
+        if coarse:  # DuckDB renames the second of two columns alike
+            named = zip(relation.columns, columns, strict=True)
+            kept = [quoted_name(ours) for ours, (name, _) in named if name not in coarse]
+            relation = connection.sql(f"SELECT {', '.join(kept) or '1 AS one'} {query}")
+    if relation is None:
+        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        raise DataRefused(f"file {str(paths[0])!r}{more} must be readable as Parquet", fix="Write it again.")
+    return ParquetEngine(relation, connection, before, paths, columns, frozenset(coarse))
+
+
+def _is_coarse(logical: str) -> bool:
+    return logical.startswith("Timestamp(") and "milliseconds" in logical
+
+
+def _csv(paths: Sequence[Path], declared: frozenset[str]) -> Engine:
+    # Dialect, names and types come from the header and from us, never from what the rows look like: every column is
+    # text, a missing field is empty and unquoted.
+    before = identities(paths)
+    headers = [csv_header(path) for path in paths]
+    delimiter, names = headers[0]
+    for path, header in zip(paths, headers, strict=True):
+        if header != headers[0]:
+            raise DataRefused(f"file {str(path)!r} must have the same header as {str(paths[0])!r}", fix="Rewrite it.")
+    if not declared <= set(names):  # without a header line these would be the first person's values
+        refuse_one_name_twice(names)
+    connection = embedded()
+
+    def read(some: Sequence[Path]) -> Any:
+        columns = ", ".join(f"'k{place}': 'VARCHAR'" for place in range(len(names)))
+        listed = ", ".join(map(_literal, some))
+        return connection.sql(
+            f"SELECT * FROM read_csv([{listed}], auto_detect=false, delim={quoted(delimiter)}, "  # noqa: S608
+            f"quote='\"', escape='\"', header=true, columns={{{columns}}}, ignore_errors=false, strict_mode=true, "
+            f"max_line_size={_LONGEST_LINE}, buffer_size={2 * _LONGEST_LINE}, parallel=true, nullstr='', "
+            f"allow_quoted_nulls=false, compression='auto', hive_partitioning=false)"
+        )
+
+    # Before anything is charged, every field of every line is looked at once, so that no later question fails or loses
+    # a row. Each file by itself: with parallel=false, or for many files at once, DuckDB 2.0 ends a file in silence
+    # where a quote is never closed.
+    every = ", ".join(f"count(k{place})" for place in range(len(names)))
+    for path in paths:
+        refusal = not_well_formed(path)
+        if not closed(functools.partial(_ends_in_time, path), refusal):
+            raise refusal
+        closed(functools.partial(lambda path: read([path]).aggregate(every).fetchall(), path), refusal)
+    return CsvEngine(read(paths), connection, before, (delimiter, names))
+
+
+def _ends_in_time(path: Path) -> bool:
+    """Say whether the last line is not too long: DuckDB leaves out one that fills its buffer, without a word."""
+    if path.name.lower().endswith(".gz") or path.stat().st_size <= _LONGEST_LINE:
+        return True
+    with path.open("rb") as lines:
+        lines.seek(-_LONGEST_LINE, os.SEEK_END)
+        tail = lines.read().rstrip(b"\r\n")
+    return b"\n" in tail or b"\r" in tail
+
+
+class _Files(DuckDBEngine):
+    """Files, read by an embedded DuckDB that lives as long as the rows. `before` is what they were when opened."""
+
+    keeps = True
+
+    def __init__(
+        self, relation: Any, connection: duckdb.DuckDBPyConnection, before: Identities, names: Sequence[str]
+    ) -> None:
+        super().__init__("file", relation)
+        self.connection = connection
+        self._before = before
+        self._names = list(names)
+
+    def names(self) -> list[str]:
+        """Return the names of all columns: those in the file, since DuckDB renames the second of two alike."""
+        return self._names
+
+    def unchanged(self) -> bool:
+        """Say whether the files are those that were opened."""
+        return identities(self._before) == self._before
+
+
+class ParquetEngine(_Files):
+    """Parquet files, whose row groups Arrow reads where it understands their columns just as DuckDB does.
+
+    `coarse` columns hold milliseconds. DuckDB makes microseconds of them, which not all of them are, and fails on one
+    even where only the statistics of a file have it; so its relation has none of them, and Arrow reads them for it.
+    """
+
+    place = "parquet"
+
+    def __init__(
+        self,
+        relation: Any,
+        connection: duckdb.DuckDBPyConnection,
+        before: Identities,
+        paths: Sequence[Path],
+        leaves: Sequence[tuple[str, Any]],
+        coarse: frozenset[str],
+    ) -> None:
+        super().__init__(relation, connection, before, [name for name, _ in leaves])
+        self._paths, self._coarse = paths, coarse
+        # a dot in a name is the way to a part of a column to Arrow
+        self._flat = {name: found[0][0] for name, found in leaves if "." not in name and len(found) == 1}
+        # read as dictionaries, whatever a file says that a column is to be read as
+        self._texts = frozenset(name for name, leaf in self._flat.items() if leaf == ("BYTE_ARRAY", "String", 0))
+        self._halves = frozenset(
+            name for name, found in leaves if any(leaf[1] == "Float16" for one in found for leaf in one)
+        )
+        self._types = self._arrow_types()
+
+    def schema(self) -> dict[str, Column]:
+        """Return how each column is read; DuckDB widens floats of 16 bits, and they still stand for what they did."""
+        found = super().schema() | {name: arrow_column(self._type(name)) for name in self._coarse}
+        return {name: replace(column, bits=16) if name in self._halves else column for name, column in found.items()}
+
+    def _type(self, name: str) -> pa.DataType:
+        kind = min(self._types[name], key=str)  # files may tell a zone in different ways
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+    def relation(self, columns: Mapping[str, str]) -> Any:
+        """Return a relation that has these raw columns."""
+        if not self._coarse & set(columns.values()):
+            return super().relation(columns)
+        import pyarrow.dataset as ds
+
+        arrow = {raw: self._type(raw) for raw in columns.values()}
+        events = {raw for new, raw in columns.items() if new in EVENTS}
+        moments = {raw for raw in self._coarse & set(arrow) - events if pa.types.is_timestamp(arrow[raw])}
+        kinds = {raw: pa.int64() if raw in moments else kind for raw, kind in arrow.items()}
+        dataset = pa.schema(kinds).empty_table()
+        if self._paths:
+            dataset = ds.dataset([str(path) for path in self._paths], schema=pa.schema(kinds), format="parquet")
+        found = DuckDBEngine(self.kind, self.connection.from_arrow(dataset)).relation(columns)
+        dates = [new for new, raw in columns.items() if raw in moments and new not in (PERSON, ORDER)]
+        read = ", ".join(f"{duckdb_day(new, arrow[columns[new]].unit)} AS {new}" for new in dates)
+        return found.project(f"* REPLACE ({read})") if dates else found
+
+    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
+        """Return the row groups, or a stream."""
+        return (
+            of_parquet(self._paths, columns, self._texts) if self._read_by_arrow(columns) else super().pieces(columns)
+        )
+
+    def _read_by_arrow(self, columns: Mapping[str, str]) -> bool:
+        """Say whether Arrow reads these columns as DuckDB does, in one type each."""
+        read = self.schema()
+        for raw in columns.values():
+            kinds = self._types[raw]
+            alike = raw in self._flat and self._flat[raw][0] != "INT96" and len(kinds) == 1
+            if not alike or not all(is_held(kind) and arrow_column(kind) == read[raw] for kind in kinds):
+                return False
+        return True
+
+    def emptied(self) -> Engine:
+        """Read no file."""
+        other = copy.copy(self)
+        other.base_relation, other._paths = self.base_relation.limit(0), ()
+        return other
+
+    def nothing(self, columns: Mapping[str, str]) -> pa.Table:
+        """Return no rows, in the types that Arrow finds in the files."""
+        types = {new: next(iter(self._types[raw])) for new, raw in columns.items()}
+        return pa.schema(types).empty_table() if self._read_by_arrow(columns) else super().nothing(columns)
+
+    def type_of(self, raw: str) -> str:
+        """Return the name of a type: to DuckDB, and to Arrow."""
+        kinds = dict(zip(self.base_relation.columns, self.base_relation.types, strict=True))
+        return f"{kinds.get(raw)}, {self._flat.get(raw)}, {sorted(map(str, self._types[raw]))}"
+
+    def _arrow_types(self) -> dict[str, set[pa.DataType]]:
+        """Return the types that each column has to Arrow in the files: a file can say more than its columns."""
+        import pyarrow.parquet as pq
+
+        found: dict[str, set[pa.DataType]] = {}
+        for path in self._paths:
+            with pq.ParquetFile(path, read_dictionary=sorted(self._texts)) as file:
+                for field in file.schema_arrow:
+                    found.setdefault(field.name, set()).add(field.type)
+        return found
+
+
+class CsvEngine(_Files):
+    """CSV files: every column is text, under the names of the header, which need not be names that SQL can tell.
+
+    DuckDB is told how many columns there are and reads them by place; so the header is looked at again, too.
+    """
+
+    place = "csv"
+
+    def __init__(
+        self,
+        relation: Any,
+        connection: duckdb.DuckDBPyConnection,
+        before: Identities,
+        header: tuple[str, list[str]],
+    ) -> None:
+        super().__init__(relation, connection, before, [name for name in header[1] if name])
+        self._header = header
+        self._places = {name: f"k{place}" for place, name in enumerate(header[1]) if name}
+
+    def schema(self) -> dict[str, Column]:
+        """Return how each column is read."""
+        return {name: Column("text") for name in self._places}
+
+    def type_of(self, raw: str) -> str:
+        """Return the name of the one type."""
+        return "VARCHAR"
+
+    def unchanged(self) -> bool:
+        """Say whether the files are those that were opened, headers included."""
+        return super().unchanged() and all(csv_header(Path(path)) == self._header for path in self._before)
+
+    def relation(self, columns: Mapping[str, str]) -> Any:
+        """Return a relation that has these raw columns."""
+        return super().relation({new: self._places[raw] for new, raw in columns.items()})
+
+
+def _literal(path: Path) -> str:
+    """Return a path as SQL that means this one file, whatever is in its name."""
+    return quoted("".join(f"[{sign}]" if sign in "[*?" else sign for sign in str(path)))
