@@ -188,10 +188,10 @@ def test_valid_noise_hardly_knows_theta():
     half = Fraction(1, 2)
     found = {
         (reach, printed): points.objective(noisy_lloyd(points, starts, reach, half, printed=printed)).mean() / best
-        for reach in (400, 10)
+        for reach in (160, 4)
         for printed in (True, False)
     }
     assert points.objective(lloyd(points, starts)).mean() / best < 1.3
-    assert found[400, True] > 2 * found[10, True]
-    assert 0.75 < found[400, False] / found[10, False] < 1.33
-    assert found[10, False] > 1.5 * found[10, True]
+    assert found[160, True] > 2 * found[4, True]
+    assert 0.75 < found[160, False] / found[4, False] < 1.33
+    assert found[4, False] > 1.5 * found[4, True]

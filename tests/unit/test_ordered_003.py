@@ -152,7 +152,7 @@ def test_our_column_is_what_a_session_releases(theta):
         session = tc.Session(line_policy(12, theta), people, budget=1)
         released = session.release(tc.ranges("value", "all"), epsilon=ONE)
     with noise.replayed(noise.Keystream(key=b"5" * 32)):
-        (error,) = our_noise(counts, theta, ONE, 1)
+        (error,), _ = our_noise(counts, theta, ONE, 1)
     running = np.concatenate([[0], np.cumsum(counts)]) + error
     expected = [running[high + 1] - running[low] for low in range(12) for high in range(low, 12)]
     np.testing.assert_allclose(released.values, expected, atol=1e-9)

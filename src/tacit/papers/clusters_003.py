@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tacit.papers.data import Points
+from tacit.papers.data import SYNTHETIC_STEPS, Points
 from tacit.papers.kmeans_003 import ITERATIONS, Floats, K, Weighted, best_objective, lloyd, noisy_lloyd, random_centres
 from tacit.papers.ranges_003 import KM
 from tacit.papers.results import Claim, Table, judged, spread
@@ -53,9 +53,11 @@ class Setting:
         """Return the policy: everybody knows how many people there are."""
         if self.on_grid:
             rows, columns = (highest + 1 for highest in points.highest)
-            return Policy(Domain({_GRID: Grid(rows, columns, of=("a", "b"))}), self.secret(_GRID), [size()])
+            return Policy(
+                Domain({_GRID: Grid(rows, columns, of=("a", "b"))}), self.secret(_GRID), [size(points.people)]
+            )
         lines = {axis: Integers(0, highest) for axis, highest in zip(_AXES, points.highest, strict=False)}
-        return Policy(Domain(lines), self.secret(*lines), [size()])
+        return Policy(Domain(lines), self.secret(*lines), [size(points.people)])
 
 
 @dataclass(frozen=True)
@@ -113,8 +115,10 @@ class Starts:
         names = [_GRID] if setting.on_grid else list(policy.domain)
         everybody = pd.DataFrame(self.points.everybody(), columns=list(_AXES[: len(self.points.highest)]))
         session = Session(policy, everybody, budget=runs * epsilon)
-        asked = _question()(*names, k=K)
-        found = [np.asarray(session.release(asked, epsilon=epsilon).centres) for _ in range(runs)]  # type: ignore[attr-defined]
+        plan = session.plan(_question()(*names, k=K), epsilon=epsilon)
+        # rows are counted once for all of them; noise is drawn for each
+        releases: list[Any] = [reserved.make() for reserved in session.reserve([plan] * runs)]
+        found = [np.asarray(release.centres) for release in releases]
         return Number.mean(self.data.objective(np.stack(found)) / self.best)
 
 
@@ -127,7 +131,7 @@ def figures(tweets: Points, skin: Sequence[Points], synthetic: Points, *, few: b
     smallest = skin[-1]
     kilometres = {f"{km:,} km": round(km / KM) for km in (2000, 1000, 500, 100)}
     colours = {str(theta): theta for theta in (256, 128, 64, 32)}
-    steps = {f"{theta / 100:g}": theta for theta in (100, 50, 25, 10)}
+    steps = {f"{theta / SYNTHETIC_STEPS:g}": theta for theta in (40, 20, 10, 4)}
     found: Figures = {}
     for figure, points, thetas in (("1a", tweets, kilometres), ("1b", smallest, colours), ("1c", synthetic, steps)):
         kept = list(thetas.items())[1::2] if few else list(thetas.items())

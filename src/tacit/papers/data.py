@@ -37,6 +37,7 @@ ITEM_SETS: Final = {
 }
 TWEETS: Final = "twitter_west_us/twitter_points_400x300_dithered.parquet"
 SKIN: Final = "skin_segmentation/skin_segmentation.parquet"
+SYNTHETIC_STEPS: Final = 40  # of 0.025 from 0 to 1: fine beside a standard deviation of 0.2
 CHECK_INS: Final = {
     "Gowalla, New York": "gowalla_nyc/gowalla_nyc_checkins.parquet",
     "Foursquare": "lbsn_checkins/foursquare.parquet",
@@ -193,11 +194,11 @@ def made_up_skin(people: int = 24_500) -> Points:
 def synthetic_points(k: int = 4, people: int = 1_000) -> Points:
     """Return the synthetic set of document 003: points around k centres in the unit cube of four dimensions.
 
-    The noise has a standard deviation of 0.2 in each direction; points are kept in the cube, in steps of 0.01.
+    The noise has a standard deviation of 0.2 in each direction; points are kept in the cube, in steps of 0.025.
     """
     centres = _uniform((k, 4))
     at = np.clip(centres[noise.uniform_below(k, people)] + 0.2 * _normal((people, 4)), 0, 1)
-    return Points.of("synthetic", np.rint(100 * at).astype(np.int64), (100,) * 4)
+    return Points.of("synthetic", np.rint(SYNTHETIC_STEPS * at).astype(np.int64), (SYNTHETIC_STEPS,) * 4)
 
 
 def made_up_items(name: str, items: int = 1_657) -> ItemSet:

@@ -195,7 +195,7 @@ def _plain(found: Mapping[Any, Mapping[Fraction, Mapping[str, Any]]]) -> list[di
 def _number(found: Any) -> dict[str, Any]:
     if isinstance(found, Number):
         return {"value": found.value, "standard_error": found.error}
-    return {"raw": _number(found.raw), "rising": _number(found.rising)}
+    return {"raw": _number(found.raw), "rising": _number(found.rising), "how": found.how}
 
 
 def _how(folder: Path | None, effort: Effort) -> tuple[str, ...]:

@@ -33,10 +33,14 @@ _VALUE = "value"
 
 @dataclass(frozen=True)
 class RangeErrors:
-    """The mean squared error of ranges: as measured, and after running counts were made not to fall."""
+    """The mean squared error of ranges: as measured, and after running counts were made not to fall.
+
+    `how` says in words how it was done, where there was a choice.
+    """
 
     raw: Number
     rising: Number
+    how: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +66,13 @@ class Asked:
         return np.asarray((off**2).mean(axis=1))
 
 
-def scored(asked: Asked, running: IntArray, error: npt.NDArray[Any]) -> RangeErrors:
+def scored(asked: Asked, running: IntArray, error: npt.NDArray[Any], how: str = "") -> RangeErrors:
     """Compare noisy running counts (of 0, 1, .. values; a line for each run) with the truth, also made to rise."""
     last = np.zeros(len(running) - 1, dtype=np.bool_)
     last[-1] = True
     rising = np.stack([increasing((running + line)[1:], last, running[-1:].astype(np.float64)) for line in error * 1.0])
     after = np.concatenate([np.zeros((len(error), 1)), rising - running[1:]], axis=1)
-    return RangeErrors(Number.mean(asked.mean_squares(error)), Number.mean(asked.mean_squares(after)))
+    return RangeErrors(Number.mean(asked.mean_squares(error)), Number.mean(asked.mean_squares(after)), how)
 
 
 def line_policy(values: int, theta: int) -> Policy:
@@ -80,8 +84,8 @@ def line_policy(values: int, theta: int) -> Policy:
     return Policy(Domain({_VALUE: Integers(0, values - 1)}), secret, [size()])
 
 
-def our_noise(counts: IntArray, theta: int, epsilon: Fraction, runs: int) -> Floats:
-    """Draw the errors of running counts as our plan for all ranges has them.
+def our_noise(counts: IntArray, theta: int, epsilon: Fraction, runs: int) -> tuple[Floats, str]:
+    """Draw the errors of running counts as our plan for all ranges has them, and say how it does it.
 
     The running counts that answers are read off are themselves the answers of `cumulative`.
     """
@@ -91,4 +95,4 @@ def our_noise(counts: IntArray, theta: int, epsilon: Fraction, runs: int) -> Flo
     asked = replace(plan, query=plan.base if plan.base == line else line, answers=len(counts))
     truth = plan.base.answers([counts], policy.domain)
     values = np.stack([infer(measure(asked, truth)).values for _ in range(runs)])
-    return np.concatenate([np.zeros((runs, 1)), values - np.cumsum(counts)], axis=1)
+    return np.concatenate([np.zeros((runs, 1)), values - np.cumsum(counts)], axis=1), plan.strategy
