@@ -122,7 +122,10 @@ def lloyd(data: Weighted, centres: Floats, iterations: int = ITERATIONS) -> Floa
         sizes, sums = data.totals(centres)
         full = sizes > 0
         moved = sums / np.maximum(sizes, 1)[..., np.newaxis]
-        centres = np.where(full[..., np.newaxis], moved, centres)
+        moved = np.where(full[..., np.newaxis], moved, centres)
+        if np.array_equal(moved, centres):
+            break
+        centres = moved
     return centres
 
 
