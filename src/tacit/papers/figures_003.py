@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -16,7 +16,7 @@ from tacit.papers import clusters_003 as clusters
 from tacit.papers import data
 from tacit.papers import ranges_003 as lines
 from tacit.papers.ordered_003 import OrderedHierarchical
-from tacit.papers.results import Claim, Reproduction, Table
+from tacit.papers.results import NO, PARTLY, YES, Claim, Reproduction, Table
 from tacit.papers.streams import OnProgress, Streams
 from tacit.papers.theorems_003 import example_graph, example_table, theorem_claims
 from tacit.papers.trials import Number
@@ -120,7 +120,7 @@ def reproduce(
         paper="003",
         title=TITLE,
         quick=quick,
-        how=_how(folder, effort),
+        how=_how(folder, effort, claims),
         claims=tuple(sorted(claims, key=_place)),
         tables=_tables(found, ranges, clustered, drawn, example),
         details={"ranges": _plain(ranges), "clusters": _plain(clustered)},
@@ -198,10 +198,11 @@ def _number(found: Any) -> dict[str, Any]:
     return {"raw": _number(found.raw), "rising": _number(found.rising), "how": found.how}
 
 
-def _how(folder: Path | None, effort: Effort) -> tuple[str, ...]:
+def _how(folder: Path | None, effort: Effort, claims: Sequence[Claim]) -> tuple[str, ...]:
     """Say how numbers were made."""
     command = f"`tacit reproduce 003{' --quick' * (effort is QUICK)}`"
     of_clusters, of_ranges = effort.clusters, effort.ranges
+    holds, partly, fails = (sum(claim.holds == word for claim in claims) for word in (YES, PARTLY, NO))
     return (
         *(() if folder is not None else (MADE_UP,)),
         f"Ranges: {of_ranges.ranges:,} random ranges, {of_ranges.baseline_runs} runs of the paper's mechanisms and of "
@@ -211,6 +212,7 @@ def _how(folder: Path | None, effort: Effort) -> tuple[str, ...]:
         "about Lemma 6.1 or Theorem 7.2 says so; such columns are marked invalid, and no session of Tacit can use "
         "them. Noise is whole-number noise, which at epsilon 1 has a little less variance than the paper's. Theorem "
         "8.1 says that a problem is hard and has no number.",
+        f"Of {len(claims)} claims {holds} hold, {partly} hold in part and {fails} do not.",
         "Of the paper's tweets only a histogram of 256 x 256 cells is public; here each is anywhere in its cell, on "
         "the paper's grid of 400 x 300. Distances on it are in cells, of 5.6 km each.",
     )
