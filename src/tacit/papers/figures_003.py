@@ -39,7 +39,7 @@ class Effort:
 
 
 FULL: Final = Effort(
-    lines.Effort(_TENTHS, ranges=10_000, runs=50, baseline_runs=200),
+    lines.Effort(_TENTHS, ranges=10_000, runs=50, baseline_runs=100),
     thetas=(1, 10, 50, 100, 500, 1000),
     distances=(5, 50, 500),
     clusters=clusters.Effort(_TENTHS, runs=50, runs_on_many=10, our_epsilons=_FEW, our_runs=10),
