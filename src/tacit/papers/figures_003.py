@@ -16,7 +16,7 @@ from tacit.papers import clusters_003 as clusters
 from tacit.papers import data
 from tacit.papers import ranges_003 as lines
 from tacit.papers.ordered_003 import OrderedHierarchical
-from tacit.papers.results import NO, PARTLY, YES, Claim, Reproduction, Table
+from tacit.papers.results import NO, PARTLY, YES, Claim, Reproduction, Table, judged
 from tacit.papers.streams import OnProgress, Streams
 from tacit.papers.theorems_003 import example_graph, example_table, theorem_claims
 from tacit.papers.trials import Number
@@ -115,7 +115,7 @@ def reproduce(
                 starts[one.data] = clusters.Starts.drawn(by_name[one.data], effort.clusters)
         with streams.shown(f"clusters: {one}", parts, on_progress):
             clustered[one] = clusters.measured(starts[one.data], one, effort.clusters)
-    claims += [*clusters.cluster_claims(clustered, drawn), *lines.range_claims(ranges)]
+    claims += [*_data_claims(found), *clusters.cluster_claims(clustered, drawn), *lines.range_claims(ranges)]
     return Reproduction(
         paper="003",
         title=TITLE,
@@ -141,6 +141,23 @@ def _read(folder: Path | None) -> Data:
         skin.sampled(f"{skin.name} 1%", 100),
         data.synthetic_points(),
     )
+
+
+def _data_claims(found: Data) -> list[Claim]:
+    """Return whether the data are those of the paper, where they are not made up."""
+    tweets, skin, losses = found.tweets, found.skin, found.losses
+    sizes = " x ".join(str(highest + 1) for highest in tweets.highest)
+    rows = (
+        ("section 7.3", losses.name, "48,842 people, 4,357 values", _counted(losses.counts.sum(), len(losses.counts))),
+        ("section 6.1", "Twitter", "193,563 tweets, 400 x 300 cells", f"{tweets.people:,} tweets, {sizes} cells"),
+        ("section 6.1", "Skin", "245,057 pixels, 3 colours", f"{skin.people:,} pixels, {len(skin.highest)} colours"),
+    )
+    real = (losses.name, tweets.name, skin.name)
+    return [Claim(*row, *judged([row[2] == row[3]], why="other data")) for row in rows if row[1] in real]
+
+
+def _counted(people: int, values: int) -> str:
+    return f"{people:,} people, {values:,} values"
 
 
 def _tables(
