@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
 from cli.shell import inside
+from tacit.papers import figures_003
 from tacit.papers.figures_002 import QUICK
 
 KINDS = {"yes", "no", "partly"}
@@ -69,8 +71,70 @@ def test_page_and_charts_are_written(made_up):
     assert all(claim["ours"] in page for claim in done.document["claims"])
 
 
-def test_without_data_the_whole_is_refused(tmp_path):
-    said = inside(tmp_path, "reproduce", "002").refusal()
+FEW_RUNS = replace(  # the same figures of document 003, from fewer draws
+    figures_003.QUICK,
+    ranges=replace(figures_003.QUICK.ranges, epsilons=(Fraction(1),), ranges=1_000, runs=1, baseline_runs=3),
+    thetas=(1, 10),
+    distances=(5,),
+    clusters=replace(figures_003.QUICK.clusters, runs=2, runs_on_many=2, our_epsilons=()),
+)
+
+
+@pytest.fixture(
+    scope="module", params=[FEW_RUNS, pytest.param(figures_003.QUICK, marks=pytest.mark.slow)], ids=["fewer", "quick"]
+)
+def blowfish(request, tmp_path_factory):
+    """Run the whole command for document 003 once, in a folder without data sets."""
+    folder = tmp_path_factory.mktemp("empty") / "inside"
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("TACIT_DATA", raising=False)
+        patch.setattr("tacit.papers.figures_003.QUICK", request.param)
+        return folder, inside(folder, "reproduce", "003", "--quick", "--json", "--output", "out")
+
+
+def test_blowfish_goes_on_without_data_and_says_so(blowfish):
+    _, done = blowfish
+    assert done.code == 0, done
+    assert "tweets and colours are made up" in done.document["how"][0]
+    assert done.document["quick"] is True
+
+
+def test_every_figure_and_theorem_of_blowfish_has_a_verdict(blowfish):
+    claims = blowfish[1].document["claims"]
+    places = {claim["figure"] for claim in claims}
+    theorems = {"Theorem 4.1", "Theorem 4.2", "Theorem 4.3", "Theorem 5.1", "Lemma 6.1", "Theorem 7.1", "Theorem 7.2"}
+    assert theorems | {"Theorem 8.2", "Corollary 8.3", "Theorem 8.4", "Theorem 8.5", "Theorem 8.6"} <= places
+    assert {"1(a)-(c)", "1(b)", "1(c)", "1(d)", "1(e)", "1(f)", "2(b)", "2(c)"} <= places
+    assert all(claim["claim"] and claim["ours"] and claim["holds"] in KINDS for claim in claims)
+    assert all(claim["why"] for claim in claims if claim["holds"] != "yes")
+
+
+def test_invalid_mechanisms_are_marked_wherever_they_are_shown(blowfish):
+    document = blowfish[1].document
+    assert all("as printed (invalid)" in line for line in (*document["ranges"], *document["clusters"]))
+    for table in document["tables"]:
+        assert all(len(line) == len(table["headings"]) for line in table["lines"])
+        printed = [heading for heading in table["headings"] if heading == "as printed"]
+        assert not printed
+
+
+def test_page_and_charts_of_blowfish_are_written(blowfish):
+    folder, done = blowfish
+    files = {file.name for file in (folder / "out").iterdir()}
+    expected = [f"figure-{name}" for name in ("1a", "1b", "1c", "1d", "1e", "1f", "2a", "2b", "2c", "3")]
+    assert done.document["charts"] == expected
+    assert files == {"reproduced-003.md", *(f"{name}.{kind}" for name in expected for kind in ("svg", "png"))}
+    page = (folder / "out" / "reproduced-003.md").read_text(encoding="utf-8")
+    assert all(claim["ours"] in page for claim in done.document["claims"])
+    assert all(f"## {table['title']}" in page for table in done.document["tables"])
+    widths = {line.count("|") for line in page.splitlines() if line.startswith("| section 3.2")}
+    assert widths == {6}  # no cell breaks the table
+
+
+@pytest.mark.parametrize("paper", ["002", "003"])
+def test_without_data_the_whole_is_refused(tmp_path, paper):
+    said = inside(tmp_path, "reproduce", paper).refusal()
     assert said.startswith("--data must be named")
     assert "TACIT_DATA" in said
     assert "--quick" in said

@@ -1,7 +1,8 @@
-"""`tacit reproduce 002`: recompute the figures of a paper beside what it claims."""
+"""`tacit reproduce 002` and `003`: recompute the figures of a paper beside what it claims."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,10 +21,11 @@ class Paper(StrEnum):
     """The documents whose figures can be recomputed."""
 
     asymmetric = "002"
+    blowfish = "003"
 
 
 def reproduce_paper(
-    paper: Annotated[Paper, typer.Argument(help="002: asymmetric differential privacy.")],
+    paper: Annotated[Paper, typer.Argument(help="002: asymmetric differential privacy; 003: Blowfish privacy.")],
     *,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few runs and one data set per figure: seconds instead of minutes.")
@@ -43,9 +45,10 @@ def reproduce_paper(
     as_json: AsJson = False,
 ) -> None:
     """Recompute the figures of a paper, and say for each claim what we find and whether it holds."""
+    from tacit.papers import figures_002, figures_003
     from tacit.papers.data import data_folder
-    from tacit.papers.figures_002 import reproduce
 
+    reproduce = {Paper.asymmetric: figures_002.reproduce, Paper.blowfish: figures_003.reproduce}[paper]
     folder = data_folder(data)
     with progress(f"document {paper.value}", as_json=as_json) as on_progress:
         found = reproduce(folder, quick=quick, fresh=fresh, on_progress=on_progress)
@@ -56,8 +59,8 @@ def reproduce_paper(
     _show(found)
     if files:
         show(f"\n{len(files)} files in {output}")
-    if folder is None:
-        note("No data sets were found: counts and check-ins are made up. Name the folder with --data.")
+    if found.made_up:
+        note(f"{found.made_up} Name the folder with --data.")
 
 
 def _show(found: Reproduction) -> None:
@@ -66,12 +69,13 @@ def _show(found: Reproduction) -> None:
     show(found.title, "")
     show_wrapped(found.how)
     show("", _table(CLAIM_HEADINGS, [claim.cells() for claim in found.claims], lines=True))
-    show("", "Our top-k beside the baselines: the worst cell of each data set", "")
-    show(_table(*found.by_data()), "")
-    show_wrapped(found.verdicts())
+    for table in found.tables:
+        if table.on_screen:
+            show("", table.title, "", _table(table.headings, table.lines), "")
+            show_wrapped(table.notes)
 
 
-def _table(headings: tuple[str, ...], rows: list[tuple[str, ...]], *, lines: bool = False) -> Table:
+def _table(headings: Sequence[str], rows: Sequence[tuple[str, ...]], *, lines: bool = False) -> Table:
     from rich.table import Table
 
     table = Table(show_lines=lines)

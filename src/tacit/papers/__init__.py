@@ -4,13 +4,25 @@ Nothing here protects anybody: data sets are public, and baselines are what we c
 
 In reading order:
 
-    data         where the data sets are
-    results      claims of a paper beside our numbers
-    figures_002  document 002, asymmetric differential privacy
-    lists_002    its lists of the largest counts
-    places_002   its safe and unsafe places
-    monitoring   its maps of places
-    baselines    mechanisms of others
-    trials       many runs on known counts
-    charts_002   the figures, drawn
+    data             where the data sets are
+    streams          the same noise for everybody
+    results          claims of a paper beside our numbers
+    figures_002      document 002, asymmetric differential privacy
+    lists_002        its lists of the largest counts
+    goals_002        what our lists should reach
+    places_002       its safe and unsafe places
+    monitoring       its maps of places
+    baselines        mechanisms of others
+    trials           many runs on known counts
+    charts_002       the figures, drawn
+    figures_003      document 003, Blowfish privacy
+    theorems_003     its theorems and examples: claimed, true and ours
+    composition_003  its sections on knowledge and composition
+    constraints_003  neighbours under public knowledge, by definition
+    ranges_003       its counts of ranges
+    ordered_003      its mechanisms for ranges, as printed and repaired
+    line_trials      many runs on the counts of a line
+    clusters_003     its clusters
+    kmeans_003       its k-means, as printed and with valid noise
+    charts_003       the figures, drawn
 """

@@ -9,6 +9,7 @@ import csv
 import gzip
 import os
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +35,9 @@ ITEM_SETS: Final = {
     "BMS-WebView-2": ("transactions_full/bms_webview_2_item_counts.csv", 77_512),
     "T10I4D100K": ("transactions_full/t10i4d100k_item_counts.csv", 100_000),
 }
+TWEETS: Final = "twitter_west_us/twitter_points_400x300_dithered.parquet"
+SKIN: Final = "skin_segmentation/skin_segmentation.parquet"
+SYNTHETIC_STEPS: Final = 40  # of 0.025 from 0 to 1: fine beside a standard deviation of 0.2
 CHECK_INS: Final = {
     "Gowalla, New York": "gowalla_nyc/gowalla_nyc_checkins.parquet",
     "Foursquare": "lbsn_checkins/foursquare.parquet",
@@ -64,6 +68,45 @@ class CheckIns:
         order = np.lexsort((self.places, self.times, self.users))
         _, first = np.unique(self.users[order], return_index=True)
         return self.places[order][first]
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """How many people have each value of an ordered attribute: 0, 1, .."""
+
+    name: str
+    counts: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """People at points with whole coordinates from 0 to `highest`: the points that occur, and how many are at each."""
+
+    name: str
+    at: IntArray
+    counts: IntArray
+    highest: tuple[int, ...]
+
+    @classmethod
+    def of(cls, name: str, everybody: IntArray, highest: tuple[int, ...]) -> Points:
+        """Count people who are given one by one."""
+        at, counts = np.unique(everybody, axis=0, return_counts=True)
+        return cls(name, at.astype(np.int64), counts.astype(np.int64), highest)
+
+    @property
+    def people(self) -> int:
+        """How many people there are."""
+        return int(self.counts.sum())
+
+    def everybody(self) -> IntArray:
+        """Return a line for each person."""
+        return np.repeat(self.at, self.counts, axis=0)
+
+    def sampled(self, name: str, share: int) -> Points:
+        """Return one in so many people, drawn without replacement."""
+        everybody = self.everybody()
+        kept = noise.permutation(len(everybody))[: len(everybody) // share]
+        return Points.of(name, everybody[kept], self.highest)
 
 
 def data_folder(given: Path | None) -> Path | None:
@@ -117,6 +160,47 @@ def read_check_ins(folder: Path, name: str) -> CheckIns:
     )
 
 
+def read_losses() -> Line:
+    """Return how many people of the Adult data, which are part of the package, have each capital loss."""
+    with resources.as_file(resources.files("tacit") / "data" / "adult.parquet") as bundled:
+        (losses,) = _columns(bundled, ["capital_loss"]).T
+    return Line("Adult, capital loss", np.bincount(losses).astype(np.int64))
+
+
+def read_tweets(folder: Path) -> Points:
+    """Return tweets of the western United States on a grid of 400 x 300 cells of 0.05 degrees, latitude first."""
+    return Points.of("Twitter", _columns(folder / TWEETS, ["lat_bin", "lon_bin"]), (399, 299))
+
+
+def read_skin(folder: Path) -> Points:
+    """Return the colours of pixels."""
+    return Points.of("Skin", _columns(folder / SKIN, ["B", "G", "R"]), (255, 255, 255))
+
+
+def made_up_tweets(people: int = 20_000) -> Points:
+    """Return points in towns of very different sizes."""
+    towns = noise.uniform_below(10**6, (40, 2)) / 10**6 * (399, 299)
+    at = towns[(40 * _uniform((people,)) ** 3).astype(np.int64)] + 5 * _normal((people, 2))
+    return Points.of("made-up places", np.clip(np.rint(at), 0, (399, 299)).astype(np.int64), (399, 299))
+
+
+def made_up_skin(people: int = 24_500) -> Points:
+    """Return colours around four others."""
+    colours = np.array([[100, 130, 190], [200, 200, 200], [60, 60, 50], [160, 120, 60]])
+    at = colours[noise.uniform_below(4, people)] + 25 * _normal((people, 3))
+    return Points.of("made-up colours", np.clip(np.rint(at), 0, 255).astype(np.int64), (255, 255, 255))
+
+
+def synthetic_points(k: int = 4, people: int = 1_000) -> Points:
+    """Return the synthetic set of document 003: points around k centres in the unit cube of four dimensions.
+
+    The noise has a standard deviation of 0.2 in each direction; points are kept in the cube, in steps of 0.025.
+    """
+    centres = _uniform((k, 4))
+    at = np.clip(centres[noise.uniform_below(k, people)] + 0.2 * _normal((people, 4)), 0, 1)
+    return Points.of("synthetic", np.rint(SYNTHETIC_STEPS * at).astype(np.int64), (SYNTHETIC_STEPS,) * 4)
+
+
 def made_up_items(name: str, items: int = 1_657) -> ItemSet:
     """Return made-up counts of a shape that is hard, or (`zipf`) like real ones; always the same."""
     rank = np.arange(1, items + 1)
@@ -136,6 +220,22 @@ def made_up_check_ins(people: int = 3_000, places: int = 2_000) -> CheckIns:
     grid = np.stack(np.divmod(np.arange(places), side), axis=1)
     times = np.full(people, np.datetime64("2020-03-01", "ms"))
     return CheckIns("made up", users, times, where, grid / side)
+
+
+def _uniform(shape: tuple[int, ...]) -> Floats:
+    return np.asarray(noise.uniform_below(2**53, shape) / 2**53)
+
+
+def _normal(shape: tuple[int, ...]) -> Floats:
+    """Draw from the standard normal distribution (Box and Muller)."""
+    return np.asarray(np.sqrt(-2 * np.log1p(-_uniform(shape))) * np.cos(2 * np.pi * _uniform(shape)))
+
+
+def _columns(file: Path, names: list[str]) -> IntArray:
+    import pandas as pd
+
+    frame: Any = pd.read_parquet(_present(file), columns=names)
+    return np.asarray(frame[names].to_numpy(), dtype=np.int64)
 
 
 def _present(file: Path) -> Path:

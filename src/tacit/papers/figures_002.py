@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from tacit import noise
 from tacit.papers import charts_002 as charts
 from tacit.papers import data
+from tacit.papers.goals_002 import goal_document, goal_tables
 from tacit.papers.lists_002 import ALL, FEW, Grid, data_claims, goal_cell, ranking_claims, threshold_claims
 from tacit.papers.places_002 import ONE, Maps, all_maps, map_claims, one_place, one_place_claims
 from tacit.papers.results import Reproduction
+from tacit.papers.streams import OnProgress, Streams
 from tacit.report.monitor_chart import monitor_chart
 
 TITLE: Final = "Asymmetric differential privacy (document 002), recomputed"
 OF_THE_PAPER: Final = ("BMS-POS", "Kosarak", "T40I10D100K")
 COMPANIONS: Final = ("BMS-WebView-1", "BMS-WebView-2", "T10I4D100K")
 MADE_UP: Final = ("zipf", "two levels", "evenly spaced")
+MADE_UP_WITHOUT_DATA: Final = "No data sets were found, so counts and check-ins are made up."
 MAPS: Final = ("Gowalla, New York", "Foursquare")
-OnProgress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ def reproduce(
     if folder is None and not quick:
         raise data.no_data()
     effort = QUICK if quick else FULL
-    stream = (lambda part: nullcontext()) if fresh else _stream
-    with stream("made-up check-ins"):
+    streams = Streams("002", fresh)
+    with streams.of("made-up check-ins"):
         found = _read(folder, effort)
     names, all_names = ([one.name for one in sets] for sets in (found.items, (*found.items, *found.more)))
     goals = [task for name in all_names for task in effort.grid.goals(name)]
@@ -73,11 +73,8 @@ def reproduce(
     tasks = list(dict.fromkeys([*goals, *curves]))
     parts = [*map(str, tasks), "one place", *(f"maps of {one.name}" for one in found.check_ins)]
 
-    @contextmanager
-    def part(name: str) -> Iterator[None]:
-        on_progress(name, parts.index(name), len(parts))
-        with stream(name):
-            yield
+    def part(name: str) -> AbstractContextManager[None]:
+        return streams.shown(name, parts, on_progress)
 
     sets, measured = {one.name: one for one in (*found.items, *found.more)}, {}
     for task in tasks:
@@ -101,14 +98,17 @@ def reproduce(
             maps = all_maps(one, effort.map_runs)
         claims += map_claims(maps)
         drawn |= _map_charts(maps)
+    cells = tuple(goal_cell(task, measured[task]) for task in goals)
     return Reproduction(
         paper="002",
         title=TITLE,
         quick=quick,
         how=_how(folder, effort),
         claims=tuple(claims),
-        cells=tuple(goal_cell(task, measured[task]) for task in goals),
+        tables=goal_tables(cells),
+        details=goal_document(cells),
         charts=drawn,
+        made_up=MADE_UP_WITHOUT_DATA if folder is None else "",
     )
 
 
@@ -131,14 +131,9 @@ def _map_charts(maps: Maps) -> dict[str, Callable[[], Any]]:
     }
 
 
-def _stream(part: str) -> AbstractContextManager[Any]:
-    """Let everybody get the same numbers, to the digit, for each part by itself. Nothing here is a release."""
-    return noise.replayed(noise.Keystream(key=hashlib.sha256(f"tacit reproduce 002: {part}".encode()).digest()))
-
-
 def _how(folder: Path | None, effort: Effort) -> tuple[str, ...]:
     """Say how numbers were made."""
-    made_up = () if folder is not None else ("No data sets were found, so counts and check-ins are made up.",)
+    made_up = () if folder is not None else (MADE_UP_WITHOUT_DATA,)
     shapes = ("Made-up sets are shapes of counts; two levels and even spacing were made to be hard.",)
     return (
         *made_up,

@@ -10,7 +10,8 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from tacit.papers.data import ItemSet
-from tacit.papers.results import Cell, Claim, judged, spread
+from tacit.papers.goals_002 import Cell
+from tacit.papers.results import Claim, judged, spread
 from tacit.papers.trials import (
     ADAPTIVE,
     ALGORITHM_1,

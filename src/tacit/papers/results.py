@@ -1,16 +1,14 @@
-"""What a reproduction comes to: claims of the paper beside our numbers, goals of our own, and the charts."""
+"""What a reproduction comes to: claims of the paper beside our numbers, tables of our own, and the charts."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import vl_convert
 
-from tacit.papers.trials import Number
 from tacit.report.charts import chart_svg
 
 YES: Final = "yes"
@@ -36,76 +34,43 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Goal:
-    """A number that our top-k should reach: at least `least`."""
+class Table:
+    """Numbers of our own under a title, with notes; a long one is on the page, but not on the screen."""
 
-    key: str
     title: str
-    least: float
-    form: str
+    headings: tuple[str, ...]
+    lines: Sequence[tuple[str, ...]]
+    notes: tuple[str, ...] = ()
+    on_screen: bool = True
 
-    def misses(self, found: Number) -> bool:
-        """Say whether a number misses the goal by more than two of its standard errors."""
-        return found.value + 2 * found.error < self.least
+    def markdown(self) -> list[str]:
+        """Return the table as lines of a page."""
+        noted = ["", *(f"- {said}" for said in self.notes)] if self.notes else []
+        return ["", f"## {self.title}", "", *_table(self.headings, self.lines), *noted]
 
-
-GOALS: Final = (
-    Goal("over_free_gap", "MSE, times less than free gap", 15, ".1f"),
-    Goal("over_algorithm_1", "MSE, times less than Algorithm 1", 1, ".1f"),
-    Goal("accuracy_over_algorithm_1", "accuracy minus Algorithm 1's", -0.01, "+.3f"),
-    Goal("accuracy_over_free_gap", "accuracy minus free gap's", 0, "+.3f"),
-)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """Our top-k list on one data set for one k and epsilon, beside the baselines."""
-
-    data: str
-    k: int
-    epsilon: str
-    runs: int
-    accuracy: Number
-    off: Number
-    over_free_gap: Number
-    over_exponential: Number
-    over_algorithm_1: Number
-    accuracy_over_algorithm_1: Number
-    accuracy_over_free_gap: Number
-
-    def number(self, goal: Goal) -> Number:
-        """Return the number that a goal is about."""
-        found: Number = getattr(self, goal.key)
-        return found
+    def document(self) -> dict[str, Any]:
+        """Return the table as plain data."""
+        return {
+            "title": self.title,
+            "headings": list(self.headings),
+            "lines": [list(line) for line in self.lines],
+            "notes": list(self.notes),
+        }
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """Everything that `tacit reproduce` found."""
+    """Everything that `tacit reproduce` found. `details` are the numbers of tables as plain data."""
 
     paper: str
     title: str
     quick: bool
     how: tuple[str, ...]
     claims: tuple[Claim, ...]
-    cells: tuple[Cell, ...]
+    tables: tuple[Table, ...]
+    details: Mapping[str, Any]
     charts: dict[str, Callable[[], Any]] = field(repr=False)
-
-    def verdicts(self) -> list[str]:
-        """Say for each goal in how many cells it is met, and in which it is not."""
-        return [_verdict(goal, self.cells) for goal in GOALS] if self.cells else []
-
-    def by_data(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """Return headings and lines of a table with the worst cell of each data set."""
-        headings = ("data set", "cells", *(goal.title for goal in GOALS), "times less than free gap, exponential")
-        lines = []
-        for name in dict.fromkeys(cell.data for cell in self.cells):
-            own = [cell for cell in self.cells if cell.data == name]
-            worst = [min((cell.number(goal) for cell in own), key=lambda found: found.value) for goal in GOALS]
-            least = min((cell.over_exponential for cell in own), key=lambda found: found.value)
-            said = (_write(found, goal.form) for goal, found in zip(GOALS, worst, strict=True))
-            lines.append((name, str(len(own)), *said, _write(least, ".1f")))
-        return headings, lines
+    made_up: str = ""  # what is made up because no data sets were found, as a sentence
 
     def document(self) -> dict[str, Any]:
         """Return everything but the charts as plain data."""
@@ -116,9 +81,8 @@ class Reproduction:
             "quick": self.quick,
             "how": list(self.how),
             "claims": [{name: getattr(claim, name) for name in headings} for claim in self.claims],
-            "goals": [{"key": goal.key, "title": goal.title, "at_least": goal.least} for goal in GOALS],
-            "cells": [_plain(cell) for cell in self.cells],
-            "verdicts": self.verdicts(),
+            **self.details,
+            "tables": [table.document() for table in self.tables],
             "charts": list(self.charts),
         }
 
@@ -129,12 +93,8 @@ class Reproduction:
             lines += [paragraph, ""]
         lines += ["## What the paper claims", ""]
         lines += _table(CLAIM_HEADINGS, [claim.cells() for claim in self.claims])
-        if self.cells:
-            lines += ["", "## Our top-k beside the baselines: the worst cell of each data set", ""]
-            lines += _table(*self.by_data())
-            lines += ["", *(f"- {said}" for said in self.verdicts())]
-            lines += ["", "## All cells", ""]
-            lines += _table(*self._all_cells())
+        for table in self.tables:
+            lines += table.markdown()
         return "\n".join(lines) + "\n"
 
     def write(self, folder: Path) -> list[Path]:
@@ -149,20 +109,6 @@ class Reproduction:
             (folder / f"{name}.png").write_bytes(bytes(vl_convert.svg_to_png(svg, scale=2.0)))
             files += [folder / f"{name}.svg", folder / f"{name}.png"]
         return files
-
-    def _all_cells(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        titles = (
-            *(goal.title for goal in GOALS),
-            "times less than free gap, exponential",
-            "accuracy",
-            "mean error, k/epsilon",
-        )
-        lines = []
-        for cell in self.cells:
-            goals = (_write(cell.number(goal), goal.form) for goal in GOALS)
-            rest = (_write(cell.over_exponential, ".1f"), _write(cell.accuracy, ".3f"), _write(cell.off, "+.2f"))
-            lines.append((cell.data, str(cell.k), cell.epsilon, *goals, *rest))
-        return ("data set", "k", "epsilon", *titles), lines
 
 
 def judged(parts: Sequence[bool], *, why: str = "") -> tuple[str, str]:
@@ -179,43 +125,6 @@ def spread(numbers: Sequence[float], form: Callable[[float], str]) -> str:
     """
     low, high = form(min(numbers)), form(max(numbers))
     return low if low == high else f"{low} to {high}"
-
-
-def _verdict(goal: Goal, cells: Sequence[Cell]) -> str:
-    numbers = {cell: cell.number(goal) for cell in cells}
-    missed = [cell for cell in cells if goal.misses(numbers[cell])]
-    least = min(number.value for number in numbers.values())
-    said = (
-        f"{goal.title}: at least {goal.least:g} in {len(cells) - len(missed)} of {len(cells)} cells "
-        f"(smallest {least:{goal.form}})"
-    )
-    if not missed:
-        return f"{said}."
-    by_data = []
-    for name in dict.fromkeys(cell.data for cell in missed):
-        own = [cell for cell in missed if cell.data == name]
-        listed = ", ".join(f"k {cell.k} epsilon {cell.epsilon} ({_write(numbers[cell], goal.form)})" for cell in own)
-        by_data.append(f"{name}: {listed}")
-    return f"{said}. Not, by more than two standard errors, in {'; '.join(by_data)}."
-
-
-def _write(number: Number, form: str) -> str:
-    if math.isinf(number.value):
-        return "exact"
-    return f"{number.value:{form}} ± {number.error:{form.lstrip('+')}}"
-
-
-def _plain(cell: Cell) -> dict[str, Any]:
-    def whole(value: Any) -> Any:
-        if isinstance(value, Number):
-            return {"value": _finite(value.value), "standard_error": _finite(value.error)}
-        return value
-
-    return {name: whole(value) for name, value in vars(cell).items()}
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
