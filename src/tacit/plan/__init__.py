@@ -8,6 +8,9 @@ In reading order:
     responses        how answers move with one record
     labels           columns of labels, each label once
     cells            counts of people in cells, and how they move
+    memberships      people shared out between the cells of a coarse grid
+    cluster_grids    which of these grids, for clusters
+    lloyd            k-means on released numbers
     line             what questions about ordered values share
     examples         what audits ask about
     queries          the questions, one module each

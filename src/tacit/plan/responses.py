@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
-from tacit.policy.edges import Blocks, FromTo, Near, Relation, Same
+from tacit.policy.edges import Blocks, EdgeShape, FromTo, Near, Relation, Same
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Where
 
@@ -67,13 +67,17 @@ class ItemRoom:
 
 @dataclass(frozen=True)
 class Move:
-    """One way in which a record may move: attributes that change, the line's relation and ends, room for items."""
+    """One way in which a record may move: attributes that change, the line's relation and ends, room for items.
+
+    `shape` says how far the attributes may change that do; without it, as far as there is room.
+    """
 
     changed: frozenset[str] = frozenset()
     relation: Relation = field(default_factory=Same)
     hidden: Intervals = field(default_factory=Intervals)
     cover: Intervals = field(default_factory=Intervals)
     items: ItemRoom = field(default_factory=ItemRoom)
+    shape: EdgeShape | None = None
 
 
 class Response(Protocol):

@@ -322,7 +322,7 @@ def _move(
         return None
     changed = frozenset(name for name in seen.cells for axis in domain.axes_of(name) if options[axis].changes)
     if seen.line is None:
-        return Move(changed=changed, items=room)
+        return Move(changed=changed, items=room, shape=shape)
     relation = _relation(seen.line, shape)
     if shape.metric is not None and isinstance(relation, Near):
         relation = Near(shape.metric.steps_left(distances, seen.line.spacing))
