@@ -65,7 +65,7 @@ FAMILIES = {
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_the_step_is_never_below_what_all_edges_do(family: str, data: st.DataObject) -> None:
     sizes = data.draw(st.integers(5, 8)), data.draw(st.integers(1, 3))
@@ -92,7 +92,7 @@ def test_without_ramps_the_step_is_exactly_that(family: str, data: st.DataObject
     assert (step.l1, step.exact) == (fall + rise, True)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(theta=st.integers(1, 9), ramp=st.integers(2, 7))
 def test_on_one_axis_a_ramp_moves_by_theta_over_its_width_and_no_less(theta: int, ramp: int) -> None:
     domain = tc.Domain({"x": tc.Integers(0, 29)})
@@ -121,7 +121,7 @@ def test_decimals_and_grids_are_as_far_apart_as_they_say() -> None:
     assert (largest_step(both, policy).l1, sum(moved(both, policy)[:2])) == (2 * 12, 2 * 9)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_everybody_is_shared_out_whole_and_where_they_are(data: st.DataObject) -> None:
     domain = tc.Domain({"x": tc.Integers(0, 8), "y": tc.Integers(0, 5)})

