@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tacit.plan.explain import explain as explain
     from tacit.plan.queries import above as above
     from tacit.plan.queries import below as below
+    from tacit.plan.queries import clusters as clusters
     from tacit.plan.queries import count as count
     from tacit.plan.queries import cumulative as cumulative
     from tacit.plan.queries import histogram as histogram
@@ -93,6 +94,7 @@ _MODULES: Final = {
     "plan.queries": [
         "above",
         "below",
+        "clusters",
         "count",
         "cumulative",
         "histogram",
@@ -182,6 +184,7 @@ __all__ = [
     "audit",
     "below",
     "check_rows",
+    "clusters",
     "col",
     "count",
     "cumulative",

@@ -193,9 +193,9 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
 # public callables that take none of these, and what is no callable
 NO_ROWS = {
     *("ABSENT", "Categories", "Dates", "Decimals", "Domain", "Explanation", "Flag", "Grid", "Integers", "ItemCounts"),
-    *("Items", "LargestStep", "ReleaseRecord", "RowsCheck", "__version__", "above", "below", "col", "count"),
+    *("Items", "LargestStep", "ReleaseRecord", "RowsCheck", "__version__", "above", "below", "clusters", "col"),
     *("cumulative", "histogram", "known", "marginals", "mean", "median", "noise", "quantiles", "ranges", "secrets"),
-    *("top_k", "total", "where"),
+    *("count", "top_k", "total", "where"),
 }
 
 
@@ -451,6 +451,8 @@ MIXED_UP: dict[str, tuple[Callable[[Any], Any], str, set[str]]] = {
     "mean": (asked(tc.mean), "mean", set()),
     "median": (asked(tc.median), "", set()),
     "quantiles": (asked(lambda x: tc.quantiles("age", x)), "quantiles", set()),
+    "clusters": (asked(lambda x: tc.clusters(x, k=2)), "clusters", set()),
+    "clusters: k": (asked(lambda x: tc.clusters("age", k=x)), "clusters.k", {"number"}),
     "top_k": (asked(lambda x: tc.top_k(x, 1), ITEMS), "top_k", set()),
     "top_k: k": (asked(lambda x: tc.top_k("visited", x), ITEMS), "k", {"number"}),
     "above": (asked(lambda x: tc.above(x, 3), ITEMS), "above", set()),

@@ -53,6 +53,10 @@ WRITTEN = {
         {"quantiles": {"attribute": "age", "at": [0.25, "1/3"]}},
         {"quantiles": {"attribute": "age", "at": 0.1}},
     ],
+    "clusters": [
+        {"clusters": {"attributes": ["age"], "k": 2}},
+        {"clusters": {"attributes": "age", "k": 1, "where": "sick"}},
+    ],
     "top_k": [{"top_k": {"attribute": "clicked", "k": 2}}],
     "above": [{"above": {"attribute": "clicked", "threshold": 3, "at_most": 1, "values": False}}],
     "below": [{"below": {"where": "sick", "threshold": 3}}, {"below": {"item": ["clicked", 1], "threshold": 3}}],

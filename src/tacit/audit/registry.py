@@ -17,6 +17,7 @@ from tacit.plan.choose import choose
 from tacit.plan.queries import (
     above,
     below,
+    clusters,
     count,
     cumulative,
     histogram,
@@ -31,6 +32,7 @@ from tacit.plan.queries import (
 from tacit.policy.attributes import Categories, Flag, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.knowledge import count as known_count
+from tacit.policy.knowledge import size
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import attributes, everything, partition, records, taking_part, values, within
 
@@ -50,6 +52,7 @@ _CLICKS: Final = Domain({"clicked": Items(3)})
 _EVERYTHING: Final = Policy(_PEOPLE, everything())
 _ONE_WAY: Final = Policy(_PEOPLE, values({"disease": ["hiv"]}))
 _NEAR: Final = Policy(_PEOPLE, within(2, "age"))
+_FEW_NEAR: Final = Policy(Domain({"place": Integers(0, 29)}), within(1, "place"), [size(60)])
 _FALLING: Final = Policy(_CLICKS, values({"clicked": [1]}))
 _RISING: Final = Policy(_CLICKS, values({"clicked": [0]}))
 _BOTH: Final = Policy(_CLICKS, attributes("clicked"))
@@ -124,6 +127,8 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
             Policy(_FEW, attributes("age"), presence="secret"),
             epsilon=IN_A_CORNER,
         ),
+        _case("clusters", clusters("age", k=2), _EVERYTHING),
+        _case("clusters-with-ramps", clusters("place", k=2), _FEW_NEAR),
         _case("items-one-sided-cube", histogram("clicked"), _FALLING),
         _case("items-cube", histogram("clicked"), _BOTH),
         _case("top-k-falling", top_k("clicked", 2), _FALLING, "top_k", "selection"),

@@ -104,6 +104,17 @@ def bounds_near(terms: tuple[Term, ...], apart: tuple[tuple[Law, int, int], ...]
     return low - further, high + further
 
 
+def far_bounds(terms: tuple[Term, ...], nats: float) -> Bounds:
+    """Return bounds that the centred weighted sum leaves with probability at most exp(-nats) on each side.
+
+    Chernoff's bound alone: for sums that were chosen among so many that no level between 0 and 1 is close enough to 1.
+    """
+    parts = tuple((law, weight, many) for law, weight, many in terms if weight != 0 and many > 0)
+    if not parts:
+        return 0.0, 0.0
+    return _exceeded(parts, nats, -1.0), _exceeded(parts, nats, 1.0)
+
+
 def single_bounds(law: Law, weight: float, level: float) -> tuple[float, float]:
     """Return the same for one draw: exact quantiles; one-sided noise is bounded by its own end."""
     left, right = law.reaches
@@ -237,11 +248,15 @@ def _radii(law: Cube) -> tuple[tuple[int, float], ...]:
 
 def _chernoff(parts: tuple[Term, ...], rare: float, sign: float) -> float:
     """Return a bound that the sum exceeds (in the direction of `sign`) with probability at most `rare`."""
-    need = -math.log(rare)
+    return _exceeded(parts, -math.log(rare), sign)
+
+
+def _exceeded(parts: tuple[Term, ...], need: float, sign: float) -> float:
+    """Return the same for a probability of exp(-need)."""
     if any(isinstance(law, Cube) for law, _, _ in parts):
         # given the radius a sum of uniform draws: Hoeffding's bound, at a radius that is hardly ever exceeded
         cube = next(law for law, _, _ in parts if isinstance(law, Cube))
-        radius = cube.radius().highest() if rare < 2 * _TAIL else _radii(cube)[-1][0]
+        radius = cube.radius().highest() if need > -math.log(2 * _TAIL) else _radii(cube)[-1][0]
         wide = math.sqrt(2 * (need + 1) * sum(many * weight**2 for _, weight, many in parts))
         return sign * radius * min(wide, sum(many * abs(weight) for _, weight, many in parts))
     limit = min(

@@ -9,6 +9,9 @@ In reading order:
     labels           columns of labels, each label once
     cells            counts of people in cells, and how they move
     weighted_sums    sums of one number times another, and how they move
+    memberships      people shared out between the cells of a coarse grid
+    cluster_grids    which of these grids, for clusters
+    lloyd            k-means on released numbers
     line             what questions about ordered values share
     examples         what audits ask about
     strategies       ways to measure a line, and what follows from them

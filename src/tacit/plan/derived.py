@@ -31,6 +31,10 @@ class Released(Protocol):
     """What is known of a part after its release."""
 
     @property
+    def plan(self) -> Plan:
+        """How it was released."""
+
+    @property
     def values(self) -> Floats:
         """The estimates."""
 

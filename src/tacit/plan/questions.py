@@ -78,6 +78,7 @@ _NO_QUESTIONS: Final = {
         ("share", "shares", "percent", "percentage", "proportion"), "Release a `histogram`: its file has shares."
     ),
     **dict.fromkeys(("crosstab", "cross_table", "pivot", "contingency"), "Release a `histogram` of two attributes."),
+    **dict.fromkeys(("cluster", "kmeans", "k_means"), "Write `clusters`: {clusters: {attributes: [x, y], k: 4}}."),
     **dict.fromkeys(("group_by", "groupby"), "Release a `histogram` of the attributes to group by."),
 }
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
-from tacit.policy.edges import Blocks, FromTo, Near, Relation, Same
+from tacit.policy.edges import Blocks, EdgeShape, FromTo, Near, Relation, Same
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Where
 
@@ -91,6 +91,7 @@ class Move:
     """One way in which a record may move: attributes that change, the line's relation and ends, room for items.
 
     `weight` is the move on a second line, where a response watches two.
+    `shape` says how far the attributes may change that do; without it, as far as there is room.
     """
 
     changed: frozenset[str] = frozenset()
@@ -99,6 +100,7 @@ class Move:
     cover: Intervals = field(default_factory=Intervals)
     items: ItemRoom = field(default_factory=ItemRoom)
     weight: Line | None = None
+    shape: EdgeShape | None = None
 
 
 class Response(Protocol):

@@ -334,7 +334,7 @@ def _move(
         return None
     changed = frozenset(name for name in seen.cells for axis in domain.axes_of(name) if options[axis].changes)
     if seen.line is None:
-        return Move(changed=changed, items=room)
+        return Move(changed=changed, items=room, shape=shape)
     found = [_line(axis, shape, distances, hidden, cover) for axis in _lines(seen)]
     if not all(line.relation.differences(line.hidden, line.cover) for line in found):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import ClassVar
 
 import numpy as np
@@ -40,6 +40,7 @@ class DerivedRecord(NumbersRecord):
         return np.minimum(lower, self.values), np.maximum(upper, self.values)
 
 
+@singledispatch
 def derive(plan: DerivedPlan, parts: Sequence[LinearRecord]) -> DerivedRecord:
     """Return the record of a plan from the records of its parts."""
     return DerivedRecord(plan=plan, values=plan.query.values(parts, plan.policy.domain), parts=tuple(parts))

@@ -33,6 +33,7 @@ from tacit.plan.explain import Explanation, explain
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.verdicts import BelowPlan
 from tacit.policy.policy import Policy, as_policy
+from tacit.release import clusters as _clusters  # noqa: F401 - it registers its record
 from tacit.release.answers import check_answerable, count_once
 from tacit.release.asking import Asking, allow
 from tacit.release.certificate import certify

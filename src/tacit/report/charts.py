@@ -16,7 +16,12 @@ from tacit.amounts import shown_with_decimal
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT
 from tacit.plan.explain import Explanation
 from tacit.release.record import ReleaseRecord
-from tacit.report import derived_charts, linear_charts, selection_charts  # noqa: F401 - they register their questions
+from tacit.report import (  # noqa: F401 - they register their questions
+    cluster_charts,
+    derived_charts,
+    linear_charts,
+    selection_charts,
+)
 from tacit.report.views import (
     ALONE,
     BLUE,

@@ -147,7 +147,7 @@ def _fit_columns(table: Table, plans: Sequence[AnyPlan] = ()) -> Table:
     notes = [f"exact: {OF_THE_ROWS_KEPT}"] if any(plan.rmse == 0 for plan in plans) else []
     assumed = list(dict.fromkeys(plan.assumption for plan in plans if plan.assumption))
     if assumed:
-        notes.append(f"errors of means and quantiles are for {' or '.join(assumed)}")
+        notes.append(f"errors of means, quantiles and clusters are for {' or '.join(assumed)}")
     table.caption = "\n".join(notes) or None
     return table
 

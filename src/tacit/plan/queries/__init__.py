@@ -9,6 +9,7 @@ In reading order:
     total        sums of numbers
     mean         sums over counts
     quantiles    values up to which shares of the people reach: `median` and `quantiles`
+    clusters     centres that people lie close to
     selection    what questions share whose answer is a choice
     below        whether fewer people than a threshold are picked
     above        which items at least so many people have
@@ -20,6 +21,7 @@ from typing import Final
 from tacit.plan.keys import Question
 from tacit.plan.queries.above import ABOVE, Above, above
 from tacit.plan.queries.below import BELOW, Below, below
+from tacit.plan.queries.clusters import CLUSTERS, Clusters, clusters
 from tacit.plan.queries.count import COUNT, Count, count
 from tacit.plan.queries.cumulative import CUMULATIVE, Cumulative, cumulative
 from tacit.plan.queries.marginals import HISTOGRAM, MARGINALS, Marginals, histogram, marginals
@@ -39,6 +41,7 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     MEAN,
     MEDIAN,
     QUANTILES,
+    CLUSTERS,
     TOP_K,
     ABOVE,
     BELOW,
@@ -48,6 +51,7 @@ __all__ = [
     "QUESTIONS",
     "Above",
     "Below",
+    "Clusters",
     "Count",
     "Cumulative",
     "Marginals",
@@ -58,6 +62,7 @@ __all__ = [
     "Total",
     "above",
     "below",
+    "clusters",
     "count",
     "cumulative",
     "histogram",

@@ -171,6 +171,16 @@ class Attribute(ABC):
         """Return the value at a position in units, a whole number."""
         raise PolicyError("must be numbers", given=self.kind, fix="Count it instead.")
 
+    @property
+    def coordinates(self) -> tuple[tuple[float, float], ...]:
+        """Where the first position of each axis lies among the numbers of the data, and how far the next one is.
+
+        Nothing where distances between values are no numbers.
+        """
+        if self.unit is None:
+            return ()
+        return ((float(self.number(0) * self.unit), float(self.spacing * self.unit)),)
+
     # ---- policy files ----
 
     @classmethod

@@ -162,6 +162,16 @@ class Grid(Attribute):
         axis = self.axes(name)[_PARTS.index(part)]
         return axis, Integers(0, axis.size - 1).picked(symbol, operand)
 
+    @property
+    def coordinates(self) -> tuple[tuple[float, float], ...]:
+        """The middle of the first cell, and the size of a cell; without coordinates, the numbers of the cells."""
+        if self.low is None or self.high is None:
+            return (0.0, 1.0), (0.0, 1.0)
+        sizes = [
+            (high - low) / many for low, high, many in zip(self.low, self.high, (self.rows, self.columns), strict=True)
+        ]
+        return tuple((low + size / 2, size) for low, size in zip(self.low, sizes, strict=True))
+
     @classmethod
     def read(cls, entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
         """Read the attribute."""

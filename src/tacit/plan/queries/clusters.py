@@ -1,0 +1,337 @@
+"""`clusters`: k centres such that people lie close to the nearest one (k-means), from one release of cell counts.
+
+What is released are noisy counts of people in the cells of a coarse grid, and how many people there are; everything
+else (starts, rounds, sizes, the objective) follows from these numbers and costs nothing. So there are no rounds to pay
+for, and no centres from which a step would have to be worked out.
+
+How wide the cells are is chosen from public numbers: the policy, the domain, epsilon, k, and the number of people where
+it is declared. Wide cells say little about where people are in them; of many narrow cells each has its noise. Three
+kinds are tried, each in many widths:
+
+* cells with borders (a histogram), which every policy allows. Under most policies they are as good as it gets, and
+  then the policy hardly matters: a large data set is clustered as well under plain differential privacy;
+* cells with ramps (`plan/memberships.py`), whose noise shrinks with theta / width under a distance policy;
+* cells that no secret edge leaves (the blocks of a partition), without any noise.
+
+What was tried and left out (`benchmarks/bench_clusters.py` has the numbers of what is kept): rounds of noisy sums and
+sizes, the published mechanism, with its true sensitivity: it pays for every round and for every border, and was never
+better; ramps narrower than a cell, which have more noise than full ones and hardly more to say; noise on every record,
+which is better only where theta / epsilon is below a tenth of the range of several attributes (1,000 points in four
+dimensions, theta a tenth of the range, epsilon 1: it adds 2% to the objective, ramps 7%), and useless soon above that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from tacit.errors import PlanError
+from tacit.noise.combined import far_bounds
+from tacit.plan.any_plan import AnyPlan
+from tacit.plan.cluster_grids import added_distance, grid_of, grids, inside, lines_of
+from tacit.plan.derived import PEOPLE, Derived, DerivedPlan, Released
+from tacit.plan.examples import first_attribute
+from tacit.plan.keys import NAMES, WHERE, WHOLE, Key, Question, names_of
+from tacit.plan.lloyd import centres_of, nearest, spread_around
+from tacit.plan.queries.count import Count
+from tacit.plan.queries.marginals import Marginals
+from tacit.plan.query import (
+    Floats,
+    Ints,
+    attribute_of,
+    check_names,
+    check_where,
+    columns_of,
+    in_words,
+    read_where,
+    suffix,
+    with_where,
+)
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.domain import Domain
+from tacit.policy.policy import Policy
+from tacit.policy.where import Where
+
+if TYPE_CHECKING:
+    from tacit.plan.choose import Plan
+
+MOST_CENTRES: Final = 1000
+FOR_PEOPLE: Final = 16  # the part of epsilon that the number of people has, where it is secret: one in so many
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Centres (heaviest first), how many people are nearest to each, and which cells these are.
+
+    `objective` is the mean squared distance of a person to the nearest centre.
+    """
+
+    centres: Floats
+    people: Floats
+    objective: float
+    own: Ints
+
+
+@dataclass(frozen=True)
+class Clusters(Derived):
+    """The k centres of some attributes, with as many people around each as are nearest to it."""
+
+    names: tuple[str, ...]
+    k: int
+    where: Where | None = None
+    keyword: ClassVar[str] = "clusters"
+    roles: ClassVar[tuple[str, ...]] = ("cells", "people")
+    measured: ClassVar[str] = "a cell"
+
+    @property
+    def counted(self) -> Marginals:
+        """The cells of the domain, of which coarser ones are made."""
+        return Marginals((self.names,), self.where)
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what the domain does not have."""
+        for name in self.names:
+            if not attribute_of(domain, name, self.keyword).coordinates:
+                raise PlanError(
+                    "must be declared as integers, decimals or a grid",
+                    key=self.keyword,
+                    given=name,
+                    fix="Only between numbers there are distances. Ask for a `histogram`.",
+                )
+        if len(set(self.names)) < len(self.names):
+            raise PlanError(
+                "must name different attributes", key=self.keyword, given=list(self.names), fix="Remove one."
+            )
+        cells = self.counted.size(domain)
+        if self.k > cells:
+            raise PlanError(
+                f"must be at most {cells:,}, the number of different places",
+                key="clusters.k",
+                given=self.k,
+                fix="Lower it.",
+            )
+        check_where(self.where, domain)
+
+    def mentioned(self) -> frozenset[str]:
+        """Return every attribute that the query looks at."""
+        return frozenset(self.names) | columns_of(self.where)
+
+    def size(self, domain: Domain) -> int:
+        """Return how many clusters there are."""
+        return self.k
+
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
+        """Return the numbers of the clusters; where they lie is part of the answer."""
+        return {"cluster": list(range(1, self.k + 1))}
+
+    def columns(self, domain: Domain) -> tuple[str, ...]:
+        """Return what each coordinate is called in the data."""
+        return tuple(column for name in self.names for column in domain[name].read_from(name))
+
+    def document(self) -> Any:
+        """Return what a job file says for this query."""
+        return {self.keyword: with_where({"attributes": list(self.names), "k": self.k}, self.where)}
+
+    def words(self, domain: Domain) -> str:
+        """Return in words what is asked."""
+        return f"{self.k:,} cluster{'s' * (self.k != 1)} of {in_words(self.names)}"
+
+    # ---- how it is answered
+
+    def plan(self, policy: Policy, epsilon: Fraction) -> ClustersPlan:
+        """Return the plan with the smallest expected error for as many people as are declared."""
+        return self.plan_for(policy, epsilon, policy.known_people)
+
+    def plan_for(self, policy: Policy, epsilon: Fraction, people: int | None) -> ClustersPlan:
+        """Return the plan with the smallest expected error for so many people."""
+        self.counted.check_size(policy.domain)
+        parts = self._parts(policy, epsilon, people)
+        cells, total = parts
+        grid = grid_of(cells)
+        shape = " x ".join(f"{many:,}" for many in grid.shape)
+        ramps = " with ramps" if any(one.ramp > 1 for one in grid.axes) else ""
+        step = replace(
+            cells.step,
+            why=tuple(
+                f"{role}: {line}" for role, part in zip(self.roles, parts, strict=True) for line in part.step.why
+            ),
+            still=tuple(
+                f"{role}: {line}" for role, part in zip(self.roles, parts, strict=True) for line in part.step.still
+            ),
+        )
+        return ClustersPlan(
+            self,
+            policy,
+            epsilon,
+            step,
+            f"{cells.why}; the number of people: {total.why}",
+            parts,
+            strategy=f"through {shape} cells{ramps}",
+            known_people=people,
+        )
+
+    def parts(self, policy: Policy, epsilon: Fraction) -> tuple[Plan, ...]:
+        """Return the plans of the cells and of the number of people."""
+        return self._parts(policy, epsilon, policy.known_people)
+
+    def _parts(self, policy: Policy, epsilon: Fraction, people: int | None) -> tuple[Plan, Plan]:
+        if policy.per_person > 1:
+            raise PlanError(
+                "must be about one row of each person, since everybody is in one place",
+                key=self.keyword,
+                given=f"per_person={policy.per_person}",
+                fix="Keep one row per person.",
+            )
+        total: Any = Count(self.where)
+        counted: Plan = total.plan(policy, epsilon)
+        share = Fraction(0) if counted.is_exact else Fraction(1, FOR_PEOPLE)
+        many = float(PEOPLE if people is None else max(people, 1))
+        tried = grids(self.names, self.where, self.k, policy)
+        plans: Iterator[Plan] = (grid.plan(policy, epsilon * (1 - share)) for grid in tried)
+        cells = min(plans, key=lambda plan: added_distance(plan, self.k, many))
+        return cells, total.plan(policy, epsilon * share)
+
+    # ---- what follows from the released numbers
+
+    def fit(self, parts: Sequence[Released]) -> Fit:
+        """Return the centres, and the rest, from noisy counts of cells and of people."""
+        cells, people = parts
+        grid = grid_of(cells.plan)
+        total = max(float(people.values[0]), 0.0)
+        weights = cells.values if cells.plan.noise is None else _of_total(cells.values, total)
+        points = grid.points()
+        # where nobody is, centres are spread over all cells alike
+        centres = centres_of(points, weights if weights.any() else np.ones(len(points)), self.k)
+        own = nearest(points, centres)
+        # noise that was cut off at zero would add up, so the objective takes noisy numbers as they are: no bias
+        even = cells.values + (total - cells.values.sum()) / len(points)
+        mean = spread_around(points, even, centres) / total if total > 0 else math.nan
+        left_out = sum(inside(one) for one in grid.axes)
+        return Fit(centres, _sums(own, weights, self.k), max(mean + left_out, 0.0), own)
+
+    def values(self, parts: Sequence[Released], domain: Domain) -> Floats:
+        """Return how many people are nearest to each centre."""
+        return self.fit(parts).people
+
+    def ends(self, parts: Sequence[Released], domain: Domain, level: float) -> tuple[Floats, Floats]:
+        """Return ends that hold the number of people in the cells around each centre."""
+        return self.ends_of(self.fit(parts).own, parts, level)
+
+    def ends_of(self, own: Ints, parts: Sequence[Released], level: float) -> tuple[Floats, Floats]:
+        """Return ends that hold the people in the cells that belong to each centre, whichever cells these are.
+
+        Which cells are a centre's own was decided by the noise. So its bound holds for all regions at once that centres
+        can have: cells between k - 1 pairs of centres. A plane cuts M points of d coordinates in at most
+        2 * sum of C(M - 1, i), i <= d, ways.
+        """
+        cells, people = parts
+        grid, noise = grid_of(cells.plan), cells.plan.noise
+        sums = _sums(own, cells.values, self.k)
+        if noise is None:
+            return sums, sums
+        many = len(own)
+        cuts = 2 * sum(math.comb(many - 1, axis) for axis in range(len(grid.axes) + 1))
+        # each way to cut is one of 2^M at most
+        nats = min((self.k - 1) * math.log(cuts), many * math.log(2)) + math.log(2 / (1 - level))
+        unit = 1 / grid.parts
+        sizes = np.bincount(own, minlength=self.k)
+        reach = {size: far_bounds(((noise, 1.0, int(size)),), nats) for size in set(sizes.tolist())}
+        low, high = (np.array([reach[size][end] for size in sizes.tolist()]) * unit for end in (0, 1))
+        most = people.values[0] if people.exact.all() else math.inf
+        return np.clip(sums - high, 0.0, most), np.clip(sums - low, 0.0, most)
+
+    def range(self, domain: Domain) -> tuple[float, float]:
+        """Return how close to its centre, and how far from it, somebody can be."""
+        lines = lines_of(self.names, domain)
+        return 0.0, math.hypot(*(abs(line.step) * (line.axis.size - 1) for line in lines))
+
+    def expected_error(self, parts: Sequence[Plan], people: float) -> float:
+        """Return the root of what cells and noise add to the mean squared distance to the nearest centre."""
+        return math.sqrt(added_distance(parts[0], self.k, people))
+
+    def prediction(self) -> str:
+        """Return in words how the expected error depends on the people."""
+        return (
+            ", and is about distances: the root of what cells and noise are expected to add to the mean squared "
+            "distance of a person to the nearest centre"
+        )
+
+    def terms(self, parts: Sequence[Plan]) -> list[str]:
+        """Return in words what an answer means."""
+        return [
+            "the number of people in the cells nearest to each centre; intervals hold for these cells, "
+            "however the noise has chosen them"
+        ]
+
+    def __str__(self) -> str:
+        return f"clusters({', '.join(self.names)}, k={self.k}{suffix(self.where)})"
+
+
+@dataclass(frozen=True)
+class ClustersPlan(DerivedPlan):
+    """How clusters will be found. The width of the cells depends on the number of people that it was planned for."""
+
+    query: Clusters
+
+    def for_the_people_of(self, other: AnyPlan) -> ClustersPlan:
+        """Return the plan for as many people as another plan for the same question has."""
+        return self.query.plan_for(self.policy, self.epsilon, getattr(other, "known_people", None))
+
+    @property
+    def assumption(self) -> str:
+        """Whom the expected error is for."""
+        return f"{self.people:,.0f} people"
+
+    def predictions(self) -> list[str]:
+        """Return in words what can be expected, also of cells without noise: they are coarse."""
+        declare = "" if self.known_people is not None else "; for the error of your own, declare `known: [{size: N}]`"
+        return [f"the error below is for {self.assumption}{self.query.prediction()}{declare}"]
+
+    @property
+    def rmse(self) -> float:
+        """The expected root of what is added to the mean squared distance; cells without noise are coarse as well."""
+        low, high = self.query.range(self.policy.domain)
+        return min(self.query.expected_error(self.parts, self.people), high - low)
+
+
+def _of_total(noisy: Floats, total: float) -> Floats:
+    """Return the nearest weights that are not negative and add up to the number of people."""
+    if total <= 0:
+        return np.zeros_like(noisy)
+    high = np.sort(noisy)[::-1]
+    over = (np.cumsum(high) - total) / np.arange(1, len(high) + 1)
+    last = int(np.flatnonzero(high > over)[-1])
+    found: Floats = np.maximum(noisy - over[last], 0.0)
+    return found
+
+
+def _sums(own: Ints, weights: Floats, k: int) -> Floats:
+    return np.bincount(own, weights, k).astype(np.float64)
+
+
+def clusters(*names: str, k: int, where: Where | str | None = None) -> Clusters:
+    """Ask for k centres such that people lie close to the nearest one, by squared distance (k-means)."""
+    if not names:
+        raise PlanError("must name an attribute", key="clusters", given=[], fix="For instance clusters('age', k=3).")
+    check_names(names, "clusters")
+    if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= MOST_CENTRES:
+        raise PlanError(
+            f"must be a whole number from 1 to {MOST_CENTRES:,}", key="clusters.k", given=k, fix="For instance k=4."
+        )
+    return Clusters(tuple(names), int(k), read_where(where))
+
+
+CLUSTERS: Final = Question(
+    "clusters",
+    keys=(Key("attributes", NAMES, required=True), Key("k", WHOLE, "How many centres.", required=True), WHERE),
+    read=lambda said: clusters(*names_of(said["attributes"]), k=said["k"], where=said.get("where")),
+    example=lambda policy: clusters(
+        first_attribute(policy, "clusters", lambda attribute: bool(attribute.coordinates)), k=2
+    ),
+    shown=(("`{clusters: {attributes: [x, y], k: 4}}`", "centres that people lie close to, and how many around each"),),
+)
