@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from tacit.plan.queries import median as median
     from tacit.plan.queries import quantiles as quantiles
     from tacit.plan.queries import ranges as ranges
+    from tacit.plan.queries import rectangles as rectangles
     from tacit.plan.queries import top_k as top_k
     from tacit.plan.queries import total as total
     from tacit.plan.steps import LargestStep as LargestStep
@@ -101,6 +102,7 @@ _MODULES: Final = {
         "median",
         "quantiles",
         "ranges",
+        "rectangles",
         "top_k",
         "total",
     ],
@@ -195,6 +197,7 @@ __all__ = [
     "noise",
     "quantiles",
     "ranges",
+    "rectangles",
     "secrets",
     "top_k",
     "total",

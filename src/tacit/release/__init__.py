@@ -13,6 +13,7 @@ In reading order:
     agree             tables that agree with each other
     record            what a release leaves behind
     derived           questions that are made of several parts
+    rectangles        counts of rectangles, from the estimates of all cells
     selected          the same for choices: verdicts, rankings, lists
     tilted_estimates  values of chosen counts
     asking            one question at a time
