@@ -174,6 +174,13 @@ def test_a_plan_says_what_was_tried_and_the_best_is_taken() -> None:
     assert groups[-1]["scale"] == "0"
 
 
+def test_the_audit_of_a_large_grid_has_the_proven_loss() -> None:
+    policy = tc.Policy(tc.Domain({"place": tc.Grid(40, 30)}), tc.secrets.within(3, "place"))
+    found = tc.audit.exact(tc.rectangles("place", "all"), policy, 0.5)
+    assert found.forward.high == pytest.approx(0.5)
+    assert found.keeps
+
+
 def test_what_is_known_of_columns_leaves_the_cells_alone() -> None:
     """Knowledge that couples people: only cells have a proven step, and the known totals are exact."""
     domain = tc.Domain({"x": tc.Integers(0, 3), "y": tc.Integers(0, 2)})

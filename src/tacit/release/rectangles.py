@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from tacit.errors import PlanError
-from tacit.plan.grids.grid_plan import GridPlan
+from tacit.plan.grids.grid_plan import NO_NOISE, GridPlan
 from tacit.plan.queries.rectangles import in_rectangles
 from tacit.release.measure import Measurements
 from tacit.release.record import Floats, Ints, NumbersRecord, check_level
-
-EXACT: Final = 1e-9  # a variance that is nothing but rounding
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -63,7 +61,7 @@ class RectanglesRecord(NumbersRecord):
         """Return the estimate of one rectangle, or refuse where it cannot be told."""
         if self._cells is not None:
             found = float(in_rectangles(self._cells, ends)[0])
-            return float(np.rint(found)) if self.plan.variances(ends)[0] < EXACT else found
+            return float(np.rint(found)) if self.plan.variances(ends)[0] < NO_NOISE else found
         same = np.flatnonzero((self.plan.query.ends(self.plan.policy.domain) == ends).all(axis=1))
         if not len(same):
             raise PlanError(
@@ -82,7 +80,6 @@ def infer_rectangles(measured: Measurements, plan: GridPlan) -> RectanglesRecord
     cells = plan.cells(entries)
     ends = query.ends(domain)
     centre = entries if cells is None else cells.reshape(-1) if query.rectangles is None else in_rectangles(cells, ends)
-    exact = plan.variances(ends) < EXACT
-    centre = np.where(exact, np.rint(centre), centre)
+    centre = np.where(plan.spread.exact(), np.rint(centre), centre)
     values = np.maximum(centre, 0.0) if plan.nonnegative else centre.copy()
     return RectanglesRecord(plan=plan, values=values, _cells=cells, _centre=centre)

@@ -32,10 +32,11 @@ from tacit.plan.grids.strategy import Strategy, Weighted
 from tacit.plan.grids.sums import GridSums
 from tacit.plan.grids.workload import Workload, rectangle_variances
 from tacit.plan.queries.rectangles import Rectangles
-from tacit.plan.query import Floats, Ints, in_words
+from tacit.plan.query import Bools, Floats, Ints, in_words
 from tacit.plan.steps import LargestStep
 from tacit.policy.policy import Policy
 
+NO_NOISE: Final = 1e-9  # a variance that is nothing but rounding
 EXACT: Final = "no secret edge changes the counts of cells, so they are released exactly"
 
 
@@ -68,6 +69,11 @@ class GridPlan(Plan):
     def variance(self) -> float:
         """The expected variance of a rectangle, averaged over those that are asked for."""
         return self.ways[0][1]
+
+    @property
+    def spread(self) -> Any:
+        """How far the estimates of the answers are off."""
+        return AnswerErrors(self)
 
     @property
     def candidates(self) -> dict[str, float]:
@@ -103,6 +109,10 @@ class GridPlan(Plan):
             return np.full(len(ends), float(self.noise.quantile((1 + level) / 2)))
         return half_width(level, self.variances(ends), self.weighted.laws)
 
+    def proven_loss(self, *, backward: bool = False) -> Fraction | float:
+        """Return the loss of the worst move; it is the same in both directions, since the noise is even."""
+        return super().proven_loss() if self.weighted is None else self.weighted.loss(self.moves)
+
     def predictions(self) -> list[str]:
         """Return what else was tried."""
         if len(self.ways) == 1:
@@ -118,6 +128,26 @@ class GridPlan(Plan):
     def terms(self) -> list[str]:
         """Return what can be told besides."""
         return [] if self.tells_all else ["only the listed rectangles were measured; no other can be told from them"]
+
+
+@dataclass(frozen=True)
+class AnswerErrors:
+    """How far the estimates of a plan's answers are off: what `plan/spread.py` says of other questions."""
+
+    plan: GridPlan
+
+    def bounds(self, level: float) -> tuple[Floats, Floats]:
+        """Return for each answer low <= estimate - truth <= high, which holds at this level."""
+        far = self.plan.half_widths(level, self.plan.query.ends(self.plan.policy.domain))
+        return -far, far
+
+    def variances(self) -> Floats:
+        """Return the variance of each answer's estimate."""
+        return self.plan.variances(self.plan.query.ends(self.plan.policy.domain))
+
+    def exact(self) -> Bools:
+        """Return which answers have no noise at all."""
+        return self.variances() < NO_NOISE
 
 
 def plan_rectangles(
