@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total
+from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Rectangles, Total
 from tacit.plan.query import resolve
 from tacit.policy.attributes import Items
 from tacit.policy.domain import positions
@@ -103,6 +103,19 @@ def _answers(query: Any, domain: Any) -> list[Any]:
             return [between(query.name, *ends) for ends in combinations_with_replacement(values, 2)]
         case Ranges():
             return [between(query.name, low, high) for low, high in query.ranges]
+        case Rectangles(rectangles=None):
+            cells = product(*(every_value(domain[name]) for name in query.names))
+            return [lambda person, cell=cell: _of(person, query.names) == cell for cell in cells]
+        case Rectangles(names=(name,)):
+            return [
+                lambda person, ends=ends: (
+                    ends[0] <= person[name][0] <= ends[1] and ends[2] <= person[name][1] <= ends[3]
+                )
+                for ends in query.rectangles
+            ]
+        case Rectangles(names=(x, y)):
+            sides = [(between(x, *ends[:2]), between(y, *ends[2:])) for ends in query.rectangles]
+            return [lambda person, both=both: both[0](person) and both[1](person) for both in sides]
         case Marginals():
             found: list[Any] = []
             for names in query.sets:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from tacit.plan.queries import median as median
     from tacit.plan.queries import quantiles as quantiles
     from tacit.plan.queries import ranges as ranges
+    from tacit.plan.queries import rectangles as rectangles
     from tacit.plan.queries import top_k as top_k
     from tacit.plan.queries import total as total
     from tacit.plan.steps import LargestStep as LargestStep
@@ -103,6 +104,7 @@ _MODULES: Final = {
         "median",
         "quantiles",
         "ranges",
+        "rectangles",
         "top_k",
         "total",
     ],
@@ -198,6 +200,7 @@ __all__ = [
     "noise",
     "quantiles",
     "ranges",
+    "rectangles",
     "secrets",
     "top_k",
     "total",

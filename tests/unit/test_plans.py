@@ -37,6 +37,8 @@ QUESTIONS = [
     tc.histogram("age"),
     tc.cumulative("age"),
     tc.ranges("age", "all"),
+    tc.rectangles("age", "ill", "all"),
+    tc.rectangles("age", "ill", [[0, 4, False, True]]),
     tc.total("age"),
     tc.total("age", by="ill"),
     tc.mean("age"),
@@ -278,6 +280,7 @@ LAID_OUT = {
     "exact cumulative counts": (tc.cumulative("age"), tc.secrets.partition("age", width=5)),
     "sides of each cell": (tc.histogram("ill", "age"), tc.secrets.values({"ill": [True]})),
     "several tables": (tc.marginals("age", "ill", ways=1), tc.secrets.partition("age", width=5)),
+    "listed rectangles": (tc.rectangles("age", "ill", [[0, 4, True, True]]), tc.secrets.within(1, "age")),
     "parts": (tc.mean("age", by="ill"), tc.secrets.attributes("ill")),
 }
 

@@ -42,6 +42,10 @@ WRITTEN = {
     "marginals": ["marginals", {"marginals": ["age", "sex", "sick"]}, {"marginals": {"sets": [["age"], ["sex"]]}}],
     "cumulative": [{"cumulative": "age"}, {"cumulative": {"attribute": "age", "where": "sick"}}],
     "ranges": [{"ranges": "age"}, {"ranges": {"attribute": "age", "ranges": [[0, 2], [3, 5]]}}],
+    "rectangles": [
+        {"rectangles": ["age", "sick"]},
+        {"rectangles": {"attributes": ["age", "sick"], "rectangles": [[0, 2, False, True], [3, 5, True, True]]}},
+    ],
     "total": [
         {"total": "age"},
         {"total": {"attribute": "age", "by": "sex"}},
@@ -100,7 +104,7 @@ def test_no_question_takes_a_key_that_it_does_not_know(question):
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("keyword", KEYWORDS)
 def test_every_question_has_an_example_that_can_be_audited(keyword):
-    domain = tc.Domain({"age": tc.Integers(0, 2), "sex": tc.Categories(["m", "f"])})
+    domain = tc.Domain({"age": tc.Integers(0, 2), "sex": tc.Categories(["m", "f"]), "stage": tc.Integers(0, 1)})
     policy = tc.Policy(domain, tc.secrets.everything())
     query = resolve(example(keyword, policy), domain)
     found = tc.audit.exact(query, policy, 1)

@@ -112,8 +112,8 @@ def _(plan: Plan | DerivedPlan) -> ExactAudit:
             at = pair
         worst = max(worst[0], forward), max(worst[1], backward)
     complete = all(all_of for _, all_of in tried) and not is_coupled(policy, records) and policy.per_person == 1
-    proven = sum((_proven(part) for part in parts), Fraction(0))
-    back = sum((_proven(part, backward=True) for part in parts), Fraction(0))
+    proven = sum((part.proven_loss() for part in parts), Fraction(0))
+    back = sum((part.proven_loss(backward=True) for part in parts), Fraction(0))
     witness = None
     if at is not None:
         # at the hidden data set's own answers the noise is zero there and largest at the cover data set
@@ -185,16 +185,6 @@ def _exact_totals(plan: Plan) -> Iterator[tuple[slice, Ints]]:
             shared = np.ravel_multi_index([np.broadcast_to(place, sizes) for place in places], sizes)
             yield entries, np.unique(shared.reshape(-1), return_inverse=True)[1]
         start += len(group)
-
-
-def _proven(plan: Plan, *, backward: bool = False) -> Fraction | float:
-    """Return the loss that the plan's largest step allows, along edges or back along them."""
-    if plan.noise is None or plan.step.l1 == 0:
-        return Fraction(0)
-    if backward and plan.one_sided_answers:
-        return math.inf
-    profiles = [(rise, fall) for fall, rise in plan.step.profiles] if backward else plan.step.profiles
-    return plan.noise.proven_loss(profiles, plan.step.linf)
 
 
 def _worlds(policy: Policy, people: Any) -> tuple[list[Neighbours], bool]:

@@ -26,10 +26,11 @@ from tacit.plan.queries import (
     median,
     quantiles,
     ranges,
+    rectangles,
     top_k,
     total,
 )
-from tacit.policy.attributes import Categories, Flag, Integers, Items
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.knowledge import count as known_count
 from tacit.policy.knowledge import size
@@ -48,6 +49,8 @@ _PEOPLE: Final = Domain(
 )
 _FEW: Final = Domain({"age": Integers(0, 2), "sick": Flag()})
 _DOSES: Final = Domain({"age": Integers(0, 3), "dose": Integers(-1, 2)})
+_PLANE: Final = Domain({"age": Integers(0, 5), "stage": Integers(0, 4)})
+_MAP: Final = Domain({"place": Grid(4, 3)})
 _CLICKS: Final = Domain({"clicked": Items(3)})
 _EVERYTHING: Final = Policy(_PEOPLE, everything())
 _ONE_WAY: Final = Policy(_PEOPLE, values({"disease": ["hiv"]}))
@@ -105,6 +108,9 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
         _case("cumulative", cumulative("age"), _NEAR),
         _case("cumulative-through-cells", cumulative("age"), _EVERYTHING),
         _case("ranges", ranges("age", "all"), _NEAR),
+        _case("rectangles", rectangles("age", "stage", "all"), Policy(_PLANE, within(2, "age", "stage"))),
+        _case("rectangles-listed", rectangles("age", "stage", [[0, 2, 0, 1]]), Policy(_PLANE, everything())),
+        _case("rectangles-blocks", rectangles("place", "all"), Policy(_MAP, partition("place", width=[2, 2]))),
         _case("total-two-scale", total("age"), Policy(_PEOPLE, records("age == 1"))),
         _case("total", total("age"), _NEAR),
         _case(

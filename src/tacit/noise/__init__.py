@@ -13,6 +13,7 @@ In reading order:
     tilted_cube   noise for counts that were chosen because they are large
     grouped       a scale for each group of entries
     combined      bounds on sums of noises
+    sum_bounds    the same for sums of very many, from their variance
     draws         uniform integers, coins and permutations
     tables        exact draws by inversion
     scales        scales that can be drawn

@@ -30,6 +30,7 @@ In reading order:
     choose           a whole plan
     spread           the laws of the errors of estimates
     coverage         bounds on the noise of one answer
+    grids            plans of rectangles on a grid
     derived          plans of questions that are made of several parts
     knowledge_cost   what it costs that something is known
     explain          a plan in words

@@ -116,6 +116,15 @@ class Plan(AnyPlan):
         """Return what an answer means beside its interval: nothing more."""
         return []
 
+    def proven_loss(self, *, backward: bool = False) -> Fraction | float:
+        """Return the loss that the largest step allows, along edges or back along them."""
+        if self.noise is None or self.step.l1 == 0:
+            return Fraction(0)
+        if backward and self.one_sided_answers:
+            return math.inf
+        profiles = [(rise, fall) for fall, rise in self.step.profiles] if backward else self.step.profiles
+        return self.noise.proven_loss(profiles, self.step.linf)
+
     def noise_document(self) -> dict[str, Any] | None:
         """Return the noise as plain, exact data."""
         return None if self.noise is None else {**self.noise.document(), **self.unit_document()}

@@ -27,7 +27,7 @@ class Key:
     """One key of a question: the schema of what may stand there, and what it means.
 
     `holds` says what must not be read as YAML reads it: `decimals` (0.1 is one tenth), `ends` (lists of values of the
-    question's attribute) or an `item` (the name of an attribute, and one of its values).
+    question's attributes) or an `item` (the name of an attribute, and one of its values).
     """
 
     name: str

@@ -14,6 +14,7 @@ In reading order:
     record            what a release leaves behind
     derived           questions that are made of several parts
     clusters          centres, and who is nearest to which
+    rectangles        counts of rectangles, from the estimates of all cells
     selected          the same for choices: verdicts, rankings, lists
     tilted_estimates  values of chosen counts
     asking            one question at a time

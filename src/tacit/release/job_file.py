@@ -323,7 +323,7 @@ def _question(entry: Entry, domain: Domain) -> Any:
             found[keyword] = _plain(below) if keys else below.plain()
             continue
         fields = below.mapping()
-        about = fields.get("attribute")
+        about = fields.get("attribute", fields.get("attributes"))
         name = about.plain() if about is not None else None
         found[keyword] = {
             key: _below_key(value, keys[key].holds, name, domain) if key in keys else value.plain()
@@ -333,15 +333,20 @@ def _question(entry: Entry, domain: Domain) -> Any:
 
 
 def _below_key(entry: Entry, holds: str, name: Any, domain: Domain) -> Any:
-    """Return what stands below a key of a question; `name` is the attribute that the question is about."""
+    """Return what stands below a key of a question; `name` is the attribute that it is about, or a list of them."""
     if holds == "decimals":
         return _decimals(entry)
     if holds == "ends" and entry.is_list:
-        if not isinstance(name, str) or name not in domain:
+        names = name if isinstance(name, list) else [name]
+        if not names or not all(isinstance(one, str) and one in domain for one in names):
             return entry.plain()  # the name is what will be refused
-        attribute = domain[name]
+        if domain[names[0]].measured == "places":
+            return _plain(entry)  # rows and columns
         return [
-            [attribute.read_value(end) for end in ends.listed()] if ends.is_list else ends.plain()
+            # two ends for each attribute, one after the other
+            [domain[names[min(at // 2, len(names) - 1)]].read_value(end) for at, end in enumerate(ends.listed())]
+            if ends.is_list
+            else ends.plain()
             for ends in entry.listed()
         ]
     if holds == "item" and entry.is_list and len(entry.listed()) == 2:

@@ -30,6 +30,7 @@ from tacit.plan.choose import Plan
 from tacit.plan.derived import DerivedPlan
 from tacit.plan.disjoint import disjoint_groups
 from tacit.plan.explain import Explanation, explain
+from tacit.plan.grids.grid_plan import GridPlan
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.verdicts import BelowPlan
 from tacit.policy.policy import Policy, as_policy
@@ -42,6 +43,7 @@ from tacit.release.infer import infer
 from tacit.release.measure import Measurements, measure
 from tacit.release.planner import Planner, yes_or_no
 from tacit.release.record import ReleaseRecord
+from tacit.release.rectangles import infer_rectangles
 from tacit.release.selected import SelectionRecord, select
 from tacit.release.split import Parent, Pay, Split
 from tacit.rows.file_columns import is_file
@@ -379,6 +381,11 @@ def _draw(plan: AnyPlan, truths: Sequence[Ints]) -> Callable[[], ReleaseRecord]:
 @_draw.register
 def _(plan: Plan, truths: Sequence[Ints]) -> Callable[[], ReleaseRecord]:
     return partial(infer, measure(plan, *truths), consistent=plan.consistent, nonnegative=plan.nonnegative)
+
+
+@_draw.register
+def _(plan: GridPlan, truths: Sequence[Ints]) -> Callable[[], ReleaseRecord]:
+    return partial(infer_rectangles, measure(plan, *truths), plan)
 
 
 @_draw.register

@@ -10,7 +10,7 @@ import altair as alt
 import numpy as np
 
 from tacit.plan.cells import cells_of
-from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total
+from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Rectangles, Total
 from tacit.plan.query import in_words
 from tacit.policy.attributes import Attribute, Grid
 from tacit.policy.domain import Domain
@@ -507,6 +507,20 @@ def _(query: Ranges, record: Any) -> View:
 
 
 @draw.register
+def _(query: Rectangles, record: Any) -> View:
+    domain = record.plan.policy.domain
+    part = part_of(domain, query.names, record.values, *record.interval(LEVEL))
+    if query.rectangles is None:
+        return histogram_view(part, ALONE)
+    picked = np.arange(min(len(record.values), 40))
+    labels = distinct([_rectangle_words(query, domain, int(at)) for at in picked])
+    notes = (
+        (f"The first {len(picked)} of {len(record.values):,} rectangles.",) if len(picked) < len(part.values) else ()
+    )
+    return View(lying_bars(part.rows(picked, label=labels), in_words(query.names), ALONE), notes)
+
+
+@draw.register
 def _(query: Marginals, record: Any) -> View:
     domain = record.plan.policy.domain
     ends = np.cumsum(query.sizes(domain))[:-1]
@@ -525,6 +539,19 @@ def _(query: Ranges, domain: Domain, at: int) -> str:
     first, last = query.runs(domain)
     ends = labels_of(domain[query.name], np.array([first[at], last[at]]))
     return f"{printable(query.name)} from {ends[0]} to {ends[1]}"
+
+
+@say_place.register
+def _(query: Rectangles, domain: Domain, at: int) -> str:
+    return cell_words(query.names, domain, at) if query.rectangles is None else _rectangle_words(query, domain, at)
+
+
+def _rectangle_words(query: Rectangles, domain: Domain, at: int) -> str:
+    """Say which rectangle it is."""
+    ends = (query.rectangles or ())[at]
+    sides = [(ends[0], ends[1]), (ends[2], ends[3])]
+    named = [(axis.name, *side) for axis, side in zip(query.axes(domain), sides, strict=True)]
+    return ", ".join(f"{printable(f'{name} {low} to {high}')}" for name, low, high in named)
 
 
 @say_place.register
@@ -556,6 +583,14 @@ def _(query: Ranges, domain: Domain) -> tuple[str, int]:
     ends = [labels_of(domain[query.name], places[:MOST_LISTED]) for places in (first, last)]
     named = [low if low == high else f"{low} to {high}" for low, high in zip(*ends, strict=True)]
     return f"{printable(query.name)} {'; '.join(named)}", len(first)
+
+
+@list_parts.register
+def _(query: Rectangles, domain: Domain) -> tuple[str, int]:
+    if query.rectangles is None:
+        return "every rectangle is a sum of these cells", 1
+    many = len(query.rectangles)
+    return "; ".join(_rectangle_words(query, domain, at) for at in range(min(many, MOST_LISTED))), many
 
 
 @list_parts.register

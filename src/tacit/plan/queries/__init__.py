@@ -6,6 +6,7 @@ In reading order:
     marginals    people in each cell: `histogram` and `marginals`
     cumulative   people up to each value
     ranges       people between two values
+    rectangles   the same for two attributes at once, or for a map
     total        sums of numbers
     mean         sums over counts
     quantiles    values up to which shares of the people reach: `median` and `quantiles`
@@ -28,6 +29,7 @@ from tacit.plan.queries.marginals import HISTOGRAM, MARGINALS, Marginals, histog
 from tacit.plan.queries.mean import MEAN, Mean, mean
 from tacit.plan.queries.quantiles import MEDIAN, QUANTILES, Quantiles, median, quantiles
 from tacit.plan.queries.ranges import RANGES, Ranges, ranges
+from tacit.plan.queries.rectangles import RECTANGLES, Rectangles, rectangles
 from tacit.plan.queries.top_k import TOP_K, TopK, top_k
 from tacit.plan.queries.total import TOTAL, Total, total
 
@@ -37,6 +39,7 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     MARGINALS,
     CUMULATIVE,
     RANGES,
+    RECTANGLES,
     TOTAL,
     MEAN,
     MEDIAN,
@@ -58,6 +61,7 @@ __all__ = [
     "Mean",
     "Quantiles",
     "Ranges",
+    "Rectangles",
     "TopK",
     "Total",
     "above",
@@ -71,6 +75,7 @@ __all__ = [
     "median",
     "quantiles",
     "ranges",
+    "rectangles",
     "top_k",
     "total",
 ]
