@@ -66,6 +66,16 @@ class AnyPlan(ABC):
         """The expected root mean squared error of one answer, averaged over the answers."""
 
     @property
+    def mse(self) -> float:
+        """The expected mean squared error of one answer, averaged over the answers."""
+        return self.rmse**2
+
+    @property
+    def ways(self) -> dict[str, float]:
+        """Every way to answer that was tried, with the expected mean squared error of one answer: this one."""
+        return {self.strategy: self.mse}
+
+    @property
     @abstractmethod
     def mechanism(self) -> str:
         """The name of the mechanism."""
@@ -179,10 +189,11 @@ class AnyPlan(ABC):
         bound = f"largest step{'' if self.moved[0] == 'an answer' else f' of {self.moved[0]}'}"
         bound += "" if step.exact else " (proven bound)"
         up, down, together = (shown(unit * size) for size in (step.up, step.down, step.l1))
+        asked = self.query.size_words(self.answers, self.policy.domain)
         strategy = "" if self.strategy == "direct" else f", {self.strategy}"
         because = [f"    because {reason}" for reason in step.why] if reasons else []
         return [
-            f"{self.query}: {self.answers:,} answer{'s' * (self.answers != 1)} for epsilon {shown(self.epsilon)}",
+            f"{self.query}: {asked} for epsilon {shown(self.epsilon)}",
             f"  {bound}: up {up}, down {down}, in all {together} (Euclidean {step.l2 * float(unit):.4g})",
             *because,
             f"  mechanism: {self.mechanism}{strategy}",
