@@ -76,6 +76,11 @@ class AnyPlan(ABC):
         return {self.strategy: self.mse}
 
     @property
+    def drawn(self) -> tuple[str, ...]:
+        """What is measured, drawn in text, line by line; nothing where there is nothing to draw."""
+        return ()
+
+    @property
     @abstractmethod
     def mechanism(self) -> str:
         """The name of the mechanism."""
@@ -198,6 +203,7 @@ class AnyPlan(ABC):
             *because,
             f"  mechanism: {self.mechanism}{strategy}",
             *([f"    because {self.why}"] if reasons else []),
+            *([f"    {line}" for line in self.drawn] if reasons else []),
             *([f"  afterwards: {' and '.join(self.post_processing)}"] if self.post_processing else []),
             *(f"  {line}" for line in self.predictions()),
             f"  expected error of one answer (root mean square): {self.rmse:.4g}",

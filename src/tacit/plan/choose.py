@@ -64,6 +64,11 @@ class Plan(AnyPlan):
         return self.base.line_errors(self.noise, self.groups, self.fixed, self.policy.domain)
 
     @property
+    def drawn(self) -> tuple[str, ...]:
+        """What is measured, drawn in text."""
+        return self.picture
+
+    @property
     def ways(self) -> dict[str, float]:
         """Every way to answer that was tried, with the expected mean squared error of one answer."""
         return dict(self.tried) or {self.strategy: self.mse}

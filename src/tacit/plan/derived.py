@@ -178,6 +178,11 @@ class DerivedPlan(AnyPlan):
         return min(self.query.expected_error(self.parts, self.people), high - low)
 
     @property
+    def drawn(self) -> tuple[str, ...]:
+        """What is measured for the only part, drawn in text; nothing for several."""
+        return self.parts[0].drawn if len(self.parts) == 1 else ()
+
+    @property
     def ways(self) -> dict[str, float]:
         """Every way that was tried for the only part, with what its error makes of the answers; this one for several.
 

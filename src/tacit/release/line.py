@@ -80,6 +80,11 @@ class RunningCounts:
             np.clip(end, np.maximum(least, 0.0), most, out=end)
         return np.minimum(lower, values), np.maximum(upper, values)
 
+    def up_to(self, level: float) -> tuple[Floats, Floats]:
+        """Return ends that hold each true running count with this probability."""
+        high = np.arange(len(self.centre), dtype=np.int64)
+        return self.ends(np.zeros_like(high), high, level)
+
 
 def _between(running: Floats, low: Ints, high: Ints) -> Floats:
     return running[high] - np.where(low > 0, running[low - 1], 0.0)
@@ -97,6 +102,11 @@ class OnLine:
     def running(self) -> Floats:
         """How many people have at most each value: the published estimates, in the order of the values."""
         return self.line.published
+
+    def running_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return ends that hold the true number of people up to each value, each with this probability."""
+        check_level(level)
+        return self.line.up_to(level)
 
     def range(self, low: Any, high: Any) -> Any:
         """Return how many people have a value from low to high, both included; with two lists, for each pair.
@@ -187,8 +197,7 @@ class Prefixes:
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
         """Return ends that hold the true counts, each with this probability."""
-        high = np.arange(len(self.values), dtype=np.int64)
-        return self.line.ends(np.zeros_like(high), high, level)
+        return self.line.up_to(level)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
