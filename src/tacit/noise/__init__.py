@@ -11,6 +11,7 @@ In reading order:
     radius        the radius of a cube: expectations
     radius_draws  the radius of a cube: exact draws
     tilted_cube   noise for counts that were chosen because they are large
+    grouped       a scale for each group of entries
     combined      bounds on sums of noises
     draws         uniform integers, coins and permutations
     tables        exact draws by inversion

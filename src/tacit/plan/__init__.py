@@ -14,6 +14,7 @@ In reading order:
     sums             sums of noisy cells with exact totals
     runs             runs of values, and how wrong their counts are
     strategy         a way to answer
+    strategies       ways to measure a line, and what follows from them
     queries          the questions, one module each
     questions        questions as job files write them
     steps            how far they move along secret edges

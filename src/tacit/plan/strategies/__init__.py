@@ -1,0 +1,10 @@
+"""Ways to measure a line: which sums, with which noise, and what follows from them.
+
+In reading order:
+
+    layout         which sums are measured, and how far one person moves them
+    block_trees    what least squares knows about a tree of measured cells
+    run_errors     the error of any run of values, before anything is measured
+    least_squares  from noisy sums to running counts
+    line_sums      measured sums with their noise
+"""
