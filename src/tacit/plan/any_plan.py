@@ -160,10 +160,12 @@ class AnyPlan(ABC):
             "derivation": list(step.why),
             "mechanism": self.mechanism,
             "strategy": self.strategy,
+            "candidates": self.ways,
             "noise": self.noise_document(),
             "why": self.why,
             "predicted": self.predicted(),
             "expected_rmse": self.rmse,
+            "expected_mse": self.mse,
             "post_processing": self.post_processing,
             "policy_fingerprint": self.policy.fingerprint,
         }
@@ -195,7 +197,7 @@ class AnyPlan(ABC):
         bound += "" if step.exact else " (proven bound)"
         up, down, together = (shown(unit * size) for size in (step.up, step.down, step.l1))
         asked = self.query.size_words(self.answers, self.policy.domain)
-        strategy = "" if self.strategy == "direct" else f", {self.strategy}"
+        strategy = "" if self.strategy in ("direct", self.mechanism) else f", {self.strategy}"
         because = [f"    because {reason}" for reason in step.why] if reasons else []
         return [
             f"{self.query}: {asked} for epsilon {shown(self.epsilon)}",

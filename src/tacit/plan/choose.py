@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:
     from tacit.plan.runs import LineErrors
+
+_AS_GOOD: Final = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,8 @@ def plain_plan(plan: AnyPlan) -> AnyPlan:
 def plan_linear(query: Linear, policy: Policy, epsilon: Fraction) -> Plan:
     """Return the plan with the smallest expected error for a checked linear question."""
     plans = every_plan(query, policy, epsilon)
-    best = min(plans, key=lambda plan: plan.variance)
+    least = min(plan.variance for plan in plans)
+    best = next(plan for plan in plans if plan.variance <= least * _AS_GOOD)  # of those as good, the plainest
     tried = sorted(((plan.strategy, plan.mse) for plan in plans if plan.mse < math.inf), key=lambda one: one[1])
     return replace(best, tried=tuple(tried))
 

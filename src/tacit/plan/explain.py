@@ -52,8 +52,6 @@ class Explanation:
         """Return the explanation as plain data, for `--json`: the plan's own document, and what it is compared with."""
         return {
             **self.plan.document(),
-            "expected_mse": self.expected_mse,
-            "candidates": self.candidates,
             "plain_dp_rmse": self.plain.rmse,
             "remaining": None if self.remaining is None else str(self.remaining),
         }
@@ -86,7 +84,12 @@ class Explanation:
             f"    {name:<{wide}}  {number:>{deep}}  {_ratio(mse / self.expected_mse, is_best=name == self.chosen)}"
             for (name, mse), number in zip(tried, numbers, strict=True)
         ]
-        return ["  ways that were compared, with the mean squared error expected of one answer:", *lines]
+        others = [mse for name, mse in tried if name != self.chosen]
+        won = (
+            f"  chosen because every other way that was compared is at least {others[0] / self.expected_mse:.3g} times "
+        )
+        won += "as wrong; mean squared error expected of one answer:"
+        return [won, *lines]
 
     def _times(self) -> str:
         if self.gain == float("inf"):
