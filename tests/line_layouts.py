@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -11,15 +10,6 @@ from scipy.linalg import null_space
 
 from tacit.noise.grouped import GroupedNoise
 from tacit.plan.strategies.layout import Layout
-
-
-@dataclass(frozen=True)
-class Moves:
-    """How people move on a line."""
-
-    segments: tuple[int, ...]
-    reach: int
-    leaves: bool
 
 
 @st.composite

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 import tacit as tc
 from brute_force import edges_of
-from line_layouts import Moves, dense, layouts, matrix, noises
+from line_layouts import dense, layouts, matrix, noises
 from tacit.errors import PlanError
 from tacit.noise.grouped import GroupedNoise
+from tacit.plan.line_moves import LineMoves
 from tacit.plan.steps import free_step
 from tacit.plan.strategies.layout import Layout
 from tacit.plan.strategies.line_sums import LineSums
@@ -32,6 +33,7 @@ def changes(layout, moves):
                 yield sums[v] - sums[u]
 
 
+@settings(max_examples=50)
 @given(layouts(), st.data())
 def test_sums_are_what_they_say(layout, data):
     counts = np.array(data.draw(st.lists(st.integers(0, 9), min_size=layout.values, max_size=layout.values)))
@@ -43,7 +45,7 @@ def test_sums_are_what_they_say(layout, data):
 @settings(max_examples=300)
 @given(layouts(most=14), st.data())
 def test_the_loss_is_the_worst_over_all_moves(layout, data):
-    moves = Moves(layout.segments, data.draw(st.integers(0, 16)), layout.leaves)
+    moves = LineMoves(layout.segments, data.draw(st.integers(0, 16)), layout.leaves)
     noise = data.draw(noises(layout))
     seen = np.array(list(changes(layout, moves)), dtype=np.int64).reshape(-1, noise.entries)
     # of changes with the same sums by group one is enough: their losses are equal
@@ -57,12 +59,12 @@ def test_the_loss_is_the_worst_over_all_moves(layout, data):
 def test_a_layout_for_others_hides_nothing():
     layout = Layout((6,), leaves=False, block=6, cells=(2, 1))
     sums = LineSums("a", None, layout, GroupedNoise(layout.sizes, (Fraction(4), Fraction(4), Fraction(0))))
-    assert sums.loss(Moves((6,), 2, leaves=False)) == 1
-    assert sums.loss(Moves((6,), 2, leaves=True)) == np.inf
-    assert sums.loss(Moves((3, 3), 2, leaves=False)) == np.inf
+    assert sums.loss(LineMoves((6,), 2, leaves=False)) == 1
+    assert sums.loss(LineMoves((6,), 2, leaves=True)) == np.inf
+    assert sums.loss(LineMoves((3, 3), 2, leaves=False)) == np.inf
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(layouts(), st.data())
 def test_running_counts_are_those_of_dense_least_squares(layout, data):
     noise = data.draw(noises(layout))
@@ -72,7 +74,7 @@ def test_running_counts_are_those_of_dense_least_squares(layout, data):
     np.testing.assert_allclose(found, solve @ entries, rtol=1e-9, atol=1e-9 * (1 + np.abs(entries).max()))
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(layouts(), st.data())
 def test_variances_are_those_of_dense_least_squares(layout, data):
     noise = data.draw(noises(layout))

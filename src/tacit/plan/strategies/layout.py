@@ -20,30 +20,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import PlanError
+from tacit.plan.line_moves import LineMoves
 
 Ints = npt.NDArray[np.int64]
-
-
-class Moves(Protocol):
-    """How people move on a line (`plan/line_moves.py`)."""
-
-    @property
-    def segments(self) -> tuple[int, ...]:
-        """Lengths of the stretches of values that people move within."""
-
-    @property
-    def reach(self) -> int:
-        """How many running counts the longest move changes."""
-
-    @property
-    def leaves(self) -> bool:
-        """Whether somebody may enter or leave the count."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +126,7 @@ class Layout:
         ramps = [self.values] if self.ramps else []
         return (*(1 for _ in self.cells), *ramps, *([_parts(self.values, self.block)] if self.anchors else []))
 
-    def profiles(self, moves: Moves) -> tuple[tuple[int, ...], ...]:
+    def profiles(self, moves: LineMoves) -> tuple[tuple[int, ...], ...]:
         """Return what the worst moves change: of people who stay, and of those who enter or leave where they may."""
         return (self.moved(moves.reach), *((self.left(),) if moves.leaves else ()))
 

@@ -27,9 +27,10 @@ from tacit.errors import PlanError
 from tacit.noise.grouped import GroupedNoise
 from tacit.plan.labels import Labels
 from tacit.plan.line import check_ordered, refuse_several_rows
+from tacit.plan.line_moves import LineMoves
 from tacit.plan.query import Floats, Ints, Linear, check_where, columns_of, position, suffix, with_where
 from tacit.plan.responses import Jump, Move, Response, cover_ends, ends_of, hidden_ends
-from tacit.plan.strategies.layout import Layout, Moves
+from tacit.plan.strategies.layout import Layout
 from tacit.plan.strategies.least_squares import running_counts
 from tacit.plan.strategies.run_errors import Every, RunErrors
 from tacit.plan.tally import CellCounts, Tally
@@ -127,7 +128,7 @@ class LineSums(Linear):
 
     # ---- what it costs, and what follows
 
-    def loss(self, moves: Moves) -> Fraction | float:
+    def loss(self, moves: LineMoves) -> Fraction | float:
         """Return the largest loss of the noise along edges that move people so; inf if the layout does not fit them."""
         if moves.segments != self.layout.segments or (moves.leaves and not self.layout.leaves):
             return inf

@@ -96,6 +96,11 @@ def chain_of(values: int, layout: Layout, rules: tuple[Rules, ...], anchor: floa
     )
     variance, share = np.zeros(blocks + 1), np.zeros(blocks + 1)
     diagonal = (end + np.append(start[1:], 0.0) + anchor)[: blocks if layout.leaves else blocks - 1]
+    if not between.any():  # running counts that have nothing to do with each other
+        variance[1 : len(diagonal) + 1] = 1 / diagonal
+        alone = np.zeros(max(len(diagonal) - 1, 0))
+        nothing = np.log(_LEAST) * np.arange(blocks + 1)
+        return Chain(rules, variance, np.zeros(blocks), nothing, share + 1, (diagonal, alone))
     matrix = None
     if len(diagonal):
         off = between[1 : len(diagonal)]
