@@ -30,7 +30,7 @@ def layouts(draw, most=24):
 def noises(draw, layout):
     """Noise with all sorts of scales on what is not exact."""
     groups = len(layout.sizes) - (not layout.leaves)
-    scales = [draw(st.fractions(Fraction(1, 4), 40, max_denominator=12)) for _ in range(groups)]
+    scales = [Fraction(draw(st.integers(2, 400)), 7) for _ in range(groups)]
     return GroupedNoise(layout.sizes, (*scales, *(() if layout.leaves else (Fraction(0),))))
 
 

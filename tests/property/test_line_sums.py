@@ -94,6 +94,28 @@ def test_variances_are_those_of_dense_least_squares(layout, data):
 
 
 @pytest.mark.parametrize(
+    "layout",
+    [
+        Layout((7011,), leaves=False, block=3, cells=(1,), ramps=True),
+        Layout((7011,), leaves=True, block=3, cells=(1,), anchors=True),
+        Layout((5000, 5000), leaves=False, block=1, cells=(), anchors=True),
+        Layout((7011,), leaves=False, block=3, cells=(3, 1)),  # no two blocks in the middle are alike
+    ],
+)
+def test_means_over_long_lines_are_those_of_all_runs(layout):
+    scales = [Fraction(3)] * (len(layout.sizes) - (not layout.leaves)) + [Fraction(0)] * (not layout.leaves)
+    sums = LineSums("a", None, layout, GroupedNoise(layout.sizes, tuple(scales)))
+    every = np.arange(layout.values)
+    prefixes = sums.run_variance(np.zeros_like(every), every)
+    assert sums.mean_variance("prefixes") == pytest.approx(prefixes.mean(), rel=1e-9)
+    assert sums.mean_variance("cells") == pytest.approx(sums.run_variance(every, every).mean(), rel=1e-9)
+    # there are 25 million ranges: every seventh start with every eleventh end
+    low, high = np.meshgrid(every[::7], every[::11], indexing="ij")
+    sample = sums.run_variance(low[low <= high], high[low <= high]).mean()
+    assert sums.mean_variance("ranges") == pytest.approx(sample, rel=2e-3)
+
+
+@pytest.mark.parametrize(
     ("secrets", "presence", "layout"),
     [
         (tc.secrets.within(3, "a"), "public", Layout((9,), leaves=False, block=4, cells=(2, 1), ramps=True)),

@@ -1,6 +1,7 @@
 """A sampled audit of measured sums: at epsilon it accuses those with wrong scales, and not the right ones.
 
-The key is fixed, so a passing suite stays passing; a bound is wrong with probability ALPHA at most.
+The key is fixed, so a passing suite stays passing; a bound is wrong with probability ALPHA at most. With this many
+samples each mistake was found under each of eight other keys.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ LEAVING = Layout((4,), leaves=True, block=4, cells=(4, 1))
 # (layout, moves, a pair of neighbours, what is wrong, by how much each group's noise is too small)
 CASES = [
     (STAYING, MOVES, (1, 4), "a move changes one cell and not two", (2, 1)),
-    (STAYING, MOVES, (1, 4), "a ramp is taken for one running count", (1, 3)),
-    (ANCHORED, MOVES, (1, 4), "one block end is crossed and not two", (1, 2)),
+    pytest.param(STAYING, MOVES, (1, 4), "a ramp is taken for one running count", (1, 3), marks=pytest.mark.slow),
+    pytest.param(ANCHORED, MOVES, (1, 4), "one block end is crossed and not two", (1, 2), marks=pytest.mark.slow),
     (LEAVING, LineMoves((4,), 0, leaves=True), (2, None), "the total is published beside the budget", (4, 1)),
 ]
 
@@ -52,7 +53,7 @@ def test_too_little_noise_is_found_and_enough_is_not_accused(layout, moves, pair
     wrong = type(right)("a", None, layout, GroupedNoise(layout.sizes, (*small, *right.noise.scales[groups:])))
     assert wrong.loss(moves) > EPSILON
     with noise.replayed(noise.Keystream(key=KEY)):
-        kept = sampled(release_of(right), *pair, EPSILON, samples=10_000, alpha=ALPHA)
-        broken = sampled(release_of(wrong), *pair, EPSILON, samples=10_000, alpha=ALPHA)
+        kept = sampled(release_of(right), *pair, EPSILON, samples=30_000, alpha=ALPHA)
+        broken = sampled(release_of(wrong), *pair, EPSILON, samples=30_000, alpha=ALPHA)
     assert kept.verdict == Verdict.NONE_FOUND
     assert broken.verdict == Verdict.LEAK_FOUND, mistake

@@ -13,7 +13,7 @@ from tacit.plan.strategies.ordered import ordered, ordered_hierarchical
 from tacit.plan.strategies.ramps import best_ramps
 from tacit.plan.strategies.scheme import Scheme
 from tacit.plan.strategies.trees import best_tree, single_values, uniform_tree
-from tacit.plan.strategies.weights import Workload
+from tacit.plan.strategies.weights import Weighing, Workload
 
 _FAN_OUTS: Final = (2, 4, 8, 16)  # of the published strategy
 _USUAL_FAN_OUT: Final = 16
@@ -35,12 +35,17 @@ def line_schemes(moves: LineMoves, workload: Workload) -> tuple[Scheme, ...]:
     """
     if not moves.leaves and (moves.reach < 1 or max(moves.segments) < 2):
         return ()
+    weighing = Weighing(moves, workload)
+
+    def about(scheme: Scheme) -> float:
+        return weighing.error(scheme.layout, scheme.rates)
+
     found = [single_values(moves)]
     if not moves.leaves:  # the published ones take the number of people for known
         published = [ordered_hierarchical(moves, fan_out) for fan_out in _FAN_OUTS]
-        found += [ordered(moves), min(published, key=lambda scheme: scheme.error(workload))]
+        found += [ordered(moves), min(published, key=about)]
     found += [ramps] if (ramps := best_ramps(moves, workload)) is not None else []
     tree = uniform_tree(moves, _USUAL_FAN_OUT)
-    if tree.error(workload) < _FAR * min(scheme.error(workload) for scheme in found):
+    if about(tree) < _FAR * min(map(about, found)):
         tree = best_tree(moves, workload)
     return tuple({(scheme.layout, scheme.rates): scheme for scheme in (tree, *reversed(found))}.values())[::-1]

@@ -8,6 +8,7 @@ person with value v adds clamp(end - v, 0, block) to the sum of a block.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from tacit.plan.line_moves import LineMoves
@@ -21,15 +22,18 @@ _LEAST_SHARE: Final = 0.02  # of the loss
 
 def best_ramps(moves: LineMoves, workload: Workload) -> Scheme | None:
     """Return the ramps and cells whose sizes and weights are best for a workload; None on lines without two blocks."""
+    weighing = Weighing(moves, workload)
     longest = max(moves.segments)
     reach = min(moves.reach, longest - 1)
 
     def layout_of(sizes: Sizes) -> Layout | None:
+        if not sizes:
+            return None
         block, *inner = sizes
         fits = block < longest and all(a > b > 1 for a, b in zip(sizes, inner, strict=False))
         if block < 2 or not fits:
             return None
-        return Layout(moves.segments, moves.leaves, block, (*inner, 1), ramps=True)
+        return Layout(weighing.moves.segments, moves.leaves, block, (*inner, 1), ramps=True)
 
     if reach < 1 or longest < 2:
         return None
@@ -37,8 +41,8 @@ def best_ramps(moves: LineMoves, workload: Workload) -> Scheme | None:
     for share in (0.8, 0.5):
         block = min(max(round(share * reach), 2), longest - 1)
         guesses += [(block,), (block, round(block**0.5)), (block, round(block ** (2 / 3)), round(block ** (1 / 3)))]
-    found = best_sizes(Weighing(moves, workload), layout_of, guesses)
+    found = best_sizes(weighing, layout_of, guesses)
     # ramps that hardly cost anything say hardly anything: that is a tree
     if found is None or found.rates[-1] * reach < _LEAST_SHARE:
         return None
-    return Scheme.with_rates("ramps and cells", found.layout, found.rates, moves)
+    return Scheme.with_rates("ramps and cells", replace(found.layout, segments=moves.segments), found.rates, moves)

@@ -27,6 +27,8 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 Every = Literal["ranges", "prefixes", "cells"]
 _CHUNK: Final = 1 << 18  # runs that are looked at together
+_MANY: Final = 2000  # blocks, from which on those in the middle may be alike
+_ALIKE: Final = 1e-12
 _LEAST: Final = 1e-300  # of a correlation, so that its logarithm is finite
 
 
@@ -147,10 +149,6 @@ class RunErrors:
         self.anchor = 1 / rest.pop(0) if layout.anchors else 0.0
         self._many = Counter(layout.segments)
 
-    @cached_property
-    def _chains(self) -> dict[int, Chain]:
-        return {values: self._chain(values) for values in sorted(self._many)}
-
     def rules(self, values: int) -> Rules:
         """Return how a block of so many values bears on the counts at its ends."""
         kind = self.tree.kind(0, values)
@@ -165,13 +163,27 @@ class RunErrors:
         """Return the average variance over all ranges, all prefixes or all single values."""
         values = self.layout.values
         if workload == "cells":
-            return sum(many * _sums(self._chains[one], _single_values) for one, many in self._many.items()) / values
-        traces = sum(many * _sums(self._chains[one], _counts) for one, many in self._many.items())
+            return self._over_segments(lambda chain: _sums(chain, _single_values)) / values
+        traces = self._over_segments(lambda chain: _sums(chain, _counts))
         if workload == "prefixes":
             return traces / values
         # over pairs of places 0..n, var(y_i - y_j) adds up to (n + 1) sum of var(y_i) - var(sum of y_i)
-        sums = sum(many * _of_all_counts(self._chains[one]) for one, many in self._many.items())
+        sums = self._over_segments(_of_all_counts)
         return ((values + 1) * traces - sums) / (values * (values + 1) / 2)
+
+    def _over_segments(self, number: Callable[[Chain], float]) -> float:
+        return sum(many * self._of_segment(values, number) for values, many in self._many.items())
+
+    def _of_segment(self, values: int, number: Callable[[Chain], float]) -> float:
+        """Return a sum over a segment; over a long one, whose blocks in the middle are alike, from shorter ones."""
+        more = -(-values // self.layout.block) - _MANY
+        if more > 0:
+            shorter = values - more * self.layout.block
+            chain, before = self._chain(shorter), self._chain(shorter - self.layout.block)
+            middle = chain.variance[_MANY // 2 - 1 : _MANY // 2 + 1]
+            if np.ptp(middle) <= _ALIKE * middle[0]:
+                return number(chain) + more * (number(chain) - number(before))
+        return number(self._chain(values))
 
     def of_runs(self, low: Ints, high: Ints) -> Floats:
         """Return the variance of the count of each run of positions, both ends included."""
@@ -192,8 +204,7 @@ class RunErrors:
         number = here // self.layout.block
         values = np.minimum(self.layout.block, lengths[segment] - number * self.layout.block)
         block = chain.first[segment] + number
-        near = block[0] == block[1]
-        near &= segment[0] == segment[1]
+        near = (block[0] == block[1]) & (segment[0] == segment[1])
         count = self._in_block(here - number * self.layout.block, values, near)
         alone = count.variance(chain.variance[block], chain.variance[block + 1], chain.neighbours[block])
         # counts in one block share what is inside of it; in two blocks of a segment, the chain between them
@@ -210,7 +221,7 @@ class RunErrors:
                 between = chain.covariance(block[0, apart] + i, block[1, apart] + j)
                 shared[apart] += of_first[apart] * of_last[apart] * between
         found = np.where(near, here_alone, alone.sum(axis=0) - 2 * shared)
-        return np.where(low > 0, found, alone[1])
+        return np.maximum(np.where(low > 0, found, alone[1]), 0.0)  # of exact counts, rounding may leave less
 
     def _in_block(self, offset: Ints, values: Ints, together: Bools) -> Count:
         """Return how the counts at two places of blocks each depend on the counts at the ends of their blocks."""
@@ -252,9 +263,9 @@ class RunErrors:
 
     @cached_property
     def _joined(self) -> Joined:
-        every = list(self._chains.values())
+        every = [self._chain(values) for values in self._many]
         starts = np.cumsum([0, *(len(chain.variance) for chain in every)]).tolist()
-        first = dict(zip(self._chains, starts, strict=False))
+        first = dict(zip(self._many, starts, strict=False))
         return Joined(
             np.array([first[values] for values in self.layout.segments], dtype=np.int64),
             np.concatenate([chain.variance for chain in every]),

@@ -35,13 +35,18 @@ def best_sizes(
     return weighing.best(best.layout, best.rates, rounds=12)
 
 
-def _improved(at: Callable[[Sizes, Weighed], Weighed | None], here: Sizes, best: Weighed) -> Weighed:
-    """Return the layout from which moving no single size leads to a smaller error."""
+def _improved(at: Callable[[Sizes, Weighed | None], Weighed | None], here: Sizes, best: Weighed) -> Weighed:
+    """Return the layout from which moving no single size leads to a smaller error, and all of whose sizes help."""
     for factor in _FACTORS:
         moved = True
         while moved:
             moved = False
             for place in range(len(here)):
+                sizes = (*here[:place], *here[place + 1 :])
+                found = at(sizes, None)
+                if found is not None and found.error < best.error * 1.0005:
+                    here, best, moved = sizes, found, True
+                    break
                 for size in (round(here[place] * factor), round(here[place] / factor)):
                     sizes = (*here[:place], size, *here[place + 1 :])
                     found = at(sizes, best)

@@ -6,6 +6,7 @@ trees have less noise than the uniform tree whose nodes all have the same scale.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from math import log
 from typing import Final
@@ -36,12 +37,13 @@ def uniform_tree(moves: LineMoves, fan_out: int) -> Scheme:
 
 def best_tree(moves: LineMoves, workload: Workload) -> Scheme:
     """Return the tree whose fan-outs and weights are best for a workload."""
+    weighing = Weighing(moves, workload)
     longest = max(moves.segments)
 
     def layout_of(sizes: Sizes) -> Layout | None:
         whole = longest + 1 if moves.leaves else longest  # a root is measured where it is not exact
         fits = all(large > small for large, small in zip((whole, *sizes), (*sizes, 1), strict=True))
-        return _tree(moves, sizes) if fits else None
+        return _tree(weighing.moves, sizes) if fits else None
 
     usual = round(log(longest) / log(_USUAL_FAN_OUT)) if longest > 1 else 1
     levels = sorted({1, max(usual - 1, 1), usual, usual + 1} - {0})
@@ -49,10 +51,10 @@ def best_tree(moves: LineMoves, workload: Workload) -> Scheme:
     guesses += [_powers(fan_out, longest) for fan_out in (12, 16, 20)]
     if moves.leaves:
         guesses += [(longest, *sizes) for sizes in guesses]
-    found = best_sizes(Weighing(moves, workload), layout_of, guesses)
+    found = best_sizes(weighing, layout_of, guesses)
     if found is None:  # a line of one value
         return single_values(moves)
-    return Scheme.with_rates("tree", found.layout, found.rates, moves)
+    return Scheme.with_rates("tree", replace(found.layout, segments=moves.segments), found.rates, moves)
 
 
 def _tree(moves: LineMoves, sizes: Sizes) -> Layout:

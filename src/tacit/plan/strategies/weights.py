@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -54,11 +55,19 @@ class Weighed:
 
 
 class Weighing:
-    """Looks for the best rates of layouts for people who move so, and a workload."""
+    """Looks for the best rates of layouts for people who move so, and a workload.
+
+    `moves` are those of a shorter line, with few segments, whose errors are about those of the whole.
+    """
 
     def __init__(self, moves: LineMoves, workload: Workload) -> None:
-        self.moves = moves
+        self.moves = replace(moves, segments=_some(moves.segments)) if isinstance(workload, str) else moves
         self.workload = workload
+
+    def error(self, layout: Layout, rates: Sequence[float | Fraction]) -> float:
+        """Return about the average error with these rates; the segments of the layout do not matter."""
+        here = replace(layout, segments=self.moves.segments)
+        return self._error(self._model(here), np.array([float(rate) for rate in rates]))
 
     def best(self, layout: Layout, start: Sequence[float] | None = None, *, rounds: int = 4) -> Weighed:
         """Return the best rates that so many rounds lead to."""
@@ -93,15 +102,9 @@ class Weighing:
             low = np.minimum(number[:, 0], _MOST_BLOCKS // 2)
             high = low + np.minimum(number[:, 1] - number[:, 0], _MOST_BLOCKS // 2 - 1)
             moved = np.stack([low, high], axis=1) * block + runs % block
-            return self._like(layout, (most,)), tuple(map(tuple, moved.tolist()))
-        shorter = Counter(min(length, most + length % block) for length in layout.segments)
-        kept = sorted(shorter, key=lambda length: -length * shorter[length])[:_MOST_LENGTHS]
-        least = min(shorter[length] for length in kept)
-        each = {length: min(round(shorter[length] / least), _MOST_LIKE) for length in kept}
-        return self._like(layout, tuple(length for length in kept for _ in range(each[length]))), workload
-
-    def _like(self, layout: Layout, segments: tuple[int, ...]) -> Layout:
-        return Layout(segments, layout.leaves, layout.block, layout.cells, layout.ramps, layout.anchors)
+            return replace(layout, segments=(most,)), tuple(map(tuple, moved.tolist()))
+        segments = tuple(min(length, most + length % block) for length in layout.segments)
+        return replace(layout, segments=segments), workload
 
     def _error(self, model: tuple[Layout, Workload], rates: Floats) -> float:
         layout, workload = model
@@ -116,6 +119,15 @@ class Weighing:
             shares[group] = (self._error(model, more) / error - 1) / _STEP
         shares[-1] = 1 - shares[:-1].sum()
         return np.maximum(shares, 1e-6)
+
+
+def _some(segments: tuple[int, ...]) -> tuple[int, ...]:
+    """Return few segments in about the same proportions: the longest, and the lengths that most values are in."""
+    many = Counter(segments)
+    longest = max(many)
+    kept = {longest, *sorted(many, key=lambda length: -length * many[length])[:_MOST_LENGTHS]}
+    least = min(many[length] for length in kept)
+    return tuple(length for length in sorted(kept) for _ in range(min(round(many[length] / least), _MOST_LIKE)))
 
 
 def _scaled(rates: Floats, costs: Floats) -> Floats:
