@@ -14,11 +14,14 @@ SRC = Path(tacit.__file__).parent
 ROOT = Path(__file__).parents[2]
 HEADINGS = ("Guarantee", "Assumes", "Why", "Reference", "Checked by")
 # Outside the mechanisms: what noise is calibrated to.
-DRAWS = ("keystream", "tables", "draws", "two_scale", "cube", "radius_draws", "tilted_cube", "grouped")
+LINE = ("grouped", "line_noise", "line_tables", "line_splits", "line_draws", "log_concave")
+DRAWS = ("keystream", "tables", "draws", "two_scale", "cube", "radius_draws", "tilted_cube", *LINE)
 CALIBRATION = (
     "plan/steps.py",
     "plan/coupling.py",
     "plan/noise_for.py",
+    "plan/line_moves.py",
+    "plan/line_errors.py",
     "plan/strategies/layout.py",
     "plan/strategies/line_sums.py",
     "plan/strategies/scheme.py",

@@ -256,4 +256,5 @@ def test_exact_totals_stay_whole_numbers(query, count):
 @given(data=st.data(), policy=policies(presences=("public", "secret")), epsilon=st.sampled_from(["1/10", 1, 3]))
 def test_the_predicted_error_is_that_of_the_law_that_intervals_are_made_from(data, policy, epsilon):
     plan = choose(data.draw(linear_queries(policy.domain)), policy, epsilon)
-    assert plan.spread.variances().mean() == pytest.approx(plan.variance, rel=1e-9, abs=1e-12)
+    close = 1e-9 if plan.own_errors is None else 2e-3  # variances of joint noise are right to a thousandth
+    assert plan.spread.variances().mean() == pytest.approx(plan.variance, rel=close, abs=1e-12)

@@ -158,12 +158,11 @@ def _shown_exactly(plan: Plan) -> Callable[[Ints], bool]:
     """Return a test of whether a change leaves alone everything that a release may show without noise."""
     if plan.noise is None:
         return lambda _: True
-    asked = plan.query if plan.query.never_falls else plan.base
     fixed = plan.fixed
     totals = list(_exact_totals(plan))
 
     def unchanged(change: Ints) -> bool:
-        if fixed is not None and (np.cumsum(change) if asked is not plan.base else change)[fixed].any():
+        if fixed is not None and np.rint(plan.base.running(change.astype(np.float64))[fixed]).any():
             return False
         return not any(np.bincount(group, change[entries]).any() for entries, group in totals)
 

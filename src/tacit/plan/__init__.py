@@ -14,6 +14,10 @@ In reading order:
     lloyd            k-means on released numbers
     line             what questions about ordered values share
     examples         what audits ask about
+    spread           the laws of the errors of estimates
+    sums             sums of noisy cells with exact totals
+    runs             runs of values, and how wrong their counts are
+    strategy         a way to answer
     strategies       ways to measure a line, and what follows from them
     queries          the questions, one module each
     questions        questions as job files write them
@@ -24,11 +28,9 @@ In reading order:
     noise_for        the least noise that hides a step
     totals           what no secret edge changes
     line_moves       how people move on a line
-    sums             sums of noisy cells with exact totals
     predict          the expected error
     any_plan         what every plan has
     choose           a whole plan
-    spread           the laws of the errors of estimates
     coverage         bounds on the noise of one answer
     grids            plans of rectangles on a grid
     derived          plans of questions that are made of several parts

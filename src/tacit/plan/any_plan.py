@@ -66,6 +66,21 @@ class AnyPlan(ABC):
         """The expected root mean squared error of one answer, averaged over the answers."""
 
     @property
+    def mse(self) -> float:
+        """The expected mean squared error of one answer, averaged over the answers."""
+        return self.rmse**2
+
+    @property
+    def ways(self) -> dict[str, float]:
+        """Every way to answer that was tried, with the expected mean squared error of one answer: this one."""
+        return {self.strategy: self.mse}
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """What is measured, drawn in text, line by line; nothing where there is nothing to draw."""
+        return ()
+
+    @property
     @abstractmethod
     def mechanism(self) -> str:
         """The name of the mechanism."""
@@ -145,10 +160,12 @@ class AnyPlan(ABC):
             "derivation": list(step.why),
             "mechanism": self.mechanism,
             "strategy": self.strategy,
+            "candidates": self.ways,
             "noise": self.noise_document(),
             "why": self.why,
             "predicted": self.predicted(),
             "expected_rmse": self.rmse,
+            "expected_mse": self.mse,
             "post_processing": self.post_processing,
             "policy_fingerprint": self.policy.fingerprint,
         }
@@ -179,14 +196,16 @@ class AnyPlan(ABC):
         bound = f"largest step{'' if self.moved[0] == 'an answer' else f' of {self.moved[0]}'}"
         bound += "" if step.exact else " (proven bound)"
         up, down, together = (shown(unit * size) for size in (step.up, step.down, step.l1))
-        strategy = "" if self.strategy == "direct" else f", {self.strategy}"
+        asked = self.query.size_words(self.answers, self.policy.domain)
+        strategy = "" if self.strategy in ("direct", self.mechanism) else f", {self.strategy}"
         because = [f"    because {reason}" for reason in step.why] if reasons else []
         return [
-            f"{self.query}: {self.answers:,} answer{'s' * (self.answers != 1)} for epsilon {shown(self.epsilon)}",
+            f"{self.query}: {asked} for epsilon {shown(self.epsilon)}",
             f"  {bound}: up {up}, down {down}, in all {together} (Euclidean {step.l2 * float(unit):.4g})",
             *because,
             f"  mechanism: {self.mechanism}{strategy}",
             *([f"    because {self.why}"] if reasons else []),
+            *([f"    {line}" for line in self.drawn] if reasons else []),
             *([f"  afterwards: {' and '.join(self.post_processing)}"] if self.post_processing else []),
             *(f"  {line}" for line in self.predictions()),
             f"  expected error of one answer (root mean square): {self.rmse:.4g}",

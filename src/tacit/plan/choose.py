@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -23,11 +23,15 @@ from tacit.plan.noise_for import noise_for
 from tacit.plan.predict import expected_variance, groups_used
 from tacit.plan.query import Bools, Ints, Linear, resolve
 from tacit.plan.selection_plan import noise_name
-from tacit.plan.spread import Spread, spread_of
+from tacit.plan.spread import AnySpread, kept, spread_of
 from tacit.plan.steps import largest_step
+from tacit.plan.strategy import Strategy
 from tacit.policy.policy import Policy
 
-Array = TypeVar("Array", bound="np.ndarray[Any, Any]")
+if TYPE_CHECKING:
+    from tacit.plan.runs import LineErrors
+
+_AS_GOOD: Final = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -40,29 +44,53 @@ class Plan(AnyPlan):
     answers: int
     # which entries of the base can fall and which can rise, where each has noise on the sides that it needs
     sides: tuple[Bools, Bools] | None = field(default=None, compare=False, repr=False)
+    # how the way was chosen that answers it: all that were tried with their expected mean squared errors, and a drawing
+    tried: tuple[tuple[str, float], ...] = field(default=(), compare=False, repr=False)
+    picture: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    own_errors: LineErrors | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.sides is not None:
-            object.__setattr__(self, "sides", (_kept(self.sides[0]), _kept(self.sides[1])))
+            object.__setattr__(self, "sides", (kept(self.sides[0]), kept(self.sides[1])))
+
+    @property
+    def on_line(self) -> bool:
+        """Whether answers are read off running counts."""
+        return self.query.on_line and self.base.gives_running
+
+    @cached_property
+    def line_errors(self) -> LineErrors | None:
+        """How far counts of runs are off, for answers that are read off running counts; None if unknown."""
+        if self.own_errors is not None or self.noise is None:
+            return self.own_errors
+        return self.base.line_errors(self.noise, self.groups, self.fixed, self.policy.domain)
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """What is measured, drawn in text."""
+        return self.picture
+
+    @property
+    def ways(self) -> dict[str, float]:
+        """Every way to answer that was tried, with the expected mean squared error of one answer."""
+        return dict(self.tried) or {self.strategy: self.mse}
 
     @cached_property
     def groups(self) -> tuple[Ints, ...] | None:
         """For each table a label per cell such that sums over equal labels are exact, and used; None if none is."""
         found = groups_used(self.query, self.base, self.policy, self.noise)
-        return None if found is None else tuple(_kept(group) for group in found)
+        return None if found is None else tuple(kept(group) for group in found)
 
     @cached_property
     def fixed(self) -> Bools | None:
-        """Which cumulative counts are exact, where they are asked for or noise is added to them; None if none is."""
-        line = self.query if self.query.never_falls else self.base
-        found = line.exact_entries(self.policy)
-        return None if found is None else _kept(found)
+        """Which cumulative counts are exact, where answers are read off them; None if none is."""
+        found = self.query.exact_running(self.policy) if self.on_line else None
+        return None if found is None else kept(found)
 
     @cached_property
-    def spread(self) -> Spread:
+    def spread(self) -> AnySpread:
         """The laws of the errors of the estimates."""
-        found = spread_of(self)
-        return replace(found, which=_kept(found.which))
+        return spread_of(self)
 
     @property
     def parts(self) -> tuple[Plan, ...]:
@@ -154,13 +182,6 @@ class Plan(AnyPlan):
         return out
 
 
-def _kept(array: Array) -> Array:
-    """Return an array that nobody can write to, nor make writeable again: a plan is what was explained, for good."""
-    own = array if array.base is None else array.copy()
-    own.flags.writeable = False
-    return own.view()
-
-
 def choose(query: Any, policy: Policy, epsilon: Any) -> AnyPlan:
     """Return the plan with the smallest expected error for a question under a policy at this cost."""
     plan: AnyPlan = resolve(query, policy.domain).plan(policy, as_epsilon(epsilon))
@@ -175,17 +196,32 @@ def plain_plan(plan: AnyPlan) -> AnyPlan:
 
 def plan_linear(query: Linear, policy: Policy, epsilon: Fraction) -> Plan:
     """Return the plan with the smallest expected error for a checked linear question."""
+    plans = every_plan(query, policy, epsilon)
+    least = min(plan.variance for plan in plans)
+    best = next(plan for plan in plans if plan.variance <= least * _AS_GOOD)  # of those as good, the plainest
+    tried = sorted(((plan.strategy, plan.mse) for plan in plans if plan.mse < math.inf), key=lambda one: one[1])
+    return replace(best, tried=tuple(tried))
+
+
+def every_plan(query: Linear, policy: Policy, epsilon: Fraction) -> list[Plan]:
+    """Return a plan for each way to answer a checked linear question."""
     query.check_size(policy.domain)
-    plans = [_plan(query, base, how, policy, epsilon) for base, how in query.bases(policy)]
-    return min(plans, key=lambda plan: plan.variance)
+    plain = [Strategy(how, base) for base, how in query.bases(policy)]
+    plans = [_plan(query, way, policy, epsilon) for way in plain]
+    if any(plan.noise is None for plan in plans):
+        return plans  # nothing needs hiding
+    return plans + [_plan(query, way, policy, epsilon) for way in query.strategies(policy, epsilon)]
 
 
-def _plan(query: Linear, base: Linear, strategy: str, policy: Policy, epsilon: Fraction) -> Plan:
+def _plan(query: Linear, way: Strategy, policy: Policy, epsilon: Fraction) -> Plan:
+    base = way.base
     step = largest_step(base, policy)
-    entries = base.size(policy.domain)
-    sides = base.directions(policy) if query is base and step.l1 else None
-    counts = () if sides is None else (int(sides[0].sum()), int(sides[1].sum()))
-    noise, why = noise_for(step, epsilon, entries, *counts, unit=base.unit(policy.domain))
+    sides = None
+    noise, why = way.noise, way.why
+    if noise is None:
+        sides = base.directions(policy) if query is base and step.l1 else None
+        counts = () if sides is None else (int(sides[0].sum()), int(sides[1].sum()))
+        noise, why = noise_for(step, epsilon, base.size(policy.domain), *counts, unit=base.unit(policy.domain))
     return Plan(
         query=query,
         base=base,
@@ -195,6 +231,8 @@ def _plan(query: Linear, base: Linear, strategy: str, policy: Policy, epsilon: F
         noise=noise,
         why=why,
         answers=query.size(policy.domain),
-        strategy=strategy,
+        strategy=way.name,
         sides=None if noise is not None and noise.is_joint else sides,
+        picture=way.picture,
+        own_errors=way.errors,
     )

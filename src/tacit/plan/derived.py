@@ -182,6 +182,22 @@ class DerivedPlan(AnyPlan):
         return min(self.query.expected_error(self.parts, self.people), high - low)
 
     @property
+    def drawn(self) -> tuple[str, ...]:
+        """What is measured for the only part, drawn in text; nothing for several."""
+        return self.parts[0].drawn if len(self.parts) == 1 else ()
+
+    @property
+    def ways(self) -> dict[str, float]:
+        """Every way that was tried for the only part, with what its error makes of the answers; this one for several.
+
+        Errors of answers grow in proportion to those of what they are read off.
+        """
+        if len(self.parts) > 1 or self.parts[0].mse == 0:
+            return super().ways
+        worse = {name: mse / self.parts[0].mse for name, mse in self.parts[0].ways.items()}
+        return {name: ratio * self.mse for name, ratio in worse.items()}
+
+    @property
     def assumption(self) -> str:
         """Whom the expected error is for."""
         if self.is_exact:

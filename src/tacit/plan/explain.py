@@ -39,6 +39,21 @@ class Explanation:
             return float("inf") if self.plain.rmse > 0 else 1.0
         return self.plain.rmse / self.plan.rmse
 
+    @property
+    def candidates(self) -> dict[str, float]:
+        """Every way to answer that was tried, the best first, with the expected mean squared error of one answer."""
+        return self.plan.ways
+
+    @property
+    def chosen(self) -> str:
+        """The way that was chosen: the one with the smallest expected error."""
+        return self.plan.strategy
+
+    @property
+    def expected_mse(self) -> float:
+        """The expected mean squared error of one answer, averaged over all that are asked for."""
+        return self.plan.mse
+
     def document(self) -> dict[str, Any]:
         """Return the explanation as plain data, for `--json`: the plan's own document, and what it is compared with."""
         return {
@@ -60,6 +75,7 @@ class Explanation:
             f"  plain differential privacy ({self.plan.policy.plain_form}) at the same epsilon: {self.plain.rmse:.4g}"
             + self._times(),
             *(f"  {cost.words}" for cost in self.knowledge),
+            *self._table(),
         ]
         if self.remaining is not None and self.remaining >= 0:
             lines.append(f"  budget that would remain: {shown(self.remaining)}")
@@ -67,12 +83,34 @@ class Explanation:
             lines.append(f"  more than the budget has: {shown(-self.remaining)} is missing")
         return "\n".join(lines)
 
+    def _table(self) -> list[str]:
+        """Return the ways that were tried, one on a line, with their errors beside that of the best."""
+        tried = sorted(self.candidates.items(), key=lambda one: one[1])
+        if len(tried) < 2 or self.expected_mse == 0:
+            return []
+        numbers = [f"{mse:,.4g}" for _, mse in tried]
+        wide, deep = max(len(name) for name, _ in tried), max(len(number) for number in numbers)
+        lines = [
+            f"    {name:<{wide}}  {number:>{deep}}  {_ratio(mse / self.expected_mse, is_best=name == self.chosen)}"
+            for (name, mse), number in zip(tried, numbers, strict=True)
+        ]
+        others = [mse for name, mse in tried if name != self.chosen]
+        won = (
+            f"  chosen because every other way that was compared is at least {others[0] / self.expected_mse:.3g} times "
+        )
+        won += "as wrong; mean squared error expected of one answer:"
+        return [won, *lines]
+
     def _times(self) -> str:
         if self.gain == float("inf"):
             return f" (here: exact, {OF_THE_ROWS_KEPT})"
         if self.gain < 0.995:
             return f" ({1 / self.gain:.3g} times smaller: this policy promises more)"
         return f" ({self.gain:.3g} times larger)" if self.gain > 1.005 else ""
+
+
+def _ratio(times: float, *, is_best: bool) -> str:
+    return "chosen" if is_best else f"{times:.3g} times"
 
 
 @sealed

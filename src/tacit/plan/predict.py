@@ -7,6 +7,7 @@ projections on sets that hold the truth: for them the number is an upper bound.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 
 from tacit.noise.law import Law
 from tacit.plan.query import Bools, Ints, Linear
+from tacit.plan.runs import mean_over
 from tacit.plan.sums import blocks_of
 from tacit.policy.policy import Policy
 
@@ -26,11 +28,12 @@ def expected_variance(plan: Plan) -> float:
     noise, base, domain = plan.noise, plan.base, plan.policy.domain
     if noise is None:
         return 0.0
-    if plan.query is not base:
-        low, high = plan.query.runs(domain)
-        return noise.variance() * base.noise_in_runs(low, high, noise, plan.groups, plan.fixed)
-    if base.never_falls:
-        return noise.variance() * (1.0 if plan.fixed is None else float(1 - plan.fixed.mean()))
+    if plan.on_line:
+        errors = plan.line_errors
+        if errors is not None:
+            return mean_over(errors, plan.query.workload(domain))
+        # entries that depend on each other: their sums are not predicted, so a way that adds them up is not taken
+        return noise.variance() * (1 - _share_of(plan.fixed)) if plan.query is base else math.inf
     if plan.sides is None or noise.is_joint:
         # v - v^2 / (n v) for each of the n cells of a group with an exact total: what is left of n cells is n - 1
         exact = sum(int(group.max()) + 1 for group in plan.groups or ())
@@ -55,6 +58,10 @@ def groups_used(query: Linear, base: Linear, policy: Policy, noise: Law | None) 
     if groups is not None and query is not base and blocks_of(groups[0]) is None:
         return None
     return groups
+
+
+def _share_of(exact: Bools | None) -> float:
+    return 0.0 if exact is None else float(exact.mean())
 
 
 def _by_side(noise: Law, sides: tuple[Bools, Bools]) -> npt.NDArray[np.float64]:

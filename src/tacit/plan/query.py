@@ -22,6 +22,8 @@ from tacit.policy.where import Where, where
 if TYPE_CHECKING:
     from tacit.noise.law import Law
     from tacit.plan.responses import Response
+    from tacit.plan.runs import LineErrors, Runs
+    from tacit.plan.strategy import Strategy
     from tacit.plan.tally import Tally
     from tacit.policy.attributes.attribute import Value
     from tacit.policy.domain import Domain
@@ -80,6 +82,10 @@ class Query(ABC):
         """Return what the values are numbers of."""
         return "people"
 
+    def size_words(self, answers: int, domain: Domain) -> str:
+        """Return in words how many answers there are."""
+        return f"{answers:,} answer{'s' * (answers != 1)}"
+
     def tables(self, domain: Domain) -> tuple[tuple[str, ...], ...]:
         """Return the attributes of each table of cells that the answers are; none for other answers."""
         return ()
@@ -101,11 +107,14 @@ class Linear(Query):
     """A question whose answers are sums over people of a function of one record.
 
     `counts_people` says whether answers are counts, which are never negative; `never_falls` whether each answer is at
-    least the one before it.
+    least the one before it; `on_line` whether answers are counts of runs of neighbouring values; `gives_running`
+    whether running counts follow from noisy entries of this question.
     """
 
     counts_people: ClassVar[bool] = True
     never_falls: ClassVar[bool] = False
+    on_line: ClassVar[bool] = False
+    gives_running: ClassVar[bool] = False
 
     @property
     def counted(self) -> Linear:
@@ -160,6 +169,10 @@ class Linear(Query):
         """Return the queries whose noisy answers may answer this one, each with how, in words."""
         return [(self, "direct")]
 
+    def strategies(self, policy: Policy, epsilon: Fraction) -> list[Strategy]:
+        """Return further ways to answer, with a noise of their own; none by default."""
+        return []
+
     def check_rows_of_one(self, policy: Policy) -> None:
         """Refuse what has no proven step where a person owns several rows; counts of cells have one."""
 
@@ -167,10 +180,6 @@ class Linear(Query):
 
     def exact_groups(self, policy: Policy) -> list[Ints] | None:
         """Return for each table a label per cell such that sums over equal labels are exact; None if there is none."""
-        return None
-
-    def exact_entries(self, policy: Policy) -> Bools | None:
-        """Return which entries no secret edge changes, where that is not said by groups; None if none is."""
         return None
 
     def directions(self, policy: Policy) -> tuple[Bools, Bools] | None:
@@ -181,16 +190,33 @@ class Linear(Query):
         """Return the counts at or below each position of the line, from the entries."""
         raise TypeError(self)
 
-    def noise_in_runs(
-        self, low: Ints, high: Ints, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None
-    ) -> float:
-        """Return how many noisy entries the sum over a run of positions amounts to, on average; inf if unknown."""
+    def line_errors(
+        self, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None, domain: Domain
+    ) -> LineErrors | None:
+        """Return how far counts of runs of positions are off that are made from noisy entries; None if unknown."""
         raise TypeError(self)
 
-    # ---- for a query that is answered through another one
+    # ---- for a query whose answers are read off a line
+
+    @property
+    def line_name(self) -> str:
+        """The attribute whose values stand on the line."""
+        raise TypeError(self)
+
+    def exact_running(self, policy: Policy) -> Bools | None:
+        """Return which running counts no secret edge changes; None if none is."""
+        raise TypeError(self)
+
+    def lists_values(self, domain: Domain) -> bool:
+        """Say whether single values stand for answers that are too many to be listed."""
+        return False
 
     def runs(self, domain: Domain) -> tuple[Ints, Ints]:
         """Return the first and last position of a line that each answer adds up."""
+        raise TypeError(self)
+
+    def workload(self, domain: Domain) -> Runs:
+        """Return the runs whose counts should be as good as possible; there may be more of them than answers."""
         raise TypeError(self)
 
     def read_off(self, below: Floats, domain: Domain) -> Floats:

@@ -17,16 +17,16 @@ latter, which hold at least at their level.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.noise.combined import Term, bounds_near
 from tacit.noise.law import Law
-from tacit.plan.sums import Blocks, blocks_of
+from tacit.plan.sums import Blocks
 
 if TYPE_CHECKING:
     from tacit.plan.choose import Plan
@@ -34,9 +34,54 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+Array = TypeVar("Array", bound="np.ndarray[Any, Any]")
 Apart: TypeAlias = tuple[tuple[Law, int, int], ...]
 MOST_LAWS: Final = 1500  # that are worked out for one release, at a few milliseconds each; more share some
 RATIOS: Final = (1.005, 1.01, 1.02, 1.04, 1.08, 1.16, 1.32, 1.64, 2.0, 4.0)  # of the numbers of cells that are tried
+
+
+class AnySpread(Protocol):
+    """What is known of the errors of estimates."""
+
+    def bounds(self, level: float) -> tuple[Floats, Floats]:
+        """Return for each answer low <= estimate - truth <= high, which holds at this level."""
+
+    def variances(self) -> Floats:
+        """Return the variance of each answer's estimate."""
+
+    def exact(self) -> Bools:
+        """Return which answers have no noise at all."""
+
+
+def kept(array: Array) -> Array:
+    """Return an array that nobody can write to, nor make writeable again: a plan is what was explained, for good."""
+    own = array if array.base is None else array.copy()
+    own.flags.writeable = False
+    return own.view()
+
+
+@dataclass(frozen=True, eq=False)
+class ShapedSpread:
+    """Errors of which variances are known, and a bound for each level and variance that holds on either side."""
+
+    variance: Floats
+    bound: Callable[[float, Floats], Floats]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variance", kept(self.variance))
+
+    def bounds(self, level: float) -> tuple[Floats, Floats]:
+        """Return for each answer low <= estimate - truth <= high, which holds at this level."""
+        most = self.bound(level, self.variance)
+        return -most, most
+
+    def variances(self) -> Floats:
+        """Return the variance of each answer's estimate."""
+        return self.variance
+
+    def exact(self) -> Bools:
+        """Return which answers have no noise at all."""
+        return np.asarray(self.variance == 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +93,7 @@ class Spread:
     apart: tuple[Apart, ...] | None = None  # how far each law may be from those of its answers; None: they are the same
 
     def __post_init__(self) -> None:
-        self.which.flags.writeable = False
+        object.__setattr__(self, "which", kept(self.which))
 
     def bounds(self, level: float) -> tuple[Floats, Floats]:
         """Return for each answer low <= estimate - truth <= high, which holds at this level."""
@@ -74,25 +119,41 @@ class Spread:
         return np.broadcast_to(numbers, self.which.shape) if len(numbers) == 1 else numbers[self.which]
 
 
-def spread_of(plan: Plan) -> Spread:
+def spread_of(plan: Plan) -> AnySpread:
     """Return the laws of the estimates of a plan."""
     if plan.noise is None:
         return Spread(((),), np.zeros(plan.answers, dtype=np.int64))
-    if plan.query is plan.base:
-        return _by_entry(plan)
-    low, high = plan.query.runs(plan.policy.domain)
-    if plan.base.never_falls:
-        noisy = np.ones(int(high.max(initial=0)) + 1, dtype=np.bool_) if plan.fixed is None else ~plan.fixed
-        kinds = np.stack([noisy[high], (low > 0) & noisy[low - 1]], axis=1).astype(np.int64)
-        return _shared(kinds, lambda kind: ((plan.noise, 1.0, int(kind[0])), (plan.noise, -1.0, int(kind[1]))))
-    blocks = None if plan.groups is None else blocks_of(plan.groups[0])
-    pieces = _pieces(low, high, blocks, even=_is_even(plan.noise))
+    if plan.on_line:
+        return spread_of_runs(plan, *plan.query.runs(plan.policy.domain))
+    return _by_entry(plan)
+
+
+def spread_of_runs(plan: Plan, low: Ints, high: Ints) -> AnySpread:
+    """Return the laws of the estimated counts of these runs of positions."""
+    if plan.noise is None:
+        return Spread(((),), np.zeros(len(low), dtype=np.int64))
+    errors = plan.line_errors
+    if errors is not None:
+        return errors.spread(low, high)
+    # counts whose noise is drawn together: bounds of differences hold whatever they have in common
+    noisy = np.ones(plan.base.size(plan.policy.domain), dtype=np.bool_) if plan.fixed is None else ~plan.fixed
+    return of_two_counts(plan.noise, noisy[high], (low > 0) & noisy[low - 1])
+
+
+def of_two_counts(noise: Law, plus: Bools, minus: Bools) -> Spread:
+    """Return the laws of differences of two counts, of which either may be noisy."""
+    kinds = np.stack([plus, minus], axis=1).astype(np.int64)
+    return _shared(kinds, lambda kind: ((noise, 1.0, int(kind[0])), (noise, -1.0, int(kind[1]))))
+
+
+def of_cells(noise: Law, low: Ints, high: Ints, blocks: Blocks | None) -> Spread:
+    """Return the laws of sums of neighbouring cells, in blocks with exact totals."""
+    pieces = _pieces(low, high, blocks, even=_is_even(noise))
     shared = pieces
     for ratio in RATIOS:
         if int(_numbered(shared).max(initial=0)) < MOST_LAWS:
             break
         shared = _nearby(pieces, ratio)
-    noise = plan.noise
 
     def of_pieces(piece: Sequence[int]) -> tuple[Term, ...]:
         terms: list[Term] = []
@@ -124,10 +185,6 @@ def _by_entry(plan: Plan) -> Spread:
         own = np.zeros(entries, dtype=np.int64)
         for number, (_, where) in enumerate(laws):
             own[where] = number
-    if plan.base.never_falls:
-        noisy = np.ones(entries, dtype=np.bool_) if plan.fixed is None else ~plan.fixed
-        kinds = noisy.astype(np.int64)[:, np.newaxis]
-        return _shared(kinds, lambda kind: ((plan.noise, 1.0, int(kind[0])),))
     groups = plan.groups
     if groups is None:
         return Spread(tuple(((law, 1.0, 1),) for law, _ in laws), own)

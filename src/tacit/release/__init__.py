@@ -12,6 +12,7 @@ In reading order:
     shared_sums       which sums tables have in common, and how many are too many
     agree             tables that agree with each other
     record            what a release leaves behind
+    line              the same for questions about a line: any range can be read off
     derived           questions that are made of several parts
     clusters          centres, and who is nearest to which
     rectangles        counts of rectangles, from the estimates of all cells

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, singledispatch
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tacit.plan.derived import DerivedPlan
+from tacit.release.line import LineRecord, OnLine, RunningCounts
 from tacit.release.record import Floats, LinearRecord, NumbersRecord, check_level
 
 
@@ -18,7 +19,7 @@ class DerivedRecord(NumbersRecord):
     """The result of a question that is made of parts. `parts` are the releases of these."""
 
     plan: DerivedPlan
-    parts: tuple[LinearRecord, ...]
+    parts: tuple[LinearRecord | LineRecord, ...]
     no_number: ClassVar[str] = "nobody"
 
     @cached_property
@@ -40,7 +41,24 @@ class DerivedRecord(NumbersRecord):
         return np.minimum(lower, self.values), np.maximum(upper, self.values)
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LineDerivedRecord(OnLine, DerivedRecord):
+    """The result of a question that is read off running counts: it can tell any range besides."""
+
+    parts: tuple[LineRecord]
+
+    @property
+    def line(self) -> RunningCounts:
+        """The running counts that the answers were read off."""
+        return self.parts[0].line
+
+    def interval(self, level: float = 0.95, low: Any = None, high: Any = None) -> tuple[Any, Any]:
+        """Return ends that hold each answer with this probability; with `low` and `high`, the people in this range."""
+        return super().interval(level) if low is None and high is None else self.range_ends(level, low, high)
+
+
 @singledispatch
-def derive(plan: DerivedPlan, parts: Sequence[LinearRecord]) -> DerivedRecord:
+def derive(plan: DerivedPlan, parts: Sequence[LinearRecord | LineRecord]) -> DerivedRecord:
     """Return the record of a plan from the records of its parts."""
-    return DerivedRecord(plan=plan, values=plan.query.values(parts, plan.policy.domain), parts=tuple(parts))
+    kind = LineDerivedRecord if plan.parts[0].on_line else DerivedRecord
+    return kind(plan=plan, values=plan.query.values(parts, plan.policy.domain), parts=tuple(parts))  # type: ignore[arg-type]

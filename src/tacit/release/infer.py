@@ -17,6 +17,7 @@ from tacit.plan.choose import Plan
 from tacit.release.agree import agreement, nearest
 from tacit.release.estimate import increasing, of_groups, with_totals
 from tacit.release.estimate import nonnegative as without_negatives
+from tacit.release.line import LineRecord, RunningCounts
 from tacit.release.measure import Measurements
 from tacit.release.record import LinearRecord
 
@@ -25,28 +26,22 @@ Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 
-def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool = False) -> LinearRecord:
+def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool = False) -> LinearRecord | LineRecord:
     """Return the best estimates of the answers, with the laws of their errors.
 
     `consistent` makes tables agree and cumulative counts never fall, `nonnegative` lets no count be below zero.
     """
     plan = measured.plan
+    if plan.on_line:
+        return _infer_line(measured, consistent=consistent, nonnegative=nonnegative)
     if plan.noise is None:
-        values = _answered(plan, measured.noisy.astype(np.float64)) * _unit(plan)
+        values = measured.noisy.astype(np.float64) * _unit(plan)
         return LinearRecord(plan=plan, values=values, _centre=values)
-    entries: Floats = measured.noisy - plan.per_entry(lambda law: law.mean())
+    entries = _centred(measured)
     values, centre = entries, entries
     ends: tuple[Floats, Floats] | None = None
-    if plan.base.never_falls:
-        centre = _with_fixed(measured, entries)
-        rising, ends = _rising(measured, centre)
-        values = rising if consistent else centre
-    elif plan.base.tables(plan.policy.domain):
+    if plan.base.tables(plan.policy.domain):
         values, centre, ends = _cells(measured, entries, consistent=consistent, positive=nonnegative)
-    if plan.query is not plan.base:
-        values, centre, ends = _answered(plan, values), _answered(plan, centre), None
-        if consistent and plan.query.never_falls:
-            values, ends = _rising(measured, values)
     # answers without noise are whole numbers, which sums of estimates may miss by a rounding
     exact = plan.spread.exact()
     if exact.any():
@@ -64,17 +59,40 @@ def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool
     )
 
 
+def _infer_line(measured: Measurements, *, consistent: bool, nonnegative: bool) -> LineRecord:
+    """Return counts of runs of values, read off the estimated running counts."""
+    plan, domain = measured.plan, measured.plan.policy.domain
+    if plan.noise is None:
+        running = plan.base.running(measured.noisy.astype(np.float64))
+        counts = RunningCounts(plan, running, running, running, running, nonnegative=False)
+    else:
+        entries = _centred(measured)
+        if plan.base.tables(domain):
+            entries = _cells(measured, entries, consistent=False, positive=False)[1]
+        centre = _with_fixed(measured, plan.base.running(entries))
+        floor, ceiling = _between(measured, len(centre))
+        rising = increasing(centre, plan.fixed, measured.fixed) if consistent else centre
+        counts = RunningCounts(plan, rising, centre, floor, ceiling, nonnegative=nonnegative)
+    return LineRecord(
+        plan=plan,
+        values=counts.of(*plan.query.runs(domain)),
+        _published=counts.published,
+        _centre=counts.centre,
+        _floor=counts.floor,
+        _ceiling=counts.ceiling,
+        _nonnegative=counts.nonnegative,
+    )
+
+
+def _centred(measured: Measurements) -> Floats:
+    """Return noisy entries less the mean of their noise."""
+    noisy: Floats = measured.noisy - measured.plan.per_entry(lambda law: law.mean())
+    return noisy
+
+
 def _unit(plan: Plan) -> float:
     """Return what one unit of the answers is worth."""
     return float(plan.query.unit(plan.policy.domain))
-
-
-def _answered(plan: Plan, entries: Floats) -> Floats:
-    """Return the answers of the query from the entries of its base."""
-    if plan.query is plan.base:
-        return entries
-    below = np.concatenate([[0.0], plan.base.running(entries)])
-    return plan.query.read_off(below, plan.policy.domain)
 
 
 def _with_fixed(measured: Measurements, entries: Floats) -> Floats:
@@ -87,16 +105,19 @@ def _with_fixed(measured: Measurements, entries: Floats) -> Floats:
     return out
 
 
-def _rising(measured: Measurements, values: Floats) -> tuple[Floats, tuple[Floats, Floats]]:
-    """Return cumulative counts that never fall, and between which exact counts each of them lies."""
+def _between(measured: Measurements, size: int) -> tuple[Floats, Floats]:
+    """Return between which exact counts each cumulative count lies."""
     fixed, known = measured.plan.fixed, measured.fixed
     if fixed is None or known is None or not fixed.any():
-        return increasing(values, None, None), (np.zeros(len(values)), np.full(len(values), np.inf))
+        return np.broadcast_to(0.0, (size,)), np.broadcast_to(np.inf, (size,))
     at = np.flatnonzero(fixed)
-    before = np.searchsorted(at, np.arange(len(values)), side="right")
-    after = np.searchsorted(at, np.arange(len(values)), side="left")
-    floor, ceiling = np.concatenate([[0.0], known])[before], np.append(known, np.inf)[after]
-    return increasing(values, fixed, known), (floor, ceiling)
+    if len(at) == 1 and at[0] == size - 1:  # the number of people: nothing need be laid out but the last
+        floor = np.zeros(size)
+        floor[-1] = known[0]
+        return floor, np.broadcast_to(known[0], (size,))
+    before = np.searchsorted(at, np.arange(size), side="right")
+    after = np.searchsorted(at, np.arange(size), side="left")
+    return np.concatenate([[0.0], known])[before], np.append(known, np.inf)[after]
 
 
 def _cells(

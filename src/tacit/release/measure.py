@@ -39,8 +39,7 @@ class Measurements:
             parts = zip(plan.groups, np.split(truth, starts), strict=True)
             totals = tuple(np.bincount(group, part).astype(np.float64) for group, part in parts)
         if plan.fixed is not None:
-            line = truth if plan.base.never_falls else np.cumsum(truth)
-            fixed = line[plan.fixed].astype(np.float64)
+            fixed = np.rint(plan.base.running(truth.astype(np.float64))[plan.fixed])  # they are whole numbers
         return cls(plan, noisy, totals, fixed)
 
 

@@ -25,7 +25,7 @@ from tacit.errors import PlanError, Refused, kind_of
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
 from tacit.plan.derived import DerivedPlan
-from tacit.plan.spread import Spread
+from tacit.plan.spread import AnySpread
 from tacit.release.certificate import Certificate
 from tacit.release.number_texts import with_interval
 from tacit.release.table_file import side_by_side, write_csv, write_table
@@ -173,7 +173,7 @@ class LinearRecord(NumbersRecord):
 
     plan: Plan
     _centre: Floats = field(repr=False)  # estimates whose law is known
-    _spread: Spread | None = field(repr=False, default=None)  # that law; None where all answers are exact
+    _spread: AnySpread | None = field(repr=False, default=None)  # that law; None where all answers are exact
     _unit: float = field(repr=False, default=1.0)  # what one unit of that law is worth
     _floor: Floats | None = field(repr=False, default=None)  # no true answer is smaller,
     _ceiling: Floats | None = field(repr=False, default=None)  # and none larger

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 import altair as alt
@@ -503,6 +503,12 @@ def _(query: Cumulative, record: Any) -> View:
 
 @draw.register
 def _(query: Ranges, record: Any) -> View:
+    domain = record.plan.policy.domain
+    if query.lists_values(domain):
+        # too many ranges for a picture of each: what any of them is read off
+        part = part_of(domain, (query.name,), record.running, *record.running_interval(LEVEL))
+        view = _line(part, ALONE, thinned=True, what="people up to this value")
+        return replace(view, notes=(*view.notes, "A range is the difference of two of these counts."))
     return _ranges(query, record.plan.policy.domain, record.values, *record.interval(LEVEL))
 
 

@@ -27,6 +27,7 @@ from tacit.plan.query import (
     with_where,
 )
 from tacit.plan.responses import Jump, Move, Response, cover_ends, ends_of, hidden_ends
+from tacit.plan.runs import LineErrors, NoisyCounts, Runs
 from tacit.plan.tally import CellCounts, Tally
 from tacit.plan.totals import exact_cumulative
 from tacit.policy.attributes.attribute import Axis, Value
@@ -43,11 +44,18 @@ class Cumulative(Linear):
     where: Where | None = None
     keyword: ClassVar[str] = "cumulative"
     never_falls: ClassVar[bool] = True
+    on_line: ClassVar[bool] = True
+    gives_running: ClassVar[bool] = True
 
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have."""
         check_ordered(domain, self.name, self.keyword)
         check_where(self.where, domain)
+
+    @property
+    def line_name(self) -> str:
+        """The attribute whose values stand on the line."""
+        return self.name
 
     def mentioned(self) -> frozenset[str]:
         """Return every attribute that the query looks at."""
@@ -98,7 +106,7 @@ class Cumulative(Linear):
         """Refuse people who own several rows."""
         refuse_several_rows(self, policy)
 
-    def exact_entries(self, policy: Policy) -> Bools | None:
+    def exact_running(self, policy: Policy) -> Bools | None:
         """Return which cumulative counts are exact, or None."""
         return exact_cumulative(self.name, self.where, policy) if policy.per_person == 1 else None
 
@@ -106,19 +114,23 @@ class Cumulative(Linear):
         """Return the counts themselves."""
         return entries
 
-    def noise_in_runs(
-        self, low: Ints, high: Ints, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None
-    ) -> float:
-        """Return how many noisy counts a difference of two of them has, on average."""
+    def line_errors(
+        self, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None, domain: Domain
+    ) -> LineErrors | None:
+        """Return how far differences of two noisy counts are off."""
         if noise.is_joint and not noise.is_even:
-            return float("inf")  # dependent entries: sums are not predicted, so this strategy is not taken
-        blurred = np.ones(int(high.max(initial=0)) + 1, dtype=np.bool_) if fixed is None else ~fixed
-        return float(blurred[high].mean() + ((low > 0) & blurred[low - 1]).mean())
+            return None  # dependent entries: sums are not predicted, so this strategy is not taken
+        noisy = np.ones(self.size(domain), dtype=np.bool_) if fixed is None else ~fixed
+        return NoisyCounts(noise, noisy)
 
     def runs(self, domain: Domain) -> tuple[Ints, Ints]:
         """Return the runs from the first position on."""
         high = np.arange(domain[self.name].size, dtype=np.int64)
         return np.zeros_like(high), high
+
+    def workload(self, domain: Domain) -> Runs:
+        """Return all prefixes."""
+        return Runs(domain[self.name].size, "prefixes")
 
     def read_off(self, below: Floats, domain: Domain) -> Floats:
         """Return the counts at each position."""

@@ -34,7 +34,8 @@ from tacit.plan.query import (
     suffix,
     with_where,
 )
-from tacit.plan.sums import blocks_of, cells_in_sum
+from tacit.plan.runs import LineErrors, NoisyCells
+from tacit.plan.sums import blocks_of
 from tacit.plan.tally import CellCounts, ItemHolders, Tally
 from tacit.plan.totals import exact_groups
 from tacit.policy.attributes.attribute import Value
@@ -55,6 +56,7 @@ class Marginals(Cells, Linear):
 
     ways: int | None = None
     keyword: ClassVar[str] = "marginals"
+    gives_running: ClassVar[bool] = True  # of one ordered attribute, which alone is a base of a line
 
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have."""
@@ -151,13 +153,13 @@ class Marginals(Cells, Linear):
         """Return the counts at or below each cell of a single histogram."""
         return np.cumsum(entries)
 
-    def noise_in_runs(
-        self, low: Ints, high: Ints, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None
-    ) -> float:
-        """Return how many noisy cells a run of them amounts to, on average, after exact totals are used."""
+    def line_errors(
+        self, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None, domain: Domain
+    ) -> LineErrors | None:
+        """Return how far sums of neighbouring noisy cells are off, after exact totals are used."""
         if noise.is_joint:
-            return math.inf  # dependent entries: sums are not predicted, so this strategy is not taken
-        return float(cells_in_sum(low, high, None if groups is None else blocks_of(groups[0])).mean())
+            return None  # dependent entries: sums are not predicted, so this strategy is not taken
+        return NoisyCells(noise, self.size(domain), None if groups is None else blocks_of(groups[0]))
 
     def fitting(self, base: Linear) -> str:
         """Say what making the tables consistent did."""

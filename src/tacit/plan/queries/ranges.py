@@ -19,6 +19,7 @@ from tacit.plan.queries.cumulative import Cumulative
 from tacit.plan.queries.marginals import Marginals
 from tacit.plan.query import (
     LARGEST_RELEASE,
+    Bools,
     Ints,
     Linear,
     as_plan_error,
@@ -30,6 +31,7 @@ from tacit.plan.query import (
     with_where,
 )
 from tacit.plan.responses import Jump, Move, Response, cover_ends, ends_of, hidden_ends, meet
+from tacit.plan.runs import Runs
 from tacit.plan.tally import CellCounts, Tally
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
@@ -38,6 +40,7 @@ from tacit.policy.intervals import Intervals
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
+MOST_LISTED: Final = 1_000_000  # ranges in the table of one release
 _MOST_PIECES: Final = 1_000_000  # pairs of pieces of a line that are looked at one by one
 
 
@@ -49,6 +52,7 @@ class Ranges(Linear):
     ranges: tuple[tuple[Value, Value], ...] | None = None
     where: Where | None = None
     keyword: ClassVar[str] = "ranges"
+    on_line: ClassVar[bool] = True
 
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have."""
@@ -81,28 +85,59 @@ class Ranges(Linear):
             found.append(ends)
         return found
 
+    def lists_values(self, domain: Domain) -> bool:
+        """Say whether there are too many ranges to list: then the answers are the counts of single values.
+
+        Any range is read off the record all the same.
+        """
+        return self.ranges is None and _how_many(domain[self.name].size) > MOST_LISTED
+
     def runs(self, domain: Domain) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the first and the last position of each range."""
-        if self.ranges is None:
-            low, high = np.triu_indices(domain[self.name].size)
-            return low.astype(np.int64), high.astype(np.int64)
-        ends = np.array(self.positions(domain), dtype=np.int64)
-        return ends[:, 0], ends[:, 1]
+        """Return the first and the last position of each range in the table of answers."""
+        if self.ranges is not None:
+            ends = np.array(self.positions(domain), dtype=np.int64)
+            return ends[:, 0], ends[:, 1]
+        if self.lists_values(domain):
+            each = np.arange(domain[self.name].size, dtype=np.int64)
+            return each, each
+        low, high = np.triu_indices(domain[self.name].size)
+        return low.astype(np.int64), high.astype(np.int64)
+
+    def workload(self, domain: Domain) -> Runs:
+        """Return all ranges, or the listed ones."""
+        values = domain[self.name].size
+        return Runs(values, "ranges") if self.ranges is None else Runs(values, None, *self.runs(domain))
+
+    @property
+    def line_name(self) -> str:
+        """The attribute whose values stand on the line."""
+        return self.name
 
     def mentioned(self) -> frozenset[str]:
         """Return every attribute that the query looks at."""
         return columns_of(self.where) | {self.name}
 
     def size(self, domain: Domain) -> int:
-        """Return how many numbers the answer has."""
+        """Return how many numbers the answer has: one for each range, or for each value where ranges are too many."""
         values = domain[self.name].size
-        return len(self.ranges) if self.ranges is not None else values * (values + 1) // 2
+        if self.ranges is not None:
+            return len(self.ranges)
+        return values if self.lists_values(domain) else _how_many(values)
+
+    def size_words(self, answers: int, domain: Domain) -> str:
+        """Return in words how many answers there are; any range is one, also where only values are listed."""
+        if not self.lists_values(domain):
+            return super().size_words(answers, domain)
+        values = domain[self.name].size
+        return f"{_how_many(values):,} ranges of {values:,} values"
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
         first, last = f"{self.name} from", f"{self.name} to"
         if self.ranges is not None:
             return {first: [low for low, _ in self.ranges], last: [high for _, high in self.ranges]}
+        if self.lists_values(domain):
+            return {self.name: domain[self.name].every_cell()}
         values, (low, high) = domain[self.name].every_cell(), self.runs(domain)
         return {first: Labels(values, low), last: Labels(values, high)}
 
@@ -150,11 +185,16 @@ class Ranges(Linear):
 
     def bases(self, policy: Policy) -> list[tuple[Linear, str]]:
         """Return the query itself, and the cells or cumulative counts that ranges can be read off."""
+        # all ranges are read off a line in any case, so that a record can tell each of them
         return [
-            (self, "direct"),
+            *([] if self.ranges is None else [(self, "direct")]),
             (Marginals(((self.name,),), self.where), "by adding up noisy cells"),
             (Cumulative(self.name, self.where), "as differences of noisy cumulative counts"),
         ]
+
+    def exact_running(self, policy: Policy) -> Bools | None:
+        """Return which cumulative counts are exact, or None."""
+        return Cumulative(self.name, self.where).exact_running(policy)
 
     def check_rows_of_one(self, policy: Policy) -> None:
         """Refuse people who own several rows."""
@@ -162,7 +202,7 @@ class Ranges(Linear):
 
     def fitting(self, base: Linear) -> str:
         """Say what making the counts consistent did."""
-        return "The cumulative counts behind the ranges were made not to fall." if base.never_falls else ""
+        return "The cumulative counts behind the ranges were made not to fall." if base.gives_running else ""
 
     def __str__(self) -> str:
         many = "all" if self.ranges is None else str(len(self.ranges))
@@ -296,6 +336,11 @@ class ListedRangesResponse:
         starts = np.array([start for start, _ in pieces])
         lows, highs = (np.sort(np.array(ends, dtype=np.int64)) for ends in zip(*self.ranges, strict=True))
         return [int((np.searchsorted(lows, starts, "right") - np.searchsorted(highs, starts)).max())]
+
+
+def _how_many(values: int) -> int:
+    """Return how many ranges so many values have."""
+    return values * (values + 1) // 2
 
 
 def _near_middle(positions: Intervals, twice: int) -> list[int]:

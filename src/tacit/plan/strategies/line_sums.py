@@ -25,11 +25,10 @@ import numpy as np
 
 from tacit.errors import PlanError
 from tacit.noise.grouped import GroupedNoise
-from tacit.noise.law import Law
 from tacit.plan.labels import Labels
 from tacit.plan.line import check_ordered, refuse_several_rows
 from tacit.plan.line_moves import LineMoves
-from tacit.plan.query import Bools, Floats, Ints, Linear, check_where, columns_of, position, suffix, with_where
+from tacit.plan.query import Floats, Ints, Linear, check_where, columns_of, position, suffix, with_where
 from tacit.plan.responses import Jump, Move, Response, cover_ends, ends_of, hidden_ends
 from tacit.plan.strategies.layout import Layout
 from tacit.plan.strategies.least_squares import running_counts
@@ -59,6 +58,7 @@ class LineSums(Linear):
     layout: Layout
     noise: GroupedNoise
     keyword: ClassVar[str] = "line sums"
+    gives_running: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         scales = self.noise.scales if self.layout.leaves else self.noise.scales[:-1]
@@ -145,12 +145,6 @@ class LineSums(Linear):
     def mean_variance(self, workload: Every) -> float:
         """Return the average variance over all ranges, all prefixes or all single values."""
         return self._errors.mean(workload)
-
-    def noise_in_runs(
-        self, low: Ints, high: Ints, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None
-    ) -> float:
-        """Return how many noisy entries a run amounts to, on average."""
-        return float(self.run_variance(low, high).mean()) / noise.variance()
 
     @cached_property
     def _errors(self) -> RunErrors:

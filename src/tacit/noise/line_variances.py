@@ -1,0 +1,239 @@
+"""Variances of noise on a line: of any run of values, and on average over all runs.
+
+Numbers are right to 1e-3, relative: `noise/line_moments.py` says how they are computed. Segments are independent of
+each other, and alike if they have the same length.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tacit.errors import PlanError
+from tacit.noise.line_messages import Floats
+from tacit.noise.line_moments import Moments, segment_moments
+from tacit.noise.line_tables import Rates, cut_levels
+from tacit.noise.tables import IntArray, chunks
+
+Workload = Literal["ranges", "prefixes", "cells"]
+WORKLOADS: Final = ("ranges", "prefixes", "cells")
+_AT_ONCE: Final = 1 << 17
+
+
+class LineVariances:
+    """The variances of the noise on a line with these segments."""
+
+    def __init__(self, segments: tuple[int, ...], rates: Rates) -> None:
+        self._lengths = np.array(segments, dtype=np.int64)
+        self._begins = np.concatenate([[0], np.cumsum(self._lengths)])
+        kinds = self._lengths.copy()
+        kinds[-1] *= -1 if rates.end is not None else 1
+        self._kinds, self._kind, self._many = np.unique(kinds, return_inverse=True, return_counts=True)
+        self._segments = [SegmentVariances(abs(int(kind)), rates, free=bool(kind < 0)) for kind in self._kinds]
+
+    def mean(self, workload: Workload) -> float:
+        """Return the mean variance over all ranges, all prefixes or all cells."""
+        values = int(self._lengths.sum())
+        each = list(zip(self._many, self._segments, strict=True))
+        if workload == "cells":
+            return float(sum(many * one.units for many, one in each)) / values
+        squares = float(sum(many * one.squares for many, one in each))
+        if workload == "prefixes":
+            return squares / values
+        if workload != "ranges":
+            raise PlanError(f"must be one of {', '.join(WORKLOADS)}", key="workload", given=workload)
+        # the sum of (z_j - z_i)^2 over all i < j is (n+1) times the sum of squares, less the square of the sum
+        of_sum = float(sum(many * one.of_sum for many, one in each))
+        return ((values + 1) * squares - of_sum) / (values * (values + 1) / 2)
+
+    def of_runs(self, low: IntArray, high: IntArray) -> Floats:
+        """Return the variance of the noise in the sum of the values low to high, both included."""
+        low, high = np.broadcast_arrays(low, high)
+        shape, low, high = low.shape, low.ravel(), high.ravel() + 1
+        if low.size and (low.min() < 0 or high.max() > self._begins[-1] or (low >= high).any()):
+            raise PlanError("must lie on the line, and not end before it starts", key="run")
+        out = np.empty(low.size)
+        for part in chunks(low.size, _AT_ONCE):
+            out[part] = self._some_runs(low[part], high[part])
+        return out.reshape(shape)
+
+    def _some_runs(self, start: IntArray, stop: IntArray) -> Floats:
+        first = np.minimum(np.searchsorted(self._begins, start, "right") - 1, len(self._lengths) - 1)
+        last = np.minimum(np.searchsorted(self._begins, stop, "right") - 1, len(self._lengths) - 1)
+        out = np.zeros(start.size)
+        zero = np.zeros(1, np.int64)
+        for number, segment in enumerate(self._segments):
+            together = np.flatnonzero((first == last) & (self._kind[first] == number))
+            if together.size:
+                begin = self._begins[first[together]]
+                out[together] += segment.of_differences(start[together] - begin, stop[together] - begin)
+            for where, ends in ((first, start), (last, stop)):
+                alone = np.flatnonzero((first != last) & (self._kind[where] == number))
+                if alone.size:
+                    inside = ends[alone] - self._begins[where[alone]]
+                    out[alone] += segment.of_differences(np.broadcast_to(zero, inside.shape), inside)
+        return out
+
+
+class SegmentVariances:
+    """The variances of one segment. Positions run from 0, its start, to its length."""
+
+    def __init__(self, length: int, rates: Rates, *, free: bool) -> None:
+        self._length, self._rates, self._free = length, rates, free
+        self._block, self._depth = rates.block, rates.levels
+        self._blocks = -(-length // rates.block)
+        rest = length % rates.block
+        self._sizes = [rates.block >> level for level in (cut_levels(rest, rates.levels) if rest else [0])]
+
+    @cached_property
+    def _moments(self) -> Moments:
+        return segment_moments(self._length, self._rates, free=self._free, covariances=False)
+
+    @cached_property
+    def _all_moments(self) -> Moments:
+        return segment_moments(self._length, self._rates, free=self._free, covariances=True)
+
+    def _summed(self, each: Floats, found: Moments) -> float:
+        """Return the sum over all blocks or anchors, where the middle one stands for those left out."""
+        middle = each[found.lead + found.lag // 2] if found.blocks < self._blocks else 0.0
+        return float(each.sum() + (self._blocks - found.blocks) * middle)
+
+    @cached_property
+    def units(self) -> float:
+        """The sum of the variances of single values."""
+        found = self._moments
+        blocks = self._summed(found.units[: found.blocks - 1], found) * self._block
+        return blocks + float(np.dot(found.units[found.blocks - 1 :], self._sizes))
+
+    @cached_property
+    def squares(self) -> float:
+        """The sum of the variances of all running counts."""
+        found, block = self._moments, self._block
+        variances, after = found.anchor_variances, found.next_covariances
+        inside = self._bump_squares(found.bumps)
+        blocks = _line_sum(variances[:-1], variances[1:], after[:-1], block) + inside[: found.blocks - 1]
+        tail = np.diag(found.tail)
+        last = sum(
+            float(_line_sum(tail[i], tail[i + 1], found.tail[i, i + 1], size)) for i, size in enumerate(self._sizes)
+        )
+        return self._summed(blocks, found) + last + float(inside[found.blocks - 1 :].sum())
+
+    @cached_property
+    def of_sum(self) -> float:
+        """The variance of the sum of all running counts."""
+        found, block = self._moments, self._block
+        before = [block if found.blocks > 1 else 0, *self._sizes]
+        after = [*self._sizes, 1]
+        weights = np.array([(a + 1) / 2 * (a > 0) + (b - 1) / 2 for a, b in zip(before, after, strict=True)])
+        each = block * (block * found.anchor_variances[1:] + 2 * found.onward[1:])
+        if len(each):
+            each[-1] = weights[0] * (weights[0] * found.anchor_variances[-1] + 2 * found.onward[-1])
+        behind = float(weights[1:] @ found.tail[1:, 1:] @ weights[1:])
+        # the sum of a bump over its cell is half of the cell's size
+        inside = np.zeros(len(found.bumps))
+        for level, size, many in self._inner_cells():
+            inside += many * found.bumps[:, level] * (size / 2) ** 2
+        return (
+            self._summed(each, found)
+            + behind
+            + self._summed(inside[: found.blocks - 1], found)
+            + float(inside[found.blocks - 1 :].sum())
+        )
+
+    def _inner_cells(self) -> list[tuple[int, int, Floats]]:
+        """Return for each level the size of its cells, and how many of them each cell between two points has."""
+        sizes = np.array([self._block] * (self._moments.blocks - 1) + self._sizes, dtype=np.float64)
+        return [(level, self._block >> level, sizes / (self._block >> level)) for level in range(self._depth)]
+
+    def _bump_squares(self, bumps: Floats) -> Floats:
+        out = np.zeros(len(bumps))
+        for level, size, many in self._inner_cells():
+            half = size // 2
+            # heights 1/half, .., 1, .., 1/half
+            heights = (half - 1) * (2 * half - 1) / (3 * half) + 1
+            out += many * bumps[:, level] * heights
+        return out
+
+    # ---- single runs ------------------------------------------------------------------------------------------------
+
+    def of_differences(self, start: IntArray, stop: IntArray) -> Floats:
+        """Return the variance of z[stop] - z[start], for start <= stop."""
+        found = self._all_moments
+        covariances = found.covariances
+        if covariances is None:
+            message = "these moments have covariances"
+            raise AssertionError(message)
+        (cell, share, place), (cell_stop, share_stop, place_stop) = (self._place(one) for one in (start, stop))
+        mapped, mapped_stop, far = self._mapped(cell, cell_stop, found)
+        points = [
+            (mapped, share - 1),
+            (mapped + 1, -share),
+            (mapped_stop, 1 - share_stop),
+            (mapped_stop + 1, share_stop),
+        ]
+        out = np.zeros(start.size)
+        for a, (point, weight) in enumerate(points):
+            out += weight**2 * covariances[point, point]
+            for b in range(a):
+                other, factor = points[b]
+                related = True if (a < 2) == (b < 2) else ~far
+                out += 2 * weight * factor * related * covariances[point, other]
+        bumps, same = found.bumps, cell == cell_stop
+        for level in range(self._depth):
+            size = self._block >> level
+            here, there = _height(place, size), _height(place_stop, size)
+            shared = same & (place // size == place_stop // size)
+            out += bumps[mapped, level] * here * (here - 2 * shared * there) + bumps[mapped_stop, level] * there**2
+        return np.maximum(out, 0.0)
+
+    def _place(self, position: IntArray) -> tuple[IntArray, Floats, IntArray]:
+        """Return the cell between points that a position is in, how far along (as a share), and the place in it."""
+        block = self._block
+        cell = position // block
+        begin, size = cell * block, np.full(position.shape, block)
+        last = (self._blocks - 1) * block
+        edges = last + np.concatenate([[0], np.cumsum(self._sizes)])
+        behind = position >= last
+        part = np.clip(np.searchsorted(edges, position[behind], "right") - 1, 0, len(self._sizes) - 1)
+        cell[behind] = self._blocks - 1 + part
+        begin[behind], size[behind] = edges[part], np.array(self._sizes)[part]
+        place = position - begin
+        return cell, place / size, place
+
+    def _mapped(
+        self, cell: IntArray, cell_stop: IntArray, found: Moments
+    ) -> tuple[IntArray, IntArray, NDArray[np.bool_]]:
+        """Return the cells of the shorter segment that stand for these, and whether they are far apart."""
+        missing = self._blocks - found.blocks
+        if not missing:
+            return cell, cell_stop, np.zeros(cell.shape, np.bool_)
+        far = cell_stop - cell >= found.lag
+
+        def alone(one: IntArray) -> IntArray:
+            return np.where(
+                one < found.lead, one, np.where(one >= self._blocks - found.lead, one - missing, found.lead)
+            )
+
+        shift = np.where(
+            cell < found.lead, 0, np.where(cell_stop >= self._blocks - found.lead, missing, cell - found.lead)
+        )
+        return (
+            np.where(far, alone(cell), cell - shift),
+            np.where(far, alone(cell_stop), cell_stop - shift),
+            far,
+        )
+
+
+def _line_sum(first: Floats | float, second: Floats | float, both: Floats | float, size: int) -> Floats:
+    """Return the sum over t = 1..size of the variance of ((size-t) first + t second) / size."""
+    squares, mixed = (size - 1) * (2 * size - 1) / (6 * size), (size - 1) * (size + 1) / (6 * size)
+    return np.asarray(first * squares + second * (squares + 1) + 2 * both * mixed)
+
+
+def _height(place: IntArray, size: int) -> Floats:
+    """Return the height of the bump of a cell of this size at a place: one in its middle."""
+    inside = place % size
+    return np.asarray(np.minimum(inside, size - inside) * (2 / size))

@@ -1,0 +1,28 @@
+"""A way to answer a question: what is measured, with which noise, and what it is called."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tacit.noise.law import Law
+    from tacit.plan.query import Linear
+    from tacit.plan.runs import LineErrors
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """Noise is added to `base`, and the answers are read off that.
+
+    Without a `noise` of its own it is the least that hides the step of the base (`plan/noise_for.py`). `why` says what
+    makes it good, `picture` draws what is measured, line by line. `errors` are those of counts on a line, where they
+    are known by the strategy alone.
+    """
+
+    name: str
+    base: Linear
+    noise: Law | None = None
+    why: str = ""
+    picture: tuple[str, ...] = ()
+    errors: LineErrors | None = None
