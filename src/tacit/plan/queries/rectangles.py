@@ -122,7 +122,7 @@ class Rectangles(Linear):
             raise PlanError("must not end before it starts", key=self.keyword, given=list(ends), fix="Swap the ends.")
         return found[0], found[1], found[2], found[3]
 
-    def workload(self, domain: Domain) -> Workload:
+    def wanted(self, domain: Domain) -> Workload:
         """Return which rectangles are asked for, as positions."""
         from tacit.plan.grids.workload import Workload
 
@@ -202,13 +202,13 @@ class Rectangles(Linear):
         """Return how the answers respond to moves."""
         if self.rectangles is None:
             return CellResponse((self.names,))
-        return ListedRectanglesResponse(self.names, self.workload(domain).deepest)
+        return ListedRectanglesResponse(self.names, self.wanted(domain).deepest)
 
     def plan(self, policy: Policy, epsilon: Fraction) -> GridPlan:
         """Return the plan with the smallest expected error among all strategies."""
         from tacit.plan.grids.grid_plan import plan_rectangles
 
-        return plan_rectangles(self, self.names, self.workload(policy.domain), policy, epsilon)
+        return plan_rectangles(self, self.names, self.wanted(policy.domain), policy, epsilon)
 
     def check_rows_of_one(self, policy: Policy) -> None:
         """Refuse people who own several rows."""
@@ -228,6 +228,7 @@ class ListedRectanglesResponse:
     deepest: int
     line: Axis | None = None
     items: str | None = None
+    weight: ClassVar[None] = None
     staying_may_show_more: ClassVar[bool] = False
 
     def moved(self, move: Move) -> Iterable[Jump]:
