@@ -161,6 +161,10 @@ class Linear(Query):
         """Return for each table a label per cell such that sums over equal labels are exact; None if there is none."""
         return None
 
+    def finest_groups(self, policy: Policy) -> list[Ints] | None:
+        """Return the same, also where the labels are no product of those of single axes."""
+        return self.exact_groups(policy)
+
     def exact_entries(self, policy: Policy) -> Bools | None:
         """Return which entries no secret edge changes, where that is not said by groups; None if none is."""
         return None
