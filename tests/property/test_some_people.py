@@ -15,7 +15,7 @@ from brute_force import answers_of, edges_of, every_record, step_by_edges
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
 from tacit.plan.directions import directions
-from tacit.plan.totals import exact_cumulative, exact_groups
+from tacit.plan.totals import exact_cumulative, exact_groups, finest_groups
 from tacit.policy.domain import positions
 from tacit.policy.schema import policy_schema
 from tacit.policy.secrets import FAMILIES, TakingPart
@@ -95,7 +95,11 @@ def test_exact_cells_counts_and_directions_are_those_that_no_edge_changes(family
             [answers_of(query, SMALL, b) - answers_of(query, SMALL, a) for a, b in edges]
             or [np.zeros(query.size(SMALL))]
         )
-        (groups,) = exact_groups(query, policy)
+        (products,), (groups,) = exact_groups(query, policy), finest_groups(query, policy)
+        assert len({*zip(products, groups, strict=True)}) == groups.max() + 1  # finer than the products
+        by_age = products.reshape(6, -1)
+        wide = by_age[0].max() + 1
+        assert (by_age == by_age[:, :1] // wide * wide + by_age[:1]).all()
         assert set(groups) == set(range(groups.max() + 1))
         for group in range(groups.max() + 1):
             assert not changes[:, groups == group].sum(1).any()
@@ -114,7 +118,7 @@ def test_exact_cells_counts_and_directions_are_those_that_no_edge_changes(family
 
 def test_what_only_the_others_change_is_exact():
     policy = tc.Policy(SMALL, tc.secrets.within(2, "age", where="sick == True"))
-    (groups,) = exact_groups(tc.histogram("age", "sick"), policy)
+    (groups,) = finest_groups(tc.histogram("age", "sick"), policy)
     well = np.arange(12) % 2 == 0
     assert (np.bincount(groups)[groups] == 1).tolist() == well.tolist()
     assert exact_cumulative("age", None, tc.Policy(SMALL, tc.secrets.within(1, "age", where="age < 2"))).tolist() == [

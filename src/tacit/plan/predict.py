@@ -54,7 +54,7 @@ def groups_used(query: Linear, base: Linear, policy: Policy, noise: Law | None) 
     """
     if noise is None or (noise.is_joint and not noise.is_even):
         return None
-    groups = base.exact_groups(policy)
+    groups = base.finest_groups(policy)
     if groups is not None and query is not base and blocks_of(groups[0]) is None:
         return None
     return groups

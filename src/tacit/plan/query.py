@@ -182,6 +182,10 @@ class Linear(Query):
         """Return for each table a label per cell such that sums over equal labels are exact; None if there is none."""
         return None
 
+    def finest_groups(self, policy: Policy) -> list[Ints] | None:
+        """Return the same, also where the labels are no product of those of single axes."""
+        return self.exact_groups(policy)
+
     def directions(self, policy: Policy) -> tuple[Bools, Bools] | None:
         """Return which entries can fall and which can rise, or None where all can do both."""
         return None

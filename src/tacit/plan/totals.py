@@ -63,7 +63,8 @@ def exact_groups(query: Cells, policy: Policy) -> list[IntArray] | None:
     """Return for each histogram a label per cell such that the sums over equal labels are exact; None if there is none.
 
     Sums are exact because no edge of the policy changes them. A restriction by `where` keeps this only if no edge
-    changes whether somebody is picked.
+    changes whether somebody is picked. Labels are products: those of the first axis, within each those of the second,
+    and so on.
     """
     if query.is_items(policy.domain) or policy.absences:
         return None
@@ -90,9 +91,27 @@ def exact_groups(query: Cells, policy: Policy) -> list[IntArray] | None:
                 groups = np.add.outer(groups * many, labels).reshape(-1)
             else:
                 groups = np.repeat(groups, axis.size) if groups.any() else np.zeros(len(groups) * axis.size, np.int64)
-        # every combination of labels occurs, so the numbers have no gaps
-        found.append(groups if coupled else _apart(groups, Cells((names,), query.where), policy))
+        found.append(groups)  # every combination of labels occurs, so the numbers have no gaps
     return found
+
+
+def finest_groups(query: Cells, policy: Policy) -> list[IntArray] | None:
+    """Return groups as `exact_groups` does, with cells that no edge changes alone: then no product of the axes' labels.
+
+    >>> from tacit.policy.attributes import Flag, Integers
+    >>> from tacit.policy.domain import Domain
+    >>> from tacit.policy.secrets import within
+    >>> domain = Domain({"age": Integers(0, 2), "ill": Flag()})
+    >>> policy = Policy(domain, within(1, "age", where="ill == True"))
+    >>> [groups(Cells((("ill", "age"),)), policy)[0].tolist() for groups in (exact_groups, finest_groups)]
+    [[0, 0, 0, 1, 1, 1], [0, 1, 2, 3, 3, 3]]
+    """
+    groups = exact_groups(query, policy)
+    if groups is None or _couples(policy, Policy(policy.domain, policy.secrets, (), policy.presence)):
+        return groups
+    return [
+        _apart(group, Cells((names,), query.where), policy) for names, group in zip(query.sets, groups, strict=True)
+    ]
 
 
 def _apart(groups: IntArray, query: Cells, policy: Policy) -> IntArray:

@@ -37,7 +37,7 @@ from tacit.plan.query import (
 from tacit.plan.runs import LineErrors, NoisyCells
 from tacit.plan.sums import blocks_of
 from tacit.plan.tally import CellCounts, ItemHolders, Tally
-from tacit.plan.totals import exact_groups
+from tacit.plan.totals import exact_groups, finest_groups
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
@@ -140,6 +140,10 @@ class Marginals(Cells, Linear):
     def exact_groups(self, policy: Policy) -> list[Ints] | None:
         """Return the groups of cells whose totals are exact; none where a person may count in several cells."""
         return exact_groups(self, policy) if policy.per_person == 1 else None
+
+    def finest_groups(self, policy: Policy) -> list[Ints] | None:
+        """Return the same, with cells that no edge changes alone."""
+        return finest_groups(self, policy) if policy.per_person == 1 else None
 
     def directions(self, policy: Policy) -> tuple[Bools, Bools] | None:
         """Return which cells can fall and which can rise, or None where all can do both."""
