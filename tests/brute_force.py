@@ -89,7 +89,11 @@ def _answers(query: Any, domain: Any) -> list[Any]:
             return [lambda person: 1]
         case Total():
             return [
-                lambda person, cell=cell: (person[query.name] - query.origin) * int(_of(person, query.by) == cell)
+                lambda person, cell=cell: (
+                    (person[query.name] - query.origin)
+                    * (1 if query.weight is None else person[query.weight])
+                    * int(_of(person, query.by) == cell)
+                )
                 for cell in product(*(every_value(domain[name]) for name in query.by))
             ]
         case Cumulative():

@@ -188,7 +188,9 @@ def linear_queries(draw, domain, kinds=()):
         name = draw(st.sampled_from(numbers))
         others = [n for n in plain if n != name]
         by = draw(st.lists(st.sampled_from(others), max_size=2, unique=True)) if others else []
-        return queries.total(name, by=by, where=predicate)
+        weights = [n for n in numbers if n != name and n not in by]
+        weight = draw(st.none() | st.sampled_from(weights)) if weights else None
+        return queries.total(name, by=by, weight=weight, where=predicate)
     if kind == "histogram":
         names = draw(st.lists(st.sampled_from(plain), min_size=1, max_size=2, unique=True))
         return queries.histogram(*names, where=predicate)

@@ -48,6 +48,7 @@ TALLIES: list[Tally] = [
     CellSums("pay"),
     CellSums("pay", ("ward", "ill"), where("age < 50")),
     CellSums("age", ("ward",), where("at.column == 2")),
+    CellSums("pay", ("ward", "age")),
 ]
 OWNERS: list[dict[str, Any]] = [
     {},

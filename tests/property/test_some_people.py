@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 
+import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +17,7 @@ from tacit.plan.choose import choose
 from tacit.plan.directions import directions
 from tacit.plan.totals import exact_cumulative, exact_groups
 from tacit.policy.domain import positions
+from tacit.policy.schema import policy_schema
 from tacit.policy.secrets import FAMILIES, TakingPart
 
 ALPHA = 1e-6
@@ -240,6 +243,13 @@ def test_words_say_whose_secret_it_is_and_what_a_replaced_record_costs():
     assert "and the other way round; one record looks like another at twice the epsilon" in part
     assert "at 2 times the epsilon, by way of absence: only taking part is a secret" in part
     assert "No secret mentions" not in part
+
+
+@pytest.mark.parametrize("family", OF_SOME)
+def test_every_family_of_some_people_reads_back_and_fits_the_schema(family):
+    policy = tc.Policy(DOMAIN, OF_SOME[family]("age < 2") | OF_SOME[family]("sick == True"))
+    assert tc.Policy.from_yaml(policy.to_yaml()) == policy
+    jsonschema.Draft202012Validator(policy_schema()).validate(json.loads(json.dumps(policy.document())))
 
 
 def test_where_in_files_reads_back_and_wrong_ones_name_their_place():

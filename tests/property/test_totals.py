@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from brute_force import answers_of, edges_of, every_record, known_numbers
 from strategies import TABLES, facts, linear_queries, policies
 from tacit.plan.choose import choose
+from tacit.plan.directions import directions
 from tacit.plan.queries import Cumulative, Marginals, cumulative
 from tacit.plan.query import resolve
 from tacit.plan.totals import exact_attributes, exact_cumulative, exact_groups
-from tacit.policy.policy import Policy
+from tacit.policy.policy import ABSENT, Policy
 
 
 def sums(query, policy, groups, answers):
@@ -50,6 +51,20 @@ def test_no_edge_changes_an_exact_total(data, policy):
 @given(data=st.data(), policy=policies(presences=("public", "public", "public", "secret")))
 def test_no_edge_of_many_policies_changes_an_exact_total(data, policy):
     check_totals(data, policy)
+
+
+@settings(max_examples=120)
+@given(data=st.data(), policy=policies())
+def test_no_edge_raises_or_lowers_a_cell_that_is_said_not_to(data, policy):
+    query = resolve(data.draw(linear_queries(policy.domain, TABLES)), policy.domain)
+    sides = directions(query, policy)
+    if sides is None:
+        return
+    found = {record: answers_of(query, policy.domain, record) for record in [*every_record(policy.domain), ABSENT]}
+    for hidden, cover in edges_of(policy):
+        change = found[cover] - found[hidden]
+        assert not (change < 0)[~sides[0]].any()
+        assert not (change > 0)[~sides[1]].any()
 
 
 def check_cumulative_counts_and_attributes(data, policy):

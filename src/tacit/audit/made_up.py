@@ -93,20 +93,21 @@ def _moves(plan: AnyPlan, *, ordered: bool) -> Iterator[tuple[str, list[Person],
         return
     # of somebody who is there; who comes or leaves does so with all rows
     edges = [(a, b) for a, b in every_edge(policy, records) if a is not ABSENT and b is not ABSENT]
-    staying = [(record, record) for record in records if policy.has_edge(record, ABSENT)] or [(records[0], records[0])]
-    edges = edges[:: (len(edges) - 1) // MOST_EDGES + 1] if edges else staying
-    summed = not base.counts_people
-    chosen = _farthest_rows(edges, adds, policy.per_person + MORE_ROWS, far, summed=summed)
-    # which rows of more than count are kept must not matter for whether this is one step
-    if not ordered and not all(policy.has_edge(a, b) for a, _ in chosen for _, b in chosen):
-        chosen = chosen[: policy.per_person]
-    hidden, cover = tuple(a for a, _ in chosen), tuple(b for _, b in chosen)
-    if hidden != cover:
+    summed, many = not base.counts_people, policy.per_person + MORE_ROWS
+    if edges:
+        chosen = _farthest_rows(edges[:: (len(edges) - 1) // MOST_EDGES + 1], adds, many, far, summed=summed)
+        # which rows of more than count are kept must not matter for whether this is one step
+        if not ordered and not all(policy.has_edge(a, b) for a, _ in chosen for _, b in chosen):
+            chosen = chosen[: policy.per_person]
+        hidden, cover = tuple(a for a, _ in chosen), tuple(b for _, b in chosen)
         yield f"{len(chosen)} rows of one person, of which {policy.per_person} count", [hidden], [cover]
-    if all(policy.has_edge(record, ABSENT) for record in hidden):
-        yield f"a person of {len(hidden)} rows leaves", [hidden], [()]
-    if all(policy.has_edge(ABSENT, record) for record in hidden):
-        yield f"a person of {len(hidden)} rows joins", [()], [hidden]
+    leaving = [(record, ABSENT) for record in records if policy.has_edge(record, ABSENT)]
+    if leaving:
+        chosen = _farthest_rows(leaving[:: (len(leaving) - 1) // MOST_EDGES + 1], adds, many, far, summed=summed)
+        gone = tuple(record for record, _ in chosen)
+        yield f"a person of {len(gone)} rows leaves", [gone], [()]
+        if all(policy.has_edge(ABSENT, record) for record in gone):
+            yield f"a person of {len(gone)} rows joins", [()], [gone]
 
 
 def _one_row_each(policy: Policy, pair: Neighbours, *, has_items: bool) -> tuple[str, list[Person], list[Person]]:

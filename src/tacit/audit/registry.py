@@ -45,6 +45,7 @@ _PEOPLE: Final = Domain(
     }
 )
 _FEW: Final = Domain({"age": Integers(0, 2), "sick": Flag()})
+_DOSES: Final = Domain({"age": Integers(0, 3), "dose": Integers(-1, 2)})
 _CLICKS: Final = Domain({"clicked": Items(3)})
 _EVERYTHING: Final = Policy(_PEOPLE, everything())
 _ONE_WAY: Final = Policy(_PEOPLE, values({"disease": ["hiv"]}))
@@ -103,6 +104,9 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
         _case("ranges", ranges("age", "all"), _NEAR),
         _case("total-two-scale", total("age"), Policy(_PEOPLE, records("age == 1"))),
         _case("total", total("age"), _NEAR),
+        _case(
+            "total-weighted", total("age", weight="dose"), Policy(_DOSES, within(2, "age", "dose")), epsilon=IN_A_CORNER
+        ),
         _case("total-by-cell", total("age", by="sick"), Policy(_FEW, everything()), epsilon=IN_A_CORNER),
         _case("total-by-cell-one-way", total("age", by="disease"), _ONE_WAY),
         _case("mean", mean("age"), _EVERYTHING),

@@ -8,6 +8,7 @@ In reading order:
     responses        how answers move with one record
     labels           columns of labels, each label once
     cells            counts of people in cells, and how they move
+    weighted_sums    sums of one number times another, and how they move
     line             what questions about ordered values share
     examples         what audits ask about
     queries          the questions, one module each

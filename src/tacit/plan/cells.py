@@ -86,6 +86,7 @@ class CellResponse:
     sets: tuple[tuple[str, ...], ...]
     line: Axis | None = None
     items: str | None = None
+    weight: ClassVar[None] = None
     staying_may_show_more: ClassVar[bool] = False
 
     @property
@@ -114,6 +115,7 @@ class ItemResponse:
     items: str
     cells: tuple[str, ...] = ()
     line: Axis | None = None
+    weight: ClassVar[None] = None
     staying_may_show_more: ClassVar[bool] = False
 
     def moved(self, move: Move) -> Iterator[Jump]:

@@ -8,7 +8,8 @@ responses stand beside their questions, in `plan/cells.py` and `plan/queries/`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
@@ -43,10 +44,17 @@ class Jump:
         return cls(rise, fall, int(rise > 0), int(fall > 0), rise + fall, bound)
 
     @classmethod
-    def of_one(cls, change: int) -> Jump:
+    def of_one(cls, change: int, *, bound: bool = False) -> Jump:
         """Return the jump of a single answer."""
         rise, fall = max(change, 0), max(-change, 0)
-        return cls(rise, fall, rise, fall, change * change)
+        return cls(rise, fall, rise, fall, change * change, bound)
+
+    @classmethod
+    def between(cls, lost: int, gained: int, *, bound: bool = False) -> Jump:
+        """Return the jump of two answers, one of which loses a number and the other gains one."""
+        changes = -lost, gained
+        rises, falls = [max(change, 0) for change in changes], [max(-change, 0) for change in changes]
+        return cls(sum(rises), sum(falls), max(rises), max(falls), lost * lost + gained * gained, bound)
 
 
 @dataclass(frozen=True)
@@ -66,14 +74,31 @@ class ItemRoom:
 
 
 @dataclass(frozen=True)
+class Line:
+    """How the position on one line may move: from where to where.
+
+    `left` is given where another line shares the distance: how far this one may move if that one moves so far.
+    """
+
+    relation: Relation
+    hidden: Intervals
+    cover: Intervals
+    left: Callable[[int], int] | None = None
+
+
+@dataclass(frozen=True)
 class Move:
-    """One way in which a record may move: attributes that change, the line's relation and ends, room for items."""
+    """One way in which a record may move: attributes that change, the line's relation and ends, room for items.
+
+    `weight` is the move on a second line, where a response watches two.
+    """
 
     changed: frozenset[str] = frozenset()
     relation: Relation = field(default_factory=Same)
     hidden: Intervals = field(default_factory=Intervals)
     cover: Intervals = field(default_factory=Intervals)
     items: ItemRoom = field(default_factory=ItemRoom)
+    weight: Line | None = None
 
 
 class Response(Protocol):
@@ -86,6 +111,10 @@ class Response(Protocol):
     @property
     def line(self) -> Axis | None:
         """The axis whose positions are seen."""
+
+    @property
+    def weight(self) -> Axis | None:
+        """A second axis whose positions are seen, with those of the line."""
 
     @property
     def items(self) -> str | None:
@@ -134,23 +163,25 @@ def cover_ends(move: Move) -> Intervals:
     return move.cover & move.relation.targets(move.hidden)
 
 
-def corner_moves(move: Move) -> list[tuple[int, int]]:
+def corner_moves(move: Move | Line) -> list[tuple[int, int]]:
     """Return moves (from, to) on the line among which every convex function of both ends has its maximum.
 
     Between two intervals the possible moves are the whole points of a polygon (a rectangle, a band, a diagonal), whose
     corners are whole. Of equal blocks along the diagonal only the outermost have corners of the convex hull; the first
     and the last may be cut, so the two outermost at either end are taken.
     """
+    staying = {(place, place) for place in ends_of(move.hidden & move.cover)}
+    match move.relation:
+        case Same():
+            return sorted(staying)
+        case FromTo(sources, covers, may_stay):
+            # from any of one set to any of another: the hull is a rectangle, whatever gaps the sets have
+            starts, ends = ends_of(move.hidden & sources), ends_of(move.cover & covers)
+            return sorted({(x, y) for x in starts for y in ends} | (staying if may_stay else set()))
     found: set[tuple[int, int]] = set()
-    for a, b in ((a, b) for a in move.hidden for b in move.cover):
+    pairs = [(start, end) for start in move.hidden for end in _reached(start, move)]
+    for a, b in pairs:
         match move.relation:
-            case Same():
-                found |= _on_diagonal(a, b)
-            case FromTo(sources, covers, may_stay):
-                starts, ends = Intervals((a,)) & sources, Intervals((b,)) & covers
-                found |= {(x, y) for x in ends_of(starts) for y in ends_of(ends)}
-                if may_stay:
-                    found |= _on_diagonal(a, b)
             case Near(reach):
                 tried = [(x, y) for x in a for y in (max(b[0], x - reach), min(b[1], x + reach))]
                 tried += [(x, y) for y in b for x in (max(a[0], y - reach), min(a[1], y + reach))]
@@ -170,13 +201,15 @@ def corner_moves(move: Move) -> list[tuple[int, int]]:
     return sorted(found)
 
 
+def _reached(part: tuple[int, int], move: Move | Line) -> tuple[tuple[int, int], ...]:
+    """Return the parts of the cover that a move from one part of the hidden set may reach."""
+    window, parts = move.relation.targets(Intervals((part,))), move.cover.parts
+    first = bisect_left(parts, window.lowest, key=lambda one: one[1])
+    return parts[first : bisect_right(parts, window.highest, key=lambda one: one[0])]
+
+
 def _in(place: int, part: tuple[int, int]) -> bool:
     return part[0] <= place <= part[1]
-
-
-def _on_diagonal(a: tuple[int, int], b: tuple[int, int]) -> set[tuple[int, int]]:
-    low, high = max(a[0], b[0]), min(a[1], b[1])
-    return {(low, low), (high, high)} if low <= high else set()
 
 
 def meet(relation: Relation, hidden: list[tuple[int, int]], cover: list[tuple[int, int]]) -> npt.NDArray[np.bool_]:

@@ -17,7 +17,7 @@ Checked by  tests/property/test_steps.py, tests/property/test_coupling.py, tests
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
@@ -26,11 +26,11 @@ from typing import Any, Final
 from tacit.amounts import shown
 from tacit.errors import PlanError, sealed
 from tacit.plan.query import Linear, resolve
-from tacit.plan.responses import ItemRoom, Jump, Move, Response, Watched
+from tacit.plan.responses import ItemRoom, Jump, Line, Move, Response, Watched
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.domain import Domain
-from tacit.policy.edges import Absence, EdgeShape, Metric, Near, Relation
+from tacit.policy.edges import Absence, EdgeShape, Metric, Near, Relation, Same
 from tacit.policy.intervals import Intervals
 from tacit.policy.policy import Policy, as_policy
 from tacit.policy.where import Test
@@ -214,7 +214,8 @@ def presence_jumps(query: Watched, domain: Domain, absence: Absence, *, only: An
         if room is None:
             continue
         ends = cell[seen.line.name] if seen.line is not None else Intervals()
-        move = Move(hidden=ends, cover=ends, items=room)
+        weights = cell[seen.weight.name] if seen.weight is not None else Intervals()
+        move = Move(hidden=ends, cover=ends, items=room, weight=Line(Same(), weights, weights))
         if holds(absence.only_from, cell):
             yield from seen.left(move)
         if absence.joins:
@@ -270,15 +271,20 @@ def _split(seen: Response, domain: Domain, tests: list[Test | None]) -> dict[str
     """Return the axes that matter, each with the classes that must be told apart."""
     split = axes_of(tests)
     watched = [axis for name in seen.cells for axis in domain.axes_of(name)]
-    for axis in [*watched, *([seen.line] if seen.line is not None else [])]:
+    for axis in [*watched, *_lines(seen)]:
         split.setdefault(axis.name, (axis, [Intervals.full(axis.size)]))
     return split
+
+
+def _lines(seen: Response) -> list[Axis]:
+    """Return the axes whose positions are seen: one, or two, or none."""
+    return [axis for axis in (seen.line, seen.weight) if axis is not None]
 
 
 def _options(axis: Axis, parts: list[Intervals], shape: EdgeShape, seen: Response, domain: Domain) -> list[_Option]:
     relation = _relation(axis, shape)
     is_cell = any(axis in domain.axes_of(name) for name in seen.cells)
-    is_line = seen.line is not None and axis.name == seen.line.name
+    is_line = any(axis.name == line.name for line in _lines(seen))
     shared = shape.metric is not None and isinstance(relation, Near)
     found = []
     for hidden, cover in product(parts, repeat=2):
@@ -329,13 +335,35 @@ def _move(
     changed = frozenset(name for name in seen.cells for axis in domain.axes_of(name) if options[axis].changes)
     if seen.line is None:
         return Move(changed=changed, items=room)
-    relation = _relation(seen.line, shape)
-    if shape.metric is not None and isinstance(relation, Near):
-        relation = Near(shape.metric.steps_left(distances, seen.line.spacing))
-    ends = hidden[seen.line.name], cover[seen.line.name]
-    if not relation.differences(*ends):
+    found = [_line(axis, shape, distances, hidden, cover) for axis in _lines(seen)]
+    if not all(line.relation.differences(line.hidden, line.cover) for line in found):
         return None
-    return Move(changed, relation, *ends, room)
+    line, *others = found
+    weight = others[0] if others else None
+    metric = shape.metric
+    shared = metric is not None and metric.kind != "linf" and all(isinstance(one.relation, Near) for one in found)
+    if weight is not None and metric is not None and shared:
+        weight = replace(weight, left=_sharing(metric, distances, *_lines(seen)))
+    return Move(changed, line.relation, line.hidden, line.cover, room, weight)
+
+
+def _line(
+    axis: Axis,
+    shape: EdgeShape,
+    distances: list[Fraction],
+    hidden: dict[str, Intervals],
+    cover: dict[str, Intervals],
+) -> Line:
+    """Return how a line may move, with what the other axes leave of a shared distance."""
+    relation = _relation(axis, shape)
+    if shape.metric is not None and isinstance(relation, Near):
+        relation = Near(shape.metric.steps_left(distances, axis.spacing))
+    return Line(relation, hidden[axis.name], cover[axis.name])
+
+
+def _sharing(metric: Metric, distances: list[Fraction], line: Axis, weight: Axis) -> Callable[[int], int]:
+    """Return how far the weight's line may move where the other line moves by so many positions."""
+    return lambda moved: metric.steps_left([*distances, Fraction(moved * line.spacing)], weight.spacing)
 
 
 def _flags(axes: Iterable[Axis], cell: dict[str, Intervals], name: str) -> dict[int, int]:

@@ -48,7 +48,7 @@ def axis_labels(policy: Policy, axis: Axis) -> IntArray:
                 if reach >= 1 and starts is None:
                     labels[:] = 0
                 elif reach >= 1 and starts is not None:
-                    _join(labels, [Intervals.of([part]) for part in starts.widened(reach)])
+                    _join_parts(labels, starts.widened(reach))
             case Blocks(width):
                 _join_steps(labels, width, None if starts is None else relation.sources(starts))
     if not labels.any():
@@ -97,8 +97,9 @@ def exact_groups(query: Cells, policy: Policy) -> list[IntArray] | None:
 
 def _apart(groups: IntArray, query: Cells, policy: Policy) -> IntArray:
     """Give cells that no edge changes labels of their own: where secrets are of some people, those of the others."""
-    if all(shape.only_from is None for shape in policy.shapes):
-        return groups
+    axes = [axis for names in query.sets for name in names for axis in policy.domain.axes_of(name)]
+    if len(axes) < 2 or all(shape.only_from is None for shape in policy.shapes):
+        return groups  # the labels of one axis say it already
     sides = directions(query, policy)
     if sides is None or (still := ~(sides[0] | sides[1])).sum() == 0:
         return groups
@@ -148,16 +149,25 @@ def _join(labels: IntArray, sets: list[Intervals]) -> None:
             labels[joined[labels]] = int(np.argmax(joined))
 
 
-def _join_steps(labels: IntArray, width: int, only: Intervals | None = None) -> None:
-    """Give all positions of each block one label; with `only`, of the blocks that these positions are in."""
-    if only is not None:
-        blocks = [(start, min(start + width, len(labels)) - 1) for start in range(0, len(labels), width)]
-        _join(labels, [Intervals.of([block]) for block in blocks if block[0] in only])
-    elif np.array_equal(labels, np.arange(len(labels))):  # labels only ever fall
-        labels[:] = np.arange(len(labels)) // width
+def _join_parts(labels: IntArray, parts: Intervals) -> None:
+    """Give all positions of each part one label, part by part."""
+    if np.array_equal(labels, np.arange(len(labels))):  # labels only ever fall
+        for low, high in parts:
+            labels[max(low, 0) : high + 1] = max(low, 0)
+    else:
+        _join(labels, [Intervals((part,)) for part in parts])
+
+
+def _join_steps(labels: IntArray, width: int, only: Intervals | None) -> None:
+    """Give all positions of each block one label; with `only`, of the blocks that these are the positions of."""
+    places = np.arange(len(labels))
+    if np.array_equal(labels, places):
+        joined = places // width * width
+        labels[:] = joined if only is None else np.where(only.marks(places), joined, places)
     else:
         for start in range(0, len(labels), width):
-            _join(labels, [Intervals.of([(start, min(start + width, len(labels)) - 1)])])
+            if only is None or start in only:
+                _join(labels, [Intervals.of([(start, min(start + width, len(labels)) - 1)])])
 
 
 def exact_attributes(policy: Policy, names: Sequence[str]) -> tuple[str, ...]:

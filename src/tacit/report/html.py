@@ -272,7 +272,8 @@ def _inline(svg: str, prefix: str) -> Markup:
 
 def _comparison_text(explained: Mapping[str, Explanation]) -> str:
     errors = [f"{name}: {_error(each.plan.rmse)} against {_error(each.plain.rmse)}" for name, each in explained.items()]
-    return f"Expected error under this policy against plain differential privacy. {'; '.join(errors)}."
+    forms = "; ".join(dict.fromkeys(each.plan.policy.plain_form for each in explained.values()))
+    return f"Expected error under this policy against plain differential privacy ({forms}). {'; '.join(errors)}."
 
 
 def _factor(epsilon: Fraction) -> str:
