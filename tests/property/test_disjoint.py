@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from strategies import facts, policies, predicates
-from tacit.audit.worlds import neighbours
+from tacit.audit.worlds import change_along, contributions, every_record, neighbours
 from tacit.errors import PlanError
+from tacit.plan.choose import choose
 from tacit.plan.disjoint import disjoint_groups
+from tacit.plan.queries import histogram
 from tacit.policy import knowledge, secrets
 from tacit.policy.attributes import Categories
 from tacit.policy.domain import Domain, positions
 from tacit.policy.policy import ABSENT, Policy
+from tacit.policy.where import where
 
 
 def changed_groups(groups, policy, pair):
@@ -59,3 +63,30 @@ def test_the_published_condition_would_accept_what_changes_two_groups():
         disjoint_groups("who", policy)
     groups = disjoint_groups("who", Policy(domain, secret))  # without the fact nothing is in the way
     assert max(len(changed_groups(groups, policy, pair)) for pair in neighbours(policy)) == 2
+
+
+def joint_loss(policy, spent):
+    """The worst loss of a histogram of `v` in each group, all groups together, over all neighbours."""
+    query, domain = histogram("v"), policy.domain
+    alone = Policy(domain, policy.secrets)
+    plans = {name: choose(query.among(where(f"who == '{name}'")), alone, spent[name]) for name in spent}
+    adds = {name: contributions(plan.base, domain, every_record(domain)) for name, plan in plans.items()}
+
+    def loss(name, pair):
+        law, change = plans[name].noise, change_along(pair, adds[name])
+        return float(law.loss(change) if law.is_joint else sum(law.loss(step) for step in change))
+
+    losses = [sum(loss(name, pair) for name in spent) for pair in neighbours(policy)]
+    return max(losses)
+
+
+def test_groups_lose_the_largest_sum_together_and_coupled_ones_more():
+    domain = Domain({"who": Categories(["first", "second"]), "v": Categories(["x", "y"])})
+    spent = {"first": Fraction(1, 2), "second": Fraction(1, 4)}
+    free = Policy(domain, secrets.attributes("v"), [knowledge.marginal("who")])
+    assert disjoint_groups("who", free).members.keys() == spent.keys()
+    assert joint_loss(free, spent) == pytest.approx(0.5)
+    coupled = Policy(domain, secrets.attributes("v"), [knowledge.count("v == 'x'")])
+    assert joint_loss(coupled, spent) == pytest.approx(0.75)
+    with pytest.raises(PlanError, match="people of other groups may have to make up for it"):
+        disjoint_groups("who", coupled)

@@ -27,7 +27,7 @@ from tacit.audit.worlds import Ints, contributions, every_edge, every_record, kn
 from tacit.errors import PlanError
 from tacit.noise.law import Law
 from tacit.plan.any_plan import AnyPlan
-from tacit.plan.choose import Plan, choose
+from tacit.plan.choose import choose
 from tacit.plan.query import resolve
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import ABSENT, Policy, as_policy
@@ -186,7 +186,7 @@ def _chances(
     return outputs, np.concatenate(parts, axis=1)
 
 
-def _law(part: Plan, place: int) -> Law:
+def _law(part: AnyPlan, place: int) -> Law:
     """Return the law of the noise in one entry."""
     for law, entries in part.laws():
         mask = np.zeros(part.base.size(part.policy.domain), dtype=np.bool_)
@@ -196,20 +196,21 @@ def _law(part: Plan, place: int) -> Law:
     raise TypeError(place)
 
 
-def _exact_sums(part: Plan, truths: Ints) -> Ints:
-    """Return for each data set what a release shows exactly beside the noise."""
+def _exact_sums(part: AnyPlan, truths: Ints) -> Ints:
+    """Return for each data set what a release may show exactly beside the noise."""
     found, start = [], 0
-    for labels in part.groups or ():
+    for labels in part.base.exact_groups(part.policy) or ():
         for label in np.unique(labels):
             found.append(truths[:, start + np.flatnonzero(labels == label)].sum(1))
         start += len(labels)
     return np.array(found, dtype=np.int64).T if found else np.zeros((len(truths), 0), dtype=np.int64)
 
 
-def _independent(plan: AnyPlan) -> Plan:
+def _independent(plan: AnyPlan) -> AnyPlan:
     """Return the plan if it adds a noise of its own to each entry of what is asked, or refuse."""
-    is_plan = isinstance(plan, Plan) and plan.noise is not None and not plan.noise.is_joint
-    if isinstance(plan, Plan) and is_plan and plan.query is plan.base and plan.fixed is None:
+    laws = plan.laws()
+    is_own = plan.query is plan.base and plan.base.exact_entries(plan.policy) is None
+    if is_own and laws and not any(law.is_joint for law, _ in laws):
         return plan
     raise PlanError(
         "must be answered with independent noise on its own counts",
