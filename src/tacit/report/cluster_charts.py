@@ -40,14 +40,10 @@ def _(query: Clusters, record: Any) -> View:
     if len(columns) == 2:
         # rows of a grid lie above each other
         return _map(record, columns, across=1 if len(query.names) == 1 else 0)
-    places = np.round(record.centres, 12)
-    digits = [digits_for(places[:, axis]) for axis in range(len(columns))]
+    places = record.labels()
     rows = []
     for number, ends in enumerate(drawn):
-        at = ", ".join(
-            f"{printable(name)} {rounded(float(places[number, axis]), digits[axis])}"
-            for axis, name in enumerate(columns)
-        )
+        at = ", ".join(f"{printable(name)} {places[name][number]:,.10g}" for name in columns)
         rows.append({"label": f"{number + 1}: {at}", **ends})
     return View(lying_bars(rows, "centre", ALONE))
 
