@@ -209,7 +209,7 @@ def _exact_sums(part: AnyPlan, truths: Ints) -> Ints:
 def _independent(plan: AnyPlan) -> AnyPlan:
     """Return the plan if it adds a noise of its own to each entry of what is asked, or refuse."""
     laws = plan.laws()
-    is_own = plan.query is plan.base and plan.base.exact_entries(plan.policy) is None
+    is_own = plan.query is plan.base and not plan.base.never_falls
     if is_own and laws and not any(law.is_joint for law, _ in laws):
         return plan
     raise PlanError(

@@ -13,7 +13,6 @@ Checked by  tests/property/test_grids.py, tests/statistical/test_rectangles.py
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
@@ -44,7 +43,7 @@ EXACT: Final = "no secret edge changes the counts of cells, so they are released
 class GridPlan(Plan):
     """How counts of rectangles are estimated, from `sums`; None: the listed rectangles are measured by themselves.
 
-    `weighted` has the noise of the sums, if there is any. `ways` are all that were tried, with their expected mean
+    `weighted` has the noise of the sums, if there is any. `tried` are all ways that were, with their expected mean
     squared errors, the best first.
     """
 
@@ -53,7 +52,7 @@ class GridPlan(Plan):
     workload: Workload = field(kw_only=True, repr=False)
     sums: GridSums | None = field(kw_only=True, repr=False)
     weighted: Weighted | None = field(kw_only=True)
-    ways: tuple[tuple[str, float], ...] = field(kw_only=True)
+    tried: tuple[tuple[str, float], ...] = field(kw_only=True)
 
     @property
     def groups(self) -> None:
@@ -68,7 +67,7 @@ class GridPlan(Plan):
     @property
     def variance(self) -> float:
         """The expected variance of a rectangle, averaged over those that are asked for."""
-        return self.ways[0][1]
+        return self.tried[0][1]
 
     @property
     def spread(self) -> Any:
@@ -76,9 +75,9 @@ class GridPlan(Plan):
         return AnswerErrors(self)
 
     @property
-    def candidates(self) -> dict[str, float]:
+    def ways(self) -> dict[str, float]:
         """Every way to answer that was tried, with the expected mean squared error of one rectangle."""
-        return dict(self.ways)
+        return dict(self.tried)
 
     @property
     def tells_all(self) -> bool:
@@ -113,17 +112,9 @@ class GridPlan(Plan):
         """Return the loss of the worst move; it is the same in both directions, since the noise is even."""
         return super().proven_loss() if self.weighted is None else self.weighted.loss(self.moves)
 
-    def predictions(self) -> list[str]:
-        """Return what else was tried."""
-        if len(self.ways) == 1:
-            return []
-        many = "all rectangles" if self.workload.listed is None else "the listed rectangles"
-        tried = [f"{name} {math.sqrt(mse):.4g}" for name, mse in self.ways]
-        return [f"expected error of a rectangle, over {many}: {', '.join(tried)}"]
-
     def predicted(self) -> dict[str, Any]:
-        """Return the same as plain data."""
-        return {"value_rmse": self.rmse, "candidates": dict(self.ways)}
+        """Return what is expected, as plain data."""
+        return {"value_rmse": self.rmse, "candidates": dict(self.tried)}
 
     def terms(self) -> list[str]:
         """Return what can be told besides."""
@@ -161,11 +152,11 @@ def plan_rectangles(
         sums = GridSums.of(names, Strategy(), replace(moves, has_totals=False), query.where)
         return GridPlan(
             query, policy, epsilon, step, EXACT, sums, None, query.size(policy.domain),
-            moves=moves, workload=workload, sums=sums, weighted=None, ways=((UNIT_CELLS, 0.0),),
+            moves=moves, workload=workload, sums=sums, weighted=None, tried=((UNIT_CELLS, 0.0),),
         )  # fmt: skip
     found = candidates(moves, workload, epsilon)
     best = found[0]
-    ways = tuple((one.name, one.variance) for one in found)
+    tried = tuple((one.name, one.variance) for one in found)
     if best.weighted is None:
         noise: Law = TwoScale(best.scale, best.scale)
         most = listed_change(moves, workload)
@@ -175,7 +166,7 @@ def plan_rectangles(
         why = f"nobody changes more than {most} of the listed rectangles"
         return GridPlan(
             query, policy, epsilon, step, why, query, noise, query.size(policy.domain), strategy=best.name,
-            moves=moves, workload=workload, sums=None, weighted=None, ways=ways,
+            moves=moves, workload=workload, sums=None, weighted=None, tried=tried,
         )  # fmt: skip
     weighted = best.weighted
     sums = GridSums.of(names, weighted.strategy, moves, query.where)
@@ -190,7 +181,7 @@ def plan_rectangles(
         query, policy, epsilon, _step(weighted.strategy, moves, step), why, sums,
         GroupedNoise(sums.group_sizes(), scales), query.size(policy.domain),
         strategy=f"{best.name}: least squares on {in_words(measured)}",
-        moves=moves, workload=workload, sums=sums, weighted=weighted, ways=ways,
+        moves=moves, workload=workload, sums=sums, weighted=weighted, tried=tried,
     )  # fmt: skip
 
 
