@@ -166,7 +166,7 @@ def test_a_plan_says_what_was_tried_and_the_best_is_taken() -> None:
     assert set(plan.ways) == {"unit cells", "two-level grid", "quadtree", "cells and ramps"}
     assert plan.variance == min(plan.ways.values()) == plan.ways["cells and ramps"]
     assert "cells and ramps" in plan.strategy
-    assert "quadtree" in str(plan)
+    assert "quadtree" in str(tc.explain(plan))
     assert plan.document()["predicted"]["candidates"] == plan.ways
     assert plan.rmse == pytest.approx(math.sqrt(plan.variance))
     groups = plan.noise_document()["groups"]
