@@ -86,7 +86,6 @@ class CellResponse:
     sets: tuple[tuple[str, ...], ...]
     line: Axis | None = None
     items: str | None = None
-    weight: ClassVar[None] = None
     staying_may_show_more: ClassVar[bool] = False
 
     @property
@@ -115,7 +114,6 @@ class ItemResponse:
     items: str
     cells: tuple[str, ...] = ()
     line: Axis | None = None
-    weight: ClassVar[None] = None
     staying_may_show_more: ClassVar[bool] = False
 
     def moved(self, move: Move) -> Iterator[Jump]:

@@ -115,10 +115,6 @@ class Response(Protocol):
         """The axis whose positions are seen."""
 
     @property
-    def weight(self) -> Axis | None:
-        """A second axis whose positions are seen, with those of the line."""
-
-    @property
     def items(self) -> str | None:
         """The set of items that is seen."""
 
@@ -134,6 +130,18 @@ class Response(Protocol):
 
     def entered(self, move: Move) -> Iterable[Jump]:
         """Return what happens when the person is newly counted."""
+
+
+@dataclass(frozen=True)
+class TwoLines:
+    """What a response is that sees the positions of a second axis, too."""
+
+    weight: Axis
+
+    @staticmethod
+    def second(seen: Response) -> Axis | None:
+        """Return the second axis of a response, if it sees one."""
+        return seen.weight if isinstance(seen, TwoLines) else None
 
 
 class Watched(Protocol):

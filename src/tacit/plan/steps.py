@@ -26,7 +26,7 @@ from typing import Any, Final
 from tacit.amounts import shown
 from tacit.errors import PlanError, sealed
 from tacit.plan.query import Linear, resolve
-from tacit.plan.responses import ItemRoom, Jump, Line, Move, Response, Watched
+from tacit.plan.responses import ItemRoom, Jump, Line, Move, Response, TwoLines, Watched
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.domain import Domain
@@ -214,8 +214,9 @@ def presence_jumps(query: Watched, domain: Domain, absence: Absence, *, only: An
         if room is None:
             continue
         ends = cell[seen.line.name] if seen.line is not None else Intervals()
-        weights = cell[seen.weight.name] if seen.weight is not None else Intervals()
-        move = Move(hidden=ends, cover=ends, items=room, weight=Line(Same(), weights, weights))
+        second = TwoLines.second(seen)
+        weight = None if second is None else Line(Same(), cell[second.name], cell[second.name])
+        move = Move(hidden=ends, cover=ends, items=room, weight=weight)
         if holds(absence.only_from, cell):
             yield from seen.left(move)
         if absence.joins:
@@ -278,7 +279,7 @@ def _split(seen: Response, domain: Domain, tests: list[Test | None]) -> dict[str
 
 def _lines(seen: Response) -> list[Axis]:
     """Return the axes whose positions are seen: one, or two, or none."""
-    return [axis for axis in (seen.line, seen.weight) if axis is not None]
+    return [axis for axis in (seen.line, TwoLines.second(seen)) if axis is not None]
 
 
 def _options(axis: Axis, parts: list[Intervals], shape: EdgeShape, seen: Response, domain: Domain) -> list[_Option]:

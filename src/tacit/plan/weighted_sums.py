@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from tacit.plan.responses import Jump, Line, Move, corner_moves, ends_of
+from tacit.plan.responses import Jump, Line, Move, TwoLines, corner_moves, ends_of
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges import Near
 from tacit.policy.intervals import Intervals
@@ -37,11 +37,10 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class WeightedSumResponse:
+class WeightedSumResponse(TwoLines):
     """The sum of a number times a weight in each cell."""
 
     line: Axis
-    weight: Axis
     cells: tuple[str, ...]
     numbers: Numbers
     weights: Numbers

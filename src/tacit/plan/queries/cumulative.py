@@ -151,7 +151,6 @@ class CumulativeResponse:
     line: Axis
     cells: tuple[str, ...] = ()
     items: str | None = None
-    weight: ClassVar[None] = None
     staying_may_show_more: ClassVar[bool] = False
 
     def moved(self, move: Move) -> Iterable[Jump]:

@@ -216,7 +216,6 @@ class AllRangesResponse:
     line: Axis
     cells: tuple[str, ...] = ()
     items: str | None = None
-    weight: ClassVar[None] = None
     staying_may_show_more: ClassVar[bool] = False
 
     def moved(self, move: Move) -> Iterable[Jump]:
@@ -261,7 +260,6 @@ class ListedRangesResponse:
     ranges: tuple[tuple[int, int], ...]
     cells: tuple[str, ...] = ()
     items: str | None = None
-    weight: ClassVar[None] = None
     staying_may_show_more: ClassVar[bool] = False
 
     def _pieces(self, positions: Intervals) -> list[tuple[int, int]]:

@@ -195,8 +195,8 @@ class Total(Summed, Linear):
             return SumResponse(line, self.by, first, attribute.spacing)
         weight = domain[self.weight]
         return WeightedSumResponse(
-            line,
             domain.axes_of(self.weight)[0],
+            line,
             self.by,
             Numbers(first, attribute.spacing),
             Numbers(weight.number(0), weight.spacing),
@@ -217,7 +217,6 @@ class SumResponse:
     first: int
     spacing: int
     items: str | None = None
-    weight: ClassVar[None] = None
     # from -5 to 5 a person moves the sum of one cell by 10, but those of two cells by 5 each
     staying_may_show_more: ClassVar[bool] = True
 
