@@ -24,6 +24,7 @@ In reading order:
     choose           a whole plan
     spread           the laws of the errors of estimates
     coverage         bounds on the noise of one answer
+    weighted_tables  several tables, each with its own noise
     grids            plans of rectangles on a grid
     derived          plans of questions that are made of several parts
     explain          a plan in words
