@@ -32,6 +32,7 @@ In reading order:
     any_plan         what every plan has
     choose           a whole plan
     coverage         bounds on the noise of one answer
+    weighted_tables  several tables, each with its own noise
     grids            plans of rectangles on a grid
     derived          plans of questions that are made of several parts
     knowledge_cost   what it costs that something is known

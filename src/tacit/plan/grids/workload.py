@@ -28,7 +28,7 @@ class Workload:
     @cached_property
     def ends(self) -> Ints:
         """The ends of the listed rectangles, a row for each."""
-        found = np.array(self.listed, dtype=np.int64).reshape(-1, 4)
+        found = np.array(self.listed, dtype=np.int64).reshape(-1, 4).copy()
         found.flags.writeable = False
         return found.view()  # which nobody can make writeable again
 

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -110,6 +111,12 @@ class Marginals(Cells, Linear):
         ways = {len(names) for names in self.sets}
         kind = {1: "single attributes", 2: "pairs of attributes"}.get(next(iter(ways)), "sets of attributes")
         return f"People by {kind if len(ways) == 1 else 'sets of attributes'}"
+
+    def plan(self, policy: Policy, epsilon: Fraction) -> Any:
+        """Return the plan with the smallest expected error: with one noise for all tables, or one for each."""
+        from tacit.plan.weighted_tables import plan_tables
+
+        return plan_tables(self, policy, epsilon)
 
     def tallies(self, policy: Policy) -> tuple[Tally, ...]:
         """Return what rows are counted for."""
