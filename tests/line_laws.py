@@ -73,14 +73,14 @@ def norm(law: LineNoise, points: np.ndarray) -> np.ndarray:
 def drawn_logs(law: LineNoise, points: np.ndarray) -> np.ndarray:
     """Log probabilities as the tables of the draws have them, draw by draw."""
     tables, found, reach = tables_of(law), np.zeros(len(points)), int(np.abs(points).max(initial=0))
-    known: dict[int, np.ndarray] = {}
+    known: dict[object, np.ndarray] = {}
 
-    def share(split, whole, value):
+    def share(key, split, whole, value):
         # every cell is a difference of two entries
-        if id(split) not in known:
+        if key not in known:
             near = range(-2 * reach, 2 * reach + 1)
-            known[id(split)] = np.array([[split.log_share(a, b) for b in near] for a in near])
-        return known[id(split)][whole + 2 * reach, value + 2 * reach]
+            known[key] = np.array([[split.log_share(a, b) for b in near] for a in near])
+        return known[key][whole + 2 * reach, value + 2 * reach]
 
     for begin, stop, free in ends(law):
         chain = tables.chain(stop - begin, free=free)
@@ -88,21 +88,20 @@ def drawn_logs(law: LineNoise, points: np.ndarray) -> np.ndarray:
         block, length = law.block, stop - begin
         anchors = [z[:, place] for place in range(0, length, block)]
         for k in range(1, len(anchors)):
-            split = chain.last[min(chain.anchors - k, len(chain.last) - 1)]
-            found += share(split, anchors[k - 1], anchors[k])
+            found += share((stop, k), chain.split(k), anchors[k - 1], anchors[k])
         if chain.end is not None:
-            found += share(chain.end, anchors[-1], z[:, -1])
+            found += share("end", chain.end, anchors[-1], z[:, -1])
         place = length // block * block
         for level, behind in chain.parts:
             after = place + (block >> level)
             if behind is not None:
-                found += share(behind, z[:, -1] - z[:, place], z[:, -1] - z[:, after])
+                found += share((stop, "rest", level), behind, z[:, -1] - z[:, place], z[:, -1] - z[:, after])
             place = after
         for level, half in enumerate(tables.halves, start=1):
             size = block >> level
             for first in range(0, length - 2 * size + 1, 2 * size):
                 whole = z[:, first + 2 * size] - z[:, first]
-                found += share(half, whole, z[:, first + size] - z[:, first])
+                found += share(level, half, whole, z[:, first + size] - z[:, first])
     return found
 
 

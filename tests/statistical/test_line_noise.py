@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from line_laws import norm, outputs
 
+from line_laws import norm, outputs
 from tacit import noise
 from tacit.audit import Verdict, sampled
 from tacit.noise.line_noise import DRAWN, LineNoise
@@ -29,8 +29,8 @@ def release(law):
     return lambda counts, size: np.asarray(counts) + law.draw(size)
 
 
-# Seven values, blocks of two, moves that change three counts: these have two ends of blocks, not one, and two cells of each
-# size. One half of epsilon for the ends, one fifth for pairs and three tenths for single values.
+# Seven values, blocks of two, moves that change three counts: these have two ends of blocks, not one, and two cells
+# of each size. One half of epsilon for the ends, one fifth for pairs and three tenths for single values.
 RIGHT = LineNoise((7,), 2, F(1, 4), (F(1, 10), F(3, 20)), None)
 WRONG = {
     "one cell of each size instead of two": LineNoise((7,), 2, F(1, 4), (F(1, 5), F(3, 10)), None),

@@ -63,8 +63,7 @@ def _some_segments(tables: LineTables, chain: Chain, stream: Keystream, many: in
 
 def _draw_anchors(chain: Chain, stream: Keystream, anchors: IntArray) -> None:
     """Fill in the anchors, from left to right; the first column is zero."""
-    many, near = anchors.shape[0], chain.anchors - len(chain.last) + (chain.steady is not None)
-    near = near if chain.steady is not None else 0
+    many, near = anchors.shape[0], chain.near
     if chain.steady is not None:
         reach = np.arange(-chain.reach, chain.reach + 1, dtype=np.int64)
         rows = chain.steady.rows(reach)
@@ -75,8 +74,7 @@ def _draw_anchors(chain: Chain, stream: Keystream, anchors: IntArray) -> None:
                 for k in range(part.start, part.stop):
                     anchors[:, k + 1] = chain.steady.draw(stream, anchors[:, k])
     for k in range(near + 1, chain.anchors + 1):
-        split = chain.last[chain.anchors - k]
-        anchors[:, k] = split.draw(stream, np.ascontiguousarray(anchors[:, k - 1]))
+        anchors[:, k] = chain.split(k).draw(stream, np.ascontiguousarray(anchors[:, k - 1]))
 
 
 class _KeptWords:

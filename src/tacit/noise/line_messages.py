@@ -21,6 +21,7 @@ Q^i nb_(b-i)(i+1) with P = 1/(1+r), Q = r/(1+r).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import exp, expm1
 from typing import Final
 
@@ -30,10 +31,11 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 UNIT: Final = 2.0**-53
-FARTHEST: Final = 450.0  # tables end before rate * x reaches this: far from what a double can hold
+FARTHEST: Final = 690.0  # tables end before rate * x reaches this: exp(-690) still has all its digits
 _DROPPED: Final = 2.0**-60  # share of a message, anywhere in its table, that may be left out
 _RUN: Final = 256  # entries that are added up one after the other
 _MOST_TILT: Final = 300.0  # exponent by which a message is lifted
+_MOST_LENT: Final = 1e-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +47,11 @@ class Message:
 
     def table(self, reach: int) -> Floats:
         """Return p(0), .., p(reach)."""
-        j = np.arange(reach + 1, dtype=np.float64)
+        return self.at(np.arange(reach + 1, dtype=np.float64))
+
+    def at(self, places: Floats) -> Floats:
+        """Return p at whole numbers, zero or more."""
+        j = places
         if self.rate == 0:
             return np.ones_like(j)
         miss = -expm1(-self.rate)
@@ -59,7 +65,7 @@ class Message:
     @property
     def rounding(self) -> float:
         """A bound on the relative error of an entry of the table, beside that of the weights."""
-        # the exponent, up to 450, is off by half a unit; six roundings for each term
+        # the exponent, up to 690, is off by half a unit; six roundings for each term
         return UNIT * (FARTHEST + 8 + 6 * len(self.weights))
 
     @property
@@ -134,27 +140,34 @@ def smoothed(message: Message, centred: Floats) -> Floats:
     """Return sum over y of p(x - y) f(y), for an even f on -R..R and x on the same points.
 
     Positive first-order recursions: with f(y) r^(-y), a sum over y <= x of nb_a(x - y) f(y) is a + 1 running sums. The
-    powers of r start again with each piece, so that none of them leaves the doubles.
+    powers of r start again with each piece, so that none of them leaves the doubles. Within a piece, runs are added up
+    by themselves and then put together, so that few roundings come together.
     """
     if message.rate == 0:
         return np.full_like(centred, centred.sum())
     size, piece = len(centred), _piece(message.rate)
-    pieces = -(-size // piece)
+    run = min(_RUN, piece)
     miss, hit = -expm1(-message.rate), exp(-message.rate)
-    tilt = np.exp(-message.rate * np.arange(piece, dtype=np.float64))
-    lifted = np.zeros(pieces * piece)
+    tilt = np.exp(-message.rate * np.arange(piece, dtype=np.float64)).reshape(-1, run)
+    lifted = np.zeros(-(-size // piece) * piece)
     lifted[:size] = centred
-    lifted = lifted.reshape(pieces, piece) / tilt
-    sums = np.zeros_like(lifted)
+    lifted = lifted.reshape(-1, *tilt.shape) / tilt
+    sums, scaled = np.zeros_like(lifted), np.empty_like(lifted)
+    lent = 1.0  # powers of (1-r) that are still to be multiplied by
     for weight in message.weights[::-1]:
-        sums += weight * lifted
-        sums = running_sums(sums)
-        for row in range(1, pieces):
-            sums[row] += sums[row - 1, -1] * (tilt[-1] * hit)
-        sums *= miss
-    below = (sums * tilt).ravel()[:size]
+        np.multiply(lifted, weight / lent, out=scaled)
+        sums += scaled
+        np.cumsum(sums, axis=2, out=sums)
+        sums[:, 1:] += np.cumsum(sums[:, :-1, -1], axis=1)[:, :, np.newaxis]
+        for before, after in pairwise(sums):
+            after += before[-1, -1] * (tilt[-1, -1] * hit)
+        lent *= miss
+        if lent < _MOST_LENT:
+            sums *= lent
+            lent = 1.0
+    below = (sums * tilt).ravel()[:size] * lent
     at_zero = float(message.table(0)[0])
-    return below + below[::-1] - at_zero * centred
+    return np.asarray(below + below[::-1] - at_zero * centred)
 
 
 def smoothing_error(message: Message, entries: int) -> float:
@@ -168,16 +181,6 @@ def smoothing_error(message: Message, entries: int) -> float:
 
 
 def _piece(rate: float) -> int:
-    return max(1, int(_MOST_TILT / rate))
-
-
-def running_sums(rows: Floats) -> Floats:
-    """Return the running sums of each row of positive numbers, added up in runs: few roundings come together."""
-    many, size = rows.shape
-    if size <= _RUN:
-        return np.cumsum(rows, axis=1)
-    padded = np.zeros((many, -(-size // _RUN) * _RUN))
-    padded[:, :size] = rows
-    runs = np.cumsum(padded.reshape(many, -1, _RUN), axis=2)
-    runs[:, 1:] += np.cumsum(runs[:, :-1, -1], axis=1)[:, :, np.newaxis]
-    return runs.reshape(many, -1)[:, :size]
+    """Return how many entries share their powers of r: a multiple of a run, or less than one."""
+    longest = max(1, int(_MOST_TILT / rate))
+    return longest // _RUN * _RUN if longest > _RUN else longest

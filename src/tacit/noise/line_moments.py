@@ -55,7 +55,7 @@ def segment_moments(length: int, rates: Rates, *, free: bool, covariances: bool)
     largest = max(rates.anchor, sum(rates.cells), rates.end or 0.0)
     if largest >= _FINE[0]:
         return _Segment(length, rates, free=free).moments(covariances=covariances)
-    fine, coarse = (_at_scale(length, rates, goal / largest, free=free) for goal in _FINE)
+    fine, coarse = (_Segment(length, rates.times(goal / largest), free=free) for goal in _FINE)
     lead, lag = max(fine.lead, coarse.lead), max(fine.lag, coarse.lag)
     first, second = (
         segment.moments(covariances=covariances, lead=lead, lag=lag, scale=goal / largest)
@@ -63,11 +63,6 @@ def segment_moments(length: int, rates: Rates, *, free: bool, covariances: bool)
     )
     low, high = ((goal / largest) ** 2 for goal in _FINE)
     return _extrapolated(first, second, (low - 1) / (high - low))
-
-
-def _at_scale(length: int, rates: Rates, scale: float, *, free: bool) -> _Segment:
-    end = None if rates.end is None else rates.end * scale
-    return _Segment(length, Rates(rates.anchor * scale, tuple(w * scale for w in rates.cells), end), free=free)
 
 
 def _extrapolated(fine: Moments, coarse: Moments, by: float) -> Moments:

@@ -39,7 +39,7 @@ from tacit.noise.draws import Size, count_of, shape_of
 from tacit.noise.keystream import current_stream
 from tacit.noise.law import Law, whole_numbers
 from tacit.noise.line_draws import draw_segments
-from tacit.noise.line_tables import SLACK, LineTables, Rates, log_at_zero, make_tables
+from tacit.noise.line_tables import SLACK, LineTables, Rates, check_size, log_at_zero, make_tables
 from tacit.noise.line_variances import LineVariances, Workload
 from tacit.noise.radius import FloatArray
 from tacit.noise.tables import IntArray
@@ -235,6 +235,20 @@ class LineNoise(Law):
         }
 
     # ---- draws ------------------------------------------------------------------------------------------------------
+
+    def is_drawable(self, *, quickly: bool = False) -> bool:
+        """Return whether the tables that it is drawn with are neither too large nor too fine.
+
+        They are made, and kept. `quickly` only estimates how large they are.
+        """
+        try:
+            if quickly:
+                check_size(self.segments, _drawn_rates(self))
+            else:
+                _tables(self)
+        except PlanError:
+            return False
+        return True
 
     def draw(self, size: Size | None = None) -> IntArray:
         """Draw noise on all running counts; the last axis has one entry for each. Without `size` once."""

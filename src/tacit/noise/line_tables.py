@@ -2,7 +2,7 @@
 
 Guarantee   The law drawn with these tables, `line_draws`, is exp(-g(z)) times a factor. Along a step that the stated
             rates charge with d, g and the factor together change by at most d, unless some number stands at the end of
-            its table, which has a probability below 2^-151 in each of the two worlds.
+            its table, or of its box, which has a probability below 2^-151 in each of the two worlds.
 Assumes     Rates are positive doubles; draws are exact for the doubles in the tables (`line_splits`).
 Why         Tables are made at `DRAWN` = 1 - 2^-16 of the stated rates, so a share 2^-16 of d may go to the factor.
             Write T for tables, N(s) for the sum over x of what a draw given s is proportional to. A draw of all z
@@ -18,8 +18,9 @@ Why         Tables are made at `DRAWN` = 1 - 2^-16 of the stated rates, so a sha
             less than half of that in slope: then rho is the ratio of the two.
             Tails: all factors are even and log-concave, and so are all marginals; P(|x| = reach) is at most
             2 p(reach) / sum p for the message p of the place, because what the rest of the line adds falls with |x|.
-            The sum over all places is kept below 2^-152. N_(l+1)(s) misses what lies beyond the next table: that share,
-            largest for the farthest s, is below 2^-53 and counted in eta.
+            The sum over all places is kept below 2^-152; likewise for leaving a box inside of a table. N_(l+1)(s)
+            misses what lies beyond the next table: that share, largest at the end of the box, is below 2^-53 and
+            counted in eta.
 Reference   Pearl, Probabilistic Reasoning in Intelligent Systems (1988), chapter 4, for messages on trees.
 Checked by  tests/unit/test_line_draws.py, tests/property/test_line_noise.py.
 """
@@ -49,8 +50,12 @@ from tacit.noise.line_splits import WIDEST, Split
 SLACK: Final = 2.0**-16
 _TAIL: Final = 2.0**-154  # for the anchors, for the ends, and for the cells of all levels
 _WIDTH: Final = 0.35  # of a block of values, in units of 1 / rate: 0.74 to 0.9 of the proposals are accepted
-MOST_WORK: Final = 1.2e9  # entries of messages of anchors that may be computed for one kind of segment
-MOST_KEPT: Final = 6e6  # entries of messages that may be kept
+MOST_WORK: Final = 2.5e8  # running sums of entries, for the messages of the anchors of one kind of segment
+_COARSE: Final = 0.3  # rate of a block at which it is found out how much work there will be
+_LOOKED_AT: Final = 512  # places of a message that are looked at to find out how far its table must go
+_SPARE: Final = 8.0  # orders (of e) that are left for what is seen only in the whole table
+MOST_ENTRIES: Final = 4e8  # terms that the tables of all levels may be added up from
+MOST_KEPT: Final = 8e6  # entries of messages that may be kept
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,11 @@ class Rates:
     anchor: float
     cells: tuple[float, ...]
     end: float | None
+
+    def times(self, factor: float) -> Rates:
+        """Return all rates times a factor."""
+        end = None if self.end is None else self.end * factor
+        return Rates(self.anchor * factor, tuple(rate * factor for rate in self.cells), end)
 
     @property
     def levels(self) -> int:
@@ -80,9 +90,23 @@ class Chain:
     anchors: int
     reach: int
     steady: Split | None  # of all anchors that are far from the end
-    last: tuple[Split, ...]  # of the anchors nearest to the end, the last one first
+    messages: tuple[Floats, ...]  # of the anchors nearest to the end, the last one first; then that of all others
+    step: Floats  # message of a block between two anchors
+    width: int
     end: Split | None
     parts: tuple[tuple[int, Split | None], ...]  # level of each whole cell of the last block; what remains behind it
+
+    def split(self, number: int) -> Split:
+        """Return how an anchor is drawn, by its number, given the one before; made when it is asked for."""
+        behind = self.anchors - number
+        if self.steady is not None and behind >= len(self.messages) - 1:
+            return self.steady
+        return Split(self.messages[behind], self.step, self.width)
+
+    @property
+    def near(self) -> int:
+        """How many anchors are far enough from the end to be alike."""
+        return 0 if self.steady is None else self.anchors - len(self.messages) + 1
 
     @property
     def is_cut(self) -> bool:
@@ -137,24 +161,17 @@ def cut_levels(rest: int, depth: int) -> list[int]:
 
 def make_tables(lengths: tuple[int, ...], rates: Rates) -> LineTables:
     """Return the tables for segments of these lengths, of which the last has a free end if there is a rate for it."""
-    counted: dict[int, int] = {}
-    for at, length in enumerate(lengths):
-        key = -length if rates.end is not None and at == len(lengths) - 1 else length
-        counted[key] = counted.get(key, 0) + 1
     levels = level_messages(rates.cells)
     _check_cells(rates, levels)
     blocks = sum(-(-length // rates.block) for length in lengths)
     chains = {}
-    drafts = {key: _anchor_messages(key, rates, levels, _TAIL / blocks) for key in counted}
+    drafts = {key: _anchor_messages(key, rates, levels, _TAIL / blocks) for key in _kinds(lengths, rates)}
     whole = max(draft.farthest for draft in drafts.values())
-    reaches = _reaches(whole, rates, levels, blocks)
+    cells = _level_tables(whole, rates, levels, blocks)
     for key, draft in drafts.items():
-        chains[key] = _chain(key, draft, rates, levels, reaches)
-    halves = []
-    for level in range(1, rates.levels + 1):
-        table = _scaled(levels[level].table(reaches[level]))
-        halves.append(Split(table, table, block_width(levels[level].rate)))
-    return LineTables(rates, chains, tuple(halves))
+        chains[key] = _chain(key, draft, rates, levels, cells)
+    halves = tuple(Split(table, table, block_width(levels[level].rate)) for level, table in cells.items())
+    return LineTables(rates, chains, halves)
 
 
 def block_width(rate: float) -> int:
@@ -189,11 +206,44 @@ def _anchor_messages(key: int, rates: Rates, levels: tuple[Message, ...], tail: 
     if not anchors and not free:
         return _Draft(0, (), False, np.ones(1), np.ones(1), last_block, cut)
     reach = _first_reach(rates, last_block, tail, anchors=bool(anchors), free=free)
+    if anchors and 0 < levels[0].rate < _COARSE / 2:
+        reach = max(reach, _expected(key, rates, levels, tail)[0])
     while True:
         found = _messages_within(reach, anchors, rates, levels[0], last_block, tail, free=free)
         if found is not None:
             return _Draft(reach, *found, last_block, cut)
         reach = int(reach * 1.15) + 1
+
+
+def _expected(key: int, rates: Rates, levels: tuple[Message, ...], tail: float) -> tuple[int, int]:
+    """Return about how far anchors and the sums of blocks go, found at a scale with fewer values.
+
+    What would take too long, or too much memory, is refused.
+    """
+    by = max(1.0, _COARSE / levels[0].rate) if levels[0].rate else 1.0
+    coarse = rates.times(by)
+    draft = _anchor_messages(key, coarse, level_messages(coarse.cells), tail)
+    reach = int(draft.reach * by * 1.04) + 2
+    many = len(draft.messages)
+    if many * (2 * reach + 1) * len(levels[0].weights) > MOST_WORK or many * reach > MOST_KEPT:
+        raise _too_wide()
+    return reach, int(draft.farthest * by * 1.04)
+
+
+def check_size(lengths: tuple[int, ...], rates: Rates) -> None:
+    """Refuse tables that would be too large or too fine, without making them."""
+    levels = level_messages(rates.cells)
+    _check_cells(rates, levels)
+    blocks = sum(-(-length // rates.block) for length in lengths)
+    whole = max(_expected(key, rates, levels, _TAIL / blocks)[1] for key in _kinds(lengths, rates))
+    _level_reaches(whole, rates, levels, blocks)
+
+
+def _kinds(lengths: tuple[int, ...], rates: Rates) -> list[int]:
+    """Return the different lengths; minus the last one, where its end is free."""
+    if rates.end is None:
+        return sorted(set(lengths))
+    return [*sorted(set(lengths[:-1])), -lengths[-1]]
 
 
 def _first_reach(rates: Rates, last_block: Message, tail: float, *, anchors: bool, free: bool) -> int:
@@ -246,19 +296,20 @@ def _messages_within(
     rounding += UNIT * (2 * rates.anchor * reach + 20) + 2 * max(block.rounding, last_block.rounding) + 2 * UNIT
     if 2 * rounding > allowed:
         raise _too_fine()
+    work = entries * len(block.weights)
     messages: list[Floats] = []
     lowest, steady = 1.0, False
     while True:
         now = now / now.max()
         if 2 * now[0] > tail * now.sum():
             return None
-        messages.append(now[reach:][: int(np.count_nonzero(now[reach:]))])
+        messages.append(now[reach : reach + int(np.count_nonzero(now[reach:]))].copy())
         reached = smoothed(block, now)
         if len(messages) == anchors:  # the first anchor: the one before it is zero
             lowest = min(lowest, reached[reach] / now.sum())
             break
         lowest = min(lowest, reached.min() / now.sum())
-        if len(messages) * entries > MOST_KEPT or len(messages) * entries * len(block.weights) > MOST_WORK:
+        if len(messages) * reach > MOST_KEPT or len(messages) * work > 2 * MOST_WORK:
             raise _too_wide()
         following = falling * reached
         if now[0] > 0:
@@ -296,23 +347,54 @@ def _enough(half: Floats, tail: float) -> int:
     return int(np.argmax(small)) if small.any() else len(half) - 1
 
 
-def _reaches(whole: int, rates: Rates, levels: tuple[Message, ...], blocks: int) -> list[int]:
-    """Return how far the table of each level goes, the block's first."""
-    found = [whole]
+def _level_reaches(
+    whole: int, rates: Rates, levels: tuple[Message, ...], blocks: int
+) -> dict[int, tuple[int, int, int]]:
+    """Return for each level below the block: the box of the cells around, its own, and how far its table goes.
+
+    A cell lies outside of its box with a probability below `_tail`; the table goes on until what it lacks for the
+    halves of any cell inside the box is lost in rounding.
+    """
+    found: dict[int, tuple[int, int, int]] = {}
+    before, terms = whole, 0
     for level in range(1, rates.levels + 1):
-        message, before = levels[level], found[-1]
-        far = int(FARTHEST / message.rate)
-        if far <= before or far > MOST_KEPT:
+        message = levels[level]
+        places = np.unique(np.linspace(0, _farthest(message) - 1, _LOOKED_AT).astype(np.int64)).astype(np.float64)
+        logs = np.log(message.at(places))
+        small = logs < logs[0] + log(_tail(level, rates, blocks)) - _SPARE
+        # the halves of a whole weigh at least what two equal ones do
+        further = places[places + before < _farthest(message)]
+        middle = log(float(message.at(np.array([float(before // 2)]))[0]))
+        both = np.log(message.at(further + before)) + logs[: further.size]
+        beyond = both < 2 * middle + log(UNIT) - _SPARE
+        if not small.any() or not beyond.any():
             raise _too_wide()
-        table = message.table(far)
-        tail = _TAIL / rates.levels / (blocks << level)
-        # what the halves of the farthest whole weigh where one lies beyond x; and how likely a cell is that far out
-        beyond = np.cumsum((table[before:] * table[: far - before + 1])[::-1])[::-1]
-        inside = np.dot(table[: before + 1], table[before::-1])
-        enough = (2 * beyond < UNIT * inside) & (2 * table[before:] < tail * table.sum())
-        if not enough[:-1].any():
+        box = int(places[np.argmax(small)])
+        reach = max(box, before + int(further[np.argmax(beyond)]))
+        found[level] = before, box, reach
+        before, terms = box, terms + reach * len(message.weights)
+    if terms > MOST_ENTRIES:
+        raise _too_wide()
+    return found
+
+
+def _tail(level: int, rates: Rates, blocks: int) -> float:
+    return _TAIL / rates.levels / (blocks << level)
+
+
+def _level_tables(whole: int, rates: Rates, levels: tuple[Message, ...], blocks: int) -> dict[int, Floats]:
+    """Return the table of each level below the block, up to where it is needed."""
+    found: dict[int, Floats] = {}
+    for level, (before, box, reach) in _level_reaches(whole, rates, levels, blocks).items():
+        table = levels[level].table(reach + 1)
+        # all this is log-concave, so that tails are at most geometric
+        outside = table[box] / (1 - table[box + 1] / table[box])
+        lacking = table[reach] * table[reach - before]
+        lacking /= 1 - table[reach + 1] * table[reach + 1 - before] / lacking
+        inside = float(np.dot(table[: before + 1], table[before::-1]))
+        if not (2 * outside <= _tail(level, rates, blocks) * table.sum() and 2 * lacking <= UNIT * inside):
             raise _too_wide()
-        found.append(before + int(np.argmax(enough)))
+        found[level] = _scaled(table[:-1])
     return found
 
 
@@ -333,13 +415,12 @@ def _check_cells(rates: Rates, levels: tuple[Message, ...]) -> None:
         raise _too_fine()
 
 
-def _chain(key: int, draft: _Draft, rates: Rates, levels: tuple[Message, ...], reaches: list[int]) -> Chain:
+def _chain(key: int, draft: _Draft, rates: Rates, levels: tuple[Message, ...], cells: dict[int, Floats]) -> Chain:
     length, free = abs(key), key < 0
     anchors = -(-length // rates.block) - 1
     rest = length % rates.block
     width = block_width(levels[0].rate + rates.anchor) if anchors else 1
-    splits = [Split(message, draft.step, width) for message in draft.messages]
-    steady = splits[-1] if draft.steady else None
+    steady = Split(draft.messages[-1], draft.step, width) if draft.steady else None
     end = None
     if free:
         rate = rates.end or 0.0
@@ -350,10 +431,10 @@ def _chain(key: int, draft: _Draft, rates: Rates, levels: tuple[Message, ...], r
     for level in whole_cells:
         behind = None
         if level != whole_cells[-1]:
-            own, other = (_scaled(one.table(reaches[level])) for one in (draft.cut[level], levels[level]))
-            behind = Split(own, other, block_width(levels[level].rate))
+            own = _scaled(draft.cut[level].table(len(cells[level]) - 1))
+            behind = Split(own, cells[level], block_width(levels[level].rate))
         parts.append((level, behind))
-    return Chain(length, anchors, draft.reach, steady, tuple(splits), end, tuple(parts))
+    return Chain(length, anchors, draft.reach, steady, draft.messages, draft.step, width, end, tuple(parts))
 
 
 def log_at_zero(tables: LineTables, lengths: tuple[int, ...]) -> float:
@@ -371,8 +452,9 @@ def log_at_zero(tables: LineTables, lengths: tuple[int, ...]) -> float:
 
 
 def _segment_at_zero(chain: Chain, rates: Rates, halved: list[float]) -> float:
-    each = [split.log_share(0, 0) for split in chain.last]
-    found = sum(each) + (chain.anchors - len(each)) * (each[-1] if each else 0.0)
+    found = sum(chain.split(number).log_share(0, 0) for number in range(chain.near + 1, chain.anchors + 1))
+    if chain.steady is not None:
+        found += chain.near * chain.steady.log_share(0, 0)
     if chain.end is not None:
         found += chain.end.log_share(0, 0)
     cells = chain.length // rates.block

@@ -14,4 +14,5 @@ In reading order:
     ordered        the published strategies, repaired
     ramps          block averages of running counts, and cells
     candidates     all of them, for people who move so and a workload
+    joint          one noise for all running counts: which block and which rates
 """
