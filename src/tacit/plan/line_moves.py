@@ -93,7 +93,6 @@ class _Moved:
     line: Axis
     cells: tuple[str, ...] = ()
     items: str | None = None
-    weight: ClassVar[None] = None
     staying_may_show_more: ClassVar[bool] = False
 
     def moved(self, move: Move) -> Iterable[Jump]:
@@ -117,7 +116,6 @@ class _Counted:
     line: Axis
     cells: tuple[str, ...] = ()
     items: str | None = None
-    weight: ClassVar[None] = None
     staying_may_show_more: ClassVar[bool] = False
 
     def moved(self, move: Move) -> Iterable[Jump]:

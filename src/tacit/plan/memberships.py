@@ -221,7 +221,6 @@ class MembershipResponse:
     parts: int
     line: Axis | None = None
     items: str | None = None
-    weight: ClassVar[None] = None
     staying_may_show_more: ClassVar[bool] = False
 
     @property

@@ -12,7 +12,6 @@ import numpy as np
 from tacit.plan.grids.moves import GridMoves
 from tacit.plan.grids.squares import Moments, Prediction, fit_of, model_of
 from tacit.plan.grids.strategy import Strategy, starts_of
-from tacit.plan.spread import kept
 from tacit.plan.query import Floats, Ints
 
 Ends = tuple[int, int, int, int]

@@ -228,7 +228,6 @@ class ListedRectanglesResponse:
     deepest: int
     line: Axis | None = None
     items: str | None = None
-    weight: ClassVar[None] = None
     staying_may_show_more: ClassVar[bool] = False
 
     def moved(self, move: Move) -> Iterable[Jump]:

@@ -162,7 +162,6 @@ class LineSumsResponse:
     layout: Layout
     cells: tuple[str, ...] = ()
     items: str | None = None
-    weight: ClassVar[None] = None
     staying_may_show_more: ClassVar[bool] = False
 
     def moved(self, move: Move) -> Iterable[Jump]:
