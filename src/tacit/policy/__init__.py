@@ -15,7 +15,6 @@ In reading order:
     inclusion     whether one policy protects all that another does
     boxes         which records edges lead to
     shortest      the shortest chain of edges between two records
-    chains        how many edges lie between two records
     pair          what is promised about two records
     describe      a policy in plain words
     fact_edges    a secret edge that changes what is known

@@ -21,7 +21,7 @@ Places: TypeAlias = dict[Axis, int]  # a position for each axis
 Box: TypeAlias = dict[Axis, Intervals]
 
 _MOST_LAYERS: Final = 20_000
-_MOST_COMPARED: Final = 100_000  # boxes with boxes: a second
+EFFORT: Final = 100_000  # boxes that are compared with boxes: about a second
 
 
 class TooMany(Exception):
@@ -91,7 +91,7 @@ class _Reached:
     edges: int = 1
 
 
-def shortest_legs(moves: Sequence[Move], start: Places, end: Box) -> list[Leg] | None:
+def shortest_legs(moves: Sequence[Move], start: Places, end: Box, effort: int) -> list[Leg] | None:
     """Return a shortest chain of edges from a place to any place of a box, or None if there is none."""
     first = _Reached({axis: Intervals.points([place]) for axis, place in start.items()})
     visited, newest, layers, compared = [first], [first], 0, 0
@@ -107,7 +107,7 @@ def shortest_legs(moves: Sequence[Move], start: Places, end: Box) -> list[Leg] |
             for move in moves:
                 box = move.image(reached.box)
                 compared += len(found) + len(visited)
-                if compared > _MOST_COMPARED or layers > _MOST_LAYERS:
+                if compared > effort or layers > _MOST_LAYERS:
                     raise TooMany
                 if box is not None and not any(_within(box, other.box) for other in (*found, *visited)):
                     found = [other for other in found if not _within(other.box, box)]

@@ -14,15 +14,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tacit.errors import PolicyError
-from tacit.policy.chains import chain_length, surely_unconnected
 from tacit.policy.domain import Domain
 from tacit.policy.edges import Absence, Same
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.secrets import Everything, Secrets, TakingPart
 from tacit.policy.secrets.family import MOST_NAMES, Candidate, Fields, Setting, listed_briefly
+from tacit.policy.shortest import distance
 
 _MOST_EXAMPLES: Final = 12  # of each kind
 _WIDTH: Final = 100
+_EFFORT: Final = 1000  # for one example: a chain that is harder to find is not claimed
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,23 @@ def protected_examples(policy: Policy) -> list[Example]:
         reason = candidate.if_protected if protected else candidate.if_not
         known = any((e.hidden, e.cover) == (candidate.hidden, candidate.cover) for e in found)
         if reason and not known and sum(e.protected == protected for e in found) < _MOST_EXAMPLES:
-            times = 1 if protected else chain_length(policy, *sides)
-            apart = times is None and surely_unconnected(policy, *sides)
+            times, apart = (1, False) if protected else _through_a_chain(policy, *sides)
             found.append(Example(candidate.hidden, candidate.cover, protected, reason, times, apart))
     return sorted(found, key=lambda example: not example.protected)
+
+
+def _through_a_chain(policy: Policy, hidden: Any, cover: Any) -> tuple[int | None, bool]:
+    """Return how many edges the shortest chain has, if one is known, and whether there surely is none.
+
+    Where something is known nothing is claimed: the data sets in the middle of a chain would have to fit it.
+    """
+    if policy.known:
+        return None, False
+    try:
+        far = distance(policy, hidden, cover, effort=_EFFORT)
+    except PolicyError:  # too many ways to look for a chain
+        return None, False
+    return (None, True) if math.isinf(far) else (int(far), False)
 
 
 @dataclass(frozen=True)

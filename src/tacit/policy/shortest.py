@@ -29,7 +29,7 @@ import numpy as np
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Axis
-from tacit.policy.boxes import Leg, Move, Places, TooMany, shortest_legs
+from tacit.policy.boxes import EFFORT, Leg, Move, Places, TooMany, shortest_legs
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.domain import Domain, positions
 from tacit.policy.edges import EdgeShape, FromTo, Metric, Near, Relation, Same
@@ -55,33 +55,36 @@ class Distance(float):
     """
 
     _policy: Policy
-    _chain: Sequence[Any]
+    _legs: Sequence[Leg]
+    _last: Sequence[Any]
 
-    def __new__(cls, policy: Policy, links: Sequence[Any]) -> Distance:
-        """Make one from the chain: records, or legs between places; nothing means that there is none."""
-        is_legs = bool(links) and isinstance(links[0], Leg)
-        edges = (sum(leg.edges for leg in links) if is_legs else len(links) - 1) if links else math.inf
-        made = super().__new__(cls, edges)
-        made._policy, made._chain = policy, tuple(links)
+    def __new__(cls, policy: Policy, last: Sequence[Any] = (), *, legs: Sequence[Leg] = ()) -> Distance:
+        """Make one from legs between places and the records that follow them; neither means that there is no chain."""
+        edges = sum(leg.edges for leg in legs) + len(last) - (not legs)
+        made = super().__new__(cls, edges if legs or last else math.inf)
+        made._policy, made._legs, made._last = policy, tuple(legs), tuple(last)
         return made
 
     def __repr__(self) -> str:
         return "inf" if math.isinf(self) else str(int(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Distance, (self._policy, self._chain)
+        return _remade, (self._policy, self._last, self._legs)
 
     def records(self) -> Iterator[Any]:
         """Go through the records of the chain, from the first to the last; `ABSENT` is somebody not in the data."""
-        if not self._chain or not isinstance(self._chain[0], Leg):
-            yield from self._chain
-            return
-        here: Places = dict(self._chain[0].start)
-        yield _record_at(self._policy.domain, here)
-        for leg in self._chain:
-            for there in leg.places():
-                here |= there
-                yield _record_at(self._policy.domain, here)
+        if self._legs:
+            here: Places = dict(self._legs[0].start)
+            yield _record_at(self._policy.domain, here)
+            for leg in self._legs:
+                for there in leg.places():
+                    here |= there
+                    yield _record_at(self._policy.domain, here)
+        yield from self._last
+
+    def then(self, *records: Any) -> Distance:
+        """Return the distance by a chain that goes on to these records."""
+        return Distance(self._policy, [*self._last, *records], legs=self._legs)
 
     @property
     def path(self) -> list[dict[str, Any] | None]:
@@ -109,7 +112,11 @@ class Distance(float):
         return True
 
 
-def distance(policy: Policy, hidden: Any, cover: Any) -> Distance:
+def _remade(policy: Policy, last: Sequence[Any], legs: Sequence[Leg]) -> Distance:
+    return Distance(policy, last, legs=legs)
+
+
+def distance(policy: Policy, hidden: Any, cover: Any, *, effort: int = EFFORT) -> Distance:
     """Return how many secret edges lead from one record to another, with a shortest chain; None: not in the data."""
     domain = policy.domain
     a: Any
@@ -121,33 +128,34 @@ def distance(policy: Policy, hidden: Any, cover: Any) -> Distance:
         return Distance(policy, [a, b])
     joins = any(absence.joins for absence in policy.absences)  # whoever is absent looks like anybody, or like nobody
     if a is ABSENT:
-        return Distance(policy, [])
+        return Distance(policy)
     if joins and policy.has_edge(a, ABSENT):
         return Distance(policy, [a, ABSENT, b])
-    direct = Distance(policy, []) if b is ABSENT else _between(policy, a, [_End.at(domain, b)])
+    direct = Distance(policy) if b is ABSENT else _between(policy, a, [_End.at(domain, b)], effort)
     if not (joins or b is ABSENT) or direct <= 2:
         return direct
-    leaving = _between(policy, a, [end for absence in policy.absences for end in _End.where(absence.only_from)])
+    ends = [end for absence in policy.absences for end in _End.where(absence.only_from)]
+    leaving = _between(policy, a, ends, effort)
     through = [ABSENT] if b is ABSENT else [ABSENT, b]
     if leaving + len(through) >= direct:
         return direct
-    return Distance(policy, [*leaving.records(), *through])
+    return leaving.then(*through)
 
 
-def _between(policy: Policy, hidden: Any, ends: Sequence[_End]) -> Distance:
+def _between(policy: Policy, hidden: Any, ends: Sequence[_End], effort: int) -> Distance:
     """Return how far it is from one record to the nearest of several boxes, without absence."""
     for generous in (True, False):
         try:
-            found = [_search(policy, hidden, end, generous=generous) for end in ends]
+            found = [_search(policy, hidden, end, effort, generous=generous) for end in ends]
         except TooMany:
             continue
         chains = [legs for legs in found if legs is not None]
         shortest = min((sum(leg.edges for leg in legs) for legs in chains), default=math.inf)
         for legs in chains:
             if sum(leg.edges for leg in legs) == shortest and _is_real(policy, legs):
-                return Distance(policy, legs)
+                return Distance(policy, legs=legs)
         if not chains:
-            return Distance(policy, [])
+            return Distance(policy)
     if policy.domain.size <= _SMALL:
         return Distance(policy, _one_by_one(policy, hidden, ends))
     raise PolicyError(
@@ -180,7 +188,7 @@ class _End:
         """Go through the ends at which a predicate holds."""
         split = axes_of([test])
         if math.prod(len(parts) for _, parts in split.values()) > _MOST_REGIONS:
-            raise TooMany
+            raise PolicyError("must tell fewer classes of records apart", key="where", fix="Simplify the predicate.")
         for cell in cells(split):
             if holds(test, cell):
                 yield cls({split[name][0]: part for name, part in cell.items()})
@@ -285,7 +293,7 @@ def _reach(relation: Relation) -> int:
     return relation.reach if isinstance(relation, Near) else 0
 
 
-def _search(policy: Policy, hidden: Any, end: _End, *, generous: bool) -> list[Leg] | None:
+def _search(policy: Policy, hidden: Any, end: _End, effort: int, *, generous: bool) -> list[Leg] | None:
     """Return the legs of a shortest chain from a record to an end, or None if there is none."""
     axes = list(_axes(policy, hidden, end))
     at = positions(policy.domain, hidden)
@@ -309,7 +317,8 @@ def _search(policy: Policy, hidden: Any, end: _End, *, generous: bool) -> list[L
             continue
         found = _shared(group, here, there)
         if found is None:
-            found = shortest_legs([move for reading in group for move in reading.moves(generous=generous)], here, there)
+            moves = [move for reading in group for move in reading.moves(generous=generous)]
+            found = shortest_legs(moves, here, there, effort)
         if found is None:
             return None
         legs += found

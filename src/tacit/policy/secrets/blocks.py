@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes import Attribute
-from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.attributes.attribute import Value
 from tacit.policy.attributes.keys import PART, Row, mapping
 from tacit.policy.domain import Domain, Record, canonical
 from tacit.policy.edges import Blocks, EdgeShape, FromTo
@@ -22,7 +22,6 @@ from tacit.policy.secrets.family import (
     Secrets,
     Setting,
     changed,
-    one_edge,
     read_names,
     read_value,
     schema_of_family,
@@ -268,31 +267,6 @@ class Partition(Secrets):
             yield Candidate(start, {**start, name: last}, inside)
         if after is not None:
             yield Candidate(start, {**start, name: after}, if_not=outside)
-
-    def steps_alone(self, domain: Domain, name: str, a: Record, b: Record) -> int | None:
-        """Return 1 within a block."""
-        return one_edge(self, domain, name, a, b)
-
-    def item_ways(self, name: str) -> tuple[bool, bool]:
-        """Say no: there are no blocks of sets."""
-        return False, False
-
-    def may_move(self, name: str) -> bool:
-        """Say whether it is this attribute."""
-        return name == self.name
-
-    def ways(self, domain: Domain, axis: Axis, number: int) -> Callable[[int, int], bool]:
-        """Return whether two positions are in one block."""
-        if self.width is not None:
-            size = self.widths(domain)[number]
-            return lambda here, there: here // size == there // size
-        blocks = self.block_positions(domain)
-        return lambda here, there: any(here in block and there in block for block in blocks)
-
-    @property
-    def is_transitive(self) -> bool:
-        """Whether several edges lead nowhere that one does not: yes, blocks do not overlap."""
-        return True
 
 
 def exact_width(width: Any) -> Any:

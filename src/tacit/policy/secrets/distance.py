@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
 from tacit.amounts import shown
 from tacit.errors import PolicyError, nearest
-from tacit.policy.attributes.attribute import Axis
 from tacit.policy.attributes.keys import NAMES, Row, mapping
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges import EdgeShape, ItemMoves, Metric, Near, Relation
@@ -235,44 +234,6 @@ class Within(Secrets):
         if len(moved_all) > 1:
             starts, ends = ({name: pair[side] for name, pair in moved_all.items()} for side in (0, 1))
             yield Candidate({**base, **starts}, {**base, **ends}, near, f"together {far}")
-
-    def steps_alone(self, domain: Domain, name: str, a: Record, b: Record) -> int | None:
-        """Return how many moves within the distance lead from one value to the other."""
-        if name not in self.names:
-            return None
-        place, attribute = list(domain).index(name), domain[name]
-        here, there = a[place], b[place]
-        if attribute.is_set:
-            reach = {"l1": int(self.theta), "l2": int(self.theta * self.theta)}.get(
-                self.metric, attribute.cells if self.theta >= 1 else 0
-            )
-            # items are given up before others are added, so that no bound on their number is in the way
-            return _up(len(here - there), reach) + _up(len(there - here), reach) if reach else None
-        axes = domain.axes_of(name)
-        reaches = [int(self.theta // axis.spacing) for axis in axes]
-        at, to = attribute.places(name, here), attribute.places(name, there)
-        parts = [abs(at[axis.name] - to[axis.name]) for axis in axes]
-        if any(part and not reach for part, reach in zip(parts, reaches, strict=True)):
-            return None
-        # one axis after the other is a way under every metric
-        return sum(_up(part, reach) for part, reach in zip(parts, reaches, strict=True) if part)
-
-    def item_ways(self, name: str) -> tuple[bool, bool]:
-        """Say whether items of a set may go and come."""
-        return name in self.names, name in self.names
-
-    def may_move(self, name: str) -> bool:
-        """Say whether the attribute is listed."""
-        return name in self.names
-
-    def ways(self, domain: Domain, axis: Axis, number: int) -> Callable[[int, int], bool]:
-        """Return whether two positions are close enough."""
-        reach = self.theta // axis.spacing
-        return lambda here, there: abs(here - there) <= reach
-
-
-def _up(distance: int, reach: int) -> int:
-    return -(-distance // reach)
 
 
 def _write_alone(theta: Any) -> str:

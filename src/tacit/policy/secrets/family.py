@@ -8,7 +8,7 @@ The tests hold the two against each other, edge by edge.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from tacit.errors import PolicyError, kind_of
 from tacit.policy.attributes import Attribute
-from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.attributes.attribute import Value
 from tacit.policy.attributes.keys import PREDICATE, Row, mapping
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges import Absence, EdgeShape, FromTo, ItemMoves
@@ -178,33 +178,6 @@ class Secrets(ABC):
         """Yield pairs of records worth showing, made from an ordinary record."""
         return iter(())
 
-    # ---- chains of edges ----
-
-    def steps_alone(self, domain: Domain, name: str, a: Record, b: Record) -> int | None:
-        """Return how many edges surely lead from a to b in one attribute while nothing else changes."""
-        return None
-
-    def is_stuck(self, domain: Domain, record: Record) -> bool:
-        """Say whether surely no edge starts at a record."""
-        return False
-
-    def item_ways(self, name: str) -> tuple[bool, bool]:
-        """Say whether an edge may take an item of a set away, and whether one may add one."""
-        return True, True
-
-    def may_move(self, name: str) -> bool:
-        """Say whether an edge may change an attribute."""
-        return True
-
-    def ways(self, domain: Domain, axis: Axis, number: int) -> Callable[[int, int], bool]:
-        """Return whether an edge may lead from here to there on an axis; yes wherever it is not known."""
-        return lambda here, there: True
-
-    @property
-    def is_transitive(self) -> bool:
-        """Whether several edges on one axis lead nowhere that one does not."""
-        return False
-
 
 def among(family: Secrets, people: Where | str | None) -> Secrets:
     """Return a family, of the people that `where` picks only if it is given."""
@@ -215,12 +188,6 @@ def schema_of_family(keyword: str, of: dict[str, Any], description: str) -> dict
     """Return the JSON schema of a family: what stands under its word, and beside it the people who have the secret."""
     people = {**PREDICATE, "description": "Only people with this have the secret, for instance: consent == False."}
     return mapping({keyword: of, "where": people}, [keyword], description)
-
-
-def one_edge(family: Secrets, domain: Domain, name: str, a: Record, b: Record) -> int | None:
-    """Return 1 if one edge leads from a to b in one attribute, while nothing else changes."""
-    place = list(domain).index(name)
-    return 1 if family.has_edge(domain, a, (*a[:place], b[place], *a[place + 1 :])) else None
 
 
 def free(domain: Domain, name: str) -> EdgeShape:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, ClassVar, Final
 
 from tacit.errors import PolicyError, kind_of
-from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.attributes.attribute import Value
 from tacit.policy.attributes.keys import ANY, PART, Row, two
 from tacit.policy.domain import Domain, Record, canonical
 from tacit.policy.edges import EdgeShape, FromTo, ItemMoves, Relation
@@ -154,20 +154,6 @@ class Pairs(Secrets):
             a, b = ({name: plain(value) for name, value in zip(domain, side, strict=True)} for side in pair)
             yield Candidate(a, b, "a listed pair")
             yield Candidate(b, a, "listed in both directions", "the pair is listed in the other direction only")
-
-    def is_stuck(self, domain: Domain, record: Record) -> bool:
-        """Say whether no pair starts here."""
-        said = dict(zip(domain, record, strict=True))
-        return not any(all(said[name] == a[name] for name in a) for a, _ in self.named(domain))
-
-    def ways(self, domain: Domain, axis: Axis, number: int) -> Callable[[int, int], bool]:
-        """Return whether a pair has these two positions."""
-        name, attribute = axis.attribute, domain[axis.attribute]
-        if axis.part:
-            return super().ways(domain, axis, number)
-        named = [(a[name], b[name]) for a, b in self.named(domain) if name in a]
-        places = {(attribute.position(a), attribute.position(b)) for a, b in named}
-        return lambda here, there: (here, there) in places
 
 
 _MAPPING: Final = "\0mapping"

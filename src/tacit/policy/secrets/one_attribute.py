@@ -20,7 +20,6 @@ from tacit.policy.secrets.family import (
     check_names,
     free,
     listed,
-    one_edge,
     read_names,
     schema_of_family,
 )
@@ -104,15 +103,3 @@ class Attributes(Secrets):
             (first, some), (second, more) = movable[:2]
             both = {**base, first: some[-1], second: more[-1]}
             yield Candidate(base, both, if_not=f"{first} and {second} differ at once")
-
-    def steps_alone(self, domain: Domain, name: str, a: Record, b: Record) -> int | None:
-        """Return 1 where the attribute is listed."""
-        return one_edge(self, domain, name, a, b)
-
-    def item_ways(self, name: str) -> tuple[bool, bool]:
-        """Say whether items of a set may go and come."""
-        return name in self.names, name in self.names
-
-    def may_move(self, name: str) -> bool:
-        """Say whether the attribute is listed."""
-        return name in self.names

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
-from tacit.policy.attributes.attribute import Axis
 from tacit.policy.attributes.keys import PREDICATE, Row
 from tacit.policy.domain import Domain, Record, positions
 from tacit.policy.edges import EdgeShape
@@ -112,14 +111,3 @@ class Records(Secrets):
                 if not is_picked(domain, test, stays):
                     yield Candidate(outside, stays, if_not=f"the first does not have {text}")
                     return
-
-    def is_stuck(self, domain: Domain, record: Record) -> bool:
-        """Say whether the record is not sensitive."""
-        return not self.where.compile(domain).of_record(positions(domain, record))
-
-    def ways(self, domain: Domain, axis: Axis, number: int) -> Callable[[int, int], bool]:
-        """Return whether the first position is sensitive, where that alone says it."""
-        if axis.part or self.where.columns() != {axis.attribute}:
-            return super().ways(domain, axis, number)
-        test = self.where.compile(domain)
-        return lambda here, there: test.of_record({axis.name: here})

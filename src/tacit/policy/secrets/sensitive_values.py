@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
-from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.attributes.attribute import Value
 from tacit.policy.attributes.keys import PART, Row
 from tacit.policy.domain import Domain, Record, canonical
 from tacit.policy.edges import EdgeShape, FromTo, ItemMoves, Relation
@@ -22,7 +22,6 @@ from tacit.policy.secrets.family import (
     among,
     listed,
     listed_briefly,
-    one_edge,
     plain,
     plain_value,
     read_value,
@@ -192,34 +191,6 @@ class Values(Secrets):
         """Yield a sensitive value and another one, both ways."""
         for name, values in self.sensitive[:MOST_NAMES]:
             yield from _candidates(name, values, domain, base)
-
-    def steps_alone(self, domain: Domain, name: str, a: Record, b: Record) -> int | None:
-        """Return 1 from a sensitive value."""
-        return one_edge(self, domain, name, a, b)
-
-    def is_stuck(self, domain: Domain, record: Record) -> bool:
-        """Say whether no value of the record is sensitive."""
-        said = dict(zip(domain, record, strict=True))
-        return not any(
-            (1 in values and said[name]) or 0 in values if domain[name].is_set else said[name] in values
-            for name, values in self.sensitive
-        )
-
-    def item_ways(self, name: str) -> tuple[bool, bool]:
-        """Say whether having, and not having, an item is sensitive."""
-        values = dict(self.sensitive).get(name, ())
-        return 1 in values, 0 in values
-
-    def may_move(self, name: str) -> bool:
-        """Say whether the attribute has sensitive values."""
-        return name in dict(self.sensitive)
-
-    def ways(self, domain: Domain, axis: Axis, number: int) -> Callable[[int, int], bool]:
-        """Return whether the first position is sensitive."""
-        if axis.part:
-            return super().ways(domain, axis, number)
-        hidden = {domain[axis.attribute].position(value) for value in dict(self.sensitive)[axis.attribute]}
-        return lambda here, there: here in hidden
 
 
 def _candidates(name: str, values: tuple[Value, ...], domain: Domain, base: Fields) -> Iterator[Candidate]:

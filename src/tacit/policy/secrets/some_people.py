@@ -7,12 +7,11 @@ predicate asks about, its cover may lie outside, and then the way back is no edg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
-from tacit.policy.attributes.attribute import Axis
 from tacit.policy.attributes.keys import Row
 from tacit.policy.domain import Domain, Record, positions
 from tacit.policy.edges import EdgeShape
@@ -136,29 +135,3 @@ class SomePeople(Secrets):
                     yield replace(found, if_not=f"the first does not have {self.where}")
                     if not wanted:
                         break
-
-    def steps_alone(self, domain: Domain, name: str, a: Record, b: Record) -> int | None:
-        """Return the family's steps where what the predicate asks about stays as it is, and picks."""
-        stays = all(x == y for column, x, y in zip(domain, a, b, strict=True) if column in self.where.columns())
-        return self.family.steps_alone(domain, name, a, b) if stays and self._picks(domain, a) else None
-
-    def is_stuck(self, domain: Domain, record: Record) -> bool:
-        """Say whether the record is not picked, or no edge of the family starts there."""
-        return not self._picks(domain, record) or self.family.is_stuck(domain, record)
-
-    def item_ways(self, name: str) -> tuple[bool, bool]:
-        """Say what the family says."""
-        return self.family.item_ways(name)
-
-    def may_move(self, name: str) -> bool:
-        """Say what the family says."""
-        return self.family.may_move(name)
-
-    def ways(self, domain: Domain, axis: Axis, number: int) -> Callable[[int, int], bool]:
-        """Return the ways of the family: no fewer than there are."""
-        return self.family.ways(domain, axis, number)
-
-    @property
-    def is_transitive(self) -> bool:
-        """Whether several edges of the family lead nowhere that one does not."""
-        return self.family.is_transitive

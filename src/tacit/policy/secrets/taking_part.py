@@ -118,15 +118,3 @@ class TakingPart(Secrets):
                 f"`taking_part` with `where` protects nobody outside `{self.where}`, and not that somebody is not in "
                 "the data."
             )
-
-    def is_stuck(self, domain: Domain, record: Record) -> bool:
-        """Say yes: no edge leads to another record."""
-        return True
-
-    def item_ways(self, name: str) -> tuple[bool, bool]:
-        """Say no."""
-        return False, False
-
-    def may_move(self, name: str) -> bool:
-        """Say no."""
-        return False
