@@ -46,7 +46,7 @@ FULL: Final = Effort(
     few=False,
 )
 QUICK: Final = Effort(
-    lines.Effort((Fraction(1, 10), Fraction(1)), ranges=10_000, runs=5, baseline_runs=20),
+    lines.Effort((Fraction(1, 2), Fraction(1)), ranges=10_000, runs=5, baseline_runs=20),
     thetas=(1, 10, 100),
     distances=(5, 50),
     clusters=clusters.Effort((Fraction(1, 10), Fraction(1)), 8, 4, our_epsilons=(Fraction(1),), our_runs=3),
