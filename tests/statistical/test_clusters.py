@@ -155,8 +155,7 @@ def test_centres_are_about_as_far_off_as_predicted(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("secrets", [tc.secrets.everything(), tc.secrets.within(1, "x")])
-def test_a_whole_release_keeps_its_promise(secrets: Any) -> None:
-    policy = tc.Policy(tc.Domain({"x": tc.Integers(0, 11)}), secrets)
-    found = tc.audit.release(policy, tc.clusters("x", k=2), 1, samples=500, seconds=1e6)
+def test_a_whole_release_keeps_its_promise() -> None:
+    policy = tc.Policy(tc.Domain({"x": tc.Integers(0, 11)}), tc.secrets.within(1, "x"))
+    found = tc.audit.release(policy, tc.clusters("x", k=2), 1, samples=1000, seconds=1e6)
     assert found.verdict == Verdict.NONE_FOUND, str(found)
