@@ -248,3 +248,26 @@ def test_regions_add_up() -> None:
 @given(policies(), strategies(), st.lists(st.integers(1, 40), min_size=5, max_size=5))
 def test_the_loss_is_epsilon_along_the_worst_edge_in_hundreds_of_cases(given_policy, strategy, weights) -> None:
     test_the_loss_is_epsilon_along_the_worst_edge.hypothesis.inner_test(given_policy, strategy, weights)
+
+
+@pytest.mark.parametrize("presence", ["public", "secret"])
+@pytest.mark.parametrize("where", [None, "x < 3", "s"])
+@pytest.mark.parametrize(
+    "secrets",
+    [
+        tc.secrets.within(2, "x", "y"),
+        tc.secrets.attributes("s", "x"),
+        tc.secrets.partition("x", width=2) | tc.secrets.attributes("s"),
+        tc.secrets.values({"x": [0]}),
+        tc.secrets.records("x == 1"),
+        tc.secrets.pairs([((0, 0, False), (3, 2, True))]),
+    ],
+    ids=lambda secrets: type(secrets).__name__,
+)
+def test_every_family_and_every_condition_keeps_epsilon(secrets, where, presence) -> None:
+    domain = tc.Domain({"x": tc.Integers(0, 4), "y": tc.Integers(0, 2), "s": tc.Flag()})
+    policy = tc.Policy(domain, secrets, presence=presence)
+    for asked in ("all", [[0, 2, 0, 1], [1, 3, 1, 2]]):
+        found = tc.audit.exact(tc.rectangles("x", "y", asked, where=where), policy, 1)
+        assert found.keeps
+        assert found.forward.high <= 1 + 1e-9
