@@ -21,6 +21,7 @@ In reading order:
     predict          the expected error
     any_plan         what every plan has
     choose           a whole plan
+    strategies       ways to measure a line
     spread           the laws of the errors of estimates
     coverage         bounds on the noise of one answer
     derived          plans of questions that are made of several parts
