@@ -1,9 +1,9 @@
 """Joint noise on running counts: in the shape of what one person can change along a line.
 
 Guarantee   Let every step of the running counts be a run of them that moves by one: a move between two values changes
-            the counts between them, coming or going all counts from one value to the end. Then for every set O of
-            outputs Pr[hidden in O] <= exp(loss) * Pr[cover in O] + 2^-150, loss = `loss_of(reach, leaves)`, a sum of
-            rates.
+            the counts between them, coming or going all counts from one value to the end. Such a step costs at most
+            `loss_of(reach, leaves)`, a sum of rates: P(z in O) <= exp(loss) * P(z + step in O) + 2^-150 for the noise z
+            and every set O, given an ideal keystream.
 Assumes     The keystream (`noise/keystream.py`); running counts at the ends of segments do not change, the last one
             only where it has a rate. Rates are exact fractions.
 Why         The noise z has weight exp(-g(z)) with g(z) = anchor_rate * sum of |z| at multiples of `block`, plus for
