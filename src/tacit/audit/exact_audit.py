@@ -192,6 +192,8 @@ def _proven(plan: Plan, *, backward: bool = False) -> Fraction | float:
         return Fraction(0)
     if backward and plan.one_sided_answers:
         return math.inf
+    if plan.own_loss is not None:
+        return plan.own_loss  # noise that is even, and made for how people move
     profiles = [(rise, fall) for fall, rise in plan.step.profiles] if backward else plan.step.profiles
     return plan.noise.proven_loss(profiles, plan.step.linf)
 

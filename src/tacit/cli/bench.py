@@ -27,6 +27,7 @@ class Benchmark(StrEnum):
     top_k = "top_k"
     monitor = "monitor"
     plan = "plan"
+    lines = "lines"
 
 
 def run_benchmarks(
@@ -35,7 +36,7 @@ def run_benchmarks(
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes: seconds instead of minutes.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure noise, counting rows, top-k lists, monitors and planning, each beside a named baseline."""
+    """Measure noise, counting rows, top-k lists, monitors, planning and ranges, each beside a named baseline."""
     found: dict[str, Any] = {}
     for name in Benchmark if which is None else (which,):
         module = _load(name)
