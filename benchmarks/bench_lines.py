@@ -50,7 +50,7 @@ def published_error(values: int, theta: int, fan_out: int) -> float:
             low, high = nodes.pop()
             part = -(-(high - low) // fan_out)
             parts = [(at, min(at + part, high)) for at in range(low, high, part)] if high - low > 1 else []
-            for first, last in parts:
+            for _, last in parts:
                 uses = high - last  # the running counts behind it that end within its parent
                 total += 2 * (2 * height * (ordered + trees) / trees) ** 2 * uses * (values + 1 - uses)
             nodes += [node for node in parts if node[1] - node[0] > 1]
