@@ -43,6 +43,7 @@ EVENTS = {
     "noise-scale-rounded": lambda y: y >= 5,
     "randomised-response-second-coin": lambda y: y == 1,
     "bounds-from-data": lambda y: y >= 175,
+    "joint-noise-one-cell": lambda y: (y[:, 0] >= 1) & (y[:, 0] >= y[:, 1]),
     "cells-read-off-the-data": lambda y: y[:, 2] > -1000,
     "naive-suppression": lambda y: y[:, 1] == -1,
     "coin-tossed-anew": lambda y: (y == -1).all(axis=1),

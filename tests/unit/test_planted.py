@@ -354,6 +354,19 @@ def two_largest(counts, broken):
     return [law]
 
 
+def joint_running_counts(values, broken):
+    """Weights exp(-0.4 (|a| + |b|) - cell (|a| + |b - a| + |b|)), less 2^-16, of noise on two running counts."""
+    first, second = (sum(value <= most for value in values) for most in (0, 1))
+    drawn, cell = 1 - 2**-16, 0.6 if broken else 0.3
+    law = {}
+    for output in itertools.product(NEAR, repeat=2):
+        a, b = output[0] - first, output[1] - second
+        norm = 0.4 * (abs(a) + abs(b)) + cell * (abs(a) + abs(b - a) + abs(b))
+        law[(*output, len(values))] = math.exp(-drawn * norm)
+    total = sum(law.values())
+    return [{output: weight / total for output, weight in law.items()}]
+
+
 LAWS = {
     "noise-for-one-row-of-three": histogram_of_rows,
     "truth-in-post-processing": never_negative,
@@ -378,6 +391,7 @@ LAWS = {
     "randomised-response-second-coin": randomised_response,
     "bounds-from-data": bounded_sum,
     "cells-read-off-the-data": listed_cells,
+    "joint-noise-one-cell": joint_running_counts,
     "naive-suppression": released_records,
     "coin-tossed-anew": repeated_record,
     "scaled-tables": scaled_table,

@@ -21,7 +21,6 @@ Q^i nb_(b-i)(i+1) with P = 1/(1+r), Q = r/(1+r).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from math import exp, expm1
 from typing import Final
 
@@ -159,8 +158,8 @@ def smoothed(message: Message, centred: Floats) -> Floats:
         sums += scaled
         np.cumsum(sums, axis=2, out=sums)
         sums[:, 1:] += np.cumsum(sums[:, :-1, -1], axis=1)[:, :, np.newaxis]
-        for before, after in pairwise(sums):
-            after += before[-1, -1] * (tilt[-1, -1] * hit)
+        for row in range(1, len(sums)):
+            sums[row] += sums[row - 1, -1, -1] * (tilt[-1, -1] * hit)
         lent *= miss
         if lent < _MOST_LENT:
             sums *= lent

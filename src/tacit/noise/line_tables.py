@@ -54,7 +54,7 @@ MOST_WORK: Final = 2.5e8  # running sums of entries, for the messages of the anc
 _COARSE: Final = 0.3  # rate of a block at which it is found out how much work there will be
 _LOOKED_AT: Final = 512  # places of a message that are looked at to find out how far its table must go
 _SPARE: Final = 8.0  # orders (of e) that are left for what is seen only in the whole table
-MOST_ENTRIES: Final = 4e8  # terms that the tables of all levels may be added up from
+MOST_ENTRIES: Final = 2e8  # terms that the tables of all levels may be added up from
 MOST_KEPT: Final = 8e6  # entries of messages that may be kept
 
 

@@ -16,6 +16,11 @@ bounds-from-data                       A sum of values in 0..100, with noise for
                                        bound; outputs from 175 on (probability 0.5) lose 3.3. Right: the declared bound.
 cells-read-off-the-data                A noisy histogram of the cells that occur. A cell that is there proves that
                                        somebody is in it: infinite loss, probability 1. Right: all declared cells.
+joint-noise-one-cell                   Joint noise on the running counts of 0..2, within 1: 0.4 for the count that a
+                                       move changes, and 0.6 for the cells, as if it changed one. It leaves one and
+                                       joins another: loss 1.6, by outputs whose first count is 1 or more and no less
+                                       than the second, probability 0.6. Right: 0.3 for each of two cells. (A share
+                                       2^-16 is never drawn: it pays for rounding.)
 """
 
 from __future__ import annotations
@@ -29,10 +34,12 @@ import numpy as np
 
 from tacit import noise
 from tacit.audit.planted.planted_leak import PlantedLeak
+from tacit.noise.line_noise import DRAWN, LineNoise
 from tacit.noise.tables import IntArray
 
 ABSENT = -1000  # stands for a cell that is not in the output; no noisy count comes near it
 _LARGEST_VALUE = 100
+_OF_A_COUNT = Fraction(2, 5)
 
 
 def _one_sided_count(count: int, size: int) -> IntArray:
@@ -73,6 +80,12 @@ def _histogram(cells: Sequence[int], size: int, *, declared: bool) -> IntArray:
     if not declared:
         noisy[:, counts == 0] = ABSENT  # BROKEN: which cells are listed depends on the data
     return noisy
+
+
+def _running_counts(values: Sequence[int], size: int, *, cell: Fraction) -> IntArray:
+    """Return for each of the values 0 to 2 how many people have at most that, with joint noise; the last is public."""
+    counts = np.cumsum(np.bincount(values, minlength=3))
+    return counts + LineNoise((3,), 1, _OF_A_COUNT, (cell,), None).draw(size)
 
 
 PLANTED = (
@@ -152,5 +165,16 @@ PLANTED = (
         release=partial(_histogram, declared=False),
         repaired=partial(_histogram, declared=True),
         exact_loss=math.inf,
+    ),
+    PlantedLeak(
+        name="joint-noise-one-cell",
+        mistake="joint noise on running counts pays for one cell, although a move leaves one and joins another",
+        source="classic",
+        claimed_epsilon=1.0,
+        hidden=(0, 2),
+        cover=(1, 2),
+        release=partial(_running_counts, cell=1 - _OF_A_COUNT),  # BROKEN: two cells change
+        repaired=partial(_running_counts, cell=(1 - _OF_A_COUNT) / 2),
+        exact_loss=float(DRAWN * (_OF_A_COUNT + 2 * (1 - _OF_A_COUNT))),
     ),
 )

@@ -144,12 +144,11 @@ def _spending(
         law = LineNoise(segments, block, anchor, cells, end)
     except PlanError:
         return None
-    cost = law.loss_of(reach, leaves=leaves)
+    cost = Fraction(law.loss_of(reach, leaves=leaves))
     if end is not None:
         # where moves cost more than leaving, the end takes what leaving still may cost
-        left = law.loss_of(0, leaves=True)
-        end += cost - left
-    by = epsilon / Fraction(cost)
+        end += cost - Fraction(law.loss_of(0, leaves=True))
+    by = epsilon / cost
     return LineNoise(
         segments, block, anchor * by, tuple(rate * by for rate in cells), None if end is None else end * by
     )
