@@ -4,7 +4,7 @@
 #   make test    formatting, lint, types, then every test but the slow ones
 #   make check   formatting, lint and types only: seconds
 #   make audit   audit every mechanism and every planted leak; then the slow tests, and the others and the fuzz with fresh examples
-#   make bench   speed of the noise, of counting rows, of top-k lists, of monitors and of planning, on this machine; errors on grids and of clusters
+#   make bench   speed of the noise, of counting rows, of top-k lists, of monitors and of planning and of ranges, on this machine; errors on grids and of clusters
 #   make venv    only the virtual environment with the package in it
 #   make clean   remove the virtual environment and everything that was generated
 
@@ -76,6 +76,7 @@ bench: $(TOOLS)
 	$(BIN)/python benchmarks/bench_plan.py
 	$(BIN)/python benchmarks/bench_clusters.py
 	$(BIN)/python benchmarks/bench_grids.py
+	$(BIN)/python benchmarks/bench_lines.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis tacit-demo tacit-demo-[0-9]*

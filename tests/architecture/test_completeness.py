@@ -17,7 +17,6 @@ from tacit.audit.registry import MECHANISMS
 from tacit.noise.law import Law
 from tacit.noise.tilted_cube import TiltedCube
 from tacit.plan.any_plan import AnyPlan
-from tacit.plan.choose import choose
 from tacit.plan.queries import QUESTIONS
 from tacit.plan.questions import query_schema
 from tacit.policy.attributes import KINDS
@@ -34,7 +33,7 @@ def page(name: str) -> list[str]:
 
 @cache
 def audited_plans() -> tuple[AnyPlan, ...]:
-    return tuple(choose(case.query, case.policy, case.epsilon) for case in ASKED.values())
+    return tuple(case.plan() for case in ASKED.values() if case.plan is not None)
 
 
 def inside(thing: Any) -> Iterator[Any]:

@@ -13,7 +13,8 @@ from fractions import Fraction
 from typing import Any, Final
 
 from tacit.audit.subjects import Subject, decision_subject, subject_of, visits_policy
-from tacit.plan.choose import choose
+from tacit.plan.any_plan import AnyPlan
+from tacit.plan.choose import choose, every_plan
 from tacit.plan.queries import (
     above,
     below,
@@ -30,6 +31,7 @@ from tacit.plan.queries import (
     top_k,
     total,
 )
+from tacit.plan.query import resolve
 from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.knowledge import count as known_count
@@ -51,6 +53,8 @@ _FEW: Final = Domain({"age": Integers(0, 2), "sick": Flag()})
 _DOSES: Final = Domain({"age": Integers(0, 3), "dose": Integers(-1, 2)})
 _PLANE: Final = Domain({"age": Integers(0, 5), "stage": Integers(0, 4)})
 _MAP: Final = Domain({"place": Grid(4, 3)})
+_NEAR_AGE: Final = Policy(Domain({"age": Integers(0, 7)}), within(3, "age"))
+_MAY_LEAVE: Final = Policy(Domain({"age": Integers(0, 3)}), within(2, "age"), presence="secret")
 _CLICKS: Final = Domain({"clicked": Items(3)})
 _EVERYTHING: Final = Policy(_PEOPLE, everything())
 _ONE_WAY: Final = Policy(_PEOPLE, values({"disease": ["hiv"]}))
@@ -63,7 +67,10 @@ _BOTH: Final = Policy(_CLICKS, attributes("clicked"))
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism, the modules in `mechanism/` that it goes through, and under which policy; monitors have no query."""
+    """A mechanism, the modules in `mechanism/` that it goes through, and under which policy.
+
+    `plan` makes what a session would execute for `query`, or one of the ways that it compares; monitors have neither.
+    """
 
     keyword: str
     modules: tuple[str, ...]
@@ -71,14 +78,28 @@ class Case:
     policy: Policy
     make: Callable[[], Subject]
     query: Any = None
+    plan: Callable[[], AnyPlan] | None = None
 
 
 def _case(name: str, query: Any, policy: Policy, *modules: str, epsilon: int = EPSILON) -> tuple[str, Case]:
+    return _planned(name, query, policy, modules or ("additive",), epsilon, lambda: choose(query, policy, epsilon))
+
+
+def _planned(
+    name: str, query: Any, policy: Policy, modules: tuple[str, ...], epsilon: int, plan: Callable[[], AnyPlan]
+) -> tuple[str, Case]:
     keyword = next(iter(query.document()))
-    through = modules or ("additive",)
-    return name, Case(
-        keyword, through, epsilon, policy, lambda: subject_of(name, choose(query, policy, epsilon)), query
-    )
+    return name, Case(keyword, modules, epsilon, policy, lambda: subject_of(name, plan()), query, plan)
+
+
+def _line_case(name: str, query: Any, policy: Policy, strategy: str) -> tuple[str, Case]:
+    """Return a question about a line that is measured in one way, whichever is the best at this size."""
+
+    def plan() -> AnyPlan:
+        plans = every_plan(resolve(query, policy.domain).counted, policy, Fraction(IN_A_CORNER))
+        return next(plan for plan in plans if plan.strategy.startswith(strategy))
+
+    return _planned(name, query, policy, ("additive",), IN_A_CORNER, plan)
 
 
 def _decision(name: str, *, step: int) -> tuple[str, Case]:
@@ -107,11 +128,16 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
         _case("marginals", marginals("age", "disease", ways=1), Policy(_PEOPLE, attributes("age", "disease"))),
         _case("marginals-weighted", marginals(sets=[["sick"], ["age", "disease"]]), _EVERYTHING),
         _case("cumulative", cumulative("age"), _NEAR),
-        _case("cumulative-through-cells", cumulative("age"), _EVERYTHING),
+        _line_case("cumulative-through-cells", cumulative("age"), _EVERYTHING, "by adding up"),
         _case("ranges", ranges("age", "all"), _NEAR),
         _case("rectangles", rectangles("age", "stage", "all"), Policy(_PLANE, within(2, "age", "stage"))),
         _case("rectangles-listed", rectangles("age", "stage", [[0, 2, 0, 1]]), Policy(_PLANE, everything())),
         _case("rectangles-blocks", rectangles("place", "all"), Policy(_MAP, partition("place", width=[2, 2]))),
+        _line_case("ranges-joint-noise", ranges("age", "all"), _NEAR_AGE, "joint noise"),
+        _line_case("ranges-counts-and-cells", ranges("age", "all"), _NEAR_AGE, "ordered hierarchical"),
+        _line_case("cumulative-joint-noise-with-secret-presence", cumulative("age"), _MAY_LEAVE, "joint noise"),
+        _line_case("cumulative-ramps-and-cells", cumulative("age"), _MAY_LEAVE, "ramps"),
+        _line_case("cumulative-tree-of-cells", cumulative("age"), _MAY_LEAVE, "tree"),
         _case("total-two-scale", total("age"), Policy(_PEOPLE, records("age == 1"))),
         _case("total", total("age"), _NEAR),
         _case(

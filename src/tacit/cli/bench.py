@@ -29,6 +29,7 @@ class Benchmark(StrEnum):
     plan = "plan"
     clusters = "clusters"
     grids = "grids"
+    lines = "lines"
 
 
 def run_benchmarks(
@@ -37,7 +38,7 @@ def run_benchmarks(
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes: seconds instead of minutes.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure noise, counting, top-k lists, monitors, planning, grids and clusters, each beside a named baseline."""
+    """Measure noise, counting, top-k lists, monitors, plans, clusters, grids and ranges, each beside a named baseline."""
     found: dict[str, Any] = {}
     for name in Benchmark if which is None else (which,):
         module = _load(name)

@@ -28,6 +28,8 @@ In reading order:
     noise_for        the least noise that hides a step
     totals           what no secret edge changes
     line_moves       how people move on a line
+    line_errors      how wrong counts on a line are, for noise made for lines
+    line_strategies  every way to measure a line that is worth trying
     predict          the expected error
     any_plan         what every plan has
     choose           a whole plan

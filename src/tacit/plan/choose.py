@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tacit.amounts import as_epsilon
+from tacit.errors import InternalError
 from tacit.noise.law import Law
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.noise_for import noise_for
@@ -31,7 +32,7 @@ from tacit.policy.policy import Policy
 if TYPE_CHECKING:
     from tacit.plan.runs import LineErrors
 
-_AS_GOOD: Final = 1 + 1e-9
+_AS_GOOD: Final = 0.998
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,9 @@ class Plan(AnyPlan):
     # how the way was chosen that answers it: all that were tried with their expected mean squared errors, and a drawing
     tried: tuple[tuple[str, float], ...] = field(default=(), compare=False, repr=False)
     picture: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    # of a noise that was made for what is asked: how wrong counts are, and what the dearest edge costs
     own_errors: LineErrors | None = field(default=None, compare=False, repr=False)
+    own_loss: Fraction | float | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.sides is not None:
@@ -150,6 +153,8 @@ class Plan(AnyPlan):
             return Fraction(0)
         if backward and self.one_sided_answers:
             return math.inf
+        if self.own_loss is not None:
+            return self.own_loss  # noise that is even, and made for how people move
         profiles = [(rise, fall) for fall, rise in self.step.profiles] if backward else self.step.profiles
         return self.noise.proven_loss(profiles, self.step.linf)
 
@@ -197,8 +202,7 @@ def plain_plan(plan: AnyPlan) -> AnyPlan:
 def plan_linear(query: Linear, policy: Policy, epsilon: Fraction) -> Plan:
     """Return the plan with the smallest expected error for a checked linear question."""
     plans = every_plan(query, policy, epsilon)
-    least = min(plan.variance for plan in plans)
-    best = next(plan for plan in plans if plan.variance <= least * _AS_GOOD)  # of those as good, the plainest
+    best = min(plans, key=lambda plan: plan.variance)
     tried = sorted(((plan.strategy, plan.mse) for plan in plans if plan.mse < math.inf), key=lambda one: one[1])
     return replace(best, tried=tuple(tried))
 
@@ -210,7 +214,10 @@ def every_plan(query: Linear, policy: Policy, epsilon: Fraction) -> list[Plan]:
     plans = [_plan(query, way, policy, epsilon) for way in plain]
     if any(plan.noise is None for plan in plans):
         return plans  # nothing needs hiding
-    return plans + [_plan(query, way, policy, epsilon) for way in query.strategies(policy, epsilon)]
+    plainest = min(plan.variance for plan in plans)
+    made = [_plan(query, way, policy, epsilon) for way in query.strategies(policy, epsilon)]
+    # what is as good as a plainer way, as far as predictions can tell, is none that is worth having
+    return plans + [plan for plan in made if not plainest * _AS_GOOD <= plan.variance <= plainest]
 
 
 def _plan(query: Linear, way: Strategy, policy: Policy, epsilon: Fraction) -> Plan:
@@ -218,6 +225,8 @@ def _plan(query: Linear, way: Strategy, policy: Policy, epsilon: Fraction) -> Pl
     step = largest_step(base, policy)
     sides = None
     noise, why = way.noise, way.why
+    if way.loss is not None and way.loss > epsilon:
+        raise InternalError("a question was planned")
     if noise is None:
         sides = base.directions(policy) if query is base and step.l1 else None
         counts = () if sides is None else (int(sides[0].sum()), int(sides[1].sum()))
@@ -235,4 +244,5 @@ def _plan(query: Linear, way: Strategy, policy: Policy, epsilon: Fraction) -> Pl
         sides=None if noise is not None and noise.is_joint else sides,
         picture=way.picture,
         own_errors=way.errors,
+        own_loss=way.loss,
     )

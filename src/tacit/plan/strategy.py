@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,8 +17,8 @@ class Strategy:
     """Noise is added to `base`, and the answers are read off that.
 
     Without a `noise` of its own it is the least that hides the step of the base (`plan/noise_for.py`). `why` says what
-    makes it good, `picture` draws what is measured, line by line. `errors` are those of counts on a line, where they
-    are known by the strategy alone.
+    makes it good, `picture` draws what is measured, line by line. `errors` are those of counts on a line, and `loss` is
+    what the noise costs along the dearest edge, where these are known by the strategy alone.
     """
 
     name: str
@@ -26,3 +27,4 @@ class Strategy:
     why: str = ""
     picture: tuple[str, ...] = ()
     errors: LineErrors | None = None
+    loss: Fraction | float | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -28,6 +29,7 @@ from tacit.plan.query import (
 )
 from tacit.plan.responses import Jump, Move, Response, cover_ends, ends_of, hidden_ends
 from tacit.plan.runs import LineErrors, NoisyCounts, Runs
+from tacit.plan.strategy import Strategy
 from tacit.plan.tally import CellCounts, Tally
 from tacit.plan.totals import exact_cumulative
 from tacit.policy.attributes.attribute import Axis, Value
@@ -101,6 +103,13 @@ class Cumulative(Linear):
         if policy.domain[self.name].size <= LARGEST_RELEASE:
             found.append((Marginals(((self.name,),), self.where), "by adding up noisy cells"))
         return found
+
+    def strategies(self, policy: Policy, epsilon: Fraction) -> list[Strategy]:
+        """Return the ways to measure the line."""
+        from tacit.plan.line_strategies import line_strategies
+
+        counts, runs = self, self.workload(policy.domain)
+        return line_strategies(counts, self.name, self.where, policy, epsilon, runs)
 
     def check_rows_of_one(self, policy: Policy) -> None:
         """Refuse people who own several rows."""

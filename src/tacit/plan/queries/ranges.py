@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -32,6 +33,7 @@ from tacit.plan.query import (
 )
 from tacit.plan.responses import Jump, Move, Response, cover_ends, ends_of, hidden_ends, meet
 from tacit.plan.runs import Runs
+from tacit.plan.strategy import Strategy
 from tacit.plan.tally import CellCounts, Tally
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
@@ -195,6 +197,13 @@ class Ranges(Linear):
     def exact_running(self, policy: Policy) -> Bools | None:
         """Return which cumulative counts are exact, or None."""
         return Cumulative(self.name, self.where).exact_running(policy)
+
+    def strategies(self, policy: Policy, epsilon: Fraction) -> list[Strategy]:
+        """Return the ways to measure the line."""
+        from tacit.plan.line_strategies import line_strategies
+
+        counts, runs = Cumulative(self.name, self.where), self.workload(policy.domain)
+        return line_strategies(counts, self.name, self.where, policy, epsilon, runs)
 
     def check_rows_of_one(self, policy: Policy) -> None:
         """Refuse people who own several rows."""
