@@ -156,15 +156,13 @@ def test_benchmarks_are_run_from_the_repository_only(
     )
     os.makedirs(tmp_path / "benchmarks")
     (tmp_path / "pyproject.toml").touch()
-    for name in ("noise", "rows", "top_k", "monitor", "plan", "clusters", "grids", "lines"):
+    every = ("noise", "rows", "top_k", "monitor", "plan", "clusters", "grids", "lines")
+    for name in every:
         text = f'"""Measures {name}."""\ndef main(*, quick):\n    print("a table")\n    return {{"quick": quick}}\n'
         (tmp_path / "benchmarks" / f"bench_{name}.py").write_text(text, encoding="utf-8")
     assert main(["bench", "--quick"]) == 0
     said = capsys.readouterr().out
-    assert said == "".join(
-        f"{name}: Measures {name}.\na table\n"
-        for name in ("noise", "rows", "top_k", "monitor", "plan", "clusters", "grids", "lines")
-    )
+    assert said == "".join(f"{name}: Measures {name}.\na table\n" for name in every)
     assert main(["bench", "rows", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"rows": {"quick": False}}
 
