@@ -38,8 +38,9 @@ from tacit.errors import PlanError
 from tacit.noise.draws import Size, count_of, shape_of
 from tacit.noise.keystream import current_stream
 from tacit.noise.law import Law, whole_numbers
+from tacit.noise.line_cells import Rates
 from tacit.noise.line_draws import draw_segments
-from tacit.noise.line_tables import SLACK, LineTables, Rates, check_size, log_at_zero, make_tables
+from tacit.noise.line_tables import SLACK, LineTables, check_size, log_at_zero, make_tables
 from tacit.noise.line_variances import LineVariances, Workload
 from tacit.noise.radius import FloatArray
 from tacit.noise.tables import IntArray
