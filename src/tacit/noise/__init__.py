@@ -15,6 +15,7 @@ In reading order:
     combined        bounds on sums of noises
     line_noise      running counts, all at once
     line_messages   the parts of such noise: what they weigh together
+    line_cells      the parts of such noise: cells, and their rates
     line_tables     the parts of such noise: tables that keep the promise
     line_splits     the parts of such noise: exact draws of one, given two
     line_draws      the parts of such noise: all of them

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import PlanError
+from tacit.noise.line_cells import Rates, cut_levels
 from tacit.noise.line_messages import Floats
-from tacit.noise.line_tables import Rates, cut_levels
 
 Complex = NDArray[np.complex128]
 

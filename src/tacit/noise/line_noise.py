@@ -1,9 +1,9 @@
 """Joint noise on running counts: in the shape of what one person can change along a line.
 
 Guarantee   Let every step of the running counts be a run of them that moves by one: a move between two values changes
-            the counts between them, coming or going all counts from one value to the end. Then for every set O of
-            outputs Pr[hidden in O] <= exp(loss) * Pr[cover in O] + 2^-150, loss = `loss_of(reach, leaves)`, a sum of
-            rates.
+            the counts between them, coming or going all counts from one value to the end. Such a step costs at most
+            `loss_of(reach, leaves)`, a sum of rates: P(z in O) <= exp(loss) * P(z + step in O) + 2^-150 for the noise z
+            and every set O, given an ideal keystream.
 Assumes     The keystream (`noise/keystream.py`); running counts at the ends of segments do not change, the last one
             only where it has a rate. Rates are exact fractions.
 Why         The noise z has weight exp(-g(z)) with g(z) = anchor_rate * sum of |z| at multiples of `block`, plus for
@@ -38,8 +38,9 @@ from tacit.errors import PlanError
 from tacit.noise.draws import Size, count_of, shape_of
 from tacit.noise.keystream import current_stream
 from tacit.noise.law import Law, whole_numbers
+from tacit.noise.line_cells import Rates
 from tacit.noise.line_draws import draw_segments
-from tacit.noise.line_tables import SLACK, LineTables, Rates, check_size, log_at_zero, make_tables
+from tacit.noise.line_tables import SLACK, LineTables, check_size, log_at_zero, make_tables
 from tacit.noise.line_variances import LineVariances, Workload
 from tacit.noise.radius import FloatArray
 from tacit.noise.tables import IntArray

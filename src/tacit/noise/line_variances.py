@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tacit.errors import PlanError
+from tacit.noise.line_cells import Rates, cut_levels
 from tacit.noise.line_messages import Floats
 from tacit.noise.line_moments import Moments, segment_moments
-from tacit.noise.line_tables import Rates, cut_levels
 from tacit.noise.tables import IntArray, chunks
 
 Workload = Literal["ranges", "prefixes", "cells"]

@@ -19,7 +19,7 @@ cells-read-off-the-data                A noisy histogram of the cells that occur
 joint-noise-one-cell                   Joint noise on the running counts of 0..2, within 1: 0.4 for the count that a
                                        move changes, and 0.6 for the cells, as if it changed one. It leaves one and
                                        joins another: loss 1.6, by outputs whose first count is 1 or more and no less
-                                       than the second, probability 0.6. Right: 0.3 for each of two cells. (A share
+                                       than the second, probability 0.67. Right: 0.3 for each of two cells. (A share
                                        2^-16 is never drawn: it pays for rounding.)
 """
 
