@@ -9,7 +9,7 @@ import pytest
 from line_laws import drawn_rates, tables_of
 from tacit import noise
 from tacit.errors import PlanError
-from tacit.noise import line_draws
+from tacit.noise import line_draws, line_splits
 from tacit.noise.keystream import Keystream
 from tacit.noise.line_messages import Message, joined, sharpened, smoothed, unit_message
 from tacit.noise.line_noise import LineNoise
@@ -192,3 +192,12 @@ def test_no_single_law():
     for ask in (law.pmf, law.cdf, law.survival, law.quantile):
         with pytest.raises(TypeError, match="run_variance"):
             ask(0)
+
+
+@pytest.mark.parametrize("reach", [1, 100, 1022, 1023, 1185, 5000, 10**6])
+@pytest.mark.parametrize("width", [1, 8])
+def test_weights_of_numbers_that_are_drawn_in_a_row_are_one_part(reach, width):
+    wide = line_splits.width_of_one_part(reach, width)
+    assert wide >= width
+    split = Split(np.full(reach + 1, 0.5), np.full(reach + 1, 0.5), wide)
+    assert len(split.rows(np.arange(-reach, reach + 1, dtype=np.int64))) == 1

@@ -52,6 +52,19 @@ class Rows:
     unsure: NDArray[np.bool_]  # rows that only whole numbers can decide
 
 
+def width_of_one_part(reach: int, width: int) -> int:
+    """Return the least width, from this one on, at which the cumulative weights of all wholes up to reach are one part.
+
+    Numbers that are drawn one after the other need all of them at once; wider blocks are accepted a little less often.
+    """
+    while width < WIDEST:
+        columns = 2 * (-(-reach // width) + 1)  # as many as rows at least
+        if columns <= _MOST_ROWS and columns * columns <= _MOST_ENTRIES:
+            break
+        width *= 2
+    return width
+
+
 class Split:
     """Draws of x given the whole, with weight own(x) * other(whole - x); tables hold x = 0, 1, .. and are even."""
 

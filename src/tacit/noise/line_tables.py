@@ -43,7 +43,7 @@ from tacit.noise.line_messages import (
     smoothed,
     smoothing_error,
 )
-from tacit.noise.line_splits import WIDEST, Split
+from tacit.noise.line_splits import WIDEST, Split, width_of_one_part
 
 SLACK: Final = 2.0**-16
 _TAIL: Final = 2.0**-154  # for the anchors, for the ends, and for the cells of all levels
@@ -361,7 +361,7 @@ def _chain(key: int, draft: _Draft, rates: Rates, levels: tuple[Message, ...], c
     length, free = abs(key), key < 0
     anchors = -(-length // rates.block) - 1
     rest = length % rates.block
-    width = block_width(levels[0].rate + rates.anchor) if anchors else 1
+    width = width_of_one_part(draft.reach, block_width(levels[0].rate + rates.anchor)) if anchors else 1
     steady = Split(draft.messages[-1], draft.step, width) if draft.steady else None
     end = None
     if free:
