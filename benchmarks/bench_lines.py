@@ -83,7 +83,7 @@ def errors(*, quick: bool) -> dict[str, float]:
     for epsilon in (Fraction(1), Fraction(1, 10)):
         for theta in (10, 100) if quick else THETAS:
             published = min(published_error(VALUES, theta, fan_out) for fan_out in FAN_OUTS) / float(epsilon) ** 2
-            session = tc.Session(policy_for(theta), people, budget=10**6)
+            session = tc.Session(policy_for(theta), people, budget=1000)
             plain, rising = (
                 session.plan(tc.ranges("loss", "all"), epsilon, consistent=consistent) for consistent in (False, True)
             )

@@ -26,6 +26,8 @@ class Blocks:
 
 def blocks_of(groups: Ints) -> Blocks | None:
     """Return the groups as blocks, or None if some group has a gap."""
+    if not groups.any():  # one group
+        return Blocks(np.zeros_like(groups), np.full_like(groups, len(groups) - 1))
     if (np.diff(groups) < 0).any():
         return None
     first = np.searchsorted(groups, groups, side="left")

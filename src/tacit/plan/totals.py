@@ -147,6 +147,8 @@ def exact_cumulative(name: str, where: Where | None, policy: Policy) -> npt.NDAr
     exact[-1] = True
     if not coupled:
         labels = axis_labels(policy, axis)
+        if not labels.any():
+            return exact  # one label: people may move from end to end
         # a count is exact if every label lies entirely at or below it, or entirely above it
         last = np.zeros(int(labels.max()) + 1, dtype=np.int64)
         np.maximum.at(last, labels, np.arange(axis.size))
