@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
-from importlib import import_module
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
@@ -18,6 +17,7 @@ from tacit.papers.kmeans_003 import ITERATIONS, Floats, K, Weighted, best_object
 from tacit.papers.ranges_003 import KM
 from tacit.papers.results import Claim, Table, judged, spread
 from tacit.papers.trials import OURS, Number
+from tacit.plan.queries import clusters
 from tacit.policy.attributes import Grid, Integers
 from tacit.policy.domain import Domain
 from tacit.policy.knowledge import size
@@ -116,7 +116,7 @@ class Starts:
         names = [_GRID] if setting.on_grid else list(policy.domain)
         everybody = pd.DataFrame(self.points.everybody(), columns=list(_AXES[: len(self.points.highest)]))
         session = Session(policy, everybody, budget=runs * epsilon)
-        plan = session.plan(_question()(*names, k=K), epsilon=epsilon)
+        plan = session.plan(clusters(*names, k=K), epsilon=epsilon)
         # rows are counted once for all of them; noise is drawn for each
         releases: list[Any] = [reserved.make() for reserved in session.reserve([plan] * runs)]
         found = [np.asarray(release.centres) for release in releases]
@@ -154,7 +154,7 @@ def measured(starts: Starts, setting: Setting, effort: Effort) -> dict[Fraction,
             VALID: starts.trial(setting, epsilon, printed=False),
             NO_NOISE: starts.no_noise,
         }
-        if epsilon in effort.our_epsilons and _question() is not None:
+        if epsilon in effort.our_epsilons:
             found[epsilon][OURS] = starts.ours(setting, epsilon, effort.our_runs)
     return found
 
@@ -347,11 +347,6 @@ def _blocks(points: Points, rows: int, columns: int) -> Setting:
 
 def _everything(*names: str) -> Any:
     return everything()
-
-
-def _question() -> Any:
-    """Return how clusters are asked for."""
-    return getattr(import_module("tacit"), "clusters", None)
 
 
 def _written(number: Number) -> str:

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
 
 from tacit.noise.scales import SMALLEST_SCALE
 from tacit.plan.grids.moves import GridMoves
@@ -183,6 +182,8 @@ class _Search:
             return np.asarray(start + np.concatenate([[0.0], np.clip(free, -8.0, 4.0)])[alike])
 
         if alike[-1] == 1:
+            from scipy.optimize import minimize_scalar  # takes longer to load than most plans to be made
+
             line = minimize_scalar(
                 lambda at: error(around(np.array([at]))), bounds=(-4, 4), method="bounded", options={"xatol": 0.02}
             )
@@ -200,6 +201,8 @@ def _error(found: Found) -> float:
 
 def _nelder_mead(error: Callable[[Floats], float], simplex: Floats) -> Floats:
     """Return about the point where a smooth function is least, from a simplex to start with."""
+    from scipy.optimize import minimize
+
     options: Any = {
         "xatol": 0.05,
         "fatol": 3e-4 * error(simplex[0]),

@@ -25,7 +25,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from tacit.plan.query import Floats, Ints
 
@@ -203,6 +202,8 @@ class Prediction:
             _mirrored(asked, slice(nx), -1, along_x * constant * y.total)
             _mirrored(asked, slice(nx, nx + ny), -1, along_y * constant * x.total)
             asked[-1, -1] = constant**2 * x.total * y.total
+        from scipy.linalg import cho_factor, cho_solve  # takes longer to load than most plans to be made
+
         return plain - float(np.trace(cho_solve(cho_factor(found), asked)))
 
 
@@ -267,6 +268,8 @@ class Fit:
         ]
         if self.region.has_total:
             seen.append((self._shares.sum() * wide * high)[None])
+        from scipy.linalg import solve_triangular
+
         known = solve_triangular(self._factor, np.concatenate(seen), lower=True)
         return np.asarray(np.maximum(plain - np.einsum("kn,kn->n", known, known), 0.0))
 
@@ -281,6 +284,8 @@ class Fit:
         for (wide, high), share in zip(region.sides, self._shares, strict=True):
             found += share * _averaged(weighted, wide, high)
         if self._factor is not None:
+            from scipy.linalg import solve_triangular
+
             missing = self._missing(found, sums[len(region.sides) :])
             pull = solve_triangular(self._factor, missing.T, lower=True)
             pull = solve_triangular(self._factor, pull, lower=True, trans="T").T

@@ -17,7 +17,6 @@ from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack
 
 from tacit.plan.strategies.block_trees import BlockTree, Kind
 from tacit.plan.strategies.layout import Layout
@@ -122,6 +121,8 @@ def factors(diagonal: Floats, off: Floats) -> tuple[Floats, Floats]:
     """Return the pivots and multipliers of a matrix with three diagonals."""
     if not len(off):
         return diagonal.copy(), off.copy()
+    from scipy.linalg import lapack  # takes longer to load than most plans to be made
+
     pivots, multipliers, info = lapack.dpttrf(diagonal, off)
     if info:
         raise ArithmeticError(info)
@@ -132,6 +133,8 @@ def solved_by(matrix: tuple[Floats, Floats], right: Floats) -> Floats:
     """Return the solution of a system with three diagonals, from the factors of its matrix."""
     if not len(matrix[1]):
         return right / matrix[0]
+    from scipy.linalg import lapack
+
     solution, info = lapack.dpttrs(*matrix, right)
     if info:
         raise ArithmeticError(info)
