@@ -194,8 +194,8 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
 NO_ROWS = {
     *("ABSENT", "Categories", "Dates", "Decimals", "Domain", "Explanation", "Flag", "Grid", "Integers", "ItemCounts"),
     *("Items", "LargestStep", "ReleaseRecord", "RowsCheck", "__version__", "above", "below", "clusters", "col"),
-    *("cumulative", "histogram", "known", "marginals", "mean", "median", "noise", "quantiles", "ranges", "secrets"),
-    *("count", "top_k", "total", "where"),
+    *("cumulative", "histogram", "known", "marginals", "mean", "median", "noise", "quantiles", "ranges"),
+    *("rectangles", "secrets", "count", "top_k", "total", "where"),
 }
 
 
@@ -419,7 +419,11 @@ MIXED_UP: dict[str, tuple[Callable[[Any], Any], str, set[str]]] = {
     "Policy: domain": (lambda x: tc.Policy(x, tc.secrets.everything()), "domain", {"domain"}),
     "Policy: secrets": (lambda x: tc.Policy(POLICY.domain, x), "secrets", {"secrets"}),
     "Policy: known": (lambda x: tc.Policy(POLICY.domain, tc.secrets.everything(), known=x), "known", {"known"}),
-    "Policy: presence": (lambda x: tc.Policy(POLICY.domain, tc.secrets.everything(), presence=x), "presence", set()),
+    "Policy: presence": (
+        lambda x: tc.Policy(POLICY.domain, tc.secrets.everything(), presence=x),
+        "presence",
+        {"nothing"},
+    ),
     "Policy.load": (tc.Policy.load, "", set()),
     "Policy.covers": (POLICY.covers, "policy", {"policy"}),
     "Policy.about: person": (POLICY.about, "person", {"nothing", *TEXTS}),
@@ -446,6 +450,8 @@ MIXED_UP: dict[str, tuple[Callable[[Any], Any], str, set[str]]] = {
     "cumulative": (asked(tc.cumulative), "cumulative", set()),
     "ranges": (asked(lambda x: tc.ranges(x, [[1, 2]])), "ranges", set()),
     "ranges: ranges": (asked(lambda x: tc.ranges("age", x)), "ranges", set()),
+    "rectangles": (asked(lambda x: tc.rectangles(x, "all")), "rectangles", set()),
+    "rectangles: rectangles": (asked(lambda x: tc.rectangles("age", "age", x)), "rectangles", set()),
     "total": (asked(tc.total), "total", set()),
     "total: by": (asked(lambda x: tc.total("age", by=x)), "", set()),
     "mean": (asked(tc.mean), "mean", set()),

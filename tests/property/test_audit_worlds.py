@@ -16,12 +16,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit as tc
+from line_laws import norm
 from parameters import every_two_together
 from strategies import facts, linear_queries, policies
 from tacit.audit import worlds
 from tacit.audit.exact_audit import plan_loss
 from tacit.audit.neighbour_check import check_neighbours
 from tacit.noise.cube import Cube
+from tacit.noise.grouped import GroupedNoise
+from tacit.noise.line_noise import LineNoise
 from tacit.plan.choose import choose
 from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total
 
@@ -160,6 +163,12 @@ def worst_ratio(law, change):
             ratio = law.log_weight(outputs) - law.log_weight(outputs - change)
         here = law.log_weight(outputs) > -math.inf
         return float(ratio[here].max())
+    if isinstance(law, LineNoise):  # a norm: no output tells more than the step itself
+        exact = (np.cumsum(law.segments) - 1)[: None if law.end_rate is None else -1]
+        return math.inf if change[exact].any() else float(norm(law, change[np.newaxis])[0])
+    if isinstance(law, GroupedNoise):
+        scales = np.repeat([float(scale) for scale in law.scales], law.sizes)[change != 0]
+        return float((np.abs(change[change != 0]) / scales).sum()) if scales.all() else math.inf
     worst = 0.0
     for one in change.tolist():  # independent: the worst output has the worst entry everywhere
         outputs = np.arange(-12, 13)

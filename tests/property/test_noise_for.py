@@ -29,7 +29,7 @@ def changes_of(query, policy):
 
 def loss_of(noise, change):
     moved = [int(x) for x in change]
-    return noise.loss(moved) if isinstance(noise, Cube) else sum((noise.loss(x) for x in moved if x), Fraction(0))
+    return noise.loss(moved) if noise.is_joint else sum((noise.loss(x) for x in moved if x), Fraction(0))
 
 
 def worst_loss(noise, query, policy):
