@@ -390,6 +390,7 @@ def test_a_typed_cell_counts_as_its_spelling_does(name: str) -> None:
                 assert cell_readings.position(attribute, [spelled, spelled]) == said, (key, cell)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("width", [np.float32, np.float16])
 def test_a_narrow_float_is_the_decimal_that_it_prints_as(width: Any, tmp_path: Path) -> None:
     tenths, values = Decimals(35, 42, 0.1), np.arange(350, 421) / 10
@@ -440,6 +441,7 @@ def test_clip_keeps_unsigned_numbers() -> None:
         assert open_rows(frame, widest).counts(("c",)).tolist() == [1, 0, 1]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("cells", "attribute", "rule"),
     [

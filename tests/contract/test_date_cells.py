@@ -236,6 +236,7 @@ def test_a_parquet_file_of_other_writers_counts_alike(tmp_path: Path) -> None:
     assert by_the_engine(frame, ATTRIBUTES[0]) == [*wanted, None]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("statistics", [True, False])
 def test_a_far_date_in_a_parquet_file_hides_no_other_column(statistics: bool, tmp_path: Path) -> None:
     far = pa.array([0, 2**62, None], pa.int64()).cast(pa.timestamp("ms", "UTC"))

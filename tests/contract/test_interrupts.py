@@ -90,6 +90,7 @@ except (KeyboardInterrupt, Terminated) as ended:
 """
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("number", "ended"), [("SIGINT", "KeyboardInterrupt"), ("SIGTERM", "Terminated")])
 def test_an_interrupt_does_not_wait_for_a_task_of_the_engine(number: str, ended: str, tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"

@@ -166,6 +166,7 @@ def test_one_column_is_one_attribute_if_one_of_them_is_secret() -> None:
 # ---------------------------------------------------------------------- files
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("written", [csv, parquet])
 def test_one_file_counts_once_whatever_it_is_called(tmp_path: Path, written: Any) -> None:
     ending = written.__name__

@@ -62,7 +62,7 @@ def check_losses(line, epsilon):
                 assert found.forward >= float(plan.epsilon * NEARLY), (plan.strategy, plan.noise)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(line=lines(), epsilon=st.sampled_from(["1/10", 1, 3]))
 def test_the_exact_loss_of_every_way_is_epsilon(line, epsilon):
     check_losses(line, epsilon)

@@ -229,6 +229,7 @@ def test_one_sided_cubes_cover_in_sums():
     assert ((low <= sums) & (sums <= high)).mean() >= 0.95
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "query", [tc.cumulative("x"), tc.ranges("x", [(0, 99), (100, 299), (0, 299), (0, 9), (5, 250)])]
 )

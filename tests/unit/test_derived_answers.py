@@ -42,6 +42,7 @@ def read(path: Path) -> list[list[str]]:
     return list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("query", OF_NOBODY, ids=str)
 def test_nobody_has_no_mean_and_no_quantile_where_that_is_exact(query, tmp_path):
     record = tc.Session(PUBLIC, FRAME, budget=1).release(query, 0.1)

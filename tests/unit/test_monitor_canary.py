@@ -191,6 +191,7 @@ def alarmed(swallowed_by: type[Exception] | None) -> Iterator[dict[str, Any]]:
         raise swallowed_by(CANARY) from None
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("raised", "code"),
     [

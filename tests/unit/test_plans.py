@@ -285,6 +285,7 @@ LAID_OUT = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", LAID_OUT)
 def test_nothing_that_a_plan_has_worked_out_can_be_written_to(case: str) -> None:
     query, secrets = LAID_OUT[case]
@@ -390,6 +391,7 @@ def test_a_plan_can_be_released_again_and_costs_again() -> None:
 # ---- printed and saved ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("query", QUESTIONS, ids=str)
 def test_a_plan_can_be_printed_and_saved(query: Any, tmp_path: Path) -> None:
     made = session()
