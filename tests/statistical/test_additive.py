@@ -78,7 +78,10 @@ CASES = [
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("what", "policy", "query", "runs"),
-    [pytest.param(*case, id=case[0], marks=[pytest.mark.slow] * (case[3] >= 3000)) for case in CASES],
+    [
+        pytest.param(*case, id=case[0], marks=[pytest.mark.slow] * (case[3] >= 3000 or case[0] == "cumulative"))
+        for case in CASES
+    ],
 )
 def test_the_predicted_error_is_what_is_measured_and_intervals_cover(what, policy, query, runs):
     plan = choose(query, policy, "0.1")
