@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.audit.worlds import Ints, contributions, every_edge, every_record, known_numbers
-from tacit.errors import PlanError
+from tacit.errors import PlanError, kind_of, sealed, word_or_kind
 from tacit.noise.law import Law
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import choose
@@ -69,6 +69,7 @@ class PosteriorOdds:
         )
 
 
+@sealed
 def posterior_odds(
     query: Any,
     policy: Policy,
@@ -84,6 +85,11 @@ def posterior_odds(
     probability of each record (as the domain's tuples have it; what is left out is impossible); all alike by default.
     """
     policy = as_policy(policy, fix="Write posterior_odds(query, policy, epsilon, people=..).")
+    if isinstance(people, bool) or not isinstance(people, int) or people < 1:
+        raise PlanError(
+            "must be a whole number from 1", key="people", given=word_or_kind(people), fix="Write people=2."
+        )
+    _check_priors(priors, people)
     plan = choose(query, policy, epsilon)
     records: list[Any] = [*every_record(policy.domain), *([ABSENT] if policy.absences else [])]
     if len(records) ** people > MOST_WORLDS:
@@ -146,6 +152,20 @@ def steps_among(query: Any, policy: Policy, worlds: Sequence[Sequence[Any]]) -> 
 def _moves(start: tuple[Any, ...], end: tuple[Any, ...]) -> frozenset[tuple[int, Any]]:
     """Return who moved where."""
     return frozenset((who, y) for who, (x, y) in enumerate(zip(start, end, strict=True)) if x != y)
+
+
+def _check_priors(priors: Any, people: int) -> None:
+    """Refuse what is no probability of records for each person."""
+    fix = "Write one mapping {record: probability} for each person."
+    if priors is None:
+        return
+    if not isinstance(priors, Sequence) or not all(isinstance(prior, Mapping) for prior in priors):
+        raise PlanError(f"must be a list of mappings, not {kind_of(priors)}", key="priors", fix=fix)
+    if len(priors) != people:
+        raise PlanError(f"must have one mapping for each of {people} people", key="priors", given=len(priors), fix=fix)
+    for prior in priors:
+        if not all(isinstance(chance, int | float) and chance >= 0 for chance in prior.values()):
+            raise PlanError("must hold no negative probabilities", key="priors", fix=fix)
 
 
 def _weights(worlds: Sequence[tuple[Any, ...]], priors: Sequence[Mapping[Any, float]] | None) -> Floats:

@@ -17,6 +17,7 @@ from tacit.amounts import shown
 from tacit.errors import PlanError, leads_to_a_file, path_words
 from tacit.noise.law import Law
 from tacit.plan.query import Bools, Ints, Linear, Query
+from tacit.plan.responses import Watched
 from tacit.plan.steps import LargestStep
 from tacit.policy.policy import Policy
 
@@ -74,6 +75,16 @@ class AnyPlan(ABC):
     def ways(self) -> dict[str, float]:
         """Every way to answer that was tried, with the expected mean squared error of one answer: this one."""
         return {self.strategy: self.mse}
+
+    @property
+    def way(self) -> str:
+        """The way to answer that was chosen, by the name that it has among all that were tried."""
+        return self.strategy
+
+    @property
+    def watched(self) -> Watched:
+        """What shows how far people move the counts that noise is added to."""
+        return self.base
 
     @property
     def drawn(self) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class Explanation:
     @property
     def chosen(self) -> str:
         """The way that was chosen: the one with the smallest expected error."""
-        return self.plan.strategy
+        return self.plan.way
 
     @property
     def expected_mse(self) -> float:

@@ -120,7 +120,7 @@ def costs_of_knowledge(watched: Watched, policy: Policy) -> tuple[FactCost, ...]
 
 def costs_for_plan(plan: AnyPlan) -> tuple[FactCost, ...]:
     """Return what each fact costs what a plan adds noise to; of several parts, the one that moves furthest."""
-    return costs_of_knowledge(max(plan.parts, key=lambda part: part.step.l1).base, plan.policy)
+    return costs_of_knowledge(max(plan.parts, key=lambda part: part.step.l1).watched, plan.policy)
 
 
 def costs_for_tables(policy: Policy) -> tuple[FactCost, ...]:

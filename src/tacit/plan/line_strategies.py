@@ -67,12 +67,11 @@ def _is_plain(scheme: Scheme) -> bool:
 
 def _of_scheme(scheme: Scheme, name: str, where: Where | None, moves: LineMoves, epsilon: Fraction) -> Strategy:
     sums = scheme.sums(name, where, epsilon)
-    profile = scheme.layout.moved(moves.reach)
+    worst = max(scheme.layout.profiles(moves), key=lambda moved: _added(scheme.rates, moved))
+    whole = float(_added(scheme.rates, worst))
     levels = [
-        (group, many, float(rate * moved))
-        for group, many, rate, moved in zip(
-            scheme.layout.names, scheme.layout.sizes, scheme.rates, profile, strict=False
-        )
+        (group, many, float(rate * moved) / whole)
+        for group, many, rate, moved in zip(scheme.layout.names, scheme.layout.sizes, scheme.rates, worst, strict=False)
     ]
     return Strategy(
         scheme.name,
@@ -85,21 +84,30 @@ def _of_scheme(scheme: Scheme, name: str, where: Where | None, moves: LineMoves,
     )
 
 
+def _added(rates: Sequence[Fraction], moved: Sequence[int]) -> Fraction:
+    """Return what a step costs that moves the entries of each group by so much."""
+    return sum((rate * far for rate, far in zip(rates, moved, strict=False)), Fraction(0))
+
+
 def _of_noise(noise: LineNoise, counts: Linear, moves: LineMoves) -> Strategy:
     far = min(moves.reach, max(moves.segments) - 1)
     whole = float(noise.loss_of(moves.reach, leaves=moves.leaves))
     blocks = sum(-(-length // noise.block) - 1 for length in moves.segments)
-    crossed = min(-(-far // noise.block), -(-max(moves.segments) // noise.block) - 1)
+    # shares of what the worst step costs: a move, or coming and going, which changes one cell of each size
+    goes = moves.leaves and noise.loss_of(moves.reach, leaves=True) > noise.loss_of(moves.reach, leaves=False)
+    crossed = blocks if goes else min(-(-far // noise.block), -(-max(moves.segments) // noise.block) - 1)
     levels = []
+    if goes and noise.end_rate is not None:
+        levels.append(("everybody", 1, float(noise.end_rate) / whole))
     if noise.anchor_rate and blocks:
         every = "all running counts" if noise.block == 1 else f"running counts after every {noise.block:,} values"
         levels.append((every, blocks, float(noise.anchor_rate * crossed) / whole))
     for level, rate in enumerate(noise.cell_rates):
         size = noise.block >> level
-        if rate and size < max(moves.segments):
+        if rate and (goes or size < max(moves.segments)):
             many = sum(-(-length // size) for length in moves.segments)
             named = "single values" if size == 1 else f"cells of {size:,} values"
-            levels.append((named, many, float(2 * rate) / whole))
+            levels.append((named, many, float((1 if goes else 2) * rate) / whole))
     return Strategy(
         noise.name,
         counts,

@@ -8,7 +8,7 @@ Guarantee   Along every secret edge of the policy, by which a record moves by at
             shares that leave cells, and those that come to others, are each at most 1 - product of (1 - t_i), where
             t_i = min(1, r_i / ramp_i) with a ramp, and without one 1 if the edge may cross a border and else 0. Under
             a distance of kind l1, at most the largest of min(1, theta / (ramp_i * spacing_i)).
-Assumes     Ramps of one axis do not overlap: no cell is narrower than its ramp. One row for each person.
+Assumes     Ramps of one axis do not overlap: borders are at least a ramp apart. One row for each person.
 Why         Somebody's shares are the probabilities that independent draws, one for each axis, end in a cell. What
             leaves cells is the total variation distance of two such laws: the chance that the draws differ when they
             are coupled as well as can be. On one axis a step by one position changes the share beyond a border by

@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from tacit.errors import PlanError
 from tacit.noise.grouped import GroupedNoise
 from tacit.noise.law import Law
-from tacit.noise.scales import LARGEST_SCALE, SMALLEST_SCALE
 from tacit.plan.choose import Plan, plan_linear
 from tacit.plan.coupling import is_touched
+from tacit.plan.noise_for import drawable
 from tacit.plan.query import Floats, Ints
 from tacit.plan.steps import largest_step
 from tacit.policy.edges import Same
@@ -91,7 +92,10 @@ def plan_tables(query: Marginals, policy: Policy, epsilon: Fraction) -> Plan:
         return plain  # steps know of a change that shapes do not show: only they are believed
     sizes, groups = query.sizes(policy.domain), query.exact_groups(policy)
     left = [float(max(size - exact, 1)) for size, exact in zip(sizes, _exact_totals(groups, sizes), strict=True)]
-    scales = scales_for(changes, left, epsilon)
+    try:
+        scales = scales_for(changes, left, epsilon)
+    except PlanError:
+        return plain  # some table would need more noise than can be drawn
     own = TablesPlan(
         query,
         policy,
@@ -149,10 +153,7 @@ def scales_for(changes: Sequence[tuple[int, ...]], weights: Sequence[float], eps
     whole = np.zeros(len(touched), dtype=np.int64)
     whole[touched] = np.maximum(np.rint(FINEST * rates / rates.max()), 1)
     loss = max(sum(change * int(share) for change, share in zip(row, whole, strict=True)) for row in changes)
-    return [
-        min(max(Fraction(loss, int(share)) / epsilon, SMALLEST_SCALE), LARGEST_SCALE) if share else Fraction(0)
-        for share in whole
-    ]
+    return [drawable(Fraction(loss, int(share)) / epsilon) if share else Fraction(0) for share in whole]
 
 
 def _best_rates(rows: Floats, weights: Floats) -> npt.NDArray[np.float64]:

@@ -41,7 +41,7 @@ ROWS_UNFOLDED: Final = 18  # longer tables are there, but closed until somebody 
 _ELEMENTS: Final = frozenset(
     ["svg", "g", "path", "text", "tspan", "rect", "line", "circle", "defs", "clipPath", "linearGradient", "stop"]
 )
-_HEADINGS: Final = {"value": "Estimate", "lower": "From", "upper": "To"}
+_HEADINGS: Final = {"value": "Estimate", "lower": "From", "upper": "To"}  # others have their own name
 _IN_BACKTICKS: Final = re.compile("`([^`]+)`")
 _OWN_REFERENCE: Final = re.compile(r"url\(#([\w-]+)\)")
 
@@ -176,7 +176,7 @@ def _release(
         "chart": drawn,
         "chart_text": chart_text(record),
         "labels": list(labels),
-        "numbers": [_HEADINGS[name] for name in numbers],
+        "numbers": [_HEADINGS.get(name, name.capitalize()) for name in numbers],
         "rows": [
             {
                 "labels": [_label(column[place]) for column in labels.values()],

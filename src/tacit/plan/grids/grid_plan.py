@@ -24,6 +24,7 @@ from tacit.noise.grouped import GroupedNoise
 from tacit.noise.law import Law
 from tacit.noise.sum_bounds import half_width
 from tacit.noise.two_scale import TwoScale
+from tacit.plan.cells import Cells
 from tacit.plan.choose import Plan
 from tacit.plan.grids.moves import GridMoves, grid_moves
 from tacit.plan.grids.search import UNIT_CELLS, candidates, listed_change
@@ -32,6 +33,7 @@ from tacit.plan.grids.sums import GridSums
 from tacit.plan.grids.workload import Workload, rectangle_variances
 from tacit.plan.queries.rectangles import Rectangles
 from tacit.plan.query import Bools, Floats, Ints, in_words
+from tacit.plan.responses import Watched
 from tacit.plan.steps import LargestStep
 from tacit.policy.policy import Policy
 
@@ -78,6 +80,16 @@ class GridPlan(Plan):
     def ways(self) -> dict[str, float]:
         """Every way to answer that was tried, with the expected mean squared error of one rectangle."""
         return dict(self.tried)
+
+    @property
+    def way(self) -> str:
+        """The way that was chosen, by its name among all that were tried."""
+        return self.tried[0][0]
+
+    @property
+    def watched(self) -> Watched:
+        """The counts of cells: sums of them change as these do."""
+        return Cells((self.query.names,), self.query.where)
 
     @property
     def tells_all(self) -> bool:

@@ -19,10 +19,11 @@ from functools import cached_property
 
 import numpy as np
 
-from tacit.noise.scales import LARGEST_SCALE, SMALLEST_SCALE
+from tacit.noise.scales import SMALLEST_SCALE
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.grids.moves import GridMoves, Pair
 from tacit.plan.grids.squares import Region
+from tacit.plan.noise_for import drawable
 from tacit.plan.query import Floats, Ints
 
 FINEST = 4096  # rates are whole multiples of the largest one over this, so that scales are short fractions
@@ -82,11 +83,11 @@ class Weighted:
 
     @classmethod
     def at(cls, strategy: Strategy, shares: Floats, changes: list[tuple[int, ...]], epsilon: Fraction) -> Weighted:
-        """Return rates in about these proportions, whose loss is epsilon exactly (or less, where noise ends)."""
+        """Return rates in about these proportions, whose loss is epsilon exactly (or less, at the smallest scale)."""
         whole = [max(round(FINEST * share), 1) for share in (shares / shares.max()).tolist()]
         loss = max(sum(change * share for change, share in zip(row, whole, strict=True)) for row in changes)
         scales = [Fraction(loss, share) / epsilon for share in whole]
-        return cls(strategy, tuple(1 / min(max(scale, SMALLEST_SCALE), LARGEST_SCALE) for scale in scales))
+        return cls(strategy, tuple(1 / drawable(scale) for scale in scales))
 
     @cached_property
     def laws(self) -> tuple[TwoScale, ...]:

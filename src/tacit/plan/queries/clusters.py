@@ -305,7 +305,8 @@ def _of_total(noisy: Floats, total: float) -> Floats:
         return np.zeros_like(noisy)
     high = np.sort(noisy)[::-1]
     over = (np.cumsum(high) - total) / np.arange(1, len(high) + 1)
-    last = int(np.flatnonzero(high > over)[-1])
+    above = np.flatnonzero(high > over)
+    last = int(above[-1]) if len(above) else 0  # none by rounding alone, where there is nearly nobody
     found: Floats = np.maximum(noisy - over[last], 0.0)
     return found
 
