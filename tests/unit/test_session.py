@@ -568,7 +568,8 @@ def test_what_was_paid_for_is_made_by_the_process_that_paid():
 def test_what_waits_for_its_turn_is_noisy_already():
     """A release that fails leaves no true answer of another one behind, wherever its exception goes."""
     domain = tc.Domain({"age": tc.Integers(0, 9), "ill": tc.Flag()})
-    rows = pd.DataFrame({"age": [7] * 40, "ill": [True] * 40})
+    people = 7919  # a number that no table of anything else holds
+    rows = pd.DataFrame({"age": [7] * people, "ill": [True] * people})
     made = tc.Session(tc.Policy(domain, tc.secrets.everything()), rows, budget=1)
     questions = (tc.count("age < 5"), tc.histogram("age"), tc.mean("age"), tc.histogram("ill"))
     first, *others = made.reserve([made.plan(query, "0.001") for query in questions])
@@ -582,7 +583,7 @@ def test_what_waits_for_its_turn_is_noisy_already():
         if isinstance(one, np.ndarray):
             arrays.append(one)
         waiting += gc.get_referents(one)
-    truths = [[0] * 7 + [40] + [0] * 2, [0, 40], [40, 0]]
+    truths = [[0] * 7 + [people] + [0] * 2, [0, people], [people, 0]]
     assert not [array for array in arrays if array.tolist() in truths]
     assert [len(other.make().values) for other in others] == [10, 1, 2]
 
