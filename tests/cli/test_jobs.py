@@ -119,7 +119,7 @@ def test_a_spent_budget_is_refused_before_anything_is_charged(clinic: Path) -> N
     assert (error["kind"], error["file"], error["key"]) == ("BudgetExceeded", "clinic.job.yaml", "releases")
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [

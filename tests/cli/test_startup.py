@@ -38,7 +38,7 @@ def test_a_command_that_reads_nothing_loads_no_arrays_either(tmp_path: Path) -> 
         assert command(tmp_path, *words) & (HEAVY | {"numpy", "rich"}) == set(), words
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("words", [["schema", "policy"], ["schema", "job"], ["check", POLICY]], ids=" ".join)
 def test_a_command_that_opens_no_rows_loads_no_engine(words: list[str], tmp_path: Path) -> None:
     assert command(tmp_path, *words) & HEAVY == set()

@@ -340,7 +340,7 @@ def check(engine: str, frame: Any, column: Held, attributes: dict[str, Attribute
         assert found[key] == wanted, (key, cells)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize(
     ("name", "engine"),
     [
@@ -353,7 +353,7 @@ def test_a_cell_means_what_is_defined(source: Any, engine: str, name: str) -> No
     check(engine, source(engine, COLUMNS[name]), COLUMNS[name], ATTRIBUTES)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize(
     ("name", "engine"),
     [
@@ -390,7 +390,7 @@ def test_a_typed_cell_counts_as_its_spelling_does(name: str) -> None:
                 assert cell_readings.position(attribute, [spelled, spelled]) == said, (key, cell)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("width", [np.float32, np.float16])
 def test_a_narrow_float_is_the_decimal_that_it_prints_as(width: Any, tmp_path: Path) -> None:
     tenths, values = Decimals(35, 42, 0.1), np.arange(350, 421) / 10
@@ -408,7 +408,7 @@ HUGE = [2**53, 2**62 - 1, 2**62, 2**62 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 
 CLIPPED = Domain({"c": Integers(0, 4, otherwise="clip")})
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(
     "frame",
@@ -441,7 +441,7 @@ def test_clip_keeps_unsigned_numbers() -> None:
         assert open_rows(frame, widest).counts(("c",)).tolist() == [1, 0, 1]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("cells", "attribute", "rule"),
     [
@@ -473,7 +473,7 @@ def test_what_no_value_of_a_type_can_be_is_refused_before_anything_is_charged(
         assert str(refused.value).startswith("column 'c' ")
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("engine", ["csv", "arrow", "polars", "pandas"])
 def test_two_spellings_of_one_value_are_one_value_of_a_person(engine: str, tmp_path: Path) -> None:
     cells = ["1", "1.0", "1e0", "True", "TRUE", "-0", "0.0", "x"]

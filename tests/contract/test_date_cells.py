@@ -150,7 +150,7 @@ ATTRIBUTES = [
 ]
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize(("engine", "kind"), one_in(3, ENGINES, KINDS))
 def test_a_timestamp_counts_by_its_day(engine: str, kind: tuple[str, str | None], tmp_path: Path) -> None:
     unit, zone = kind
@@ -181,7 +181,7 @@ def by_the_engine(frame: Any, attribute: Attribute) -> list[int | None]:
     return [None if place < 0 else int(place) for place in code.decode([found.column("key")])]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("engine", "kind"), one_in(3, ENGINES, EVERY_OTHER_KIND))
 def test_moments_are_told_apart_and_sorted_whatever_they_are(
     engine: str, kind: tuple[str, str | None], tmp_path: Path
@@ -199,7 +199,7 @@ def test_moments_are_told_apart_and_sorted_whatever_they_are(
     assert open_rows(frame, domain, person="o").counts(("i",)).tolist() == [1] * rows
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("engine", "kind"), one_in(2, ENGINES, EVERY_OTHER_KIND))
 def test_one_persons_far_date_is_no_reason_to_refuse(engine: str, kind: tuple[str, str | None], tmp_path: Path) -> None:
     unit, zone = kind
@@ -212,7 +212,7 @@ def test_one_persons_far_date_is_no_reason_to_refuse(engine: str, kind: tuple[st
     assert open_rows(frame, domain).counts(("d",)).tolist() == [0, 1, len(cells) - 1]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     "kind", ["DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ_NS"]
 )
@@ -236,7 +236,7 @@ def test_a_parquet_file_of_other_writers_counts_alike(tmp_path: Path) -> None:
     assert by_the_engine(frame, ATTRIBUTES[0]) == [*wanted, None]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("statistics", [True, False])
 def test_a_far_date_in_a_parquet_file_hides_no_other_column(statistics: bool, tmp_path: Path) -> None:
     far = pa.array([0, 2**62, None], pa.int64()).cast(pa.timestamp("ms", "UTC"))
@@ -256,7 +256,7 @@ def test_a_far_date_in_a_parquet_file_hides_no_other_column(statistics: bool, tm
     assert open_rows(frame, Domain({"i": Integers(0, 1)})).counts(("i",)).tolist() == [1, 2]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("engine", ["arrow", "polars", "polars-lazy", "parquet", "duckdb", "ibis"])
 def test_every_day_that_a_date_can_be(engine: str, tmp_path: Path) -> None:
     days = [-(2**31), 1 - 2**31, -(10**8), -719_163, -719_162, -1, 0, 2_932_896, 2_932_897, 10**8, 2**31 - 1]

@@ -90,7 +90,7 @@ except (KeyboardInterrupt, Terminated) as ended:
 """
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("number", "ended"), [("SIGINT", "KeyboardInterrupt"), ("SIGTERM", "Terminated")])
 def test_an_interrupt_does_not_wait_for_a_task_of_the_engine(number: str, ended: str, tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
@@ -287,7 +287,7 @@ def ended_by(folder: Path, number: int, wait: float, *, ready: str = "") -> subp
     return subprocess.CompletedProcess(command, run.returncode, out, err)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("number", "code", "said"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")]
 )
@@ -314,7 +314,7 @@ order: day
 """
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("number", "code", "said"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")]
 )
@@ -349,7 +349,7 @@ time.sleep(0.2)
 """
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("number", "code", "said"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by SIGTERM")]
 )
@@ -462,7 +462,7 @@ def ended_while_loading(
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("module", [*LATE, *(pytest.param(name, marks=pytest.mark.slow) for name in MORE_LATE)])
 def test_an_interrupt_while_a_run_loads_what_it_needs_is_one_line(module: str, tmp_path: Path) -> None:
     assert ended_while_loading(module, tmp_path) == (130, "", "tacit: interrupted. Nothing was charged.\n")

@@ -296,7 +296,7 @@ LAWS = [
 ]
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_every_database_keeps_the_law(law: Callable[[str], None], where: str) -> None:
     law(where)

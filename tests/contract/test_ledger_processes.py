@@ -101,7 +101,7 @@ def started(where: str, *, count: int, grants: str, charges: str) -> list[Worker
     return workers
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 def test_racing_processes_spend_all_that_was_granted_and_no_more(where: str) -> None:
     workers = started(where, count=PROCESSES, grants="1/2", charges="1/15")
     for worker in workers:
@@ -119,7 +119,7 @@ def test_racing_processes_spend_all_that_was_granted_and_no_more(where: str) -> 
         assert (ledger.verify().ok, ledger.verify().entries) == (True, 68)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 def test_what_was_acknowledged_survives_kill_9(where: str) -> None:
     workers = started(where, count=4, grants="1000", charges="1/1000")
     for worker in workers:
@@ -158,7 +158,7 @@ def forked(work: object) -> int:
     return child
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_forked_children_may_use_the_ledger_of_their_parent(where: str) -> None:
     ledger = Ledger(where)
@@ -207,7 +207,7 @@ def granted_once(where: str, ready: Any, results: Any) -> None:
         results.put(ledger.grant_once(dataset="clinic", epsilon=1) is not None)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 def test_racing_first_grants_grant_once(where: str) -> None:
     ready, results = FORK.Barrier(PROCESSES), FORK.Queue()
     workers = [FORK.Process(target=granted_once, args=(where, ready, results)) for _ in range(PROCESSES)]

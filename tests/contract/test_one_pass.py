@@ -123,7 +123,7 @@ def owner_names(owners: int) -> str:
 every_owner = pytest.mark.parametrize("owners", range(len(OWNERS)), ids=owner_names)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @every_owner
 @pytest.mark.parametrize("source", SOURCES)
 def test_one_pass_gives_what_an_engine_groups(source: str, owners: int, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_one_pass_gives_what_an_engine_groups(source: str, owners: int, tmp_path
 QUICK_OWNERS = (0, len(OWNERS) - 1)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("source", "owners"),
     [
@@ -165,7 +165,7 @@ def own_connection(rows: pa.Table, _: Path) -> Any:
     return connection.table("t")
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize(
     "options", [*OWNERS[::2], {"person": "who", "per_person": 9}], ids=lambda one: "-".join(one) or "rows"
 )
@@ -183,7 +183,7 @@ def test_the_engine_groups_several_tables_in_one_go(
     assert [found.tolist() for found in rows.tally(tallies)] == expected
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @every_owner
 def test_spark_counts_all_tables_in_one_job(spark: Any, owners: int) -> None:
     expected = grouped_by_polars(owners)
@@ -217,7 +217,7 @@ def test_a_table_that_grew_is_counted_anew(engine: str) -> None:
     assert rows.tally([CellCounts(("n",))])[0].tolist() == [100, 100, 100, 0, 0, 1000]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("high", [2**31, 2**53, 2**58, 2**61], ids=lambda high: f"2^{high.bit_length() - 1}")
 @pytest.mark.parametrize("source", ["arrow", "duckdb", "polars"])
 def test_sums_of_large_numbers_are_exact_to_the_last_digit(source: str, high: int, tmp_path: Path) -> None:

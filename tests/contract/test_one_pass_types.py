@@ -58,7 +58,7 @@ def plain(options: dict[str, Any]) -> Any:
     return counted(pa.concat_tables([pa.table(part) for part in parts()]), options)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @by_owner
 @pytest.mark.parametrize("column", ["ward", "who", "day"])
 def test_files_may_store_a_column_in_different_ways(column: str, options: dict[str, Any], tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ CHUNKS: dict[str, Callable[[], list[pa.Array]]] = {
 }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("chunks", "column", "options"), one_in(3, CHUNKS, ["ward", "who", "day"], OWNERS))
 def test_chunks_may_have_any_dictionaries(chunks: str, column: str, options: dict[str, Any]) -> None:
     stored = pa.chunked_array(CHUNKS[chunks]())
@@ -146,7 +146,7 @@ def test_texts_of_many_chunks_have_room() -> None:
     assert batches.joined(coded).to_pylist() == ["a", None, "b"]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("per_person", [1, 9])
 @pytest.mark.parametrize("role", ["who", "day"])
 @pytest.mark.parametrize("kind", [pa.timestamp("s", "UTC"), pa.timestamp("ms", "UTC"), pa.duration("s")], ids=str)

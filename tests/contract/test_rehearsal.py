@@ -56,7 +56,7 @@ def counted(source: Any, domain: Domain, **options: Any) -> bool:
     return True
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("role", "source"), one_in(3, ROLES, SOURCES))
 def test_a_type_is_refused_at_the_door_or_counted(role: str, source: str, tmp_path: Path) -> None:
     opened = 0

@@ -62,7 +62,7 @@ NAMED = tc.Domain(
 ALL = {**COLUMNS, "lat": [0, 0, 0], "lon": [0, 0, 0], "item": [1, 1, 1]}
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("engine", ALIKE)
 @pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_one_column_is_one_attribute_if_one_of_them_is_secret() -> None:
 # ---------------------------------------------------------------------- files
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("written", [csv, parquet])
 def test_one_file_counts_once_whatever_it_is_called(tmp_path: Path, written: Any) -> None:
     ending = written.__name__
@@ -200,7 +200,7 @@ def rewritten(path: Path, write: Callable[[dict[str, list[Any]], Path], Path]) -
     }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("write", [csv, parquet])
 @pytest.mark.parametrize(
     "change", ["columns in another order", "other rows", "another file in its place", "written again as it was", "gone"]
@@ -339,7 +339,7 @@ PLANS: dict[str, Callable[[Path], Any]] = {
 TWO = {name: COLUMNS[name] for name in ("ward", "hiv")}
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.filterwarnings("ignore:fetch_arrow_table")
 @pytest.mark.parametrize("plan", PLANS)
 def test_a_csv_behind_a_plan_that_is_written_again_is_refused_before_the_charge(plan: str, tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ HIDDEN: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("plan", HIDDEN)
 def test_a_plan_that_does_not_say_which_csv_it_reads_is_refused(plan: str, tmp_path: Path) -> None:
     source = HIDDEN[plan](csv(TWO, tmp_path / "a.csv"))

@@ -457,14 +457,14 @@ def test_every_branch_is_a_case() -> None:
     assert {*FIXED, *WIDE} >= BRANCHES >= ELSEWHERE_ON_SPARK
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @grid(FIXED, [*ENGINES, "spark"])
 def test_every_engine_counts_like_the_reference(made: Any, engine: str, name: str, tmp_path: Path) -> None:
     case, table = FIXED[name], mixed_table()
     assert answered(case, made(engine, table, case.columns, tmp_path)) == expected(case, table)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @grid(WIDE, [*(engine for engine in ENGINES if engine != "csv"), "spark"])  # a CSV has no lists
 def test_every_engine_with_lists_counts_items_like_the_reference(
     made: Any, engine: str, name: str, tmp_path: Path
@@ -473,7 +473,7 @@ def test_every_engine_with_lists_counts_items_like_the_reference(
     assert answered(case, made(engine, table, case.columns, tmp_path)) == expected(case, table)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @every_engine
 def test_whole_numbers_beyond_a_float_are_exact_or_refused_by_type(made: Any, engine: str, tmp_path: Path) -> None:
     case = Case({"n.1": Integers(-(2**61), 2**62, 2**60, otherwise="clip")}, ("n.1",), "`n.1` > 0")
@@ -504,7 +504,7 @@ EARLIER_AND_LATER = [
 ]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @every_engine
 def test_texts_that_spell_numbers_of_any_length_are_ordered_as_numbers(made: Any, engine: str, tmp_path: Path) -> None:
     table = [
@@ -517,7 +517,7 @@ def test_texts_that_spell_numbers_of_any_length_are_ordered_as_numbers(made: Any
     assert rows.counts(("small",)).tolist() == [0, len(EARLIER_AND_LATER)]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @every_engine
 def test_rows_that_agree_in_the_first_word_are_ordered_by_the_second(made: Any, engine: str, tmp_path: Path) -> None:
     # 41 and 31 bits, which do not fit into one word
@@ -530,14 +530,14 @@ def test_rows_that_agree_in_the_first_word_are_ordered_by_the_second(made: Any, 
     assert found == {"counts": 6, "total small": 18, "total n.1": 0}
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @every_engine
 def test_an_empty_table_has_no_people(made: Any, engine: str, tmp_path: Path) -> None:
     case = FIXED["steps"]
     assert answered(case, made(engine, [], case.columns, tmp_path)) == expected(case, [])
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @every_engine
 def test_a_column_without_any_value_is_missing_everywhere(made: Any, engine: str, tmp_path: Path) -> None:
     case = Case({"a b": Categories(["x", "o"], otherwise="o"), "n.1": Integers(0, 3, otherwise=2)}, ("a b", "n.1"))
@@ -612,7 +612,7 @@ def cases(draw: st.DrawFn) -> tuple[Case, Table]:
     return case, draw(st.lists(row, max_size=12))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("engine", QUICK)
 @given(drawn=cases())
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -248,7 +248,7 @@ def safe(value: Any) -> str:
         return CANARY
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.__name__)
 @pytest.mark.parametrize("shape", [*SHAPES, *FRAMES])
 def test_nothing_that_was_given_is_told(
@@ -269,7 +269,7 @@ RIGHT = {  # there they belong
 }
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("entry", OTHERS)
 def test_nothing_that_was_given_to_another_entry_is_told(
     entry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

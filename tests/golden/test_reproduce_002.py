@@ -91,7 +91,7 @@ def test_what_is_measured_is_what_a_session_releases(sets):
         np.testing.assert_allclose(released.values, np.maximum(measured.values, 0))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @needs_data
 @pytest.mark.parametrize("name", OF_THE_PAPER)
 def test_algorithm_1_against_free_gap(name, sets):
@@ -111,7 +111,7 @@ def test_the_comparison_turns_around_where_counts_are_flat(sets):
     assert one.off.value > 100 / 0.25  # more than one scale too high, on average
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @needs_data
 @pytest.mark.parametrize("name", OF_THE_PAPER)
 def test_our_lists_against_both(name, sets):

@@ -189,7 +189,7 @@ def brute_force(plan, sets_of_moves, picked):
     return max(seen.values(), default=0.0)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("presence", ["public", "secret"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_without_knowledge_the_audit_finds_the_worst_loss(family, presence):
@@ -206,7 +206,7 @@ def test_without_knowledge_the_audit_finds_the_worst_loss(family, presence):
             assert found.forward == pytest.approx(0 if plan.is_exact else 1)  # no additive mechanism wastes any of it
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize(
     ("family", "presence", "known"), every_two_together(FAMILIES, ["public", "secret"], list(KNOWN)[1:])
 )
@@ -286,7 +286,7 @@ def attained(plan, witness):
     return total
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize(("family", "presence", "known"), every_two_together(FAMILIES, ["public", "secret"], KNOWN))
 def test_the_witness_is_an_edge_and_attains_the_loss(family, presence, known):
     policy = tc.Policy(DOMAIN, FAMILIES[family][0], KNOWN[known][0], presence)
@@ -303,7 +303,7 @@ def test_the_witness_is_an_edge_and_attains_the_loss(family, presence, known):
 TWO = tc.Domain({"x": tc.Integers(0, 1), "s": tc.Categories(["m", "f"])})
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize(
     ("family", "presence", "known"),
     every_two_together(
@@ -375,7 +375,7 @@ LARGE = tc.Domain(
 )
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("query", "secrets"),
     [

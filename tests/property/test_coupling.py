@@ -61,7 +61,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("known", "family", "presence"), every_two_together(FACTS, FAMILIES, ["public", "secret"]))
 def test_the_bound_under_each_kind_of_fact_is_never_too_small(known, family, presence):
     policy = Policy(DOMAIN, FAMILIES[family], FACTS[known], presence)

@@ -96,7 +96,7 @@ def test_boxes_that_grow_many_edges_at_once_miss_nothing(data):
         assert all(policy.has_edge(a, b) for a, b in pairwise(quick.records()))
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("metric", ["l1", "l2", "linf"])
 @pytest.mark.parametrize("theta", [1, 2, 2.5, 3])
 def test_a_distance_that_two_axes_share(metric, theta):

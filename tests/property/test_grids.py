@@ -250,7 +250,7 @@ def test_the_loss_is_epsilon_along_the_worst_edge_in_hundreds_of_cases(given_pol
     test_the_loss_is_epsilon_along_the_worst_edge.hypothesis.inner_test(given_policy, strategy, weights)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("presence", ["public", "secret"])
 @pytest.mark.parametrize("where", [None, "x < 3", "s"])
 @pytest.mark.parametrize(

@@ -265,7 +265,7 @@ def policies(domain: tc.Domain, secrets: tuple[Any, ...], most: int) -> list[tc.
     ]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("case", CASES)
 def test_a_policy_that_covers_another_protects_all_its_neighbours(case: str) -> None:
     """For all owners, presences and families; for the same owners nothing is missed either."""
@@ -330,7 +330,7 @@ def as_read(policy: tc.Policy, rows: tuple[WideRow, ...]) -> OwnersRows:
     )
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("case", WIDE)
 def test_a_policy_covers_none_by_other_columns_unless_it_protects_whole_owners(case: str) -> None:
     domain, secrets, owners, rows = WIDE[case]
@@ -428,7 +428,7 @@ def coupled_neighbours(policy: tc.Policy, before: tuple[OwnersRows, ...], after:
     return any(coupled(policy, next(filled(before)), units) for units in filled(after))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("facts", TOLD)
 def test_what_is_known_of_rows_is_not_known_of_people(facts: str) -> None:
     mine, yours = (data_sets([(0, (False,)), (0, (True,))], most) for most in (2, 1))

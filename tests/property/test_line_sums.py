@@ -93,7 +93,7 @@ def test_variances_are_those_of_dense_least_squares(layout, data):
     np.testing.assert_allclose(sums.mean_variance("cells"), np.diag(runs, 1).mean(), **close)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "layout",
     [

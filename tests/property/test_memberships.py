@@ -64,7 +64,7 @@ FAMILIES = {
 }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=20)
 @given(data=st.data())
@@ -82,7 +82,7 @@ def test_the_step_is_never_below_what_all_edges_do(family: str, data: st.DataObj
         assert any(f >= fall and r >= rise for f, r in step.profiles)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("family", ["everything", "attributes", "within l1", "within linf", "blocks", "records"])
 @settings(max_examples=20)
 @given(data=st.data())

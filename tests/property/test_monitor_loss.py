@@ -143,7 +143,7 @@ def test_every_single_visit_is_worth_hiding(monkeypatch: pytest.MonkeyPatch) -> 
     assert [play.loss((visit,), ()) for visit in VISITS] == pytest.approx([EPSILON] * len(VISITS), abs=1e-9)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("bound", [1, 2, 3])
 def test_a_person_with_bounded_visits_pays_epsilon(monkeypatch: pytest.MonkeyPatch, bound: int) -> None:
     play = Player(monkeypatch, person="u", visits_per_person=bound)
@@ -265,7 +265,7 @@ def test_two_places_of_one_person_on_a_map_of_visits_cost_twice(monkeypatch: pyt
     assert MapPlayer(monkeypatch).loss((AT_A, AT_B), ()) == pytest.approx(2 * EPSILON, abs=1e-9)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("bound", [1, 2])
 def test_a_person_on_a_map_pays_epsilon(monkeypatch: pytest.MonkeyPatch, bound: int) -> None:
     play = MapPlayer(monkeypatch, person="u", visits_per_person=bound)

@@ -200,7 +200,7 @@ CASES: dict[str, tuple[type, tc.Policy, dict[str, Any], list[tuple[int, Row]]]] 
 }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("case", CASES)
 def test_every_edge_of_the_charged_policy_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, case: str) -> None:
     kind, policy, options, rows = CASES[case]
@@ -289,7 +289,7 @@ def persons_rows(domain: tc.Domain) -> list[tuple[int, Row]]:
 LONG = {name for name, (domain, *_) in PERSONS.items() if domain is TWO}  # streams of three visits, seconds each
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("told", TOLD)
 @pytest.mark.parametrize("case", [pytest.param(n, marks=[pytest.mark.slow] if n in LONG else []) for n in PERSONS])
 def test_a_monitor_of_persons_keeps_all_edges_or_charges_fewer_or_refuses(

@@ -105,7 +105,7 @@ def each_once(changes):
     return np.unique(changes, axis=0) if len(changes) else changes
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize(("family", "presence", "known"), every_two_together(FAMILIES, ["public", "secret"], KNOWN))
 def test_every_plan_hides_every_neighbour_and_uses_nothing_that_moves(family, presence, known):
     policy = tc.Policy(DOMAIN, FAMILIES[family], KNOWN[known], presence)

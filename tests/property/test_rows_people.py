@@ -262,7 +262,7 @@ tables = st.lists(
 )
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda name: name.replace(" ", "-"))
 @given(case=cases(), table=tables, luck=st.randoms(use_true_random=False))
 @settings(max_examples=3)
@@ -320,7 +320,7 @@ BUSY = [
 ]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("case", BUSY, ids=lambda case: f"{case.items}-{case.person}-{case.per_person}")
 def test_large_joins_with_several_threads_are_counted_as_the_definition_says(case: Case) -> None:
     table = crowd(2000, random.Random(20240501))  # noqa: S311 - a fixed shuffle
@@ -338,7 +338,7 @@ SPARK: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.spark
 @pytest.mark.parametrize(("how", "case"), list(zip(SPARK, BUSY, strict=True)), ids=list(SPARK))
 def test_partitions_of_spark_do_not_matter(spark: Any, how: str, case: Case) -> None:
@@ -409,7 +409,7 @@ ORDERED: dict[str, tuple[list[Any], pa.DataType]] = {
 }
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", ORDERED)
 @pytest.mark.parametrize("engine", ["csv", "pandas", "polars", "pyarrow", "duckdb", "ibis"])
 def test_the_first_row_by_order_is_the_same_on_every_engine(engine: str, name: str, tmp_path: Path) -> None:

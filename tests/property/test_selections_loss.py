@@ -228,7 +228,7 @@ def test_the_shortcut_of_these_tests_is_the_law_of_the_plans(ways):
             assert plan.log_probability((2, 0, 1), output) == law((2, 0, 1), output)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("ways", POLICIES)
 def test_the_worst_choice_and_its_worst_measurement_are_the_worst_output(ways):
     for query in (tc.top_k("clicked", 1), *(tc.above("clicked", 1, at_most=2, values=v) for v in (True, False))):
@@ -257,7 +257,7 @@ TOP_K = [
 ]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("policy", "k"), TOP_K)
 def test_top_k_costs_epsilon_and_no_more(policy, k):
     plan = choose(tc.top_k("clicked", k), policy, EPSILON)
@@ -273,7 +273,7 @@ def test_the_sum_of_the_chosen_counts_costs_its_own_part():
     assert loss(centred) == pytest.approx(EPSILON + 1 / 5, abs=1e-9)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("policy", "k"), TOP_K)
 def test_choices_of_top_k_add_up_to_one(policy, k):
     plan = choose(tc.top_k("clicked", k), policy, EPSILON)
@@ -290,7 +290,7 @@ def test_choices_of_top_k_add_up_to_one(policy, k):
 ABOVE = every_two_together((2, 3), POLICIES, (1, 2), (1, 2), (True, False))
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize(("many", "ways", "at_most", "threshold", "values"), ABOVE)
 def test_above_costs_epsilon_and_no_more(many, ways, at_most, threshold, values):
     plan = choose(tc.above("clicked", threshold, at_most=at_most, values=values), items(many, ways), EPSILON)

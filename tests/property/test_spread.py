@@ -101,7 +101,7 @@ def check_every_number_of_cells(law, wholes, levels, every=1):
                         assert_covered(values, mass, bounds, level)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("epsilon", FEW_EPSILONS)
 def test_sums_cover_by_their_own_law_and_by_a_near_one(shape, epsilon):
@@ -160,7 +160,7 @@ def test_many_sums_of_cells_of_large_blocks_cover(epsilon):
     assert check_ranges(line(100, 300), ends, epsilon, (0.95,), 100) < 1.001
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("epsilon", FEW_EPSILONS)
 @pytest.mark.parametrize("laws", [3, 10])
 def test_sums_of_cells_cover_however_few_laws_they_share(monkeypatch, epsilon, laws):
@@ -200,7 +200,7 @@ def cube_law(law: Cube, weights: list[Fraction]) -> tuple[np.ndarray, np.ndarray
     return np.arange(-half, half + 1) / lattice, total
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     "scale",
     ["1/90", pytest.param("1/20", marks=pytest.mark.slow), "1/4", pytest.param("1/2", marks=pytest.mark.slow), 1, 8],
@@ -229,7 +229,7 @@ def test_one_sided_cubes_cover_in_sums():
     assert ((low <= sums) & (sums <= high)).mean() >= 0.95
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     "query", [tc.cumulative("x"), tc.ranges("x", [(0, 99), (100, 299), (0, 299), (0, 9), (5, 250)])]
 )

@@ -42,7 +42,7 @@ QUERIES = [
 ]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("secrets", SECRETS)
 def test_the_step_of_a_weighted_sum_is_what_enumeration_finds(secrets):
     policy = tc.Policy(DOMAIN, SECRETS[secrets])

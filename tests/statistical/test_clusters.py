@@ -64,7 +64,7 @@ def drawn(plan: Any) -> Any:
     return release
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("make", "keeps"), [(ramps, True), (borders_with_the_noise_of_ramps, False)])
 def test_what_moves_along_an_edge_is_hidden_and_a_border_with_the_noise_of_a_ramp_is_found(
     make: Any, keeps: bool
@@ -121,7 +121,7 @@ def near(names: list[str]) -> Any:
     return tc.secrets.within(2, *names)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("secrets", [everything, near])
 def test_intervals_hold_although_the_noise_has_chosen_the_cells(secrets: Any) -> None:
     many = Released(made_up(2000, (60, 60), 0.1), (60, 60), 4, secrets, 0.5)
@@ -138,7 +138,7 @@ def test_intervals_hold_although_the_noise_has_chosen_the_cells(secrets: Any) ->
     assert np.abs(found.values - true).max() < 200
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("people", "sizes", "spread", "secrets", "epsilon"),
     [

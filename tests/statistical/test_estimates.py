@@ -123,7 +123,7 @@ def crossed(kinds, others):
     ]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("kind", "secrets", "presence"),
     crossed(
@@ -157,7 +157,7 @@ LINES = {
 }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("kind", "query", "secrets"),
     crossed(
@@ -191,7 +191,7 @@ def test_item_counts_with_both_options():
     assert_holds(plan, errors, covered, 60 * 10)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
 @pytest.mark.parametrize("epsilon", ["0.05", "2"])
 def test_intervals_of_large_counts_cover_at_their_level_and_not_far_above(level, epsilon):

@@ -46,7 +46,7 @@ def test_the_right_rates_are_not_accused():
     assert found.verdict is Verdict.NONE_FOUND
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("mistake", WRONG)
 def test_wrong_rates_are_accused(mistake):
     assert WRONG[mistake].loss_of(3, leaves=False) == F(3, 2)
@@ -64,7 +64,7 @@ def test_a_missing_end_rate_is_accused():
     assert sampled(release(wrong), hidden, left, EPSILON, 50_000, ALPHA).verdict is Verdict.LEAK_FOUND
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "law",
     [

@@ -58,7 +58,7 @@ def p_value(sample, law):
 SCALES = ["1/2", "1", "10/3", "50", "119", "121", "1000", "30000", "1e6", "8e11"]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("scale", SCALES)
 def test_discrete_laplace_fits_its_scale_and_no_other(scale):
     s = as_scale(scale)
@@ -71,7 +71,7 @@ def test_discrete_laplace_fits_its_scale_and_no_other(scale):
         assert p_value(sample + 1, TwoScale(s, s)) < ALPHA
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("scale", SCALES)
 def test_geometric_fits_its_scale_and_no_other(scale):
     s = as_scale(scale)
@@ -137,7 +137,7 @@ def test_two_coordinates_of_a_cube_have_the_joint_law(scale, sides):
     assert stats.chisquare(seen, np.append(product, 1 - product.sum()) * DRAWS).pvalue < ALPHA
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("sides", ["right", "both"])
 @pytest.mark.parametrize(
     ("scale", "d", "path"),

@@ -76,7 +76,7 @@ def test_every_leak_has_an_event_or_raises():
     assert set(EVENTS) | {RAISES} == set(planted)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", EVENTS)
 def test_the_event_that_the_module_names_shows_the_leak(name):
     leak, event, draws = planted[name], EVENTS[name], 400_000 if name == RARE else 200_000

@@ -94,7 +94,7 @@ QUICK_RUNS |= {"orders of letters": 15, "rows in dicts": 15}
 SLOW_RUNS = {"two counts": RUNS, ONCE_MORE: RUNS, "orders of letters": 30, "rows in dicts": 30, "texts": RUNS}
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("name", "runs"),
     [*QUICK_RUNS.items(), *(pytest.param(*one, marks=pytest.mark.slow) for one in SLOW_RUNS.items())],
@@ -135,7 +135,7 @@ def test_the_bound_holds_as_often_as_it_says_at_every_epsilon():
     assert beyond <= int(binom.isf(ALPHA, RUNS, 0.5))
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", TIGHT)
 def test_a_loss_of_a_third_more_than_claimed_is_found(name):
     release, hidden, cover = TIGHT[name]
@@ -144,7 +144,7 @@ def test_a_loss_of_a_third_more_than_claimed_is_found(name):
     assert found.lower_bound <= 1
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 @pytest.mark.parametrize("name", ["count-one-sided", "items-one-sided-cube", "histogram-sides-by-cell"])
 def test_the_direction_is_respected(name, direction):
@@ -154,7 +154,7 @@ def test_the_direction_is_respected(name, direction):
     assert found.verdict == (Verdict.NONE_FOUND if direction == "forward" else Verdict.LEAK_FOUND)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("many", ["few", pytest.param("many", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", VECTORISED)
 def test_additive_mechanisms_show_nearly_all_of_their_epsilon(name, many):

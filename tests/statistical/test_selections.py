@@ -87,7 +87,7 @@ def fit(seen: Counter, plan, counts) -> float:
     return min(others, float(chisquare(observed, scaled).pvalue))
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("many", ["few", pytest.param("many", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", LAWS)
 def test_outputs_follow_the_law_that_the_plan_states_and_that_of_no_other_epsilon(case, many):
@@ -106,7 +106,7 @@ def test_outputs_follow_the_law_that_the_plan_states_and_that_of_no_other_epsilo
 APART = np.arange(60)[::-1] * 1000  # each count stands clear of the next
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("query", "ways", "runs"),
     [
@@ -149,7 +149,7 @@ CROWDS = {
 QUICK = {(3, "even"), (3, "two levels"), (3, "long tail"), (30, "constant"), (30, "a few far")}
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("k", "crowd"),
     [
@@ -212,7 +212,7 @@ def test_a_place_that_nobody_visited_hardly_ever_raises_an_alarm():
         assert binomtest(alarms, 15_000, 1 - plan.chance(wrong)).pvalue < ALPHA
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("ways", ["falling", "rising", "both"])
 def test_the_chance_of_a_verdict_is_the_predicted_one(ways):
     plan, wrong = (choose(tc.above("clicked", 50, at_most=3, values=False), items(9, ways), e) for e in (1, 2))

@@ -28,7 +28,7 @@ ADDITIVE = [name for name, case in MECHANISMS.items() if case.modules == ("addit
 OTHERS = [name for name in MECHANISMS if name not in ADDITIVE]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", ADDITIVE)
 def test_additive_mechanisms_use_all_of_epsilon_and_no_more(name):
     case = MECHANISMS[name]
@@ -37,7 +37,7 @@ def test_additive_mechanisms_use_all_of_epsilon_and_no_more(name):
     assert found.keeps
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_mechanisms_keep_epsilon_and_waste_little_of_it(name):
     case = MECHANISMS[name]
@@ -326,7 +326,7 @@ SEARCHED = [
 ]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("query", "secrets"), SEARCHED)
 def test_the_upper_end_of_a_selection_is_never_below_what_a_wider_search_finds(query, secrets, monkeypatch):
     """Losses of selections may grow with the distance of the counts for ever."""
@@ -339,7 +339,7 @@ def test_the_upper_end_of_a_selection_is_never_below_what_a_wider_search_finds(q
     assert not found.complete
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("query", [tc.top_k("d", 1), tc.below("d == 'a'", 3)])
 def test_a_selection_that_claims_half_of_what_it_spends_is_found(query):
     policy = tc.Policy(tc.Domain({"d": tc.Categories(["a", "b", "c"])}), tc.secrets.everything())

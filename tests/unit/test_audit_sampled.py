@@ -87,7 +87,7 @@ FORMS = {
 }
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_leak_shows_in_every_form_of_output(form):
     broken, right = shows(FORMS[form])
@@ -184,7 +184,7 @@ class Point:
         return "a point"
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("shown", SEEN)
 def test_what_a_reader_sees_is_an_output(shown):
     def broken(data, size):
@@ -278,7 +278,7 @@ def often(rows, data):
     return rows
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("case", HIDDEN_IN_MANY)
 def test_a_leak_is_found_where_hardly_an_output_comes_twice(case):
     found = sampled(HIDDEN_IN_MANY[case], 1, 0, 1, FEW)
@@ -369,7 +369,7 @@ def test_raising_on_one_side_only_is_a_leak_in_both_directions():
     assert found.witness.event in ("it does not raise", "form of the output = array <i8 (1,) [#]")
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("error", [tc.PlanError("must not"), tc.PolicyError("must not"), KeyError("no"), MemoryError()])
 def test_whatever_is_raised_counts(error):
     """Also what the audit itself raises when it refuses something."""

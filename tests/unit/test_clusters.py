@@ -113,7 +113,7 @@ def test_a_distance_well_below_the_width_of_a_cell_has_ramps_and_less_noise() ->
     assert near.rmse < 0.7 * plain.rmse
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     "secrets",
     [
@@ -170,7 +170,7 @@ def test_parts_cost_epsilon_together_and_people_nothing_where_they_are_public() 
 # ---- what comes out -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("secrets", "most"),
     [(tc.secrets.everything(), 4), (tc.secrets.within(2, "x", "y"), 2), (tc.secrets.attributes("x"), 4)],

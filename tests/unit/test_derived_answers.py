@@ -42,7 +42,7 @@ def read(path: Path) -> list[list[str]]:
     return list(csv.reader(path.read_text(encoding="utf-8").splitlines()))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("query", OF_NOBODY, ids=str)
 def test_nobody_has_no_mean_and_no_quantile_where_that_is_exact(query, tmp_path):
     record = tc.Session(PUBLIC, FRAME, budget=1).release(query, 0.1)
@@ -61,7 +61,7 @@ def test_only_groups_without_people_have_no_mean():
     assert "NaN" not in json.dumps(record.chart().to_dict())
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("query", [*OF_NOBODY, tc.mean("cost", by="ward")], ids=str)
 def test_where_there_may_be_nobody_the_interval_is_the_whole_range(query):
     record = tc.Session(SECRET, FRAME, budget=1).release(query, 0.001)

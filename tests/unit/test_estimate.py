@@ -112,7 +112,7 @@ def slow(tables, *, heavy=(), truth=None, variances=None, positive=False):
     return {group: joint.sum(axis=tuple(i for i, n in enumerate(names) if n not in group)) for group in tables}
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("heavy", [None, (), ("b",)])
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("uneven", [False, True])
@@ -155,7 +155,7 @@ SKEWED = {
 }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("people", SKEWED)
 @pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize(("sizes", "ways"), [((12, 9, 2, 5), 2), ((2,) * 8, 3)])

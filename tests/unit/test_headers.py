@@ -105,7 +105,7 @@ def test_a_first_row_with_rare_values_is_not_taken_for_names(first: tuple[str, .
     assert known_names([first[place] for place in columns], below, [0] * len(columns)) is None
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("first", "columns"),
     [
@@ -148,7 +148,7 @@ def test_a_name_that_is_there_twice_is_refused(tmp_path: Path) -> None:
             draft_policy(path, has_header=affirmed)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("columns", "many"),
     [

@@ -174,7 +174,7 @@ ROWS = pd.DataFrame({"grade": ["a", "c"], "sex": ["f", "m"], "hours": [3, 4], "i
 EVERYTHING = tc.Policy(DOMAIN, tc.secrets.everything())
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("query", "options", "said", "unsaid"),
     [

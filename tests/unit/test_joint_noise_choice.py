@@ -31,7 +31,7 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("reach", [10, 100, *(pytest.param(r, marks=pytest.mark.slow) for r in (50, 500)), 1000, 4356])
 def test_ranges_reach_the_best_that_is_known(reach):
     law = best_line_noise(moves(4357, reach), F(1), "ranges")
@@ -40,7 +40,7 @@ def test_ranges_reach_the_best_that_is_known(reach):
     assert law.mean_variance("ranges") <= published * share
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("reach", "known"), [(4, 12.5), (16, 38.0), (64, 90.1), (256, 163.0), (511, 170.0)])
 def test_prefixes_reach_the_best_that_is_known(reach, known):
     law = best_line_noise(moves(512, reach), F(1), "prefixes")
@@ -63,7 +63,7 @@ def test_neighbouring_values_need_the_plain_noise_on_each_count():
     assert law.mean_variance("ranges") / 50**2 == pytest.approx(4, rel=1e-3)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("workload", ["ranges", "prefixes", "cells"])
 @pytest.mark.parametrize(
     "line",
@@ -99,7 +99,7 @@ def test_lines_without_such_noise(line):
     assert best_line_noise(line, F(1), "ranges") is None
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("line", [moves(4_000_000, 100), moves(100, 2), moves(100, 2, leaves=True)], ids=repr)
 def test_noise_that_cannot_be_drawn_is_not_chosen(line):
     assert best_line_noise(line, F(1, 100_000), "ranges") is None

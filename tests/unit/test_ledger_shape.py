@@ -133,7 +133,7 @@ FIELDS = [
 ]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("table", "column", "part"), FIELDS)
 def test_whatever_stands_in_a_field_verify_ends_with_a_verdict(table: str, column: str, part: int) -> None:
     filled().close()

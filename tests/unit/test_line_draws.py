@@ -194,7 +194,7 @@ def test_no_single_law():
             ask(0)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("reach", [1, 100, 1022, 1023, 1185, 5000, 10**6])
 @pytest.mark.parametrize("width", [1, 8])
 def test_weights_of_numbers_that_are_drawn_in_a_row_are_one_part(reach, width):

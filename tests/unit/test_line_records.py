@@ -26,7 +26,7 @@ def session(secrets: Any = None, *, large: bool = False, **options: Any) -> tc.S
     return tc.Session(tc.Policy(LARGE if large else SMALL, secrets, **options), MANY if large else PEOPLE, budget=1000)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("consistent", [False, True])
 @pytest.mark.parametrize("query", [tc.ranges("x", "all"), tc.cumulative("x"), tc.median("x")], ids=str)
 def test_any_range_is_a_difference_of_running_counts(query, consistent):
@@ -98,7 +98,7 @@ def test_quantiles_of_a_record_are_those_of_the_question():
     ]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("ask", "key", "rule"),
     [

@@ -55,7 +55,7 @@ LONG = [
 ]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("law", LONG, ids=repr)
 def test_means_are_those_of_all_runs(law):
     values = sum(law.segments)
@@ -71,7 +71,7 @@ def scaled(law, by):
     return LineNoise(law.segments, law.block, law.anchor_rate * by, tuple(w * by for w in law.cell_rates), end)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("law", LONG, ids=repr)
 def test_large_scales_follow_from_smaller_ones(law, monkeypatch):
     largest = max(float(law.anchor_rate), float(sum(law.cell_rates)), float(law.end_rate or 0))
@@ -83,7 +83,7 @@ def test_large_scales_follow_from_smaller_ones(law, monkeypatch):
     np.testing.assert_allclose(found, LineVariances(law.segments, rates).of_runs(low[::7], high[::7]), rtol=1e-3)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("law", "by"),
     [

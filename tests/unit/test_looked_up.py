@@ -47,7 +47,7 @@ def looked_up(monkeypatch: pytest.MonkeyPatch, columns: dict[str, Any], domain: 
     return asked, counts
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("kind", ["int8", "int64", "uint64", "Int64"])
 def test_no_number_of_a_person_changes_what_is_looked_up(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = np.iinfo(kind.lower())
@@ -75,7 +75,7 @@ def test_numbers_of_several_columns_are_looked_up_together_whatever_they_are(mon
     assert all(found == [103] for found in asked), asked  # 0 to 99, one below, one above, and a missing one
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("name", ATTRIBUTES)
 def test_a_table_says_what_the_expressions_say(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -902,7 +902,7 @@ def test_one_cell_of_a_column_of_objects_does_not_decide_whether_a_batch_is_refu
     assert by_place(watched) == ({"gym": 1} if cells[1] == "2020-01-01" else {})
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("columns", "row", "again", "counts"),
     [

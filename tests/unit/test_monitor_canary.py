@@ -133,7 +133,7 @@ REFUSED: dict[str, Any] = {
 }
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("given", REFUSED)
 def test_a_refusal_holds_nothing_of_what_was_given(given: str) -> None:
     for watched in monitors():
@@ -148,7 +148,7 @@ def test_a_refusal_holds_nothing_of_what_was_given(given: str) -> None:
         assert watched.feed([ROW]).step == 0
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     "batch",
     [
@@ -191,7 +191,7 @@ def alarmed(swallowed_by: type[Exception] | None) -> Iterator[dict[str, Any]]:
         raise swallowed_by(CANARY) from None
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("raised", "code"),
     [

@@ -85,7 +85,7 @@ KINDS = (
 )
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_batch_reads_alike(kind: str, tmp_path: Path) -> None:
     batch = sources(ROWS, tmp_path)[kind]
@@ -121,7 +121,7 @@ def test_the_span_cuts_times_but_keeps_rows_without_one() -> None:
     assert lines(read_events(real, EventColumns(PLACES, "visited"), only=0, span=(4, 8))) == lines(read)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("cells", "expected"),
     [
@@ -164,7 +164,7 @@ def test_polars_and_arrow_dates(tmp_path: Path) -> None:
 
 
 # zoned nanoseconds are no type of DuckDB's that is known here, and refused by name
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("unit", "zone"),
     [("s", None), ("s", "UTC"), ("ms", None), ("ms", "UTC"), ("us", None), ("us", "UTC"), ("ns", None)],
@@ -226,7 +226,7 @@ def test_events_have_ids_and_rows_without_one_are_counted() -> None:
     assert sorted(zip(read.keys or [], read.rows.tolist(), strict=True), key=str) == [("x", 2), ("y", 1), (None, 2)]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("places", "cells", "only", "expected"),
     [
@@ -349,7 +349,7 @@ def test_an_identity_is_one_whatever_its_type() -> None:
     assert len(set(distinct)) == len(distinct)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("kind", "same"),
     [

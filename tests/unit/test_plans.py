@@ -84,14 +84,14 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counted]:
 # ---- one plan per release -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("query", QUESTIONS, ids=str)
 def test_a_release_is_planned_once(counted: Counted, query: Any) -> None:
     session().release(query, epsilon=1)
     assert (counted.plans, counted.comparisons) == (1, 0)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("query", QUESTIONS, ids=str)
 def test_a_plan_is_made_once_however_often_it_is_looked_at(counted: Counted, query: Any) -> None:
     made = session()
@@ -142,7 +142,7 @@ def demo(folder: Path) -> Path:
     return folder / "adult.job.yaml"
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "words",
     [["plan", "adult.job.yaml"], ["run", "adult.job.yaml"], ["plan", "-v", "adult.job.yaml", "--json"], ["demo"]],
@@ -187,7 +187,7 @@ FITTED = ("cumulative", "ranges")
 IN_RANGE = ("mean", "quantiles")
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize(
     ("query", "options"),
     [
@@ -226,13 +226,13 @@ def refused(made: tc.Session, plan: Any, *, rule: str, key: str = "plan", **opti
     assert made.remaining == left
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("query", QUESTIONS, ids=str)
 def test_a_plan_of_another_session_is_refused(query: Any) -> None:
     refused(session(), session().plan(query, 1), rule="must be a plan that this session made")
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("query", QUESTIONS, ids=str)
 def test_a_plan_under_another_policy_is_refused(query: Any) -> None:
     weaker = tc.Policy(DOMAIN, tc.secrets.values({"age": [1]}) | tc.secrets.values({"bought": [1]}))
@@ -285,7 +285,7 @@ LAID_OUT = {
 }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("case", LAID_OUT)
 def test_nothing_that_a_plan_has_worked_out_can_be_written_to(case: str) -> None:
     query, secrets = LAID_OUT[case]
@@ -322,7 +322,7 @@ def held_by(thing: Any, seen: dict[int, Any]) -> Iterator[Any]:
         yield from held_by(part, seen)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("query", QUESTIONS, ids=str)
 def test_nothing_that_a_plan_holds_can_be_written(query: Any) -> None:
     """Also not what a plan finds out while it is explained, executed and reported."""
@@ -391,7 +391,7 @@ def test_a_plan_can_be_released_again_and_costs_again() -> None:
 # ---- printed and saved ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("query", QUESTIONS, ids=str)
 def test_a_plan_can_be_printed_and_saved(query: Any, tmp_path: Path) -> None:
     made = session()

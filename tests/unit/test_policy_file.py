@@ -500,7 +500,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("loader", [yaml.SafeLoader, yaml_entries._LOADER], ids=["python", "c"])
 @pytest.mark.parametrize(("text", "sentence"), REFUSED)
 def test_a_refusal_names_file_line_key_rule_value_and_fix(text, sentence, loader, monkeypatch):

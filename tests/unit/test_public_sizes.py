@@ -78,7 +78,7 @@ def listed(many: int) -> str:
     return "x in [" + ", ".join(str(3 * number) for number in range(many)) + "]"
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("family", ["within: {x: 5}", "partition: {attribute: x, width: 10}", "attributes: [x]"])
 def test_a_long_list_of_values_costs_in_proportion(family: str) -> None:
     found = policy("x: {integers: [0, 1000000]}", f"{{{family}}}")

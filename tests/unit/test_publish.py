@@ -207,7 +207,7 @@ def failing(when: str) -> Any:
     return fail
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("when", "kept"),
     [
@@ -364,7 +364,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, when: str) -> None:
     monkeypatch.setattr(owner, name, interrupted)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("when", "state"),
     [

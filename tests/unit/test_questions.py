@@ -71,7 +71,7 @@ def test_every_question_is_written_here():
     assert set(WRITTEN) == set(KEYWORDS)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("keyword", WRITTEN)
 def test_a_question_reads_fits_the_schema_and_is_written_as_it_reads(keyword):
     for document in WRITTEN[keyword]:
@@ -102,7 +102,7 @@ def test_no_question_takes_a_key_that_it_does_not_know(question):
     assert not SCHEMA.is_valid({"colour": {}})
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("keyword", KEYWORDS)
 def test_every_question_has_an_example_that_can_be_audited(keyword):
     domain = tc.Domain({"age": tc.Integers(0, 2), "sex": tc.Categories(["m", "f"]), "stage": tc.Integers(0, 1)})
@@ -113,7 +113,7 @@ def test_every_question_has_an_example_that_can_be_audited(keyword):
     assert found.forward.high <= 1 + 1e-9
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("keyword", [k for k in KEYWORDS if k not in ("top_k", "above", "below")])
 def test_what_is_counted_gives_the_answers_of_the_definition(keyword):
     """Rows are counted for the tallies of a question; added up person by person it is the same."""
@@ -222,7 +222,7 @@ def test_what_is_exact_stays_exact():
     assert session.release(tc.total("age", by=["sex"]), 1).values.tolist() == [1.0, 10.0]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     "query",
     [

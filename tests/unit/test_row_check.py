@@ -63,7 +63,7 @@ def released(rows: Any, policy: tc.Policy = POLICY, **who: Any) -> int:
     return int(record.values[0])
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("kind", ENGINES)
 def test_what_remains_is_what_a_release_counts(kind: str, tmp_path: Path) -> None:
     rows = ENGINES[kind](tmp_path)
@@ -90,7 +90,7 @@ def test_what_remains_is_what_a_release_counts(kind: str, tmp_path: Path) -> Non
 ONE_COLUMN = tc.Policy(tc.Domain({"age": DOMAIN["age"]}), tc.secrets.attributes("age"), presence="public")
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("kind", ENGINES)
 def test_people_are_counted_as_a_release_counts_them(kind: str, tmp_path: Path) -> None:
     rows = ENGINES[kind](tmp_path)
@@ -260,7 +260,7 @@ def test_sentences_count_rows_and_people_as_the_domain_keeps_them() -> None:
     assert "5 rows are not counted, because only 2 rows of each person are" in twice
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("cells", "said"),
     [

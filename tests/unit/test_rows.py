@@ -192,7 +192,7 @@ def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
     assert sentence(tmp_path / "e.csv") == "column 'age' must be there only once. Rename the second one."
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("content", "people"),
     [
@@ -229,7 +229,7 @@ MALFORMED = {
 }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("content", MALFORMED.values(), ids=list(MALFORMED))
 @pytest.mark.parametrize("others", [0, 40])  # DuckDB reads many files in another way, and would not notice there
 def test_a_malformed_csv_is_refused_when_it_is_opened(tmp_path: Path, content: bytes, others: int) -> None:
@@ -363,7 +363,7 @@ def test_parquet_files_whose_columns_have_different_types(tmp_path: Path) -> Non
 # ---------------------------------------------------------------------- types of columns
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     "cells",
     [
@@ -382,7 +382,7 @@ def test_every_polars_type_of_column(cells: pl.Series, attribute: Any) -> None:
     assert open_rows(pl.DataFrame({"c": cells}), Domain({"c": attribute})).counts(("c",)).tolist() == [2, 2]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     "cells",
     [
@@ -463,7 +463,7 @@ def test_categories_of_a_type_that_has_no_text_are_refused() -> None:
     assert sentence(pd.DataFrame({"c": pd.Categorical(pd.to_datetime(["2020-01-01"]))}), domain) == said
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     "ids",
     [
@@ -515,7 +515,7 @@ def test_ids_of_people_are_never_merged_or_lost(ids: list[Any]) -> None:
     assert open_rows(frame, AGES, person="who").counts(()) == len(set(ids))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("kind", ["datetime64[ns]", "datetime64[s]", "timedelta64[us]", "complex128", "float64"])
 def test_ids_are_the_same_people_in_a_typed_column_and_as_objects(kind: str) -> None:
     typed = pd.DataFrame({"age": 1, "sex": "m", "who": pd.Series([1, 2, 2, 5]).astype(kind)})
@@ -564,7 +564,7 @@ def test_equal_ids_are_one_person_however_they_are_written() -> None:
     assert open_rows(both, clipped, person="age").counts(("age",)).tolist() == [0] * 9 + [2]  # the two readings of one
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("category", ["01000", "+7", " 7", "7 ", "-01", "00.5"])
 @pytest.mark.parametrize("numbers", [[1, 2], [0.5, 1.5]])
 def test_a_text_that_no_number_spells_is_refused_on_numbers(category: str, numbers: list[Any]) -> None:
@@ -585,7 +585,7 @@ def test_a_huge_integer_of_duckdb_is_read_like_any_other() -> None:
     assert open_rows(relation, Domain({"c": Integers(3, 4, otherwise=4)})).counts(("c",)).tolist() == [2, 2]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "setting", ["arrow_lossless_conversion", "produce_arrow_string_view", "arrow_large_buffer_size"]
 )
@@ -604,7 +604,7 @@ def test_how_a_connection_hands_out_arrow_changes_no_answer(setting: str) -> Non
     assert (wide.total("wide"), wide.counts(("wide",)).tolist()) == (190, [1] * 20)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("at_most", [None, 1])
 @pytest.mark.parametrize("person", [None, "who"])
 def test_lists_of_decimals_and_of_wide_numbers_hold_items(person: str | None, at_most: int | None) -> None:
@@ -704,7 +704,7 @@ def test_item_counts_must_fit_the_domain() -> None:
 COLUMNS = {"age": [1, 2, None], "cell": [(0, 1), (2, 3), (4, 5)], "kind": ["a", 3, None], "count": np.array([1, 2, 3])}
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     ("source", "kind", "made"),
     [

@@ -119,7 +119,7 @@ def failing_ibis(_: Path) -> Any:
     return table.mutate(age=table.age.cast("int64"))
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("ask", QUESTIONS.values(), ids=list(QUESTIONS))
 @pytest.mark.parametrize(
     "source",

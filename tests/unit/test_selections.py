@@ -194,7 +194,7 @@ def test_below_says_its_chances_before():
 EVERY = [tc.top_k("clicked", 4), tc.above("clicked", 5000, at_most=3), tc.below("clicked.has(3)", 9)]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("query", EVERY, ids=str)
 @pytest.mark.parametrize("policy", [FALLING, RISING, BOTH], ids=["falling", "rising", "both"])
 def test_every_selection_explains_releases_pickles_draws_and_saves(query, policy, tmp_path):

@@ -381,7 +381,7 @@ def test_the_unit_of_protection_is_part_of_the_account(tmp_path):
         session(strong, rows, ledger=tmp_path / "l.db", dataset="d").release(tc.count(), epsilon=0.1)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("in_policy", [False, True])
 @pytest.mark.parametrize(
     ("domain", "secrets", "key", "columns"),
@@ -425,7 +425,7 @@ def test_differential_privacy_for_people_is_charged_whatever_rows_of_theirs_coun
         assert ledger.remaining(dataset="d") == Fraction(4, 5)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("key", ["order", "item"])
 def test_rows_are_read_by_the_columns_of_the_policy_and_the_session_comes_first(key):
     rows = pd.DataFrame({"id": [1, 1], "age": [3, 8], "first": [1, 2], "last": [2, 1]})
@@ -588,7 +588,7 @@ def test_what_waits_for_its_turn_is_noisy_already():
     assert [len(other.make().values) for other in others] == [10, 1, 2]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "csv"])
 def test_a_record_does_not_keep_the_rows(kind, tmp_path):
     pd.DataFrame({"age": PEOPLE["age"]}).to_csv(tmp_path / "ages.csv", index=False)

@@ -186,7 +186,7 @@ def test_a_plan_belongs_to_its_group():
     assert groups["F"].explain(tc.histogram("disease"), 0.25).remaining == Fraction(1, 2)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     "query",
     [

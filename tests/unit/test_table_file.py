@@ -138,7 +138,7 @@ def session_about(*names: str) -> tc.Session:
     return tc.Session(tc.Policy(domain, tc.secrets.everything()), rows, budget=100)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", OURS)
 def test_an_attribute_that_is_called_like_a_number_keeps_its_labels(name: str, tmp_path: Path) -> None:
     session = session_about(name, "x")
@@ -163,7 +163,7 @@ def test_an_attribute_that_is_called_like_a_number_keeps_its_labels(name: str, t
                 assert {row[0] for row in rest} <= {"low", "high", ""}
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("name", OURS)
 def test_frames_of_engines_without_case_have_every_column(name: str) -> None:
     import duckdb
@@ -269,7 +269,7 @@ def session_of_all_kinds() -> tc.Session:
     return tc.Session(tc.Policy(tc.Domain(KINDS), tc.secrets.everything()), rows, budget=100)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("names", PAIRS, ids=" ".join)
 def test_frames_are_those_of_lists(names: tuple[str, ...]) -> None:
     session = session_of_all_kinds()
@@ -288,7 +288,7 @@ def test_frames_are_those_of_lists(names: tuple[str, ...]) -> None:
         assert list(zip(*record.labels().values(), strict=True)) == by_hand
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("names", PAIRS, ids=" ".join)
 def test_parquet_has_the_columns_and_numbers_of_csv(
     names: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
