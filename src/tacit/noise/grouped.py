@@ -24,14 +24,14 @@ from numpy.typing import ArrayLike
 
 from tacit.errors import PlanError
 from tacit.noise.draws import Size, shape_of
-from tacit.noise.law import Law, quantile_of, whole_numbers
+from tacit.noise.law import EvenJointLaw, quantile_of, whole_numbers
 from tacit.noise.radius import FloatArray, IntArray
 from tacit.noise.scales import as_scale
 from tacit.noise.two_scale import TwoScale
 
 
 @dataclass(frozen=True)
-class GroupedNoise(Law):
+class GroupedNoise(EvenJointLaw):
     """Noise on a vector of integers that is cut into groups: `sizes` entries each, with one scale each, in order.
 
     Methods that take or return one number speak about an entry that is picked at random.
@@ -116,37 +116,14 @@ class GroupedNoise(Law):
         reach = ceil(760 * max(self.scales))
         return quantile_of(self, p, lowest=-reach - 1, highest=reach)
 
-    def mean(self) -> float:
-        """Return zero: the noise is even."""
-        return 0.0
-
     def variance(self) -> float:
         """Return the variance of an entry that is picked at random."""
         return float(np.average(self.variances(), weights=self.sizes))
 
     @property
-    def is_joint(self) -> bool:
-        """Entries are drawn together: which scale one has depends on its place."""
-        return True
-
-    @property
-    def reaches(self) -> tuple[bool, bool]:
-        """Noise can be negative and positive."""
-        return True, True
-
-    @property
-    def is_even(self) -> bool:
-        """Noise is as likely as its negative."""
-        return True
-
-    @property
     def name(self) -> str:
         """What the noise is called."""
         return "discrete Laplace noise with a scale for each group"
-
-    def on_sides(self, *, falls: bool, rises: bool) -> GroupedNoise:
-        """Return this law: it is drawn for all answers together."""
-        return self
 
     def draw(self, size: Size | None = None) -> IntArray:
         """Draw vectors; the last axis has an entry for each place. Without `size` one vector."""

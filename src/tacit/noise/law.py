@@ -107,6 +107,33 @@ class Law(ABC):
         return self.joint_log_pmf(np.asarray(noisy, dtype=np.int64) - np.asarray(counts, dtype=np.int64))
 
 
+class EvenJointLaw(Law):
+    """Noise that is drawn for all entries together and is as likely as its negative."""
+
+    @property
+    def is_joint(self) -> bool:
+        """Entries are drawn together: which law one has depends on its place."""
+        return True
+
+    @property
+    def reaches(self) -> tuple[bool, bool]:
+        """Noise can be negative and positive."""
+        return True, True
+
+    @property
+    def is_even(self) -> bool:
+        """Noise is as likely as its negative."""
+        return True
+
+    def mean(self) -> float:
+        """Return zero: noise is as likely as its negative."""
+        return 0.0
+
+    def on_sides(self, *, falls: bool, rises: bool) -> Law:
+        """Return this law: it is drawn for all entries together."""
+        return self
+
+
 def whole_numbers(k: ArrayLike) -> IntArray:
     """Return int64 numbers; whoever asks about anything else has a mistake in the program."""
     values = np.asarray(k)

@@ -37,7 +37,7 @@ from tacit.amounts import as_fraction
 from tacit.errors import PlanError
 from tacit.noise.draws import Size, count_of, shape_of
 from tacit.noise.keystream import current_stream
-from tacit.noise.law import Law, whole_numbers
+from tacit.noise.law import EvenJointLaw, whole_numbers
 from tacit.noise.line_cells import Rates
 from tacit.noise.line_draws import draw_segments
 from tacit.noise.line_tables import SLACK, LineTables, check_size, log_at_zero, make_tables
@@ -50,7 +50,7 @@ DRAWN: Final = 1 - Fraction(SLACK)  # share of the rates that is drawn at; the r
 
 
 @dataclass(frozen=True)
-class LineNoise(Law):
+class LineNoise(EvenJointLaw):
     """Noise on the running counts of a line, in `segments` between counts that are exact.
 
     `block` is a power of two; `cell_rates` are those of cells of block, block/2, .., 1 values. `end_rate` is None where
@@ -168,10 +168,6 @@ class LineNoise(Law):
         """Return the mean variance over all ranges, all prefixes (one for each value), or all cells (single values)."""
         return _variances(self).mean(workload)
 
-    def mean(self) -> float:
-        """Return zero: noise is as likely as its negative."""
-        return 0.0
-
     def variance(self) -> float:
         """Return the mean variance of the noise on a running count."""
         return self.mean_variance("prefixes")
@@ -198,28 +194,9 @@ class LineNoise(Law):
     # ---- what it is -------------------------------------------------------------------------------------------------
 
     @property
-    def is_joint(self) -> bool:
-        """All running counts are drawn together."""
-        return True
-
-    @property
-    def reaches(self) -> tuple[bool, bool]:
-        """Noise can be negative and positive."""
-        return True, True
-
-    @property
-    def is_even(self) -> bool:
-        """Noise is as likely as its negative."""
-        return True
-
-    @property
     def name(self) -> str:
         """What the noise is called."""
         return "joint noise on running counts"
-
-    def on_sides(self, *, falls: bool, rises: bool) -> LineNoise:
-        """Return this law: it is drawn for all running counts together."""
-        return self
 
     def document(self) -> dict[str, Any]:
         """Return the law as plain, exact data."""

@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from tacit.plan.coupling import is_touched
-from tacit.plan.responses import Jump, Move, Response, ends_of
+from tacit.plan.responses import Jump, Move, Response, running_counts_moved
 from tacit.plan.steps import free_step
 from tacit.plan.totals import exact_cumulative
 from tacit.policy.attributes.attribute import Axis
@@ -97,8 +97,7 @@ class _Moved:
 
     def moved(self, move: Move) -> Iterable[Jump]:
         """A move by d changes d of them."""
-        for end in ends_of(move.relation.differences(move.hidden, move.cover)):
-            yield Jump.by_ones(rise=max(-end, 0), fall=max(end, 0))
+        return running_counts_moved(move)
 
     def left(self, move: Move) -> Iterable[Jump]:
         """Not looked at."""

@@ -163,6 +163,12 @@ def ends_of(found: Intervals) -> list[int]:
     return sorted({found.lowest, found.highest}) if found else []
 
 
+def running_counts_moved(move: Move) -> Iterable[Jump]:
+    """A move upwards by d lowers d of the counts up to each value by one; downwards, it raises them."""
+    for end in ends_of(move.relation.differences(move.hidden, move.cover)):
+        yield Jump.by_ones(rise=max(-end, 0), fall=max(end, 0))
+
+
 def hidden_ends(move: Move) -> Intervals:
     """Return where on the line a move may start."""
     return move.hidden & move.relation.sources(move.cover)

@@ -27,7 +27,7 @@ from tacit.plan.query import (
     suffix,
     with_where,
 )
-from tacit.plan.responses import Jump, Move, Response, cover_ends, ends_of, hidden_ends
+from tacit.plan.responses import Jump, Move, Response, cover_ends, hidden_ends, running_counts_moved
 from tacit.plan.runs import LineErrors, NoisyCounts, Runs
 from tacit.plan.strategy import Strategy
 from tacit.plan.tally import CellCounts, Tally
@@ -164,8 +164,7 @@ class CumulativeResponse:
 
     def moved(self, move: Move) -> Iterable[Jump]:
         """A move upwards by d lowers d of the counts by one; downwards, it raises them."""
-        for end in ends_of(move.relation.differences(move.hidden, move.cover)):
-            yield Jump.by_ones(rise=max(-end, 0), fall=max(end, 0))
+        return running_counts_moved(move)
 
     def left(self, move: Move) -> Iterable[Jump]:
         """All counts from the hidden position on fall."""
