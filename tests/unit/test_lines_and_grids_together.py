@@ -1,4 +1,4 @@
-"""Ranges and rectangles where they meet the rest: jobs, what is known, tiny epsilons, explanations."""
+"""Ranges, rectangles and weighted sums where they meet the rest: jobs, what is known, tiny epsilons, explanations."""
 
 from __future__ import annotations
 
@@ -105,3 +105,12 @@ def test_odds_are_about_people_and_probabilities(people, priors, said):
     policy = tc.Policy(tc.Domain({"sick": tc.Flag()}), tc.secrets.everything())
     with pytest.raises(tc.PlanError, match=said):
         tc.audit.posterior_odds(tc.histogram("sick"), policy, 1, people=people, priors=priors)
+
+
+def test_a_weighted_sum_that_would_be_cut_is_refused_before_it_is_charged():
+    domain = tc.Domain({"a": tc.Integers(0, 4 * 10**12), "b": tc.Integers(0, 999), "s": tc.Flag()})
+    policy = tc.Policy(domain, tc.secrets.attributes("s"))
+    made = tc.Session(policy, pd.DataFrame({"a": [4 * 10**12] * 4, "b": [999] * 4, "s": [True] * 4}), budget=1)
+    with pytest.raises(tc.PlanError, match=r"total\.weight must be a product of at most 4\.4e\+12 units"):
+        made.release(tc.total("a", weight="b"), 1)
+    assert made.remaining == 1

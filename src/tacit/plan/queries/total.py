@@ -37,6 +37,7 @@ from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
 LARGEST_TOTAL: Final = 2**62
+LARGEST_PRODUCT: Final = LARGEST_TOTAL // 2**20  # of one person, so that the sum over a million is not cut
 MOST_PRODUCTS: Final = 5_000_000  # cells in each of which one number is added up before it is multiplied by the other
 
 
@@ -119,6 +120,14 @@ class Total(Summed, Linear):
                 key="total.weight",
                 given=split,
                 fix="Declare a coarser step for one of the two, or ask for fewer cells.",
+            )
+        largest = math.prod(_largest(domain[name]) for name in (self.name, self.weight))
+        if largest > LARGEST_PRODUCT:
+            raise PlanError(
+                f"must be a product of at most {LARGEST_PRODUCT:.3g} units, here {float(largest):.3g}",
+                key="total.weight",
+                given=self.weight,
+                fix="Declare a coarser step or narrower ends for one of the two.",
             )
 
     def mentioned(self) -> frozenset[str]:
@@ -237,6 +246,11 @@ class SumResponse:
     def entered(self, move: Move) -> Iterable[Jump]:
         """A sum gains the cover number."""
         return [Jump.of_one(self._number(end)) for end in ends_of(cover_ends(move))]
+
+
+def _largest(attribute: Any) -> int:
+    """Return the largest size of a number, in units."""
+    return max(abs(int(attribute.number(place))) for place in (0, attribute.size - 1))
 
 
 def total(
