@@ -20,7 +20,9 @@ Q^i nb_(b-i)(i+1) with P = 1/(1+r), Q = r/(1+r).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from math import exp, expm1
 from typing import Final
 
@@ -33,6 +35,7 @@ UNIT: Final = 2.0**-53
 FARTHEST: Final = 690.0  # tables end before rate * x reaches this: exp(-690) still has all its digits
 _DROPPED: Final = 2.0**-60  # share of a message, anywhere in its table, that may be left out
 _RUN: Final = 256  # entries that are added up one after the other
+_AT_ONCE: Final = 64  # rows of negative binomials that are made together
 _MOST_TILT: Final = 300.0  # exponent by which a message is lifted
 _MOST_LENT: Final = 1e-30
 
@@ -93,10 +96,16 @@ def joined(left: Message, right: Message) -> Message:
     g, h, rate = left.weights, right.weights, left.rate
     out = np.zeros(len(g) + len(h))
     out[1:] = np.convolve(g, h)
-    for own, other in ((g, h), (h, g)):
-        beyond = _overshoots(other, len(own), rate)
-        out[: len(own)] += np.correlate(own, beyond, "full")[len(own) - 1 :]
+    past_right = _past(h, g, rate)
+    out[: len(g)] += past_right
+    out[: len(h)] += past_right if left is right else _past(g, h, rate)
     return _shortened(out / out.sum(), rate)
+
+
+def _past(other: Floats, own: Floats, rate: float) -> Floats:
+    """Return what the mixture gets from values that overshoot the other message and lie in this one."""
+    beyond = _overshoots(other, len(own), rate)
+    return np.correlate(own, beyond, "full")[len(own) - 1 :]
 
 
 def _overshoots(weights: Floats, many: int, rate: float) -> Floats:
@@ -104,19 +113,30 @@ def _overshoots(weights: Floats, many: int, rate: float) -> Floats:
     r, miss = exp(-rate), -expm1(-rate)
     own = len(weights)
     i = np.arange(own, dtype=np.float64)
-    row = miss * np.exp(-rate * (i + 1))  # nb_c(i+1), from c = 0 on
     each = np.zeros(own)
-    for c in range(own):
-        if c:
-            row *= (i + 1 + c) * (miss / c)
-        each[: own - c] += weights[c:] * row[: own - c]
+    later = np.lib.stride_tricks.sliding_window_view(np.concatenate([weights, np.zeros(own)]), own)
+    # nb_c(i+1), from c = 0 on
+    for c, rows in _rows(miss * np.exp(-rate * (i + 1)), i + 1, miss, own):
+        each += np.einsum("ci,ci->i", later[c : c + len(rows)], rows)
     found = np.empty(many)
-    row = (1 / (1 + r)) * np.exp(i * np.log(r / (1 + r)))  # C(j+i, i) P^(j+1) Q^i, from j = 0 on
-    for j in range(many):
-        if j:
-            row *= (i + j) * (1 / (1 + r) / j)
-        found[j] = np.dot(row, each)
+    # C(j+i, i) P^(j+1) Q^i, from j = 0 on
+    for j, rows in _rows((1 / (1 + r)) * np.exp(i * np.log(r / (1 + r))), i, 1 / (1 + r), many):
+        found[j : j + len(rows)] = rows @ each
     return found * (r / miss)
+
+
+def _rows(first: Floats, plus: Floats, by: float, many: int) -> Iterator[tuple[int, Floats]]:
+    """Yield the rows that follow from the first one, each the one before times (plus + a) by / a, some at a time."""
+    last = first
+    for start in range(0, many, _AT_ONCE):
+        a = np.arange(start, min(start + _AT_ONCE, many), dtype=np.float64)[:, np.newaxis]
+        rows = plus + a
+        rows *= by / np.maximum(a, 1)
+        rows[0] = rows[0] * last if start else first
+        for before, row in pairwise(rows):
+            row *= before
+        last = rows[-1]
+        yield start, rows
 
 
 def _shortened(weights: Floats, rate: float) -> Message:

@@ -151,6 +151,7 @@ class RunErrors:
         self.ramp = rest.pop(0) if layout.ramps else None
         self.anchor = 1 / rest.pop(0) if layout.anchors else 0.0
         self._many = Counter(layout.segments)
+        self._chains: dict[int, Chain] = {}  # by length; several sums are taken over each
 
     def rules(self, values: int) -> Rules:
         """Return how a block of so many values bears on the counts at its ends."""
@@ -158,9 +159,12 @@ class RunErrors:
         return Rules(kind, 1 / kind.variance, 0.0 if self.ramp is None else 1 / (kind.h + self.ramp))
 
     def _chain(self, values: int) -> Chain:
-        block = self.layout.block
-        last = self.rules(values - (-(-values // block) - 1) * block)
-        return chain_of(values, self.layout, (self.rules(block), last) if values > block else (last,), self.anchor)
+        if values not in self._chains:
+            block = self.layout.block
+            last = self.rules(values - (-(-values // block) - 1) * block)
+            rules = (self.rules(block), last) if values > block else (last,)
+            self._chains[values] = chain_of(values, self.layout, rules, self.anchor)
+        return self._chains[values]
 
     def mean(self, workload: Every) -> float:
         """Return the average variance over all ranges, all prefixes or all single values."""
