@@ -75,12 +75,12 @@ def test_predicates_that_no_edge_changes_are_groups_too():
         (
             tc.Policy(DOMAIN, POLICY.secrets, [tc.known.count("disease == 'hiv'")]),
             "sex",
-            "it is known how many people have disease == 'hiv', and the secret edge disease",
+            "disease hiv changes what is known (how many people have disease == 'hiv')",
         ),
         (
             tc.Policy(DOMAIN, tc.secrets.attributes("sex", "disease"), [tc.known.marginal("sex")]),
             ["age < 5", "age >= 5"],
-            "it is known the histogram of sex, and the secret edge sex F -> sex M changes that",
+            "the secret edge sex F -> sex M changes what is known (the histogram of sex)",
         ),
         (tc.Policy(DOMAIN, POLICY.secrets, person="id", per_person=2), "sex", "a person owns several rows"),
         (POLICY, ["sex == 'F'", "age < 5 and sex == 'F'"], "must not overlap"),

@@ -62,9 +62,8 @@ def disjoint_groups(by: Any, policy: Policy) -> Groups:
         if is_touched(fact, alone):
             edge = edge_that_changes(fact, policy)
             raise PlanError(
-                f"would not compose as the largest cost: it is known {fact.words()}, and "
-                f"{f'the secret edge {edge} changes' if edge else 'secret edges change'} that, so that people of other "
-                "groups may have to make up for it",
+                f"would have costs that add up: {f'the secret edge {edge} changes' if edge else 'secret edges change'} "
+                f"what is known ({fact.words()}), so that people of other groups may have to make up for it",
                 key="split",
                 given=groups.by,
                 fix="Ask the session itself, or choose secrets that leave what is known alone.",
@@ -122,8 +121,8 @@ def _refuse_edges(watched: Watched, fact: KnownMarginal | KnownCount, by: str, p
     present = Policy(policy.domain, policy.secrets, (), "secret" if policy.presence == "secret" else None)
     edge = edge_that_changes(fact, present)
     raise PlanError(
-        f"would not compose as the largest cost: {f'the secret edge {edge} leads' if edge else 'secret edges lead'} "
-        "from one group to another, and so changes both",
+        f"would have costs that add up: {f'the secret edge {edge} leads' if edge else 'secret edges lead'} from one "
+        f"group to another and {'changes' if edge else 'change'} both",
         key="split",
         given=by,
         fix="Split by something that no secret edge changes.",

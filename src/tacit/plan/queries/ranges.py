@@ -128,10 +128,14 @@ class Ranges(Linear):
 
     def size_words(self, answers: int, domain: Domain) -> str:
         """Return in words how many answers there are; any range is one, also where only values are listed."""
-        if not self.lists_values(domain):
-            return super().size_words(answers, domain)
         values = domain[self.name].size
-        return f"{_how_many(values):,} ranges of {values:,} values"
+        if self.ranges is None:
+            return f"all {_how_many(values):,} ranges of {values:,} values"
+        return f"{answers:,} range{'s' * (answers != 1)}"
+
+    def listed_words(self, domain: Domain) -> str:
+        """Return what the rows of the table are: ranges, or values where ranges are too many."""
+        return "values" if self.lists_values(domain) else "ranges"
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""

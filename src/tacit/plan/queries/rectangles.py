@@ -140,6 +140,17 @@ class Rectangles(Linear):
         x, y = self.axes(domain)
         return x.size * y.size
 
+    def size_words(self, answers: int, domain: Domain) -> str:
+        """Return in words how many answers there are; any rectangle is one, though only cells are listed."""
+        if self.rectangles is not None:
+            return f"{answers:,} rectangle{'s' * (answers != 1)}"
+        x, y = self.axes(domain)
+        return f"all rectangles of {x.size:,} x {y.size:,} cells"
+
+    def listed_words(self, domain: Domain) -> str:
+        """Return what the rows of the table are: every rectangle is a sum of cells."""
+        return "cells" if self.rectangles is None else "rectangles"
+
     def check_size(self, domain: Domain) -> None:
         """Refuse more cells than can be estimated together."""
         super().check_size(domain)
