@@ -42,7 +42,7 @@ def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) 
             Text("" if explained.remaining is None else shown(explained.remaining) if fits else "exceeded"),
         ]
         table.add_row(*row, style=None if fits else "red")
-    return _fit_columns(table, [explained.plan for explained in _as_list(explanations)])
+    return _fit_columns(table, [explained.plan for explained in _as_list(explanations)], _none(_as_list(explanations)))
 
 
 def release_table(
@@ -76,7 +76,8 @@ def release_table(
             ),
         ]
         table.add_row(*row)
-    return _fit_columns(table, [record.plan for record in records.values()])
+    none = [] if explanations is None else _none([explanations[name] for name in records])
+    return _fit_columns(table, [record.plan for record in records.values()], none)
 
 
 def ledger_table(accounts: Iterable[Account]) -> Table:
@@ -136,14 +137,20 @@ def _as_list(explanations: Mapping[str, Explanation] | Sequence[Explanation]) ->
     return list(explanations.values() if isinstance(explanations, Mapping) else explanations)
 
 
-def _fit_columns(table: Table, plans: Sequence[AnyPlan] = ()) -> Table:
+def _none(explanations: Sequence[Explanation]) -> list[str]:
+    """Say what it means that plain differential privacy has no error."""
+    refused = dict.fromkeys(each.plain_refused for each in explanations if each.plain_refused)
+    return [f"plain DP none: it {why}" for why in refused]
+
+
+def _fit_columns(table: Table, plans: Sequence[AnyPlan] = (), notes: Sequence[str] = ()) -> Table:
     """Give columns of numbers the room that they need: on a narrow terminal texts are broken, and numbers never cut."""
     for column in table.columns:
         if column.justify == "right":
             lines = [line for cell in column.cells for line in str(cell).splitlines()]
             words = str(column.header).split()
             column.width = max(map(len, [*lines, *words]), default=1)
-    notes = [f"exact: {OF_THE_ROWS_KEPT}"] if any(plan.rmse == 0 for plan in plans) else []
+    notes = [*notes, *([f"exact: {OF_THE_ROWS_KEPT}"] if any(plan.rmse == 0 for plan in plans) else [])]
     assumed = list(dict.fromkeys(plan.assumption for plan in plans if plan.assumption))
     if assumed:
         notes.append(f"errors of means, quantiles and clusters are for {' or '.join(assumed)}")

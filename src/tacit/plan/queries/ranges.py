@@ -388,7 +388,8 @@ RANGES: Final = Question(
     shown=(
         (
             "`{ranges: {attribute: age, ranges: [[0, 17], [18, 64]]}}`",
-            "people in each range; `ranges: all` for every one",
+            "people in each listed range, both ends included",
         ),
+        ("`{ranges: age}`", "all ranges, any of which can be read off the release"),
     ),
 )

@@ -340,7 +340,11 @@ RECTANGLES: Final = Question(
     shown=(
         (
             "`{rectangles: {attributes: [age, income], rectangles: [[0, 17, 0, 99]]}}`",
-            "people with both values between the ends; `rectangles: all` for every one",
+            "people with both values between the ends of each listed rectangle",
+        ),
+        (
+            "`{rectangles: [age, income]}`, or `{rectangles: place}` on a grid",
+            "all rectangles; the table has the cells that they are sums of",
         ),
     ),
 )
