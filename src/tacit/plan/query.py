@@ -313,6 +313,14 @@ def in_words(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def position_of_end(attribute: Any, end: Any, key: str) -> int:
+    """Return the place of an end of a range in its attribute, or refuse it in the words of a plan."""
+    try:
+        return int(attribute.position(end))
+    except PolicyError as refusal:
+        raise as_plan_error(refusal, key=key) from None
+
+
 def position(domain: Domain, name: str, value: Any) -> int:
     """Return the place of a value in its attribute."""
     return int(domain[name].position(value))

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import PlanError, PolicyError
+from tacit.errors import PlanError
 from tacit.plan.choose import Plan
 from tacit.plan.queries import quantiles as ask_quantiles
-from tacit.plan.query import as_plan_error
+from tacit.plan.query import position_of_end
 from tacit.plan.spread import AnySpread, spread_of_runs
 from tacit.policy.attributes import Attribute
 from tacit.release.estimate import increasing
@@ -172,10 +172,7 @@ def positions_of(plan: Plan, low: Any, high: Any) -> tuple[Ints, Ints]:
 def _position(attribute: Attribute, end: Any, key: str) -> int:
     if end is None:
         raise PlanError("must be given", key=key, fix="Give both ends: low, high.")
-    try:
-        return int(attribute.position(_plain(end)))
-    except PolicyError as refusal:
-        raise as_plan_error(refusal, key=key) from None
+    return position_of_end(attribute, _plain(end), key)
 
 
 def is_list(ends: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import PlanError, PolicyError
+from tacit.errors import PlanError
 from tacit.plan.examples import first_attribute, has_order
 from tacit.plan.keys import ATTRIBUTE, VALUE, WHERE, Key, Question
 from tacit.plan.labels import Labels
@@ -23,10 +23,10 @@ from tacit.plan.query import (
     Bools,
     Ints,
     Linear,
-    as_plan_error,
     check_where,
     columns_of,
     position,
+    position_of_end,
     read_where,
     suffix,
     with_where,
@@ -78,10 +78,10 @@ class Ranges(Linear):
         attribute = domain[self.name]
         found = []
         for low, high in self.ranges or ():
-            try:
-                ends = attribute.position(low), attribute.position(high)
-            except PolicyError as refusal:
-                raise as_plan_error(refusal, key="ranges") from None
+            ends = (
+                position_of_end(attribute, low, f"ranges: lower end of {self.name}"),
+                position_of_end(attribute, high, f"ranges: upper end of {self.name}"),
+            )
             if ends[0] > ends[1]:
                 raise PlanError("must not end before it starts", key="ranges", given=[low, high], fix="Swap the ends.")
             found.append(ends)
