@@ -119,7 +119,10 @@ def _families(draw, domain, *, absence):
     if kind == "within":
         measured = [n for n in some if not (isinstance(domain[n], Categories) and not domain[n].ordered)]
         if measured:
-            theta = draw(st.sampled_from([1, 2, 3, 4, Fraction(3, 2), Fraction(5, 2)]))
+            axes = [axis for name in measured for axis in domain.axes_of(name)]
+            has_sets = any(domain[name].is_set for name in measured)
+            wide = 4 if has_sets else sum(axis.size * axis.spacing for axis in axes)
+            theta = min(draw(st.sampled_from([1, 2, 3, 4, Fraction(3, 2), Fraction(5, 2)])), Fraction(wide))
             return secrets.within(theta, *measured, metric=draw(st.sampled_from(["l1", "l2", "linf"])))
         return secrets.attributes(*some)
     if kind == "pairs":

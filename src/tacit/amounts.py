@@ -11,6 +11,7 @@ from tacit.errors import PlanError, decimal_comma, is_word, kind_of
 
 LARGEST_EPSILON: Final = 1000
 EPSILON_DIGITS: Final = 60  # above and below the line; more could not be added up exactly in a ledger
+_WRITTEN_OUT: Final = 1e9
 EPSILON_SCHEMA: Final[dict[str, Any]] = {  # what files write
     "anyOf": [
         {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_EPSILON},
@@ -84,6 +85,15 @@ def shown(amount: Fraction) -> str:
     """
     decimal = f"{float(amount):.12g}"
     return decimal if Fraction(decimal) == amount else str(amount)
+
+
+def rough(number: float, digits: int = 4) -> str:
+    """Return a number for readers: so many digits that count, and an exponent only where nobody could read on.
+
+    >>> rough(0.0123456), rough(15019.4), rough(1234.5), rough(3.2e12)
+    ('0.01235', '15,019', '1,234', '3.2e+12')
+    """
+    return f"{number:,.0f}" if 10**digits <= abs(number) < _WRITTEN_OUT else f"{number:,.{digits}g}"
 
 
 def shown_with_decimal(amount: Fraction) -> str:

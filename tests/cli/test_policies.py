@@ -62,6 +62,9 @@ def test_check_says_how_far_apart_two_records_are(clinic: Path) -> None:
     document = inside(clinic, "check", "clinic.policy.yaml", "--pair", "age=30", "age=42", "--json").document
     assert (document["distance"], document["distance_back"]) == (3, 3)
     assert [record["age"] for record in document["path"]] == [30, 35, 40, 42]
+    assert document["assumed"] == ["disease", "ward"]
+    assert "Not given, so taken for both: disease flu, ward " in said.out
+    assert "From age 30 to age 42:" in said.out
     absent = inside(clinic, "check", "clinic.policy.yaml", "--pair", "age=30", "absent", "--json").document
     assert (absent["cover"], absent["distance"], absent["path"]) == (None, None, [])
 
@@ -72,6 +75,10 @@ def test_check_says_how_far_apart_two_records_are(clinic: Path) -> None:
         ("thirty", "must be written as name=value"),
         ("agee=30", "Did you mean 'age'?"),
         ("age=[30]", "age must be a whole number"),
+        ("age=30}", "--pair: age must be a whole number; got '30}'"),
+        ("age=", "--pair: age must have a value. For instance age=30."),
+        ("age=30,age=31", "--pair: age must be given once"),
+        ("age=300", "--pair: age must be a whole number from 0 to 99; got 300"),
     ],
 )
 def test_a_record_that_is_none_is_refused(clinic: Path, written: str, expected: str) -> None:

@@ -41,7 +41,7 @@ def policies(draw, *, kinds=tuple(SECRETS), presence="public"):
         step = draw(st.integers(1, 2))
         domain = tc.Domain({"x": tc.Integers(0, wide - 1), "y": tc.Integers(0, step * (high - 1), step)})
         names = ("x", "y")
-    secrets = SECRETS[draw(st.sampled_from(kinds))](draw(st.integers(1, 5)), names)
+    secrets = SECRETS[draw(st.sampled_from(kinds))](min(draw(st.integers(1, 5)), wide), names)
     return tc.Policy(domain, secrets, presence=presence), names
 
 

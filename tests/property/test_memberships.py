@@ -56,7 +56,7 @@ FAMILIES = {
     "within l1": lambda: st.integers(1, 4).map(lambda theta: tc.secrets.within(theta, "x", "y")),
     "within l2": lambda: st.integers(1, 4).map(lambda theta: tc.secrets.within(theta, "x", "y", metric="l2")),
     "within linf": lambda: st.integers(1, 3).map(lambda theta: tc.secrets.within(theta, "x", "y", metric="linf")),
-    "within one": lambda: st.integers(1, 6).map(lambda theta: tc.secrets.within(theta, "x")),
+    "within one": lambda: st.integers(1, 5).map(lambda theta: tc.secrets.within(theta, "x")),
     "blocks": lambda: st.integers(1, 5).map(lambda width: tc.secrets.partition("x", width=width)),
     "values": lambda: st.integers(0, 4).map(lambda value: tc.secrets.values({"x": [value]})),
     "records": lambda: st.just(tc.secrets.records("x > 2")),

@@ -126,7 +126,9 @@ def awkward_policies(draw):
     attribute = domain[name]
     secret = secrets.attributes(name)
     if family == "within" and not isinstance(attribute, Categories):
-        secret = secrets.within(draw(st.fractions(Fraction(1, 9), 99, max_denominator=9)), name)
+        axes = [] if attribute.is_set else domain.axes_of(name)
+        wide = sum(axis.size * Fraction(axis.spacing) for axis in axes) or Fraction(99)
+        secret = secrets.within(min(draw(st.fractions(Fraction(1, 9), 99, max_denominator=9)), wide), name)
     if isinstance(attribute, Categories) and len(attribute.values) > 1:
         first, second = attribute.values[:2]
         if family == "values":

@@ -243,7 +243,7 @@ def test_steps_are_told_in_the_units_of_the_data_or_beside_their_unit():
 
 def test_steps_of_derived_answers_are_told_of_what_is_measured():
     assert "largest step of a sum: up" in str(tc.explain(tc.mean("frost"), SECRET, 1))
-    assert "largest step of a cumulative count: up" in str(tc.explain(tc.median("frost"), SECRET, 1))
+    assert "largest step of a running count: up" in str(tc.explain(tc.median("frost"), SECRET, 1))
 
 
 @pytest.mark.parametrize("query", [tc.total("frost"), tc.mean("cost"), tc.median("cost")], ids=str)

@@ -6,7 +6,11 @@ import re
 import time
 
 import pytest
+from hypothesis import given, settings
 
+from strategies import policies
+from tacit.errors import PolicyError
+from tacit.plan.coupling import is_touched
 from tacit.policy import knowledge, secrets
 from tacit.policy.attributes import Categories, Dates, Decimals, Flag, Grid, Integers, Items
 from tacit.policy.describe import Example, describe, description, protected_examples, warnings
@@ -131,9 +135,9 @@ def test_nothing_is_said_to_be_exact_where_presence_or_knowledge_forbid_it():
     # by way of absence any two records look alike at 2 epsilon; whoever makes up for a known count may move anyhow
     for more in ({"presence": "secret"}, {"known": [knowledge.marginal("disease")]}):
         for secret in (
-            secrets.partition("age", width=10),
+            secrets.partition("age", width=10) | secrets.attributes("disease"),
             secrets.records("age < 18"),
-            secrets.values({"clicked": [1]}),
+            secrets.values({"clicked": [1], "disease": ["hiv"]}),
         ):
             text = said(secret, **more)
             assert "exact" not in text
@@ -142,6 +146,80 @@ def test_nothing_is_said_to_be_exact_where_presence_or_knowledge_forbid_it():
     assert "twice the epsilon" not in said(
         secrets.attributes("age", "disease"), presence="secret", known=[knowledge.marginal("disease")]
     )
+
+
+@pytest.mark.parametrize(
+    ("secret", "fact", "edge"),
+    [
+        (secrets.within(5, "age"), knowledge.size(), ""),
+        (secrets.within(5, "age"), knowledge.marginal("disease"), ""),
+        (secrets.partition("age", blocks=[[17, 18], [19, 20]]), knowledge.count("age < 19"), ""),
+        (secrets.within(5, "age"), knowledge.count("age < 40"), "changes how many people have age < 40"),
+        (
+            secrets.taking_part(),
+            knowledge.size(),
+            "-> somebody who is not in the data changes how many people there are",
+        ),
+    ],
+    ids=str,
+)
+def test_people_are_said_to_be_coupled_only_by_facts_that_an_edge_changes(secret, fact, edge):
+    text = said(secret, known=[fact])
+    assert edge in text
+    assert ("What is known couples people" in text) == bool(edge)
+
+
+def test_a_fact_that_no_edge_changes_leaves_the_description_as_it_is():
+    near = secrets.within(5, "age")
+    without = [section for section in description(Policy(DOMAIN, near)) if section.heading != "What is public"]
+    known = description(Policy(DOMAIN, near, [knowledge.size()]))
+    assert [section for section in known if section.heading != "What is public"] == without
+    assert "up to 15 times the epsilon" in said(near, known=[knowledge.size()])
+
+
+@given(policy=policies())
+@settings(max_examples=25)
+def test_facts_that_may_couple_people_are_never_too_few(policy):
+    names = [name for name in policy.domain if not policy.domain[name].is_set]
+    facts = [knowledge.size(), *(knowledge.marginal(name) for name in names)]
+    known = Policy(policy.domain, policy.secrets, facts, policy.presence)
+    alone = Policy(policy.domain, policy.secrets, (), policy.presence)
+    assert {fact for fact in facts if is_touched(fact, alone)} <= set(known.coupling_facts)
+
+
+def test_a_distance_that_every_value_is_within_leaves_no_rough_value():
+    age = Domain({"age": Integers(17, 90)})
+    for theta in (73, 74):
+        text = describe(Policy(age, secrets.within(theta, "age")))
+        assert f"age: any value looks like any other, since none are further apart than {theta}" in text
+        assert "age 17 looks like age 90" in text
+        assert "rough" not in text
+    assert "the rough value stays public" in describe(Policy(age, secrets.within(72, "age")))
+    square = Domain({"x": Integers(0, 3), "y": Integers(0, 4)})
+    for theta, metric, reaches in ((7, "l1", True), (6, "l1", False), (5, "l2", True), (4, "linf", True)):
+        text = describe(Policy(square, secrets.within(theta, "x", "y", metric=metric)))
+        assert ("x and y, all at once: any value looks like any other" in text) == reaches
+
+
+@pytest.mark.parametrize(
+    ("names", "theta", "rule"),
+    [
+        (
+            ("age",),
+            75,
+            "must not be larger than the range of age, 74; got '75'. Lower it. If any two values look alike",
+        ),
+        (("age", "stage"), 80, "must not be larger than the range of age and stage, 79; got '80'. Lower it."),
+        (("degree",), "1.2", "must not be larger than the range of degree, 1.1; got '1.2'"),
+    ],
+)
+def test_a_distance_that_is_wider_than_the_domain_is_refused(names, theta, rule):
+    domain = Domain({"age": Integers(17, 90), "stage": Integers(0, 4), "degree": Decimals(0, 1, step=0.1)})
+    with pytest.raises(PolicyError) as refusal:
+        Policy(domain, secrets.within(theta, *names))
+    assert rule in str(refusal.value)
+    both = secrets.within(79, "age", "stage")
+    assert both.sparing(frozenset(["age"]), domain).theta == 5  # what is left of it is never refused
 
 
 def test_knowledge_presence_and_dropped_rows_are_mentioned():

@@ -108,10 +108,10 @@ def test_quantiles_of_a_record_are_those_of_the_question():
         (lambda r: r.range(12, 11), "range", "must not end before it starts"),
         (lambda r: r.range([10, 12], [11]), "range", "must have as many lower as upper ends"),
         (lambda r: r.range([10, 12], 11), "range", "must have as many lower as upper ends"),
-        (lambda r: r.interval(1.5, 10, 12), "level", "must lie between 0 and 1"),
+        (lambda r: r.interval(1.5, 10, 12), "level", "must lie strictly between 0 and 1"),
         (lambda r: r.interval(0.9, 12, 11), "range", "must not end before it starts"),
         (lambda r: r.interval(0.9, 12), "range", "must be"),
-        (lambda r: r.quantiles([0.5, 1.0]), "quantiles.at", "must lie between 0 and 1"),
+        (lambda r: r.quantiles([0.5, 1.0]), "quantiles.at", "must lie strictly between 0 and 1"),
         (lambda r: r.quantiles([]), "quantiles.at", "must list 1 to 1,000 shares"),
     ],
 )
@@ -172,3 +172,61 @@ def test_explanations_say_what_was_compared():
     assert explained.document()["candidates"] == explained.candidates
     one = session().explain(tc.count("sick == True"), epsilon=1, show=False)
     assert one.candidates == {one.chosen: one.expected_mse}
+
+
+LISTED = [[10, 19], [20, 33], [10, 19], [15, 15]]
+
+
+@pytest.mark.parametrize("secrets", [tc.secrets.everything(), tc.secrets.attributes("sick")], ids=["noisy", "exact"])
+def test_ranges_that_were_measured_by_themselves_are_told_and_no_others(secrets):
+    record = session(secrets).release(tc.ranges("x", LISTED[:2]), epsilon=1)
+    assert record.plan.strategy == "direct"
+    lower, upper = record.interval(0.9)
+    for at, ends in enumerate(LISTED[:2]):
+        assert record.range(*ends) == record.values[at]
+        assert record.interval(0.9, *ends) == (lower[at], upper[at]) == record.range_ends(0.9, *ends)
+    assert record.range([20, 10], [33, 19]).tolist() == record.values[[1, 0]].tolist()
+    assert record.interval(0.9, [20], [33])[1].tolist() == [upper[1]]
+    with pytest.raises(tc.PlanError) as refusal:
+        record.range(10, 20)
+    assert str(refusal.value) == (
+        "range cannot be told: only the listed ranges of x were measured, each by itself; got [10, 20]. "
+        "List it too, or ask for ranges('x', 'all')."
+    )
+    for ask in (
+        lambda: record.interval(0.9, 11, 19),
+        lambda: record.running,
+        lambda: record.running_interval(),
+        lambda: record.quantiles([0.5]),
+        lambda: record.quantile_interval(0.9, [0.5]),
+        lambda: record.median(),
+    ):
+        with pytest.raises(tc.PlanError, match=r"only the listed ranges of x were measured"):
+            ask()
+
+
+def test_a_range_that_is_listed_twice_is_told_by_its_first_answer():
+    record = session(tc.secrets.everything()).release(tc.ranges("x", LISTED), epsilon=1)
+    assert record.plan.strategy == "direct"
+    assert record.range(10, 19) == record.values[0]
+
+
+@pytest.mark.parametrize("query", [tc.ranges("x", "all"), tc.ranges("x", LISTED[:2])], ids=str)
+def test_a_refused_end_of_a_range_is_named(query):
+    record = session(tc.secrets.everything()).release(query, epsilon=1)
+    for low, high, words in (
+        (9, 12, "range of x (lower end) must"),
+        (10, "b", "range of x (upper end) must"),
+        (10, [12], "range of x must have as many lower as upper ends"),
+        (19, 10, "range of x must not end before it starts; got [19, 10]. Swap the ends."),
+        (10, None, "range of x (upper end) must be given. Give both ends: low, high."),
+    ):
+        with pytest.raises(tc.PlanError) as refusal:
+            record.interval(0.9, low, high)
+        assert words in str(refusal.value)
+
+
+@pytest.mark.parametrize("share", [0, 1])
+def test_the_ends_of_the_people_are_no_quantiles(share):
+    with pytest.raises(tc.PlanError, match=r"must lie strictly between 0 and 1; got"):
+        tc.quantiles("x", [share])

@@ -467,7 +467,7 @@ def test_item_counts_can_be_all_there_is():
 
 
 def test_intervals_refuse_a_level_that_is_none():
-    with pytest.raises(tc.PlanError, match="level must lie between 0 and 1"):
+    with pytest.raises(tc.PlanError, match="level must lie strictly between 0 and 1"):
         session().release(tc.count("age < 5"), epsilon=0.5).interval(95)
 
 

@@ -75,12 +75,12 @@ def test_predicates_that_no_edge_changes_are_groups_too():
         (
             tc.Policy(DOMAIN, POLICY.secrets, [tc.known.count("disease == 'hiv'")]),
             "sex",
-            "it is known how many people have disease == 'hiv', and the secret edge disease",
+            "disease hiv changes what is known (how many people have disease == 'hiv')",
         ),
         (
             tc.Policy(DOMAIN, tc.secrets.attributes("sex", "disease"), [tc.known.marginal("sex")]),
             ["age < 5", "age >= 5"],
-            "it is known the histogram of sex, and the secret edge sex F -> sex M changes that",
+            "the secret edge sex F -> sex M changes what is known (the histogram of sex)",
         ),
         (tc.Policy(DOMAIN, POLICY.secrets, person="id", per_person=2), "sex", "a person owns several rows"),
         (POLICY, ["sex == 'F'", "age < 5 and sex == 'F'"], "must not overlap"),
@@ -123,7 +123,8 @@ def test_a_ledger_has_the_largest_sum_and_takes_it_at_once(tmp_path):
     groups["M"].release(tc.histogram("disease"), 0.25)
     charges = [(entry.epsilon, entry.what) for entry in ledger.entries() if entry.kind == "charge"]
     assert [epsilon for epsilon, _ in charges] == [Fraction(1, 4), Fraction(1, 4)]
-    assert charges[0][1] == "histogram(disease where sex == 'F') (split by sex)"
+    assert charges[0][1] == "split by sex, each group up to 0.25 in all: histogram(disease where sex == 'F')"
+    assert charges[1][1].startswith("split by sex, each group up to 0.5 in all: ")
     # another split, or another session, begins at nothing and adds up
     session(budget=None, ledger=ledger, dataset="clinic").split("sex")["F"].release(tc.histogram("disease"), 0.25)
     assert ledger.remaining(dataset="clinic") == Fraction(1, 4)
@@ -207,3 +208,24 @@ def test_a_plan_belongs_to_its_group():
 def test_every_question_can_be_asked_of_a_group(query):
     record = session().split("sex")["F"].release(query, 0.5)
     assert "sex == 'F'" in str(record.plan.query)
+
+
+def test_values_with_equal_texts_are_different_groups():
+    domain = tc.Domain({"code": tc.Categories([1, "1", "x"]), "sick": tc.Flag()})
+    policy = tc.Policy(domain, tc.secrets.attributes("sick"))
+    rows = pd.DataFrame({"code": ["1", "1", "x"], "sick": [True, False, True]})
+    groups = tc.Session(policy, rows, budget=9).split("code")
+    assert list(groups) == ["1 (an int)", "1 (a text)", "x"]
+    assert [groups[value].name for value in (1, "1", "x", "1 (a text)")] == [
+        "1 (an int)", "1 (a text)", "x", "1 (a text)",
+    ]  # fmt: skip
+    assert str(groups[1].people) != str(groups["1"].people)
+    with pytest.raises(KeyError):
+        groups[2]
+
+
+def test_a_flag_is_split_by_its_values_or_their_texts():
+    policy = tc.Policy(tc.Domain({"sick": tc.Flag(), "age": tc.Integers(0, 9)}), tc.secrets.attributes("age"))
+    groups = tc.Session(policy, pd.DataFrame({"sick": [True], "age": [1]}), budget=1).split("sick")
+    assert groups[True] is groups["True"]  # type: ignore[index]
+    assert groups[False].name == "False"  # type: ignore[index]

@@ -48,7 +48,8 @@ def check_policy(
     """Read a policy and say in plain words what it protects, what is public, and what it does not protect.
 
     With --pair, say instead how far apart two records are, and what a release promises about them. What Y leaves out is
-    as in X, what X leaves out is an ordinary value.
+    as in X, what both leave out is an ordinary value, which is shown. Items and cells of a map are lists:
+    visited=[park,pub], place=[2,3].
 
     With --rows, count instead how many cells of each column are unexpected, and of what kind, and how many rows and
     people would remain. These are true counts, for whoever holds the data: they are written nowhere and are part of no

@@ -37,6 +37,8 @@ def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
     from tacit.report.publish import publish
 
     plan = plan_job(job)  # the one that is shown, charged, executed and reported
+    # before anything is paid for: what cannot be told must not come up afterwards
+    documents = {name: explained.document() for name, explained in plan.explanations.items()}
     records: dict[str, ReleaseRecord] = {}
     with progress("planning", as_json=as_json) as on_progress:
         folder = _from_here(publish(plan, on_progress=on_progress, on_release=records.__setitem__))
@@ -45,7 +47,7 @@ def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
     releases = [
         {
             "name": name,
-            **explained.document(),
+            **documents[name],
             "values": str(folder / file_name(name, explained.plan.answers)),
             "certificate": str(folder / f"{name}.certificate.json"),
         }

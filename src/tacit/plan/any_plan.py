@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tacit.amounts import shown
+from tacit.amounts import rough, shown
 from tacit.errors import PlanError, leads_to_a_file, path_words
 from tacit.noise.law import Law
 from tacit.plan.query import Bools, Ints, Linear, Query
@@ -95,6 +95,11 @@ class AnyPlan(ABC):
     @abstractmethod
     def mechanism(self) -> str:
         """The name of the mechanism."""
+
+    @property
+    def mechanism_words(self) -> str:
+        """The mechanism and what it is used on, each once."""
+        return self.mechanism if self.strategy in ("direct", self.mechanism) else f"{self.mechanism}, {self.strategy}"
 
     @property
     @abstractmethod
@@ -208,18 +213,17 @@ class AnyPlan(ABC):
         bound += "" if step.exact else " (proven bound)"
         up, down, together = (shown(unit * size) for size in (step.up, step.down, step.l1))
         asked = self.query.size_words(self.answers, self.policy.domain)
-        strategy = "" if self.strategy in ("direct", self.mechanism) else f", {self.strategy}"
         because = [f"    because {reason}" for reason in step.why] if reasons else []
         return [
             f"{self.query}: {asked} for epsilon {shown(self.epsilon)}",
-            f"  {bound}: up {up}, down {down}, in all {together} (Euclidean {step.l2 * float(unit):.4g})",
+            f"  {bound}: up {up}, down {down}, in all {together} (Euclidean {rough(step.l2 * float(unit))})",
             *because,
-            f"  mechanism: {self.mechanism}{strategy}",
+            f"  mechanism: {self.mechanism_words}",
             *([f"    because {self.why}"] if reasons else []),
             *([f"    {line}" for line in self.drawn] if reasons else []),
             *([f"  afterwards: {' and '.join(self.post_processing)}"] if self.post_processing else []),
             *(f"  {line}" for line in self.predictions()),
-            f"  expected error of one answer (root mean square): {self.rmse:.4g}",
+            f"  expected error of {self.query.error_of} (root mean square): {rough(self.rmse)}",
         ]
 
     def __str__(self) -> str:

@@ -61,6 +61,11 @@ class Plan(AnyPlan):
         """Whether answers are read off running counts."""
         return self.query.on_line and self.base.gives_running
 
+    @property
+    def moved(self) -> tuple[str, str]:
+        """What the step is about: answers, or what they are read off."""
+        return super().moved if self.base == self.query else self.base.entry_words
+
     @cached_property
     def line_errors(self) -> LineErrors | None:
         """How far counts of runs are off, for answers that are read off running counts; None if unknown."""

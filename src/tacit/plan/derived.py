@@ -156,8 +156,9 @@ class DerivedPlan(AnyPlan):
 
     @property
     def moved(self) -> tuple[str, str]:
-        """What the step is about: the numbers of the first part."""
-        return self.query.measured, self.query.roles[0]
+        """What the step is about: the numbers of the first part, or what they are read off."""
+        first = self.parts[0]
+        return (self.query.measured, self.query.roles[0]) if first.base == first.query else first.moved
 
     @property
     def mechanism(self) -> str:

@@ -19,8 +19,9 @@ Checked by  tests/property/test_disjoint.py, tests/unit/test_split.py.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tacit.errors import PlanError, PolicyError, kind_of
@@ -41,10 +42,11 @@ _MOST_CELLS: Final = 100_000  # combinations of classes at which predicates are 
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups by name, and how they were named."""
+    """Groups by name, and how they were named; `names` has the name of the group of each value, by type and value."""
 
     by: str
     members: Mapping[str, Where]
+    names: Mapping[tuple[type, Any], str] = field(default_factory=dict)
 
 
 def disjoint_groups(by: Any, policy: Policy) -> Groups:
@@ -62,9 +64,8 @@ def disjoint_groups(by: Any, policy: Policy) -> Groups:
         if is_touched(fact, alone):
             edge = edge_that_changes(fact, policy)
             raise PlanError(
-                f"would not compose as the largest cost: it is known {fact.words()}, and "
-                f"{f'the secret edge {edge} changes' if edge else 'secret edges change'} that, so that people of other "
-                "groups may have to make up for it",
+                f"would have costs that add up: {f'the secret edge {edge} changes' if edge else 'secret edges change'} "
+                f"what is known ({fact.words()}), so that people of other groups may have to make up for it",
                 key="split",
                 given=groups.by,
                 fix="Ask the session itself, or choose secrets that leave what is known alone.",
@@ -82,8 +83,16 @@ def _by_attribute(name: str, policy: Policy) -> Groups:
             fix="Give predicates: session.split(['age < 18', 'age >= 18']).",
         )
     _refuse_edges(Cells(((name,),)), KnownMarginal((name,)), name, policy)
-    values = attribute.every_value()
-    return Groups(name, {str(value): Compare(name, "==", value) for value in values})
+    values = list(attribute.every_value())
+    # 1 and "1" are different values, and so different groups
+    many = Counter(map(str, values))
+    named = [str(value) if many[str(value)] == 1 else f"{value} ({kind_of(value)})" for value in values]
+    members = {called: Compare(name, "==", value) for called, value in zip(named, values, strict=True)}
+    if len(members) < len(values):
+        raise PlanError(
+            "must have values that can be told apart by their texts", key="split", given=name, fix="Give predicates."
+        )
+    return Groups(name, members, {(type(value), value): called for called, value in zip(named, values, strict=True)})
 
 
 def _by_predicates(by: Any, policy: Policy) -> Groups:
@@ -122,8 +131,8 @@ def _refuse_edges(watched: Watched, fact: KnownMarginal | KnownCount, by: str, p
     present = Policy(policy.domain, policy.secrets, (), "secret" if policy.presence == "secret" else None)
     edge = edge_that_changes(fact, present)
     raise PlanError(
-        f"would not compose as the largest cost: {f'the secret edge {edge} leads' if edge else 'secret edges lead'} "
-        "from one group to another, and so changes both",
+        f"would have costs that add up: {f'the secret edge {edge} leads' if edge else 'secret edges lead'} from one "
+        f"group to another and {'changes' if edge else 'change'} both",
         key="split",
         given=by,
         fix="Split by something that no secret edge changes.",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from tacit.amounts import shown
+from tacit.amounts import rough, shown
 from tacit.errors import PlanError, sealed
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT, AnyPlan
 from tacit.plan.choose import choose, plain_plan
@@ -22,10 +23,30 @@ class Explanation:
     plan: AnyPlan
     remaining: Fraction | None = None
 
-    @cached_property
+    @property
     def plain(self) -> AnyPlan:
-        """The plan of plain differential privacy for the same question at the same epsilon."""
-        return plain_plan(self.plan)
+        """The plan of plain differential privacy for the same question at the same epsilon; refused without."""
+        found = self._compared
+        if isinstance(found, PlanError):
+            raise found.retold(PlanError)
+        return found
+
+    @property
+    def plain_rmse(self) -> float | None:
+        """The expected error of that plan; None if plain differential privacy cannot answer the question."""
+        return None if isinstance(self._compared, PlanError) else self._compared.rmse
+
+    @property
+    def plain_refused(self) -> str:
+        """Why plain differential privacy cannot answer the question; nothing if it can."""
+        return self._compared.rule if isinstance(self._compared, PlanError) else ""
+
+    @cached_property
+    def _compared(self) -> AnyPlan | PlanError:
+        try:
+            return plain_plan(self.plan)
+        except PlanError as refusal:  # it needs more noise than can be drawn; that does not concern this plan
+            return refusal.retold(PlanError)
 
     @cached_property
     def knowledge(self) -> tuple[FactCost, ...]:
@@ -34,10 +55,13 @@ class Explanation:
 
     @property
     def gain(self) -> float:
-        """How many times smaller the expected error is than under plain differential privacy."""
+        """How many times smaller the expected error is than under plain differential privacy; NaN if that has none."""
+        plain = self.plain_rmse
+        if plain is None:
+            return math.nan
         if self.plan.rmse == 0:
-            return float("inf") if self.plain.rmse > 0 else 1.0
-        return self.plain.rmse / self.plan.rmse
+            return math.inf if plain > 0 else 1.0
+        return plain / self.plan.rmse
 
     @property
     def candidates(self) -> dict[str, float]:
@@ -59,7 +83,8 @@ class Explanation:
         return {
             **self.plan.document(),
             "knowledge": [cost.document() for cost in self.knowledge],
-            "plain_dp_rmse": self.plain.rmse,
+            "plain_dp_rmse": self.plain_rmse,
+            "plain_dp_refused": self.plain_refused or None,
             "plain_dp_form": self.plan.policy.plain_form,
             "remaining": None if self.remaining is None else str(self.remaining),
         }
@@ -69,11 +94,10 @@ class Explanation:
 
     def __str__(self) -> str:
         *lines, error = self.plan.lines(reasons=True)
-        is_exact = self.plan.rmse == 0 and self.gain != float("inf")
+        is_exact = self.plan.rmse == 0 and self.gain != math.inf
         lines += [
             error + (f" (exact, {OF_THE_ROWS_KEPT})" if is_exact else ""),
-            f"  plain differential privacy ({self.plan.policy.plain_form}) at the same epsilon: {self.plain.rmse:.4g}"
-            + self._times(),
+            f"  plain differential privacy ({self.plan.policy.plain_form}) at the same epsilon: {self._plain_words()}",
             *(f"  {cost.words}" for cost in self.knowledge),
             *self._table(),
         ]
@@ -88,29 +112,30 @@ class Explanation:
         tried = sorted(self.candidates.items(), key=lambda one: one[1])
         if len(tried) < 2 or self.expected_mse == 0:
             return []
-        numbers = [f"{mse:,.4g}" for _, mse in tried]
+        numbers = [rough(mse) for _, mse in tried]
         wide, deep = max(len(name) for name, _ in tried), max(len(number) for number in numbers)
         lines = [
             f"    {name:<{wide}}  {number:>{deep}}  {_ratio(mse / self.expected_mse, is_best=name == self.chosen)}"
             for (name, mse), number in zip(tried, numbers, strict=True)
         ]
         others = [mse for name, mse in tried if name != self.chosen]
-        won = (
-            f"  chosen because every other way that was compared is at least {others[0] / self.expected_mse:.3g} times "
-        )
-        won += "as wrong; mean squared error expected of one answer:"
-        return [won, *lines]
+        times = rough(others[0] / self.expected_mse, 3)
+        won = f"  chosen because every other way that was compared has at least {times} times its mean squared error;"
+        return [f"{won} expected of one answer:", *lines]
 
-    def _times(self) -> str:
-        if self.gain == float("inf"):
-            return f" (here: exact, {OF_THE_ROWS_KEPT})"
+    def _plain_words(self) -> str:
+        if self.plain_rmse is None:
+            return f"no answer, since it {self.plain_refused}"
+        error = rough(self.plain_rmse)
+        if self.gain == math.inf:
+            return f"{error} (here: exact, {OF_THE_ROWS_KEPT})"
         if self.gain < 0.995:
-            return f" ({1 / self.gain:.3g} times smaller: this policy promises more)"
-        return f" ({self.gain:.3g} times larger)" if self.gain > 1.005 else ""
+            return f"{error} ({rough(1 / self.gain, 3)} times smaller: this policy promises more)"
+        return f"{error} ({rough(self.gain, 3)} times larger)" if self.gain > 1.005 else error
 
 
 def _ratio(times: float, *, is_best: bool) -> str:
-    return "chosen" if is_best else f"{times:.3g} times"
+    return "chosen" if is_best else f"{rough(times, 3)} times"
 
 
 @sealed

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tacit.amounts import rough
 from tacit.errors import PlanError, PolicyError
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.cells import Cells
@@ -79,9 +80,9 @@ class FactCost:
         elif math.isinf(self.times):
             said = f"without knowing {known} the answers would be exact{because}"
         elif self.times < 1:
-            said = f"knowing {known} lowers the noise {1 / self.times:.3g} times"
+            said = f"knowing {known} lowers the noise {rough(1 / self.times, 3)} times"
         else:
-            said = f"knowing {known} multiplies the noise by {self.times:.3g}{because}"
+            said = f"knowing {known} multiplies the noise by {rough(self.times, 3)}{because}"
         if not self.ways or (self.times or 2.0) <= 1:
             return said
         named = "; or ".join(f"{way.text} ({_step_words(way.step, self.step)})" for way in self.ways)
@@ -185,7 +186,7 @@ def _step_words(step: int | None, now: int | None) -> str:
         return "no proven bound"
     if now is None:
         return f"a step of {step:,}"
-    return f"{now / step:.3g} times less noise" if step else "exact answers"
+    return f"{rough(now / step, 3)} times less noise" if step else "exact answers"
 
 
 def _line(document: Any) -> str:

@@ -112,8 +112,8 @@ def _of_noise(noise: LineNoise, counts: Linear, moves: LineMoves) -> Strategy:
         noise.name,
         counts,
         noise,
-        "one noise is drawn for all running counts together, in the shape of what one person can change: levels that "
-        "say the same need not be made to agree, so none of them costs variance",
+        "one noise is drawn for all running counts together, in the shape of what one person can change; in a tree "
+        "every level would have noise of its own, and the levels would have to be reconciled",
         _drawn(levels),
         JointErrors(noise),
         noise.loss_of(moves.reach, leaves=moves.leaves),

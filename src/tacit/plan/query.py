@@ -39,6 +39,7 @@ class Query(ABC):
     """A question. `where` restricts it to the people that a predicate picks."""
 
     keyword: ClassVar[str]
+    error_of: ClassVar[str] = "one answer"  # what the expected error is about
     where: Where | None
 
     @abstractmethod
@@ -82,9 +83,17 @@ class Query(ABC):
         """Return what the values are numbers of."""
         return "people"
 
+    def error_unit(self, domain: Domain) -> str:
+        """Return what the expected error is a number of: the same as the values, where it is about them."""
+        return self.unit_words(domain)
+
     def size_words(self, answers: int, domain: Domain) -> str:
         """Return in words how many answers there are."""
         return f"{answers:,} answer{'s' * (answers != 1)}"
+
+    def listed_words(self, domain: Domain) -> str:
+        """Return what the rows of the table of answers are called."""
+        return "answers"
 
     def tables(self, domain: Domain) -> tuple[tuple[str, ...], ...]:
         """Return the attributes of each table of cells that the answers are; none for other answers."""
@@ -108,13 +117,15 @@ class Linear(Query):
 
     `counts_people` says whether answers are counts, which are never negative; `never_falls` whether each answer is at
     least the one before it; `on_line` whether answers are counts of runs of neighbouring values; `gives_running`
-    whether running counts follow from noisy entries of this question.
+    whether running counts follow from noisy entries of this question. `entry_words` are what one answer, and all, are
+    called where others are read off them.
     """
 
     counts_people: ClassVar[bool] = True
     never_falls: ClassVar[bool] = False
     on_line: ClassVar[bool] = False
     gives_running: ClassVar[bool] = False
+    entry_words: ClassVar[tuple[str, str]] = ("a measured count", "measured counts")
 
     @property
     def counted(self) -> Linear:
@@ -300,6 +311,14 @@ def suffix(predicate: Where | None) -> str:
 def in_words(names: Sequence[str]) -> str:
     """Return names as they stand in a sentence."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def position_of_end(attribute: Any, end: Any, key: str) -> int:
+    """Return the place of an end of a range in its attribute, or refuse it in the words of a plan."""
+    try:
+        return int(attribute.position(end))
+    except PolicyError as refusal:
+        raise as_plan_error(refusal, key=key) from None
 
 
 def position(domain: Domain, name: str, value: Any) -> int:

@@ -79,9 +79,9 @@ def protected_examples(policy: Policy) -> list[Example]:
 def _through_a_chain(policy: Policy, hidden: Any, cover: Any) -> tuple[int | None, bool]:
     """Return how many edges the shortest chain has, if one is known, and whether there surely is none.
 
-    Where something is known nothing is claimed: the data sets in the middle of a chain would have to fit it.
+    Where a known fact may change nothing is claimed: the data sets in the middle of a chain would have to fit it.
     """
-    if policy.known:
+    if policy.coupling_facts:
         return None, False
     try:
         far = distance(policy, hidden, cover, effort=_EFFORT)
@@ -154,7 +154,7 @@ def description(policy: Policy) -> list[Section]:
 
 def protections(policy: Policy) -> list[str]:
     """Say what is protected, one sentence for each family of secrets, and one for taking part if it is secret."""
-    absence = Absence() in policy.absences and not policy.known
+    absence = Absence() in policy.absences and not policy.coupling_facts
     families = dict.fromkeys(policy.secrets.families())
     said = []
     for family in families:
@@ -196,7 +196,7 @@ def public_facts(policy: Policy) -> list[str]:
 
 def _setting(policy: Policy) -> Setting:
     absences = policy.absences
-    return Setting(known=bool(policy.known), absence=Absence() in absences, some_absence=bool(absences))
+    return Setting(known=bool(policy.coupling_facts), absence=Absence() in absences, some_absence=bool(absences))
 
 
 def warnings(policy: Policy) -> list[str]:
@@ -221,7 +221,7 @@ def warnings(policy: Policy) -> list[str]:
             "Write `presence: secret` to change that."
         )
     elif policy.presence == "secret":
-        alike = Everything() in families or policy.known  # at the epsilon itself; not claimed under knowledge
+        alike = Everything() in families or policy.coupling_facts  # at the epsilon itself; not claimed under knowledge
         said.append(
             "Taking part is protected in both directions, so the number of people is blurred like any other count"
             + ("." if alike else ", and any two records look alike at twice the epsilon at most, by way of absence.")
@@ -231,11 +231,7 @@ def warnings(policy: Policy) -> list[str]:
             "Each row counts as one person; if a person may own several rows, name the column: `person: ..`. Otherwise "
             "every row is protected by itself, and the rows of one person add up."
         )
-    if policy.known:
-        said.append(
-            "What is known couples people: if one record changes, others must have changed with it. Every release "
-            "is charged for that, so the noise is larger than without the known facts."
-        )
+    said.extend(_coupled_people(policy))
     dropping = [name for name, attribute in domain.attributes if attribute.dropped == "unexpected"]
     if dropping:
         said.append(
@@ -251,6 +247,19 @@ def warnings(policy: Policy) -> list[str]:
         )
     said.extend(note for name, attribute in domain.attributes for note in attribute.notes(name))
     return list(dict.fromkeys(said))
+
+
+def _coupled_people(policy: Policy) -> Iterator[str]:
+    """Say that what is known couples people, with an edge; nothing where no edge changes it."""
+    from tacit.policy.fact_edges import edge_that_changes  # looks at the examples of this module
+
+    for fact in policy.coupling_facts:
+        if edge := edge_that_changes(fact, policy):
+            yield (
+                f"What is known couples people: {edge} changes {fact.words()}, so others must have changed with it. "
+                "Every release that shows such changes has noise for all of them together."
+            )
+            return
 
 
 def _family_warnings(family: Secrets, policy: Policy) -> Iterator[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
 from tacit.errors import PolicyError
+from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain, Record
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.secrets.family import plain
@@ -18,17 +21,22 @@ NOBODY: Final = "absent"  # somebody who is not in the data
 _MOST_LISTED: Final = 1000  # records of a chain in a document
 _MOST_SHOWN: Final = 8  # in words
 _EXAMPLE: Final = 0.5  # an epsilon
+_PLAIN: Final = re.compile(r"[-+]?\w[\w.+/ -]*")  # numbers, dates and words, which YAML reads as they are
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two records, how far the second is from the first, and how far the first is from the second."""
+    """Two records, how far the second is from the first, and how far the first is from the second.
+
+    `assumed` are the attributes that nobody gave, so that both records have an ordinary value there.
+    """
 
     policy: Policy
     hidden: Any
     cover: Any
     there: Distance
     back: Distance
+    assumed: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return the pair as plain data; of a very long chain its beginning."""
@@ -40,6 +48,7 @@ class Pair:
             "path": [_fields(domain, one) for one in islice(self.there.records(), _MOST_LISTED)],
             "distance_back": None if math.isinf(self.back) else int(self.back),
             "keeps_known": self.there.keeps_known,
+            "assumed": list(self.assumed),
             "promise": self.promise,
         }
 
@@ -69,12 +78,24 @@ class Pair:
     @property
     def lines(self) -> list[str]:
         """The pair in words."""
-        ends = [record_words(self.policy.domain, side, None) for side in (self.hidden, self.cover)]
+        domain = self.policy.domain
+        given = [name for name in domain if name not in self.assumed]
+        ends = [record_words(domain, side, given) for side in (self.hidden, self.cover)]
         said = [f"From {ends[0]} to {ends[1]}: {_edges(self.there)}."]
         if self.there > 1 and not math.isinf(self.there):
             said.append(f"  {self._chain()}")
         back = "the same" if self.back == self.there else _edges(self.back)
-        return [*said, self.promise, f"The other way round: {back}."]
+        return [*said, self.promise, f"The other way round: {back}.", *self._assumptions()]
+
+    def _assumptions(self) -> list[str]:
+        """Say which values were taken because none were given."""
+        somebody = self.cover if self.hidden is ABSENT else self.hidden
+        if not self.assumed or somebody is ABSENT:
+            return []
+        shown = record_words(self.policy.domain, somebody, list(self.assumed[:_MOST_SHOWN]))
+        more = f" and {len(self.assumed) - _MOST_SHOWN:,} more" if len(self.assumed) > _MOST_SHOWN else ""
+        both = " for both" if ABSENT not in (self.hidden, self.cover) else ""
+        return [f"Not given, so taken{both}: {shown}{more}. Name them to ask about other values."]
 
     def _chain(self) -> str:
         """Return the records of the chain, each by what changes along it."""
@@ -96,42 +117,84 @@ def check_pair(policy: Policy, hidden: str, cover: str) -> Pair:
     """
     domain = policy.domain
     usual = {name: attribute.usual() for name, attribute in domain.attributes}
-    a = _read(hidden, domain, usual)
-    said = usual if a is ABSENT else dict(zip(domain, a, strict=True))
-    b = _read(cover, domain, said)
-    return Pair(policy, a, b, policy.distance(a, b), policy.distance(b, a))
+    given = [_read(text, domain) for text in (hidden, cover)]
+    first = {**usual, **(given[0] or {})}
+    records = [
+        ABSENT if found is None else _record(domain, {**others, **found})
+        for found, others in zip(given, (usual, first), strict=True)
+    ]
+    a, b = records
+    assumed = tuple(name for name in domain if all(name not in (found or {}) for found in given))
+    return Pair(policy, a, b, policy.distance(a, b), policy.distance(b, a), assumed)
 
 
-def _read(text: str, domain: Domain, others: dict[str, Any]) -> Any:
-    """Read a record: age=30,sex=F; a list of items or a cell of a grid in brackets."""
+def _read(text: str, domain: Domain) -> dict[str, Any] | None:
+    """Read what is said of a record: age=30,sex=F; a list of items or a cell of a grid in brackets. None: absent."""
     if text.strip() == NOBODY:
-        return ABSENT
-    parts = _pieces(text)
-    if any("=" not in part for part in parts):
-        raise PolicyError(
-            f"must be written as name=value,name=value, or {NOBODY}",
-            key="--pair",
-            given=text,
-            fix=f"Write {','.join(f'{name}=..' for name in domain)}.",
-        )
-    entry = Source("{" + ", ".join(part.replace("=", ": ", 1) for part in parts) + "}", "--pair", "the record").read()
-    found = dict(others)
-    for name, value in entry.mapping().items():
-        with value.blamed():
-            found[name] = domain.attribute(name).read_value(value)
-    return domain.record(found)
+        return None
+    found: dict[str, Any] = {}
+    for piece in _pieces(text):
+        name, equals, said = (part.strip() for part in piece.partition("="))
+        if not name or not equals:
+            raise PolicyError(
+                f"must be written as name=value,name=value, or {NOBODY}",
+                key="--pair",
+                given=text,
+                fix=f"For instance {next(_example(attribute, name) for name, attribute in domain.attributes)}.",
+            )
+        if name in found:
+            raise PolicyError("must be given once", key=f"--pair: {name}", given=text, fix="Remove one of the two.")
+        try:
+            attribute = domain.attribute(name)
+            if not said:
+                raise PolicyError("must have a value", key=name, fix=f"For instance {_example(attribute, name)}.")
+            found[name] = attribute.read_value(Source(_as_yaml(said), "--pair", name).read())
+        except PolicyError as refusal:
+            raise refusal.retold(PolicyError, key=f"--pair: {name}") from None
+    return found
+
+
+def _record(domain: Domain, said: dict[str, Any]) -> Record:
+    try:
+        return domain.record(said)
+    except PolicyError as refusal:
+        raise refusal.retold(PolicyError, key=f"--pair: {refusal.key}") from None
+
+
+def _as_yaml(said: str) -> str:
+    """Return a value as YAML reads it: lists and quoted texts as they are, words with other signs as texts."""
+    return said if said[0] in "[\"'" or _PLAIN.fullmatch(said) else json.dumps(said, ensure_ascii=False)
+
+
+def _example(attribute: Attribute, name: str) -> str:
+    return f"{name}={json.dumps(plain(attribute.usual()), ensure_ascii=False)}"
 
 
 def _pieces(text: str) -> list[str]:
-    """Split at the commas that are in no brackets."""
-    found, depth = [""], 0
+    """Split at the commas before a name and its equals sign, outside of brackets and quotes.
+
+    >>> _pieces("age=30,job=cook, chef,place=[1,2],of='a,b=c'")
+    ['age=30', 'job=cook, chef', 'place=[1,2]', "of='a,b=c'"]
+    """
+    found, depth, quote = [""], 0, ""
     for sign in text:
-        depth += (sign in "[{(") - (sign in "]})")
-        if sign == "," and depth == 0:
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "'\"" and found[-1].rstrip().endswith("="):
+            quote = sign
+        depth += 0 if quote else (sign in "[{(") - (sign in "]})")
+        if sign == "," and depth <= 0 and not quote:
             found.append("")
+            depth = 0
         else:
             found[-1] += sign
-    return found
+    joined = found[:1]
+    for piece in found[1:]:
+        if "=" in piece:
+            joined.append(piece)
+        elif piece.strip():  # a comma within a value
+            joined[-1] += f",{piece}"
+    return joined
 
 
 def _edges(far: Distance) -> str:

@@ -149,6 +149,15 @@ class Policy:
         everybody = [Absence()] if self.presence == "secret" else []
         return tuple(dict.fromkeys([*everybody, *self.secrets.absences(self.domain)]))
 
+    @cached_property
+    def coupling_facts(self) -> tuple[Known, ...]:
+        """The known facts that a secret edge might change, so that others must have changed with it.
+
+        Never too few: a fact is left out if nobody can be absent and no edge changes an attribute that it is about.
+        """
+        moved = self.moved_attributes
+        return tuple(fact for fact in dict.fromkeys(self.known) if self.absences or fact.about & moved)
+
     @property
     def known_people(self) -> int | None:
         """How many people there are, if that is declared."""

@@ -13,6 +13,7 @@ In reading order:
     agree             tables that agree with each other
     record            what a release leaves behind
     line              the same for questions about a line: any range can be read off
+    listed_ranges     the same for ranges that were measured by themselves: no other can be told
     derived           questions that are made of several parts
     clusters          centres, and who is nearest to which
     rectangles        counts of rectangles, from the estimates of all cells

@@ -18,6 +18,7 @@ from tacit.release.agree import agreement, nearest
 from tacit.release.estimate import increasing, of_groups, with_totals
 from tacit.release.estimate import nonnegative as without_negatives
 from tacit.release.line import LineRecord, RunningCounts
+from tacit.release.listed_ranges import ListedRangesRecord
 from tacit.release.measure import Measurements
 from tacit.release.record import LinearRecord
 
@@ -34,9 +35,11 @@ def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool
     plan = measured.plan
     if plan.on_line:
         return _infer_line(measured, consistent=consistent, nonnegative=nonnegative)
+    # about a line, and yet not read off one: ranges that were measured by themselves
+    record = ListedRangesRecord if plan.query.on_line else LinearRecord
     if plan.noise is None:
         values = measured.noisy.astype(np.float64) * _unit(plan)
-        return LinearRecord(plan=plan, values=values, _centre=values)
+        return record(plan=plan, values=values, _centre=values)
     entries = _centred(measured)
     values, centre = entries, entries
     ends: tuple[Floats, Floats] | None = None
@@ -54,9 +57,7 @@ def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool
     unit = _unit(plan)
     if unit != 1:
         values, centre, low, high = values * unit, centre * unit, np.asarray(low * unit), np.asarray(high * unit)
-    return LinearRecord(
-        plan=plan, values=values, _centre=centre, _spread=plan.spread, _unit=unit, _floor=low, _ceiling=high
-    )
+    return record(plan=plan, values=values, _centre=centre, _spread=plan.spread, _unit=unit, _floor=low, _ceiling=high)
 
 
 def _infer_line(measured: Measurements, *, consistent: bool, nonnegative: bool) -> LineRecord:

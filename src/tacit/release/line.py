@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import PlanError, PolicyError
+from tacit.errors import PlanError
 from tacit.plan.choose import Plan
 from tacit.plan.queries import quantiles as ask_quantiles
-from tacit.plan.query import as_plan_error
+from tacit.plan.query import position_of_end
 from tacit.plan.spread import AnySpread, spread_of_runs
+from tacit.policy.attributes import Attribute
 from tacit.release.estimate import increasing
 from tacit.release.record import NumbersRecord, check_level
 
@@ -114,14 +115,14 @@ class OnLine:
         Raises:
             PlanError: For what is no value of the attribute, and for a range that ends before it starts.
         """
-        found = self.line.of(*_positions(self.line.plan, low, high))
-        return found if _is_list(low) else float(found[0])
+        found = self.line.of(*positions_of(self.line.plan, low, high))
+        return found if is_list(low) else float(found[0])
 
     def range_ends(self, level: float, low: Any, high: Any) -> tuple[Any, Any]:
         """Return ends that hold the true number of people in a range with this probability, taken one at a time."""
         check_level(level)
-        lower, upper = self.line.ends(*_positions(self.line.plan, low, high), level)
-        return (lower, upper) if _is_list(low) else (float(lower[0]), float(upper[0]))
+        lower, upper = self.line.ends(*positions_of(self.line.plan, low, high), level)
+        return (lower, upper) if is_list(low) else (float(lower[0]), float(upper[0]))
 
     def quantiles(self, shares: Any) -> Floats:
         """Return for each share the smallest value that at least this share of the people do not exceed."""
@@ -150,25 +151,32 @@ def _asked(line: RunningCounts, shares: Any) -> tuple[Any, Prefixes]:
     return query, Prefixes(line)
 
 
-def _positions(plan: Plan, low: Any, high: Any) -> tuple[Ints, Ints]:
+def positions_of(plan: Plan, low: Any, high: Any) -> tuple[Ints, Ints]:
     """Return ranges of values as positions, or refuse."""
-    if _is_list(low) != _is_list(high) or (_is_list(low) and len(low) != len(high)):
-        raise PlanError("must have as many lower as upper ends", key="range", fix="Write range(low, high).")
-    attribute = plan.policy.domain[plan.query.line_name]
-    lows, highs = (list(ends) if _is_list(ends) else [ends] for ends in (low, high))
-    try:
-        places = [[attribute.position(_plain(end)) for end in ends] for ends in (lows, highs)]
-    except PolicyError as refusal:
-        raise as_plan_error(refusal, key="range") from None
-    first, last = (np.array(ends, dtype=np.int64) for ends in places)
+    name = plan.query.line_name
+    key = f"range of {name}"
+    if is_list(low) != is_list(high) or (is_list(low) and len(low) != len(high)):
+        raise PlanError("must have as many lower as upper ends", key=key, fix="Write range(low, high).")
+    lows, highs = (list(ends) if is_list(ends) else [ends] for ends in (low, high))
+    first, last = (
+        np.array([_position(plan.policy.domain[name], end, f"{key} ({side} end)") for end in ends], dtype=np.int64)
+        for side, ends in (("lower", lows), ("upper", highs))
+    )
     if (first > last).any():
         wrong = int(np.argmax(first > last))
         given = [lows[wrong], highs[wrong]]
-        raise PlanError("must not end before it starts", key="range", given=given, fix="Swap the ends.")
+        raise PlanError("must not end before it starts", key=key, given=given, fix="Swap the ends.")
     return first, last
 
 
-def _is_list(ends: Any) -> bool:
+def _position(attribute: Attribute, end: Any, key: str) -> int:
+    if end is None:
+        raise PlanError("must be given", key=key, fix="Give both ends: low, high.")
+    return position_of_end(attribute, _plain(end), key)
+
+
+def is_list(ends: Any) -> bool:
+    """Say whether many ends are given, and not one."""
     return isinstance(ends, list | tuple | np.ndarray)
 
 

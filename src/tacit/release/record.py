@@ -218,4 +218,4 @@ class LinearRecord(NumbersRecord):
 def check_level(level: float) -> None:
     """Refuse a level that is no probability."""
     if not isinstance(level, int | float) or not 0 < level < 1:
-        raise PlanError("must lie between 0 and 1", key="level", given=level, fix="Use 0.95.")
+        raise PlanError("must lie strictly between 0 and 1", key="level", given=level, fix="Use 0.95.")

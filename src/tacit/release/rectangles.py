@@ -10,6 +10,7 @@ import numpy as np
 from tacit.errors import PlanError
 from tacit.plan.grids.grid_plan import NO_NOISE, GridPlan
 from tacit.plan.queries.rectangles import in_rectangles
+from tacit.plan.query import in_words
 from tacit.release.measure import Measurements
 from tacit.release.record import Floats, Ints, NumbersRecord, check_level
 
@@ -30,7 +31,7 @@ class RectanglesRecord(NumbersRecord):
 
     def rectangle(self, x_low: Any, x_high: Any, y_low: Any, y_high: Any) -> float:
         """Return the estimated number of people in a rectangle, all ends included."""
-        estimate = self._estimate(self._placed((x_low, x_high, y_low, y_high)))
+        estimate = self._estimate((x_low, x_high, y_low, y_high))
         return max(estimate, 0.0) if self.plan.nonnegative else estimate
 
     def interval(self, level: float = 0.95, *rectangle: Any) -> tuple[Any, Any]:
@@ -41,7 +42,7 @@ class RectanglesRecord(NumbersRecord):
         check_level(level)
         if rectangle:
             ends = self._placed(rectangle)
-            centre = np.array([self._estimate(ends)])
+            centre = np.array([self._estimate(rectangle)])
             lower, upper = self._around(level, ends, centre, np.array([self.rectangle(*rectangle)]))
             return float(lower[0]), float(upper[0])
         return self._around(level, self.plan.query.ends(self.plan.policy.domain), self._centre, self.values)
@@ -57,18 +58,20 @@ class RectanglesRecord(NumbersRecord):
     def _placed(self, rectangle: tuple[Any, ...]) -> Ints:
         return np.array([self.plan.query.places(self.plan.policy.domain, rectangle)], dtype=np.int64)
 
-    def _estimate(self, ends: Ints) -> float:
+    def _estimate(self, rectangle: tuple[Any, ...]) -> float:
         """Return the estimate of one rectangle, or refuse where it cannot be told."""
+        ends = self._placed(rectangle)
         if self._cells is not None:
             found = float(in_rectangles(self._cells, ends)[0])
             return float(np.rint(found)) if self.plan.variances(ends)[0] < NO_NOISE else found
         same = np.flatnonzero((self.plan.query.ends(self.plan.policy.domain) == ends).all(axis=1))
         if not len(same):
+            names = self.plan.query.names
             raise PlanError(
-                "was not measured: only the listed rectangles were",
+                f"cannot be told: only the listed rectangles of {in_words(names)} were measured, each by itself",
                 key="rectangle",
-                given=ends[0].tolist(),
-                fix="List it too, or ask for rectangles(.., 'all').",
+                given=list(rectangle),
+                fix=f"List it too, or ask for rectangles({', '.join(map(repr, names))}, 'all').",
             )
         return float(self._centre[same[0]])
 

@@ -63,14 +63,11 @@ class Split(Mapping[str, "Group"]):
         self._charged = Fraction(0)
         self._receipt: Receipt | None = None
         self._groups = {name: Group(name, people, self, parent) for name, people in groups.members.items()}
+        self._names = groups.names
 
     def __getitem__(self, name: str) -> Group:
-        if name in self._groups:
-            return self._groups[name]
-        # a value as the attribute has it: True, 3
-        if str(name) in self._groups:
-            return self._groups[str(name)]
-        raise KeyError(name)
+        # a value as the attribute has it (True, 3), or the name of a group
+        return self._groups[self._names.get((type(name), name), name)]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._groups)
@@ -104,7 +101,11 @@ class Split(Mapping[str, "Group"]):
             more = self._spent[name] + epsilon - self._charged
             if more > 0:
                 notes = "; ".join(what for _, what in costs)
-                (self._receipt,) = self._parent.charge([(more, f"{notes} (split by {self.by})")])
+                # whoever spends no more than that leaves no entry, so this one says for whom it was paid
+                covered = shown(self._charged + more)
+                (self._receipt,) = self._parent.charge(
+                    [(more, f"split by {self.by}, each group up to {covered} in all: {notes}")]
+                )
                 self._charged += more
             self._spent[name] += epsilon
             return [self._receipt] * len(costs)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import altair as alt
 import vl_convert
 
-from tacit.amounts import shown_with_decimal
+from tacit.amounts import rough, shown_with_decimal
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT
 from tacit.plan.explain import Explanation
 from tacit.release.record import ReleaseRecord
@@ -82,30 +82,30 @@ def _compared(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -
     named = (
         [*explanations.items()] if isinstance(explanations, Mapping) else [(str(e.plan.query), e) for e in explanations]
     )
-    listed = [(name, said.plan.rmse, said.plain.rmse) for name, said in named]
+    listed = [(name, said.plan.rmse, said.plain_rmse) for name, said in named]
     notes: list[str] = []
+    if any(plain is None for _, _, plain in listed):
+        notes.append("Where it has no point, plain differential privacy has no answer at this epsilon.")
     if len(listed) > TOP:
         notes.append(f"The first {TOP} of {len(listed):,} releases.")
         listed = listed[:TOP]
     labels = distinct([name for name, _, _ in listed])
-    positive = [error for _, *errors in listed for error in errors if error > 0] or [1.0]
+    positive = [error for _, *errors in listed for error in errors if error] or [1.0]
     # zero has no place on a logarithmic axis: exact answers stand at its left end, and say so
     left = min(positive) / 2
+    kinds = ["this policy", "plain differential privacy"]
     rows: list[Row] = []
     for label, (_, here, plain) in zip(labels, listed, strict=True):
-        for kind, error in (("this policy", here), ("plain differential privacy", plain)):
-            rows.append(
-                {
-                    "label": label,
-                    "kind": kind,
-                    "error": max(error, left),
-                    "said": _error_text(error),
-                    "differs": _error_text(here) != _error_text(plain),
-                }
-            )
+        errors = {kinds[0]: here} if plain is None else {kinds[0]: here, kinds[1]: plain}
+        differs = plain is None or _error_text(here) != _error_text(plain)
+        rows += [
+            {"label": label, "kind": kind, "error": max(error, left), "said": _error_text(error), "differs": differs}
+            for kind, error in errors.items()
+        ]
     spans = [
         {"label": label, "low": max(min(here, plain), left), "high": max(here, plain, left)}
         for label, (_, here, plain) in zip(labels, listed, strict=True)
+        if plain is not None
     ]
     x = alt.X(
         "error:Q",
@@ -114,7 +114,6 @@ def _compared(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -
         axis=alt.Axis(format=",~r", tickCount=5, labelOverlap=True, grid=False),
     )
     y = alt.Y("label:N", title=None, **in_order(labels))
-    kinds = ["this policy", "plain differential privacy"]
     colour = alt.Color(
         "kind:N",
         title=None,
@@ -138,8 +137,9 @@ def _compared(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -
         .encode(x=x, y=y, text="said:N"),
     ]
     view = alt.layer(lines, points, *numbers)
-    if any(not said.plan.query.counted.counts_people for _, said in named):
-        notes.append("In people; for a total, in units of what is added up.")
+    units = list(dict.fromkeys(said.plan.query.error_unit(said.plan.policy.domain) for _, said in named))
+    if units != ["people"]:
+        notes.append(f"Each in its own unit: {', '.join(map(printable, units[:MOST_LISTED]))}.")
     return styled(
         fitted(view, ALONE, height=alt.Step(34)),
         "Expected error: this policy and plain differential privacy",
@@ -184,4 +184,4 @@ def _finish(view: View, record: ReleaseRecord) -> Any:
 
 
 def _error_text(error: float) -> str:
-    return "exact" if error == 0 else f"{error:.3g}" if error < 1000 else f"{error:,.0f}"
+    return "exact" if error == 0 else rough(error, 3)

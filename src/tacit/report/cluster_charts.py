@@ -8,6 +8,7 @@ import altair as alt
 import numpy as np
 
 from tacit.plan.queries import Clusters
+from tacit.plan.query import in_words
 from tacit.policy.domain import Domain
 from tacit.report.views import (
     ALONE,
@@ -25,6 +26,7 @@ from tacit.report.views import (
     printable,
     rounded,
     say_place,
+    short_labels,
     tip,
 )
 
@@ -38,17 +40,18 @@ def _(query: Clusters, record: Any) -> View:
     drawn = interval_rows(record.values, lower, upper)
     columns = query.columns(record.plan.policy.domain)
     if len(columns) == 2:
-        # rows of a grid lie above each other
-        return _map(record, columns, across=1 if len(query.names) == 1 else 0)
+        attribute: Any = record.plan.policy.domain[query.names[0]]
+        is_map = len(query.names) == 1  # rows of a grid lie above each other; row numbers grow downwards, as in a table
+        return _map(record, columns, across=1 if is_map else 0, downwards=is_map and attribute.low is None)
     places = record.labels()
-    rows = []
-    for number, ends in enumerate(drawn):
-        at = ", ".join(f"{printable(name)} {places[name][number]:,.10g}" for name in columns)
-        rows.append({"label": f"{number + 1}: {at}", **ends})
-    return View(lying_bars(rows, "centre", ALONE))
+    at = [", ".join(f"{places[name][number]:,.10g}" for name in columns) for number in range(len(drawn))]
+    labels, notes = short_labels([f"{number}: {where}" for number, where in enumerate(at, start=1)], "cluster")
+    rows = [{"label": label, **ends} for label, ends in zip(labels, drawn, strict=True)]
+    named = in_words([printable(name) for name in columns])
+    return View(lying_bars(rows, "centre", ALONE), (*notes, f"Where each centre lies: {named}."))
 
 
-def _map(record: Any, columns: tuple[str, ...], *, across: int) -> View:
+def _map(record: Any, columns: tuple[str, ...], *, across: int, downwards: bool) -> View:
     """Draw the cells in the colour of their centre, the fuller the darker, and the centres."""
     grid: Any = record.parts[0].plan.base
     people = np.maximum(record.parts[0].values, 0.0)
@@ -90,7 +93,7 @@ def _map(record: Any, columns: tuple[str, ...], *, across: int) -> View:
         .encode(
             x=level("x", columns[across], "left:Q"),
             x2="right:Q",
-            y=level("y", columns[1 - across], "bottom:Q"),
+            y=level("y", columns[1 - across], "bottom:Q", downwards=downwards),
             y2="top:Q",
             color=alt.Color("kind:N", scale=colours, legend=None),
             opacity=alt.Opacity("value:Q", scale=alt.Scale(type="sqrt", range=[0.08, 1.0]), legend=None),
@@ -98,7 +101,10 @@ def _map(record: Any, columns: tuple[str, ...], *, across: int) -> View:
         )
     )
     base = alt.Chart(alt.Data(values=centres))
-    where = {"x": level("x", columns[across], "at:Q"), "y": level("y", columns[1 - across], "beside:Q")}
+    where = {
+        "x": level("x", columns[across], "at:Q"),
+        "y": level("y", columns[1 - across], "beside:Q", downwards=downwards),
+    }
     told = [
         tip("label:N", "cluster"),
         tip("at:Q", columns[across]),

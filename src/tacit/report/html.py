@@ -24,7 +24,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from tacit.amounts import shown, shown_with_decimal
+from tacit.amounts import rough, shown, shown_with_decimal
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT
 from tacit.plan.explain import Explanation
 from tacit.policy.describe import Section, description
@@ -139,13 +139,13 @@ def _release(
     files: Sequence[str],
 ) -> dict[str, Any]:
     plan = record.plan
-    unit = plan.query.unit_words(plan.policy.domain)
+    domain = plan.policy.domain
+    unit = plan.query.error_unit(domain)
     labels, numbers = record.labels(), record.numbers()
     order = record.reading_order()
     shows = order[:ROWS_SHOWN].tolist()
     columns = [number_texts(name, column[shows], record.digits_for) for name, column in numbers.items()]
     columns[0] = [text or record.no_number for text in columns[0]]
-    strategy = "" if plan.strategy == "direct" else f", {plan.strategy}"
     moving = [reason for reason in plan.step.why if reason not in plan.step.still]
     first, *others = [part.step.still for part in plan.parts]
     still = [reason for reason in first if all(reason in other for other in others)]  # a line for each family
@@ -154,23 +154,25 @@ def _release(
         "name": name,
         "question": question(record) + condition(plan.query),
         "parts": parts(record),
-        "answers": f"{plan.answers:,}",
-        "answer": record.summary() if plan.answers == 1 else f"{plan.answers:,} answers",
+        "answers": plan.query.size_words(plan.answers, domain),
+        "answer": record.summary() if plan.answers == 1 else plan.query.size_words(plan.answers, domain),
         "cost": shown_with_decimal(plan.epsilon),
         "so_far": shown_with_decimal(so_far),
         "left": "" if explanation.remaining is None else shown_with_decimal(explanation.remaining),
         "error": _error(plan.rmse),
         "is_exact": plan.rmse == 0,
-        "plain_error": _error(explanation.plain.rmse),
+        "plain_error": "" if explanation.plain_rmse is None else _error(explanation.plain_rmse),
+        "plain_refused": explanation.plain_refused,
         "unit": unit,
-        "in_units": "people" if unit == "people" else f"(in units of {unit})",
-        "times": f", {explanation.gain:.3g} times larger" if 1.005 < explanation.gain < math.inf else "",
+        "in_units": _in_units(unit, plan.query.unit_words(domain)),
+        "error_of": plan.query.error_of,
+        "times": f", {rough(explanation.gain, 3)} times larger" if 1.005 < explanation.gain < math.inf else "",
         "step": {size: shown(plan.unit * getattr(plan.step, size)) for size in ("up", "down", "l1")},
         "moved": plan.moved,
         "moving": moving,
         "still": _still(len(still), len(moving)),
         "step_title": "Largest step" if plan.step.exact else "Largest step (proven bound)",
-        "mechanism": plan.mechanism + strategy,
+        "mechanism": plan.mechanism_words,
         "why": plan.why.rstrip("."),
         "fitting": _fitting(record),
         "chart": drawn,
@@ -192,11 +194,19 @@ def _release(
     }
 
 
+def _in_units(unit: str, of_values: str) -> str:
+    """Return what an expected error is a number of, as it stands behind the number in a sentence."""
+    if unit == "people":
+        return unit
+    return f"(in units of {unit})" if unit == of_values else f"({unit})"
+
+
 def _which_rows(record: ReleaseRecord, order: Ints) -> str:
     """Say which rows a table shows, and what their intervals mean."""
     rows = len(record.values)
     first = f", those with a value {'first' if rows > ROWS_SHOWN else 'on top'}" if (np.diff(order) < 0).any() else ""
-    which = f"All answers{first}." if rows <= ROWS_SHOWN else f"The first {ROWS_SHOWN} of {rows:,} answers{first}."
+    what = record.plan.query.listed_words(record.plan.policy.domain)
+    which = f"All {what}{first}." if rows <= ROWS_SHOWN else f"The first {ROWS_SHOWN} of {rows:,} {what}{first}."
     if "lower" not in record.numbers():
         return which
     return (
@@ -271,7 +281,10 @@ def _inline(svg: str, prefix: str) -> Markup:
 
 
 def _comparison_text(explained: Mapping[str, Explanation]) -> str:
-    errors = [f"{name}: {_error(each.plan.rmse)} against {_error(each.plain.rmse)}" for name, each in explained.items()]
+    errors = [
+        f"{name}: {_error(each.plan.rmse)} against {'none' if each.plain_rmse is None else _error(each.plain_rmse)}"
+        for name, each in explained.items()
+    ]
     forms = "; ".join(dict.fromkeys(each.plan.policy.plain_form for each in explained.values()))
     return f"Expected error under this policy against plain differential privacy ({forms}). {'; '.join(errors)}."
 
@@ -285,7 +298,7 @@ def _factor(epsilon: Fraction) -> str:
 
 
 def _error(rmse: float) -> str:
-    return "exact" if rmse == 0 else f"{rmse:,.3g}" if rmse < 1000 else f"{rmse:,.0f}"
+    return "exact" if rmse == 0 else rough(rmse, 3)
 
 
 def _label(value: Any) -> str:

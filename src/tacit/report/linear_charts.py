@@ -46,6 +46,7 @@ from tacit.report.views import (
     printable,
     rounded,
     say_place,
+    short_labels,
     tip,
     tips_for,
     whiskers,
@@ -489,7 +490,7 @@ def _(query: Count, record: Any) -> View:
 @draw.register
 def _(query: Total, record: Any) -> View:
     lower, upper = record.interval(LEVEL)
-    title = f"total of {query.name}"
+    title = f"total of {query.unit_words(record.plan.policy.domain)}"
     if not query.by:
         return one_number(query.name, title, record.values, lower, upper, error=record.plan.rmse)
     return view_by_cell(part_of(record.plan.policy.domain, query.by, record.values, lower, upper, title))
@@ -519,11 +520,14 @@ def _(query: Rectangles, record: Any) -> View:
     if query.rectangles is None:
         return histogram_view(part, ALONE)
     picked = np.arange(min(len(record.values), 40))
-    labels = distinct([_rectangle_words(query, domain, int(at)) for at in picked])
-    notes = (
-        (f"The first {len(picked)} of {len(record.values):,} rectangles.",) if len(picked) < len(part.values) else ()
-    )
-    return View(lying_bars(part.rows(picked, label=labels), in_words(query.names), ALONE), notes)
+    # names are said once, so that labels are short
+    sides = [[f"{low} to {high}" for _, low, high in _sides(query, domain, int(at))] for at in picked]
+    labels, notes = short_labels([", ".join(side) for side in sides], "rectangle")
+    if len(picked) < len(part.values):
+        notes = (f"The first {len(picked)} of {len(record.values):,} rectangles.", *notes)
+    along = [printable(name) for name, _, _ in _sides(query, domain, 0)]
+    notes = (*notes, f"Each rectangle by {along[0]}, then by {along[1]}.")
+    return View(lying_bars(part.rows(picked, label=labels), "rectangle", ALONE), notes)
 
 
 @draw.register
@@ -554,10 +558,19 @@ def _(query: Rectangles, domain: Domain, at: int) -> str:
 
 def _rectangle_words(query: Rectangles, domain: Domain, at: int) -> str:
     """Say which rectangle it is."""
-    ends = (query.rectangles or ())[at]
-    sides = [(ends[0], ends[1]), (ends[2], ends[3])]
-    named = [(axis.name, *side) for axis, side in zip(query.axes(domain), sides, strict=True)]
-    return ", ".join(f"{printable(f'{name} {low} to {high}')}" for name, low, high in named)
+    return ", ".join(printable(f"{name} {low} to {high}") for name, low, high in _sides(query, domain, at))
+
+
+def _sides(query: Rectangles, domain: Domain, at: int) -> list[tuple[str, Any, Any]]:
+    """Return both sides of a listed rectangle: what lies along it, its first and its last value."""
+    x_low, x_high, y_low, y_high = (query.rectangles or ())[at]
+    down, across = query.names if len(query.names) == 2 else _lines_of(cast("Grid", domain[query.names[0]]))
+    return [(down, x_low, x_high), (across, y_low, y_high)]
+
+
+def _lines_of(grid: Grid) -> tuple[str, str]:
+    """Return what the numbers of cells are called: like the columns that hold them, which coordinates are none of."""
+    return grid.of if grid.low is None else ("row", "column")
 
 
 @say_place.register

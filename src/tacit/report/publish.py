@@ -70,6 +70,8 @@ def publish(
         PublishError: If the job was paid for and the folder could not be finished; says where the files are.
     """
     plan = planned(job, check_out)
+    for explained in plan.explanations.values():
+        explained.document()  # the report needs it: what cannot be told is refused before anything is paid for
     job = plan.job
     steps = len(job.releases) + 1
     draft = begin_draft(job)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
-from tacit.amounts import shown
+from tacit.amounts import rough, shown
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT, AnyPlan
+from tacit.plan.query import Query
 
 if TYPE_CHECKING:  # a table of plans needs no ledger and no release
     from tacit.ledger.ledger import Account, Entry
     from tacit.plan.explain import Explanation
     from tacit.release.record import ReleaseRecord
-
-_WRITTEN_OUT: Final = 1e8  # larger errors have an exponent: all of their digits would say nothing more
 
 
 def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> Table:
@@ -38,12 +37,12 @@ def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) 
             Text(f"{explained.plan.answers:,}"),
             Text(shown(explained.plan.epsilon)),
             Text(_error(explained.plan.rmse)),
-            Text(_error(explained.plain.rmse)),
-            Text("exact" if explained.gain == math.inf else f"{explained.gain:.3g}"),
+            Text(_error(explained.plain_rmse)),
+            Text(_times(explained.gain)),
             Text("" if explained.remaining is None else shown(explained.remaining) if fits else "exceeded"),
         ]
         table.add_row(*row, style=None if fits else "red")
-    return _fit_columns(table, [explained.plan for explained in _as_list(explanations)])
+    return _fit_columns(table, [explained.plan for explained in _as_list(explanations)], _none(_as_list(explanations)))
 
 
 def release_table(
@@ -70,14 +69,15 @@ def release_table(
             Text(f"{record.plan.answers:,}"),
             Text(shown(record.plan.epsilon)),
             Text(_error(record.plan.rmse)),
-            *([Text(_error(explanations[name].plain.rmse))] if explanations is not None else []),
+            *([Text(_error(explanations[name].plain_rmse))] if explanations is not None else []),
             Text(
                 record.summary().replace(" (", "\n(") if narrow else record.summary(),
                 style="" if len(record.values) == 1 else "dim",
             ),
         ]
         table.add_row(*row)
-    return _fit_columns(table, [record.plan for record in records.values()])
+    none = [] if explanations is None else _none([explanations[name] for name in records])
+    return _fit_columns(table, [record.plan for record in records.values()], none)
 
 
 def ledger_table(accounts: Iterable[Account]) -> Table:
@@ -137,25 +137,39 @@ def _as_list(explanations: Mapping[str, Explanation] | Sequence[Explanation]) ->
     return list(explanations.values() if isinstance(explanations, Mapping) else explanations)
 
 
-def _fit_columns(table: Table, plans: Sequence[AnyPlan] = ()) -> Table:
+def _none(explanations: Sequence[Explanation]) -> list[str]:
+    """Say what it means that plain differential privacy has no error."""
+    refused = dict.fromkeys(each.plain_refused for each in explanations if each.plain_refused)
+    return [f"plain DP none: it {why}" for why in refused]
+
+
+def _fit_columns(table: Table, plans: Sequence[AnyPlan] = (), notes: Sequence[str] = ()) -> Table:
     """Give columns of numbers the room that they need: on a narrow terminal texts are broken, and numbers never cut."""
     for column in table.columns:
         if column.justify == "right":
             lines = [line for cell in column.cells for line in str(cell).splitlines()]
             words = str(column.header).split()
             column.width = max(map(len, [*lines, *words]), default=1)
-    notes = [f"exact: {OF_THE_ROWS_KEPT}"] if any(plan.rmse == 0 for plan in plans) else []
+    notes = [*notes, *([f"exact: {OF_THE_ROWS_KEPT}"] if any(plan.rmse == 0 for plan in plans) else [])]
     assumed = list(dict.fromkeys(plan.assumption for plan in plans if plan.assumption))
     if assumed:
         notes.append(f"errors of means, quantiles and clusters are for {' or '.join(assumed)}")
+    notes += dict.fromkeys(
+        f"error of {plan.query.keyword}: that of {plan.query.error_of}"
+        for plan in plans
+        if plan.query.error_of != Query.error_of
+    )
     table.caption = "\n".join(notes) or None
     return table
 
 
-def _error(rmse: float) -> str:
-    if rmse >= _WRITTEN_OUT:
-        return f"{rmse:.3g}"
-    return "exact" if rmse == 0 else f"{rmse:,.3g}" if rmse < 1000 else f"{rmse:,.0f}"
+def _error(rmse: float | None) -> str:
+    return "none" if rmse is None else "exact" if rmse == 0 else rough(rmse, 3)
+
+
+def _times(gain: float) -> str:
+    """Return how many times better it is; a dash where there is nothing to compare with."""
+    return "–" if math.isnan(gain) else "exact" if gain == math.inf else rough(gain, 3)
 
 
 def _text(words: str) -> Text:

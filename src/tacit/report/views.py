@@ -37,6 +37,7 @@ PALETTE: Final = (SKY, "#E69F00", "#009E73", "#CC79A7")
 LINE: Final = "#222222"
 INK: Final = "#555555"  # readable on white and on black
 WIDTH: Final = 480  # as wide as the report's column: larger letters on a screen, readable ones on a phone
+LONGEST_LABEL: Final = 36  # letters beside a bar
 MOST_LISTED: Final = 12  # ranges or sets that are named one by one in a sentence
 TOP: Final = 30
 MOST_BARS: Final = 60
@@ -162,10 +163,20 @@ def as_points(base: Any) -> Any:
     return base.mark_point(filled=True, size=70, color=BLUE, opacity=1)
 
 
-def level(axis: Literal["x", "y"], what: str, field: str = "value:Q") -> Any:
-    """Return an axis that shows where numbers differ: it need not start at zero."""
+def level(axis: Literal["x", "y"], what: str, field: str = "value:Q", *, downwards: bool = False) -> Any:
+    """Return an axis that shows where numbers differ: it need not start at zero, and may grow downwards."""
     channel = alt.X if axis == "x" else alt.Y
-    return channel(field, title=printable(what), scale=alt.Scale(zero=False, padding=12), axis=number_axis())
+    scale = alt.Scale(zero=False, padding=12, **({"reverse": True} if downwards else {}))
+    return channel(field, title=printable(what), scale=scale, axis=number_axis())
+
+
+def short_labels(labels: Sequence[str], what: str) -> tuple[list[str], tuple[str, ...]]:
+    """Return labels that no axis cuts, and what to say about them: where one is too long all are numbered instead."""
+    told = distinct(labels)
+    if max(map(len, told), default=0) <= LONGEST_LABEL:
+        return told, ()
+    numbered = [f"{what} {number}" for number in range(1, len(told) + 1)]
+    return numbered, (f"Numbered as in the table, which says what each {what} is.",)
 
 
 def fitted(view: Any, room: Room, *, height: Any = None) -> Any:

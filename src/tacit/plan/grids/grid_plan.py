@@ -183,21 +183,22 @@ def plan_rectangles(
     weighted = best.weighted
     sums = GridSums.of(names, weighted.strategy, moves, query.where)
     scales = (*(1 / rate for rate in weighted.rates), *([Fraction(0)] if moves.has_totals else []))
-    measured = weighted.strategy.names()
+    x, y = query.axes(policy.domain)
+    measured = in_words(weighted.strategy.names((x.name, y.name)))
     why = (
         f"of all ways that were tried, {best.name} have the smallest expected error"
         if len(found) > 1
         else "nothing but the counts of cells has a proven step"
     )
     return GridPlan(
-        query, policy, epsilon, _step(weighted.strategy, moves, step), why, sums,
+        query, policy, epsilon, _step(weighted.strategy, moves, step, measured), why, sums,
         GroupedNoise(sums.group_sizes(), scales), query.size(policy.domain),
-        strategy=f"{best.name}: least squares on {in_words(measured)}",
+        strategy=f"{best.name}: least squares on {measured}",
         moves=moves, workload=workload, sums=sums, weighted=weighted, tried=tried,
     )  # fmt: skip
 
 
-def _step(strategy: Strategy, moves: GridMoves, cells: LargestStep) -> LargestStep:
+def _step(strategy: Strategy, moves: GridMoves, cells: LargestStep, measured: str) -> LargestStep:
     """Return how far the sums of all groups move, from how far the counts of cells do."""
     if strategy.groups == 1:
         return cells
@@ -216,5 +217,5 @@ def _step(strategy: Strategy, moves: GridMoves, cells: LargestStep) -> LargestSt
                 profiles.add((counted // 2 + sum(a for a, _ in turn), counted // 2 + sum(b for _, b in turn)))
         else:
             profiles |= {(counted + sum(ramps), 0), (0, counted + sum(ramps))}
-    note = f"measured are {in_words(strategy.names())}"
+    note = f"measured are {measured}"
     return LargestStep(largest, largest, l1, square, tuple(sorted(profiles)), (*cells.why, note), exact=False)

@@ -50,10 +50,10 @@ class Strategy:
         """How many groups of sums have a noise of their own."""
         return len(self.sides) + sum(1 for width in self.ramps if width)
 
-    def names(self) -> list[str]:
-        """Return what the groups are called."""
+    def names(self, axes: tuple[str, str] = ("x", "y")) -> list[str]:
+        """Return what the groups are called on these axes."""
         cells = [f"cells of {side} x {side}" if side > 1 else "unit cells" for side in self.sides]
-        ramps = [f"ramps of {width} along {axis}" for width, axis in zip(self.ramps, "xy", strict=True) if width]
+        ramps = [f"ramps of {width} along {axis}" for width, axis in zip(self.ramps, axes, strict=True) if width]
         return cells + ramps
 
     def changes(self, moves: GridMoves) -> list[tuple[int, ...]]:

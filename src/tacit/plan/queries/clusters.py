@@ -85,6 +85,7 @@ class Clusters(Derived):
     k: int
     where: Where | None = None
     keyword: ClassVar[str] = "clusters"
+    error_of: ClassVar[str] = "the centres, as a distance"
     roles: ClassVar[tuple[str, ...]] = ("cells", "people")
     measured: ClassVar[str] = "a cell"
 
@@ -140,6 +141,18 @@ class Clusters(Derived):
     def words(self, domain: Domain) -> str:
         """Return in words what is asked."""
         return f"{self.k:,} cluster{'s' * (self.k != 1)} of {in_words(self.names)}"
+
+    def error_unit(self, domain: Domain) -> str:
+        """Return what the expected error is a number of: people lie so much further from the nearest centre."""
+        return f"distance in {in_words(self.names)}"
+
+    def size_words(self, answers: int, domain: Domain) -> str:
+        """Return in words how many centres there are."""
+        return f"{answers:,} centre{'s' * (answers != 1)}"
+
+    def listed_words(self, domain: Domain) -> str:
+        """Return what the rows of the table are."""
+        return "clusters"
 
     # ---- how it is answered
 

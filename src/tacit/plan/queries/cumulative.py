@@ -48,6 +48,7 @@ class Cumulative(Linear):
     never_falls: ClassVar[bool] = True
     on_line: ClassVar[bool] = True
     gives_running: ClassVar[bool] = True
+    entry_words: ClassVar[tuple[str, str]] = ("a running count", "running counts")
 
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have."""

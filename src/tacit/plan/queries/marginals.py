@@ -58,6 +58,7 @@ class Marginals(Cells, Linear):
     ways: int | None = None
     keyword: ClassVar[str] = "marginals"
     gives_running: ClassVar[bool] = True  # of one ordered attribute, which alone is a base of a line
+    entry_words: ClassVar[tuple[str, str]] = ("the count of a cell", "counts of cells")
 
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have."""

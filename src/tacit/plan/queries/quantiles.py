@@ -51,7 +51,7 @@ class Quantiles(Derived):
     where: Where | None = None
     keyword: ClassVar[str] = "quantiles"
     roles: ClassVar[tuple[str, ...]] = ("cumulative counts",)
-    measured: ClassVar[str] = "a cumulative count"
+    measured: ClassVar[str] = "a running count"
 
     @property
     def counted(self) -> Cumulative:
@@ -181,7 +181,7 @@ def _read_shares(given: Any) -> tuple[Fraction, ...]:
             raise PlanError(f"must be shares of the people, not {kind_of(one)}", key="quantiles.at", fix=example)
         share = as_fraction(float(one) if isinstance(one, np.number) else one, key="quantiles.at")
         if not 0 < share < 1:
-            raise PlanError("must lie between 0 and 1", key="quantiles.at", given=one, fix=example)
+            raise PlanError("must lie strictly between 0 and 1", key="quantiles.at", given=one, fix=example)
         found.append(share)
     return tuple(found)
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import PlanError, PolicyError
+from tacit.errors import PlanError
 from tacit.plan.examples import first_attribute, has_order
 from tacit.plan.keys import ATTRIBUTE, VALUE, WHERE, Key, Question
 from tacit.plan.labels import Labels
@@ -23,10 +23,10 @@ from tacit.plan.query import (
     Bools,
     Ints,
     Linear,
-    as_plan_error,
     check_where,
     columns_of,
     position,
+    position_of_end,
     read_where,
     suffix,
     with_where,
@@ -78,10 +78,10 @@ class Ranges(Linear):
         attribute = domain[self.name]
         found = []
         for low, high in self.ranges or ():
-            try:
-                ends = attribute.position(low), attribute.position(high)
-            except PolicyError as refusal:
-                raise as_plan_error(refusal, key="ranges") from None
+            ends = (
+                position_of_end(attribute, low, f"ranges: lower end of {self.name}"),
+                position_of_end(attribute, high, f"ranges: upper end of {self.name}"),
+            )
             if ends[0] > ends[1]:
                 raise PlanError("must not end before it starts", key="ranges", given=[low, high], fix="Swap the ends.")
             found.append(ends)
@@ -128,10 +128,14 @@ class Ranges(Linear):
 
     def size_words(self, answers: int, domain: Domain) -> str:
         """Return in words how many answers there are; any range is one, also where only values are listed."""
-        if not self.lists_values(domain):
-            return super().size_words(answers, domain)
         values = domain[self.name].size
-        return f"{_how_many(values):,} ranges of {values:,} values"
+        if self.ranges is None:
+            return f"all {_how_many(values):,} ranges of {values:,} values"
+        return f"{answers:,} range{'s' * (answers != 1)}"
+
+    def listed_words(self, domain: Domain) -> str:
+        """Return what the rows of the table are: ranges, or values where ranges are too many."""
+        return "values" if self.lists_values(domain) else "ranges"
 
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
@@ -384,7 +388,8 @@ RANGES: Final = Question(
     shown=(
         (
             "`{ranges: {attribute: age, ranges: [[0, 17], [18, 64]]}}`",
-            "people in each range; `ranges: all` for every one",
+            "people in each listed range, both ends included",
         ),
+        ("`{ranges: age}`", "all ranges, any of which can be read off the release"),
     ),
 )

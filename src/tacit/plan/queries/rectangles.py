@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from tacit.errors import PlanError, PolicyError
+from tacit.errors import PlanError
 from tacit.plan.cells import CellResponse, cell_labels
 from tacit.plan.examples import has_order
 from tacit.plan.keys import NAMES, VALUE, WHERE, Key, Question, names_of
@@ -17,13 +17,13 @@ from tacit.plan.line import check_ordered, refuse_several_rows
 from tacit.plan.query import (
     Ints,
     Linear,
-    as_plan_error,
     attribute_of,
     check_names,
     check_where,
     columns_of,
     in_words,
     position,
+    position_of_end,
     read_where,
     suffix,
     with_where,
@@ -113,11 +113,11 @@ class Rectangles(Linear):
             sizes = [axis.size for axis in self.axes(domain)]
             found = [_place(end, size, self.names[0]) for end, size in zip(ends, np.repeat(sizes, 2), strict=True)]
         else:
-            x, y = (domain[name] for name in self.names)
-            try:
-                found = [x.position(ends[0]), x.position(ends[1]), y.position(ends[2]), y.position(ends[3])]
-            except PolicyError as refusal:
-                raise as_plan_error(refusal, key=self.keyword) from None
+            sides = [(name, side) for name in self.names for side in ("lower", "upper")]
+            found = [
+                position_of_end(domain[name], end, f"{self.keyword}: {side} end of {name}")
+                for end, (name, side) in zip(ends, sides, strict=True)
+            ]
         if found[0] > found[1] or found[2] > found[3]:
             raise PlanError("must not end before it starts", key=self.keyword, given=list(ends), fix="Swap the ends.")
         return found[0], found[1], found[2], found[3]
@@ -139,6 +139,17 @@ class Rectangles(Linear):
             return len(self.rectangles)
         x, y = self.axes(domain)
         return x.size * y.size
+
+    def size_words(self, answers: int, domain: Domain) -> str:
+        """Return in words how many answers there are; any rectangle is one, though only cells are listed."""
+        if self.rectangles is not None:
+            return f"{answers:,} rectangle{'s' * (answers != 1)}"
+        x, y = self.axes(domain)
+        return f"all rectangles of {x.size:,} x {y.size:,} cells"
+
+    def listed_words(self, domain: Domain) -> str:
+        """Return what the rows of the table are: every rectangle is a sum of cells."""
+        return "cells" if self.rectangles is None else "rectangles"
 
     def check_size(self, domain: Domain) -> None:
         """Refuse more cells than can be estimated together."""
@@ -273,7 +284,8 @@ def rectangles(*what: Any, where: Where | str | None = None) -> Rectangles:
     """
     *names, asked = what if what else ("", "all")
     if isinstance(asked, str) and asked != "all":
-        raise PlanError("must be 'all' or a list", key="rectangles", given=asked, fix=_WRITE)
+        fix = "After the names write 'all', or [[x_low, x_high, y_low, y_high], ..]."
+        raise PlanError("must end with 'all' or a list", key="rectangles", given=asked, fix=fix)
     check_names(names, "rectangles")
     if not names or names == [""]:
         raise PlanError(
@@ -329,7 +341,11 @@ RECTANGLES: Final = Question(
     shown=(
         (
             "`{rectangles: {attributes: [age, income], rectangles: [[0, 17, 0, 99]]}}`",
-            "people with both values between the ends; `rectangles: all` for every one",
+            "people with both values between the ends of each listed rectangle",
+        ),
+        (
+            "`{rectangles: [age, income]}`, or `{rectangles: place}` on a grid",
+            "all rectangles; the table has the cells that they are sums of",
         ),
     ),
 )

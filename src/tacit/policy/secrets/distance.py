@@ -79,6 +79,30 @@ class Within(Secrets):
                     given=name,
                     fix="Use attributes, or declare ordered=True (in a file: `ordered: true`).",
                 )
+        wide = self._width(domain)
+        if wide is not None and self.theta > wide:
+            # the same promise as a smaller one, so most likely a slip: another unit, or another attribute
+            all_of_it = f" If any two values look alike, write attributes: [{self.names[0]}]."
+            raise PolicyError(
+                f"must not be larger than the range of {listed(self.names)}, {shown(wide)}",
+                key="secrets.within.theta",
+                given=shown(self.theta),
+                fix="Lower it." + (all_of_it if len(self.names) == 1 else ""),
+            )
+
+    def _width(self, domain: Domain) -> Fraction | None:
+        """Return how wide all of the attributes together are: no theta needs to be larger. None where sets are."""
+        if any(domain[name].is_set for name in self.names):
+            return None
+        axes = [axis for name in self.names for axis in domain.axes_of(name)]
+        return sum((axis.size * Fraction(axis.spacing) for axis in axes), Fraction(0))
+
+    def _reaches_all(self, domain: Domain) -> bool:
+        """Say whether any two values are close enough."""
+        if self._width(domain) is None:
+            return False
+        axes = [axis for name in self.names for axis in domain.axes_of(name)]
+        return Metric(self.theta, self.metric).allows([(axis.size - 1) * Fraction(axis.spacing) for axis in axes])
 
     def _distances(self, domain: Domain, hidden: Record, cover: Record) -> list[Fraction]:
         return [
@@ -104,7 +128,11 @@ class Within(Secrets):
     def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
         """Return the same of the other attributes."""
         others = tuple(name for name in self.names if name not in names)
-        return replace(self, names=others) if others else None
+        if not others:
+            return None
+        narrow = replace(self, names=others)
+        wide = narrow._width(domain)
+        return narrow if wide is None else replace(narrow, theta=min(self.theta, wide))
 
     def document(self) -> Any:
         """Return what a policy file says for this family."""
@@ -168,7 +196,13 @@ class Within(Secrets):
         return f"{shown(self.theta)} {unit}{'s' * (self.theta != 1)}" if unit else shown(self.theta)
 
     def promise(self, domain: Domain) -> Promise:
-        """Say in plain words what is protected, and that the rough value is not."""
+        """Say in plain words what is protected, and that the rough value is not unless every value is close enough."""
+        if self._reaches_all(domain):
+            together = "" if len(self.names) == 1 else ", all at once"
+            return Promise(
+                f"{listed(self.names)}{together}: any value looks like any other, since none are further apart than "
+                f"{self.far(domain)}"
+            )
         many = len([axis for name in self.names for axis in domain[name].axes(name)])
         how = "" if many == 1 else f" ({self.metric})"  # on one axis all of them are the same
         if all(domain[name].is_set for name in self.names):
@@ -189,7 +223,9 @@ class Within(Secrets):
         return f"no two values of {listed_briefly(self.names)} are as close as {self.far(domain)}" if none else ""
 
     def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
-        """Say that the rough value is public, and what the promise still is far away."""
+        """Say that the rough value is public, and what the promise still is far away; nothing if no value is far."""
+        if self._reaches_all(domain):
+            return
         yield (
             f"`within` leaves the rough value public: two values of {listed_briefly(self.names)} that are further "
             f"apart than {self.far(domain)} can be told apart{self._price_of_far(domain, setting)}."
@@ -222,7 +258,8 @@ class Within(Secrets):
                 reach = int(self.theta) if self.metric != "linf" else attribute.most
                 steps = [min(reach, attribute.most), reach + 1]
             else:
-                reach = int(self.theta // domain.axes_of(name)[0].spacing)
+                axis = domain.axes_of(name)[0]
+                reach = min(int(self.theta // axis.spacing), axis.size - 1)
                 steps = [reach, reach + 1]
             for step in steps:
                 start, end = attribute.apart(base[name], step)
