@@ -24,6 +24,7 @@ import pandas as pd
 from tacit.dependence.cancellation import Cancellation, cancellations, cancelling_epsilon
 from tacit.dependence.dependence import Dependence
 from tacit.dependence.information import NOTHING, checked_seen, outcomes
+from tacit.dependence.posterior_bounds import PosteriorBounds, posterior_bounds
 from tacit.dependence.suppression import SOME_VALUE, Suppression, suppression
 from tacit.errors import PlanError, kind_of, sealed, word_or_kind
 from tacit.policy.policy import Policy, as_policy
@@ -197,6 +198,17 @@ class Exclusion:
     ) -> float | None:
         """Return the epsilon of `vary`, suppressed, at which what was seen leaves the attribute's odds as they were."""
         return cancelling_epsilon(self.release, attribute, vary, suppressed=suppressed, released=released)
+
+    @sealed
+    def bounds(
+        self, attribute: str, *, knows: Mapping[str, Any], suppressed: Any = None, released: Any = None
+    ) -> PosteriorBounds:
+        """Return the least and largest posterior of an adversary who knows the dependence only roughly.
+
+        `knows={"variation": 0.05}`: no event's probability is off by more; also `contamination`, `cells`, `intervals`
+        (`tacit.dependence.partial_knowledge` says what they mean).
+        """
+        return posterior_bounds(self.release, attribute, knows, suppressed=suppressed, released=released)
 
     # ---- over all outcomes ------------------------------------------------------------------------------------------
 

@@ -14,4 +14,6 @@ In reading order:
     information     every outcome that somebody could see: what they tell on average, and at worst
     closed_forms    the published formulas for two yes/no attributes
     cancellation    where two suppressions cancel each other
+    partial_knowledge  what somebody holds for possible who knows the dependence roughly
+    posterior_bounds   what they can believe, at least and at most
 """
