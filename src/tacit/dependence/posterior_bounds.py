@@ -19,11 +19,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from scipy import sparse
 from scipy.optimize import linprog
 
@@ -31,6 +30,9 @@ from tacit.dependence.factor import Floats
 from tacit.dependence.partial_knowledge import Possible, possible, read_knowledge
 from tacit.dependence.suppression import Suppression
 from tacit.errors import PlanError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LARGEST_GAP: Final = 1e-7  # between the two sides of a program; more is refused
 _SMALLEST_WEIGHT: Final = 1e-9  # of a cell, against the largest: below it a solver's tolerance decides
@@ -61,6 +63,8 @@ class PosteriorBounds:
     @property
     def frame(self) -> pd.DataFrame:
         """The bounds, as a pandas frame."""
+        import pandas as pd
+
         return pd.DataFrame({self.attribute: list(self.low), "low": self.low.values(), "high": self.high.values()})
 
     def __str__(self) -> str:
