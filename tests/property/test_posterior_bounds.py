@@ -126,7 +126,7 @@ def bisected(chances: Any, wanted: Any, rows: Any, limits: Any) -> float:
 
 def test_intervals_against_bisection() -> None:
     rng = np.random.default_rng(52)
-    for _ in range(3):
+    for _ in range(2):
         joint = rng.dirichlet(np.ones(6)).reshape(2, 3)
         dep = tc.Dependence.from_table(joint, ("a", "b"), values={"a": [0, 1], "b": [0, 1, 2]})
         leak = tc.audit.exclusion(dep, {"a": [0], "b": [0, 1]}, {"b": 0.8})
@@ -157,7 +157,7 @@ def test_drawn_distributions_stay_within_the_bounds() -> None:
     name = case.names[0]
     for kind in ("contamination", "variation"):
         found = audit(case).bounds(name, knows={kind: 0.15}, suppressed=everything_seen(case))
-        for _ in range(500):
+        for _ in range(200):
             other = 0.85 * chances + 0.15 * rng.dirichlet(np.full(len(chances), 0.1))
             for value in case.dependence.values[name]:
                 share = (other * seen)[target == value].sum() / (other * seen).sum()

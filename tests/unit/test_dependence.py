@@ -110,6 +110,8 @@ def test_a_network_nests_its_cases_or_names_them_by_tuples() -> None:
         }
     )
     assert nested == flat
+    pair = (NETWORK["leaving"]["given"], NETWORK["leaving"]["table"])
+    assert tc.Dependence.from_network({**NETWORK, "leaving": pair}) == tc.Dependence.from_network(NETWORK)
     np.testing.assert_allclose(nested.marginal("absent"), [0.5 + 0.125 + 0.05, 0.125 + 0.2], atol=1e-15)
     assert "leaving given arrival" in str(nested)
 
