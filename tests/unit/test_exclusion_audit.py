@@ -130,6 +130,14 @@ def test_two_applications_that_see_the_same_attribute_have_two_coins() -> None:
         leak.together("lihgting")
 
 
+def test_what_has_too_many_outcomes_can_still_be_printed() -> None:
+    names = [f"a{place}" for place in range(30)]
+    wide = tc.Dependence.from_network({name: {0: 0.5, 1: 0.5} for name in names})
+    leak = tc.audit.exclusion(wide, dict.fromkeys(names, (0,)), dict.fromkeys(names, 1))
+    assert "Ask about fewer attributes at once" in str(leak)
+    assert leak.worst("a0", seen=names[:4]).posterior == pytest.approx(math.e / (1 + math.e))
+
+
 def test_an_unprotected_dependence_is_marked_wherever_it_is_printed() -> None:
     dep = tc.Dependence.from_counts({("x", "y"): 1, ("x", "z"): 2}, ["a", "b"], unprotected=True)
     assert "do not show this" in str(tc.audit.exclusion(dep, {"b": ["y"]}, {"b": 1}))

@@ -223,7 +223,11 @@ class Exclusion:
 
     def __str__(self) -> str:
         mark = "\nThe dependence is unprotected: do not show this." if self.dependence.unprotected else ""
-        return f"{self.report()}\n{self.freedom()}{mark}"
+        try:
+            said = f"{self.report()}\n{self.freedom()}"
+        except PlanError as refused:  # too many outcomes; single questions may have fewer
+            said = f"{self!r}\n{refused}"
+        return said + mark
 
 
 @sealed
