@@ -29,8 +29,8 @@ In reading order:
     registry         one case for each way in which answers are blurred
     planted          what the audits must find
     possible_worlds  what somebody learns who knows what the policy declares, or more
+    exclusion_results  what the next one finds
     exclusion_audit  what suppressed attributes tell about each other
-    exclusion_results  what it finds
     table            the table of all audits
 """
 
