@@ -64,7 +64,13 @@ class Setting:
             name: frozenset(at for at, value in enumerate(dependence.values[name]) if value in hidden)
             for name, hidden in self.sensitive.items()
         }
-        return MeasuredTables(dependence, codes, self.measure)
+        return MeasuredTables(dependence, codes, self.attributes, self.measure)
+
+    @property
+    def attributes(self) -> list[str]:
+        """All attributes that are shown or protected."""
+        about = [name for limit in self.limits for name in limit.about]
+        return list(dict.fromkeys([*(line.attribute for line in self.lines), *about]))
 
     def released(self, tables: MeasuredTables) -> Floats:
         """Return for each line how likely its attribute is not sensitive, by value."""
@@ -73,7 +79,12 @@ class Setting:
     def pair_terms(self, tables: MeasuredTables) -> Terms:
         """Return the convex terms of limits on sums over pairs."""
         terms = [
-            Term(at, number, tables.table(target, self.lines[number].attribute), tables.sensitive(self.lines[number].attribute))
+            Term(
+                at,
+                number,
+                tables.table(target, self.lines[number].attribute),
+                tables.sensitive(self.lines[number].attribute),
+            )
             for at, limit in enumerate(self.limits)
             for number in limit.lines
             for target in limit.about
@@ -98,9 +109,8 @@ class Setting:
             for limit in self.limits
         ]
 
-    def leakages(self, dependence: Dependence, u: Floats) -> Floats:
-        """Return what each limit bounds, at release probabilities, under a dependence."""
-        tables = self.tables(dependence)
+    def leakages(self, tables: MeasuredTables, u: Floats) -> Floats:
+        """Return what each limit bounds, at release probabilities."""
         if not self.joint:
             return self.pair_terms(tables).at(u)
         return np.array([limit.at(u[None])[0] for limit in self.joint_limits(tables)])
@@ -185,7 +195,9 @@ def checked_cap(cap: Any) -> float | None:
         return None
     found = nonnegative(cap, key="cap", fix="For instance cap=3.")
     if not 0 < found <= LARGEST_EPSILON:
-        raise PlanError(f"must lie above 0 and at most {LARGEST_EPSILON}", key="cap", given=found, fix="For instance 3.")
+        raise PlanError(
+            f"must lie above 0 and at most {LARGEST_EPSILON}", key="cap", given=found, fix="For instance 3."
+        )
     return found
 
 
@@ -239,9 +251,7 @@ def _lines(dependence: Dependence, applications: Any, names: list[str]) -> tuple
     return tuple(found)
 
 
-def _coalitions(
-    lines: tuple[Line, ...], given: Any, *, by_application: bool
-) -> dict[str, tuple[int, ...]] | None:
+def _coalitions(lines: tuple[Line, ...], given: Any, *, by_application: bool) -> dict[str, tuple[int, ...]] | None:
     """Return the lines that each coalition sees, by its name; None if nobody is taken together."""
     if given is None:
         return None
@@ -285,9 +295,15 @@ def _limits(
     for key in given:
         if key not in known:
             near = nearest(key, known) if isinstance(key, str) else fix
-            raise PlanError("must be for protected attributes or coalitions", key="limit", given=word_or_kind(key), fix=near)
+            raise PlanError(
+                "must be for protected attributes or coalitions", key="limit", given=word_or_kind(key), fix=near
+            )
     bounds = {key: nonnegative(value, key="limit", fix=fix) for key, value in given.items()}
-    found = [Limit(name, groups[name], everything, most) for name, most in bounds.items() if name in groups and has_coalitions]
+    found = [
+        Limit(name, groups[name], everything, most)
+        for name, most in bounds.items()
+        if name in groups and has_coalitions
+    ]
     found += [
         Limit(seen_by, lines, (name,), most)
         for name, most in bounds.items()
