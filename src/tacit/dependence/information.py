@@ -15,7 +15,7 @@ Checked by  tests/property/test_exclusion.py, tests/property/test_networks.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.dependence.factor import MOST_CELLS, Floats, log_table
+from tacit.dependence.given_tables import listed
 from tacit.dependence.suppression import SOME_VALUE, Suppression, log_release, questions_of
 from tacit.errors import PlanError, word_or_kind
 
@@ -155,12 +156,12 @@ def mutual_information(
 
 def checked_seen(release: Suppression, seen: Any) -> tuple[str, ...]:
     """Return the names of the attributes that somebody sees, or refuse."""
-    if isinstance(seen, str) or not isinstance(seen, Iterable):
+    names = listed(seen)
+    if names is None:
         raise PlanError("must be a list of attributes", key="seen", given=word_or_kind(seen), fix='Write seen=["a"].')
-    names = tuple(dict.fromkeys(seen))
     for name in names:
         release.asked(name, key="seen")
-    return names
+    return tuple(dict.fromkeys(names))
 
 
 def _classes(release: Suppression, name: str, bits: bool) -> tuple[npt.NDArray[np.uint32], tuple[Any, ...]]:  # noqa: FBT001
@@ -185,8 +186,3 @@ def _seen_through(logs: Floats, axis: int, epsilon: float) -> Floats:
     for each in range(1, classes):
         np.logaddexp(found[:, 0], sides[:, each] - epsilon, out=found[:, 0])
     return found.reshape(logs.shape)
-
-
-def pairwise(release: Suppression, names: Sequence[str], *, value: bool = True) -> Floats:
-    """Return I(row; what is seen of column) for attributes that are released, as a square array."""
-    return np.array([[mutual_information(release, a, [b], value=value) for b in names] for a in names])
