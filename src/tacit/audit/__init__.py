@@ -30,6 +30,7 @@ In reading order:
     planted          what the audits must find
     possible_worlds  what somebody learns who knows what the policy declares, or more
     exclusion_audit  what suppressed attributes tell about each other
+    case_audit       the same for a case: every application and coalition, against epsilon and limit
     table            the table of all audits
 """
 

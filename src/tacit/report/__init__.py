@@ -8,6 +8,7 @@ Everything here works on plans, records and ledger accounts, which are public; r
     cluster_charts    centres among cells
     selection_charts  verdicts, and what was chosen
     charts            one chart for every kind of question
+    leakage_charts    what applications could learn from what is left out
     monitor_chart     verdicts over time, and a map of places
     text              tables for the terminal
     csv_tables        released numbers as files for colleagues
