@@ -56,6 +56,7 @@ from tacit.ledger.chain import (
     with_runs,
     wrong_key,
 )
+from tacit.ledger.coins import CoinState, Reached, begin, raise_lines, read_state
 from tacit.ledger.input import (
     Amount,
     LedgerPolicy,
@@ -239,16 +240,18 @@ class Ledger:
         policy: LedgerPolicy | None = None,
         run: str | None = None,
         job: str = "",
+        coins: tuple[CoinState, Reached] | None = None,
     ) -> list[Receipt]:
         """Charge several epsilons, each with its note, in one transaction: all of them or none.
 
-        With `run`, a text that no other run has, the ledger keeps until `ended` that the run is under way.
+        With `run`, a text that no other run has, the ledger keeps until `ended` that the run is under way. `coins` are
+        what was read of lines of coins, and what they have reached with these charges.
 
         Raises:
             BudgetExceeded: If less remains than they add up to; nothing is written.
             LedgerError: As for `charge`; nothing is written.
         """
-        return self._pay(dataset, charges, analyst, policy, run=run, job=job) if charges else []
+        return self._pay(dataset, charges, analyst, policy, run=run, job=job, coins=coins) if charges else []
 
     def _pay(
         self,
@@ -259,6 +262,7 @@ class Ledger:
         *,
         run: str | None = None,
         job: str = "",
+        coins: tuple[CoinState, Reached] | None = None,
     ) -> list[Receipt]:
         file = self._store.name
         listed = [(exact_epsilon(epsilon, file=file), checked_note(what, file=file)) for epsilon, what in charges]
@@ -307,6 +311,8 @@ class Ledger:
             if holder is not None:
                 before = own or RunningSum()
                 self._move(db, dataset, holder, replace(before, spent=before.spent + in_all), is_new=own is None)
+            if coins is not None:
+                raise_lines(db, dataset, *coins, receipts[-1].entry, self._seal)
             if run is not None:
                 numbers = {"first": receipts[0].entry, "last": receipts[-1].entry}
                 about = checked_note(job, file=file)
@@ -321,6 +327,38 @@ class Ledger:
             # Outside the transaction: comparing two policies may take long, and the others should not wait.
             assert policy is not None  # noqa: S101 - only a policy raises the question
             self._rules.compare(question, policy)
+
+    def coins(self, *, dataset: str, lines: Sequence[str]) -> CoinState:
+        """Return the secret of a data set's coins, and how far these lines were paid for; begin with a new secret."""
+        name = self._dataset(dataset)
+        found = self._store.read(lambda db: read_state(db, name, lines, self._seal))
+
+        def work(db: Connection) -> CoinState | None:
+            self._sound_head(db)
+            if read_state(db, name, lines, self._seal) is None:  # no other process was faster
+                begin(db, name, self._seal)
+            return read_state(db, name, lines, self._seal)
+
+        if found is None:
+            found = self._store.write(work)
+        assert found is not None  # noqa: S101 - it was begun
+        return found
+
+    def rotate_coins(self, *, dataset: str) -> None:
+        """Forget the coins of a data set: from now on true records have new ones, and are charged anew."""
+        name = self._dataset(dataset)
+
+        def work(db: Connection) -> None:
+            self._sound_head(db)
+            begin(db, name, self._seal)
+
+        self._store.write(work)
+
+    def receipt(self, *, dataset: str, entry: int, analyst: str | None = None) -> Receipt:
+        """Return the receipt of an entry that was written before, with what remains now."""
+        wanted = select(ENTRIES.c.hash).where(ENTRIES.c.number == entry)
+        found: str = self._store.read(lambda db: db.execute(wanted).scalar_one())
+        return Receipt(entry=entry, hash=found, remaining=self.remaining(dataset=dataset, analyst=analyst))
 
     def check_policies(self, *, dataset: str, policies: Sequence[LedgerPolicy], analyst: str | None = None) -> None:
         """Refuse policies that could not be charged to one account, in this order. Nothing is charged.
