@@ -14,6 +14,7 @@ In reading order:
     exact_audit      the exact audit
     loss             what it finds
     selections       the loss of selections among a few counts
+    shown_records    what is shown of true records
     sampled_audit    the sampled audit
     draws            outputs, drawn many at a time
     canonical        what a reader sees of an output

@@ -48,7 +48,7 @@ def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
         {
             "name": name,
             **explained.document(),
-            "values": str(folder / file_name(name, explained.plan.answers)),
+            "values": str(folder / file_name(name, explained.plan.table_rows)),
             "certificate": str(folder / f"{name}.certificate.json"),
         }
         for name, explained in plan.explanations.items()

@@ -6,6 +6,7 @@ Everything here works on plans, records and ledger accounts, which are public; r
     linear_charts     counts, tables, lines and sums
     derived_charts    means and quantiles
     cluster_charts    centres among cells
+    record_charts     records as they are
     selection_charts  verdicts, and what was chosen
     charts            one chart for every kind of question
     leakage_charts    what applications could learn from what is left out
