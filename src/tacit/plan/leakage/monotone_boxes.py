@@ -25,8 +25,8 @@ from tacit.plan.leakage.convex_terms import Floats
 
 Places = npt.NDArray[np.intp]
 
-STEPS = 24  # of the search for a root; half a dozen are enough
-NEAR = 1e-10  # how well a root is known
+STEPS = 12  # of the search for a root; half a dozen are enough
+NEAR = 1e-9  # how well a root is known
 ROUNDING = 1e-12  # how far beyond a limit an evaluation must be to prove that the limit is broken
 AT_ONCE = 128
 
