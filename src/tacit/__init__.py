@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from tacit import audit as audit
     from tacit import noise as noise
+    from tacit import plan as plan
     from tacit.dependence.dependence import Dependence as Dependence
     from tacit.errors import BudgetExceeded as BudgetExceeded
     from tacit.errors import DataRefused as DataRefused
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from tacit.errors import PolicyError as PolicyError
     from tacit.errors import Refused as Refused
     from tacit.errors import TacitError as TacitError
+    from tacit.ledger.applications import Applications as Applications
     from tacit.ledger.ledger import Ledger as Ledger
     from tacit.monitor.monitor import MapMonitor as MapMonitor
     from tacit.monitor.monitor import PlaceMonitor as PlaceMonitor
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from tacit.plan.queries import rectangles as rectangles
     from tacit.plan.queries import top_k as top_k
     from tacit.plan.queries import total as total
+    from tacit.plan.queries import true_records as true_records
     from tacit.plan.steps import LargestStep as LargestStep
     from tacit.plan.steps import largest_step as largest_step
     from tacit.policy import knowledge as known
@@ -91,6 +94,7 @@ _MODULES: Final = {
         "Refused",
         "TacitError",
     ],
+    "ledger.applications": ["Applications"],
     "ledger.ledger": ["Ledger"],
     "monitor.monitor": ["MapMonitor", "PlaceMonitor"],
     "plan.explain": ["Explanation", "explain"],
@@ -109,6 +113,7 @@ _MODULES: Final = {
         "rectangles",
         "top_k",
         "total",
+        "true_records",
     ],
     "plan.steps": ["LargestStep", "largest_step"],
     "policy.attributes": ["Categories", "Dates", "Decimals", "Flag", "Grid", "Integers", "Items"],
@@ -125,6 +130,7 @@ _WHOLE: Final = {
     "audit": "audit",
     "known": "policy.knowledge",
     "noise": "noise",
+    "plan": "plan",
     "secrets": "policy.secrets",
 }
 
@@ -156,6 +162,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "ABSENT",
+    "Applications",
     "BudgetExceeded",
     "Categories",
     "DataRefused",
@@ -201,11 +208,13 @@ __all__ = [
     "mean",
     "median",
     "noise",
+    "plan",
     "quantiles",
     "ranges",
     "rectangles",
     "secrets",
     "top_k",
     "total",
+    "true_records",
     "where",
 ]

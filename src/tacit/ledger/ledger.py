@@ -39,6 +39,17 @@ from tacit.ledger.accounts import (
     holder_name,
     policy_name,
 )
+from tacit.ledger.applications import (
+    LIMITS,
+    SHOWN,
+    Applications,
+    Standing,
+    Weighing,
+    limits_in,
+    limits_words,
+    shown_in,
+    standing_in,
+)
 from tacit.ledger.chain import (
     ACCOUNT_TYPES,
     ENTRY_TYPES,
@@ -56,6 +67,7 @@ from tacit.ledger.chain import (
     with_runs,
     wrong_key,
 )
+from tacit.ledger.coins import CoinState, Reached, begin, raise_lines, read_state
 from tacit.ledger.input import (
     Amount,
     LedgerPolicy,
@@ -69,6 +81,7 @@ from tacit.ledger.rules import Rules
 from tacit.ledger.statement import Statement, stated
 from tacit.ledger.store import Store, rows, streamed, tolerant
 from tacit.ledger.tables import ACCOUNTS, ENTRIES, HEAD, RUNS, strange
+from tacit.plan.leakage.shown import Shown
 
 __all__ = ["Account", "Entry", "Ledger", "Receipt", "Run", "Statement", "Verdict", "exact_epsilon"]
 
@@ -239,16 +252,25 @@ class Ledger:
         policy: LedgerPolicy | None = None,
         run: str | None = None,
         job: str = "",
+        coins: tuple[CoinState, Reached] | None = None,
+        weighing: Weighing | None = None,
     ) -> list[Receipt]:
         """Charge several epsilons, each with its note, in one transaction: all of them or none.
 
-        With `run`, a text that no other run has, the ledger keeps until `ended` that the run is under way.
+        With `run`, a text that no other run has, the ledger keeps until `ended` that the run is under way. `coins` are
+        what was read of lines of coins, and what they have reached with these charges. `weighing` says what is shown of
+        single records, and is held against the limits on what applications learn, also where nothing is charged.
 
         Raises:
-            BudgetExceeded: If less remains than they add up to; nothing is written.
+            BudgetExceeded: If less remains than they add up to, or a coalition would learn more than its limit;
+                nothing is written.
             LedgerError: As for `charge`; nothing is written.
         """
-        return self._pay(dataset, charges, analyst, policy, run=run, job=job) if charges else []
+        if charges:
+            return self._pay(dataset, charges, analyst, policy, run=run, job=job, coins=coins, weighing=weighing)
+        if weighing is not None:
+            self._show(dataset, analyst, weighing)
+        return []
 
     def _pay(
         self,
@@ -259,6 +281,8 @@ class Ledger:
         *,
         run: str | None = None,
         job: str = "",
+        coins: tuple[CoinState, Reached] | None = None,
+        weighing: Weighing | None = None,
     ) -> list[Receipt]:
         file = self._store.name
         listed = [(exact_epsilon(epsilon, file=file), checked_note(what, file=file)) for epsilon, what in charges]
@@ -283,6 +307,7 @@ class Ledger:
                 self._rules.check_policy(who, account, fingerprint, partial(self._policy_text, db, account))
             for who, account in budgets:
                 self._rules.check_budget(who, account, in_all, given=given, dataset=dataset)
+            noted = self._weighed(db, dataset, weighing)
             left = min(account.remaining for _, account in budgets)
             receipts: list[Receipt] = []
             for amount, note in listed:
@@ -303,10 +328,14 @@ class Ledger:
                     total = replace(total, policy=fingerprint, policy_entry=entry.number)
                 left -= amount
                 receipts.append(Receipt(entry=entry.number, hash=entry.hash, remaining=left))
+            if noted is not None:
+                self._note(db, head, SHOWN, dataset, holder, None, noted)
             self._move(db, dataset, None, replace(total, spent=total.spent + in_all))
             if holder is not None:
                 before = own or RunningSum()
                 self._move(db, dataset, holder, replace(before, spent=before.spent + in_all), is_new=own is None)
+            if coins is not None:
+                raise_lines(db, dataset, *coins, receipts[-1].entry, self._seal)
             if run is not None:
                 numbers = {"first": receipts[0].entry, "last": receipts[-1].entry}
                 about = checked_note(job, file=file)
@@ -321,6 +350,127 @@ class Ledger:
             # Outside the transaction: comparing two policies may take long, and the others should not wait.
             assert policy is not None  # noqa: S101 - only a policy raises the question
             self._rules.compare(question, policy)
+
+    def coins(self, *, dataset: str, lines: Sequence[str]) -> CoinState:
+        """Return the secret of a data set's coins, and how far these lines were paid for; begin with a new secret."""
+        name = self._dataset(dataset)
+        found = self._store.read(lambda db: read_state(db, name, lines, self._seal))
+
+        def work(db: Connection) -> CoinState | None:
+            self._sound_head(db)
+            if read_state(db, name, lines, self._seal) is None:  # no other process was faster
+                begin(db, name, self._seal)
+            return read_state(db, name, lines, self._seal)
+
+        if found is None:
+            found = self._store.write(work)
+        assert found is not None  # noqa: S101 - it was begun
+        return found
+
+    def rotate_coins(self, *, dataset: str) -> None:
+        """Forget the coins of a data set: from now on true records have new ones, and are charged anew."""
+        name = self._dataset(dataset)
+
+        def work(db: Connection) -> None:
+            self._sound_head(db)
+            begin(db, name, self._seal)
+
+        self._store.write(work)
+
+    def receipt(self, *, dataset: str, entry: int, analyst: str | None = None) -> Receipt:
+        """Return the receipt of an entry that was written before, with what remains now."""
+        wanted = select(ENTRIES.c.hash).where(ENTRIES.c.number == entry)
+        found: str = self._store.read(lambda db: db.execute(wanted).scalar_one())
+        return Receipt(entry=entry, hash=found, remaining=self.remaining(dataset=dataset, analyst=analyst))
+
+    def limit_leakage(self, *, dataset: str, applications: Applications, replace: bool = False) -> Entry | None:
+        """Let limits on what applications learn hold for a data set from now on; None if the same hold already.
+
+        What was shown before counts. Other limits than those that hold are refused unless `replace` says that they
+        take their place, as after a change of the dependence.
+
+        Raises:
+            LedgerError: If others hold.
+        """
+        name = self._dataset(dataset)
+
+        def work(db: Connection) -> Entry | None:
+            head = self._sound_head(db)
+            held = limits_in(self._application_entries(db, name))
+            if held == applications.fingerprint:
+                return None
+            if held is not None and not replace:
+                raise LedgerError(
+                    f"must be those that hold for dataset {name!r} already, {held[:12]}",
+                    key="leakage",
+                    given=applications.fingerprint[:12],
+                    file=self._store.name,
+                    fix="Use these, or say ledger.limit_leakage(.., replace=True) after a change of the dependence.",
+                )
+            noted = limits_words(applications)
+            return self._note(db, head, LIMITS, name, None, applications.fingerprint, noted)
+
+        return self._store.write(work)
+
+    def shown(self, *, dataset: str) -> list[Shown]:
+        """Return everything that applications were shown of single records of a data set, in order."""
+        name = self._dataset(dataset)
+        return self._store.read(lambda db: shown_in(self._application_entries(db, name)))
+
+    def leakage(self, *, dataset: str) -> list[Standing]:
+        """Return what coalitions could know after the last release that showed single records."""
+        name = self._dataset(dataset)
+        return self._store.read(lambda db: standing_in(self._application_entries(db, name)))
+
+    def _show(self, dataset: str, analyst: str | None, weighing: Weighing) -> None:
+        """Note what is shown at no cost, because its coins were paid for, or refuse it."""
+        name, holder = self._dataset(dataset), self._analyst(analyst)
+
+        def work(db: Connection) -> None:
+            head = self._sound_head(db)
+            noted = self._weighed(db, name, weighing)
+            if noted is not None:
+                self._note(db, head, SHOWN, name, holder, None, noted)
+
+        self._store.write(work)
+
+    def _weighed(self, db: Connection, dataset: str, weighing: Weighing | None) -> tuple[str, str] | None:
+        """Return what is to be noted of a release that shows single records, or refuse it; None if it shows none."""
+        if weighing is None or not weighing.shown:
+            return None
+        history = self._application_entries(db, dataset)
+        return weighing.noted(history, dataset=dataset, file=self._store.name)
+
+    def _application_entries(self, db: Connection, dataset: str) -> list[Stored]:
+        mine = (ENTRIES.c.dataset == dataset) & ENTRIES.c.kind.in_([LIMITS, SHOWN])
+        found = rows(db, select(ENTRIES).where(mine).order_by(ENTRIES.c.number))
+        if any(self._seal.of_entry(row) != row["hash"] for row in found):
+            raise self._damaged("what it says of applications was changed")
+        return found
+
+    def _note(
+        self,
+        db: Connection,
+        head: Stored,
+        kind: str,
+        dataset: str,
+        analyst: str | None,
+        fingerprint: str | None,
+        noted: tuple[str, str],
+    ) -> Entry:
+        """Append an entry that spends nothing: its words, and the document that is read back."""
+        what, document = noted
+        return self._append(
+            db,
+            head,
+            kind=kind,
+            dataset=dataset,
+            analyst=analyst,
+            epsilon=Fraction(0),
+            policy=fingerprint,
+            policy_text=document,
+            what=checked_note(what, file=self._store.name),
+        )
 
     def check_policies(self, *, dataset: str, policies: Sequence[LedgerPolicy], analyst: str | None = None) -> None:
         """Refuse policies that could not be charged to one account, in this order. Nothing is charged.

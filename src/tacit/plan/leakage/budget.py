@@ -1,0 +1,212 @@
+"""`leakage_budget`: epsilons for each attribute that release the most while nobody learns more than a limit.
+
+Guarantee   The epsilons that are returned keep every limit by evaluation; with coalitions that goes through all
+            outcomes. Nothing that is allowed is better by more than `gap`.
+Assumes     The dependence is the true one, or at most `drift` away from it, and coins are remembered: asking again
+            shows nothing more. Limits bound what is learned on average; a single outcome may tell more, which
+            `tc.audit.exclusion` says.
+Why         Without coalitions the program is convex (`convex_program`), or convex on boxes (`epsilon_sum`); with them
+            see `coalition_budget`. For a drift, limits are lowered by what leakage can rise (`changed_dependence`).
+            Epsilons are rounded down, and leakage rises with each of them.
+Reference   Lee and Smith, Privacy Leakage over Dependent Attributes in One-Sided Differential Privacy, section V-C;
+            docs/decisions/0015-leakage.md.
+Checked by  tests/unit/test_leakage_program.py, tests/unit/test_leakage_plan.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.dependence.dependence import Dependence
+from tacit.errors import PlanError, sealed, word_or_kind
+from tacit.plan.leakage.coalition_budget import Coalitions, alone_bounds
+from tacit.plan.leakage.convex_program import Program, Solved, solve
+from tacit.plan.leakage.convex_terms import Floats
+from tacit.plan.leakage.epsilon_sum import epsilons, solve_sum
+from tacit.plan.leakage.leakage_plan import LeakagePlan, allowance, by_line, uses_of
+from tacit.plan.leakage.measured_tables import MeasuredTables
+from tacit.plan.leakage.setting import Setting, checked_cap, checked_setting, checked_weights, nonnegative
+
+TOLERANCE = 1e-7
+COARSE = 1e-6  # of the value: for what is found by cutting boxes
+MOST_BOXES = 300  # convex programs
+CERTAIN = 1e-9  # a release probability this near to one has no epsilon to speak of
+DIGITS = 12  # of an epsilon, rounded down
+OBJECTIVES = ("releases", "epsilon")
+
+
+@sealed
+def leakage_budget(
+    dependence: Dependence,
+    *,
+    sensitive: Mapping[str, Iterable[Any]],
+    limit: Any,
+    weights: Any = None,
+    measure: str = "value",
+    applications: Any = None,
+    coalitions: Any = None,
+    cap: float | None = None,
+    objective: str = "releases",
+    own: bool = True,
+    drift: float = 0.0,
+) -> LeakagePlan:
+    """Return the epsilons that release the most while what is learned stays within limits.
+
+    Args:
+        dependence: How the attributes depend on each other.
+        sensitive: The sensitive values of each protected attribute.
+        limit: In nats: one number for what is learned about all protected attributes together, or one for each
+            attribute, or one for each coalition.
+        weights: What the release of an attribute is worth; 1 for each sensitive attribute by default. An attribute
+            without a sensitive value is released as well if it has a weight.
+        measure: `value`: what a value or its absence tells about the protected value. `bit`: what the absence alone
+            tells about whether the protected attribute is sensitive.
+        applications: Which attributes each application asks for, each with coins of its own. By default each attribute
+            is an application of its own name.
+        coalitions: Groups of applications that pool what they see: each is limited by the joint information. By
+            default the informations of single releases are added up over all of them.
+        cap: The largest epsilon.
+        objective: `releases` (the expected weighted number of released values) or `epsilon` (their weighted sum).
+        own: Whether what the release of an attribute says about that attribute itself counts.
+        drift: The total variation by which the dependence may change before the plan must be made anew.
+    """
+    if not isinstance(objective, str) or objective not in OBJECTIVES:
+        raise PlanError(
+            "must be releases or epsilon", key="objective", given=word_or_kind(objective), fix="Leave it out."
+        )
+    extra = [name for name in weights if isinstance(name, str)] if isinstance(weights, Mapping) else []
+    setting = checked_setting(
+        dependence,
+        sensitive=sensitive,
+        limit=limit,
+        measure=measure,
+        applications=applications,
+        coalitions=coalitions,
+        shown=extra,
+        own=own,
+    )
+    worth = checked_weights(weights, setting.lines)
+    room = nonnegative(drift, key="drift", fix="A total variation between 0 and 1, for instance 0.001.")
+    tables = setting.tables(dependence)
+    limits = _lowered(setting, dependence, room)
+    inputs = _Inputs(tables, setting, worth, setting.released(tables), checked_cap(cap), objective, limits)
+    u, value, bound, method = _best(inputs)
+    # an epsilon that is a little smaller keeps every limit, and can be charged as it is printed
+    rounded = np.floor(epsilons(u) * 10.0**DIGITS) / 10.0**DIGITS
+    u = -np.expm1(-rounded)
+    value = float(inputs.gain(u[None]).sum())
+    return LeakagePlan(
+        epsilon=by_line(setting, rounded),
+        release_probability=by_line(setting, u),
+        value=value,
+        gap=max(0.0, bound - value),
+        objective=objective,
+        method=method,
+        limits=uses_of(setting, tables, u),
+        drift=room,
+        setting=setting,
+        dependence=dependence,
+        u=u,
+    )
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """What is planned: lines with weights, limits that are lowered for a drift, and an objective."""
+
+    tables: MeasuredTables
+    setting: Setting
+    weights: Floats
+    released: Floats  # how likely the attribute of each line is not sensitive
+    cap: float | None
+    objective: str
+    limits: Floats
+
+    def gain(self, u: Floats) -> Floats:
+        """Return what each line adds to the objective, at each row of release probabilities."""
+        if self.objective == "epsilon":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found: Floats = np.where(self.weights > 0, self.weights * epsilons(u), 0.0)
+            return found
+        return self.weights * self.released * u
+
+
+def _lowered(setting: Setting, dependence: Dependence, drift: float) -> Floats:
+    """Return the limits, less what the leakage can rise while the dependence drifts."""
+    lowered = [limit.most - allowance(setting, dependence, limit, drift) for limit in setting.limits]
+    for limit, left in zip(setting.limits, lowered, strict=True):
+        if left < 0:
+            raise PlanError(
+                f"leaves nothing of the limit {limit.most:g} on {', '.join(limit.about)}: so much could be learned "
+                "once the dependence has changed",
+                key="drift",
+                given=drift,
+                fix=f"Choose a smaller drift, or a limit above {limit.most - left:.3g}.",
+            )
+    return np.array(lowered)
+
+
+def _best(inputs: _Inputs) -> tuple[Floats, float, float, str]:
+    """Return release probabilities, what they reach, a bound on what can be reached, and how they were found."""
+    most = 1.0 if inputs.cap is None else -math.expm1(-inputs.cap)
+    upper = np.where((inputs.weights > 0) & (inputs.released > 0), most, 0.0)
+    if not upper.any():
+        raise PlanError(
+            "must leave a value to release: every attribute with a weight is always sensitive",
+            key="sensitive",
+            given=sorted({line.attribute for line in inputs.setting.lines}),
+            fix="Give a weight to another attribute.",
+        )
+    if inputs.setting.joint:
+        joint = inputs.setting.joint_limits(inputs.tables)
+        planned = Coalitions(
+            inputs.setting, inputs.tables, joint, inputs.limits, inputs.gain, lambda program: _solved(inputs, program)
+        )
+        alone = planned.alone(upper)
+        _refuse_unbounded(inputs, alone if inputs.objective == "epsilon" else None)
+        solved, method = planned.best(upper, alone, _slopes(inputs))
+        _refuse_unbounded(inputs, solved.u)
+        return solved.u, solved.gain, solved.bound, method
+    singles = inputs.setting.pair_terms(inputs.tables)
+    upper = alone_bounds(singles, inputs.limits, upper)
+    _refuse_unbounded(inputs, upper if inputs.objective == "epsilon" else None)
+    program = Program(_slopes(inputs), singles, inputs.limits, np.zeros_like(upper), upper)
+    solved = _solved(inputs, program)
+    _refuse_unbounded(inputs, solved.u)
+    return solved.u, solved.gain, solved.bound, "convex" if inputs.objective == "releases" else "boxes"
+
+
+def _solved(inputs: _Inputs, program: Program) -> Solved:
+    if inputs.objective == "epsilon":
+        reach = float(program.gain @ epsilons(program.upper))
+        return solve_sum(program, tolerance=COARSE * max(reach, 1e-3), most_boxes=MOST_BOXES)
+    first = solve(program, tolerance=TOLERANCE)
+    assert first is not None  # noqa: S101 - nothing released keeps every limit
+    if first.bound - first.gain <= COARSE * first.gain:
+        return first
+    again = solve(program, tolerance=TOLERANCE * first.gain)  # where limits are tiny, so must be the gap
+    return first if again is None or again.bound - again.gain > first.bound - first.gain else again
+
+
+def _slopes(inputs: _Inputs) -> Floats:
+    """Return the factor of each line in the objective."""
+    return inputs.weights if inputs.objective == "epsilon" else inputs.weights * inputs.released
+
+
+def _refuse_unbounded(inputs: _Inputs, u: Floats | None) -> None:
+    """Refuse a plan in which an epsilon has no bound: a release with certainty keeps every limit."""
+    if u is None or inputs.cap is not None:
+        return
+    certain = [str(line) for line, one in zip(inputs.setting.lines, u.tolist(), strict=True) if one >= 1 - CERTAIN]
+    if certain:
+        raise PlanError(
+            f"must be given: the epsilon of {', '.join(certain[:5])} has no bound, because every limit holds even if "
+            "each value that is not sensitive is released",
+            key="cap",
+            fix="Say cap=5, which releases 99 of 100, or lower the limit.",
+        )

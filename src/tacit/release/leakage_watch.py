@@ -1,0 +1,79 @@
+"""What a session shows of single records, held against limits on what applications learn."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tacit.errors import PlanError, kind_of, nearest
+from tacit.ledger.applications import Applications, Weighing
+from tacit.ledger.ledger import Ledger
+from tacit.plan.any_plan import AnyPlan
+from tacit.plan.leakage.shown import Shown
+from tacit.policy.policy import Policy
+
+
+class LeakageWatch:
+    """The limits of one session. With a ledger they are kept there; without one, what was shown is remembered here."""
+
+    def __init__(self, applications: Applications | None, policy: Policy) -> None:
+        if applications is not None and not isinstance(applications, Applications):
+            raise PlanError(
+                f"must be limits on what applications learn, not {kind_of(applications)}",
+                key="leakage",
+                fix="Say leakage=tc.Applications(dependence, sensitive=.., coalitions=.., limit=..).",
+            )
+        if applications is not None:
+            _check_domain(applications, policy)
+        self._applications = applications
+        self._shown: list[Shown] = []
+
+    def begin(self, ledger: Ledger, dataset: str) -> None:
+        """Let the limits hold in a ledger."""
+        if self._applications is not None:
+            ledger.limit_leakage(dataset=dataset, applications=self._applications)
+
+    def of(self, plans: Iterable[AnyPlan], *, in_groups: bool) -> tuple[Shown, ...]:
+        """Return what plans show of single records."""
+        shown = tuple(one for plan in plans for one in plan.shows)
+        if shown and in_groups and self._applications is not None:
+            raise PlanError(
+                "must be asked for everybody at once where limits on what applications learn hold",
+                key="split",
+                given=shown[0].attribute,
+                fix="Nothing was charged. Ask the session itself, with a `where` if need be.",
+            )
+        return shown
+
+    def weighing(self, shows: Iterable[Shown], mark: str) -> Weighing | None:
+        """Return what is shown, to be held against the limits; None if no single record is.
+
+        `mark` tells the secret that coins are made from: coins of another secret are other coins.
+        """
+        found = tuple(one if not one.line else replace(one, line=_short(one.line, mark)) for one in shows)
+        return Weighing(found, self._applications) if found else None
+
+    def weigh(self, weighing: Weighing | None) -> None:
+        """Hold what is shown against the limits of a session without a ledger, and remember it; or refuse."""
+        if weighing is None:
+            return
+        if self._applications is not None:
+            self._applications.weigh(self._shown, weighing.shown)
+        self._shown += weighing.shown
+
+
+def _short(line: str, mark: str) -> str:
+    return hashlib.sha256(f"{mark} {line}".encode()).hexdigest()[:32]
+
+
+def _check_domain(applications: Applications, policy: Policy) -> None:
+    """Refuse limits about attributes that the policy does not have."""
+    for name in applications.dependence.names:
+        if name not in policy.domain:
+            raise PlanError(
+                "must be about attributes of the policy",
+                key="leakage",
+                given=name,
+                fix=f"{nearest(name, list(policy.domain))} Or make the dependence of fewer attributes.",
+            )
