@@ -8,6 +8,7 @@ In reading order:
     streams          the same noise for everybody
     results          claims of a paper beside our numbers
     figures_002      document 002, asymmetric differential privacy
+    errors_002       its claims about errors and certainty, from the laws alone
     lists_002        its lists of the largest counts
     goals_002        what our lists should reach
     places_002       its safe and unsafe places
