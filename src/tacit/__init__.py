@@ -2,7 +2,7 @@
 
 The stages, in the order in which data flows (imports only point left):
 
-    policy -> noise -> plan -> mechanism -> ledger -> rows -> release -> monitor -> audit -> report
+    policy -> dependence -> noise -> plan -> mechanism -> ledger -> rows -> release -> monitor -> audit -> report
 
 >>> import pandas as pd
 >>> import tacit as tc
@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from tacit import audit as audit
     from tacit import noise as noise
+    from tacit.dependence.dependence import Dependence as Dependence
     from tacit.errors import BudgetExceeded as BudgetExceeded
     from tacit.errors import DataRefused as DataRefused
     from tacit.errors import InternalError as InternalError
@@ -78,6 +79,7 @@ __version__ = "0.1.0"
 # Where each public name lives. It is loaded when it is first used: the engines, charts and statistics behind a release
 # take seconds to load, and a look at a policy needs none of them.
 _MODULES: Final = {
+    "dependence.dependence": ["Dependence"],
     "errors": [
         "BudgetExceeded",
         "DataRefused",
@@ -159,6 +161,7 @@ __all__ = [
     "DataRefused",
     "Dates",
     "Decimals",
+    "Dependence",
     "Domain",
     "Explanation",
     "Flag",

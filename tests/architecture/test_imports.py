@@ -12,7 +12,19 @@ import pytest
 import tacit
 
 SRC = Path(tacit.__file__).parent
-STAGES = ("policy", "noise", "plan", "mechanism", "ledger", "rows", "release", "monitor", "audit", "report")
+STAGES = (
+    "policy",
+    "dependence",
+    "noise",
+    "plan",
+    "mechanism",
+    "ledger",
+    "rows",
+    "release",
+    "monitor",
+    "audit",
+    "report",
+)
 # papers recompute figures with all stages; the command line drives all of it
 ORDER = (*STAGES, "papers", "cli")
 FOR_EVERYBODY = ("errors", "amounts", "drawing")

@@ -1,0 +1,273 @@
+"""How attributes hang together: a joint distribution that an adversary is assumed to know.
+
+A dependence is public: a table of probabilities, counts of a public or an earlier data set, or a Bayesian network. One
+that was counted on the private rows themselves carries the mark `unprotected`: nobody has paid for what it says about
+people, so it may be looked at, but not shown.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from tacit.dependence.elimination import eliminated
+from tacit.dependence.factor import MOST_CELLS, Factor, Floats, cell_numbers, too_large
+from tacit.dependence.given_networks import read_network
+from tacit.dependence.given_tables import (
+    Given,
+    as_distribution,
+    as_numbers,
+    cells_of,
+    checked_names,
+    counted_rows,
+    every_cell,
+)
+from tacit.errors import PlanError, PolicyError, nearest, sealed, word_or_kind
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dependence:
+    """A joint distribution of attributes. Made by `from_table`, `from_counts` or `from_network`.
+
+    >>> day = Dependence.from_table(
+    ...     {("late", "late"): 0.3, ("late", "early"): 0.1, ("early", "early"): 0.6}, names=("arrival", "leaving")
+    ... )
+    >>> day.marginal("leaving").round(12).tolist()
+    [0.3, 0.7]
+    >>> day.values["leaving"]
+    ('late', 'early')
+    """
+
+    names: tuple[str, ...]
+    domains: tuple[tuple[Any, ...], ...]
+    factors: tuple[Factor, ...] = field(repr=False)
+    probabilities: tuple[Floats, ...] = field(repr=False)
+    parents: tuple[tuple[int, ...], ...] | None
+    unprotected: bool
+
+    # ---- how it is made ---------------------------------------------------------------------------------------------
+
+    @classmethod
+    @sealed
+    def from_table(cls, table: Any, names: Iterable[str], *, values: Any = None) -> Dependence:
+        """Return the joint distribution with these probabilities: `{("late", "early"): 0.2, ..}`, or an array.
+
+        Cells that are left out are impossible. `values` fixes the values of an attribute and their order; by default
+        they come in the order of the table. An array has one axis for each name, and needs `values`.
+        """
+        order = checked_names(names)
+        given = cells_of(table, order, values, what="probabilities")
+        fix = "Write every possible cell, or divide by the sum."
+        return _of_cells(order, given, as_distribution(given.numbers, key="table", fix=fix), unprotected=False)
+
+    @classmethod
+    @sealed
+    def from_counts(
+        cls,
+        frame: Any,
+        names: Iterable[str] | None = None,
+        *,
+        smoothing: float = 0.0,
+        values: Any = None,
+        unprotected: bool = False,
+    ) -> Dependence:
+        """Return the shares of a data set's rows, or of counts `{("late", "early"): 12, ..}`.
+
+        `smoothing` is added to the count of every cell, possible or not (1/2 and 1 are usual), so that nothing is held
+        for impossible only because nobody was counted there. Say `unprotected=True` if the rows are the private
+        ones: the result then says so wherever it is used.
+        """
+        order, given = counted_rows(frame, names, values)
+        extra = float(as_numbers([smoothing], what="a number", key="smoothing")[0])
+        given = _smoothed(given, extra) if extra else given
+        total = math.fsum(given.numbers)
+        if not total > 0:
+            raise PolicyError("must count at least one row", key="frame", given=total, fix="Give counts above zero.")
+        return _of_cells(order, given, given.numbers / total, unprotected=bool(unprotected))
+
+    @classmethod
+    @sealed
+    def from_network(cls, tables: Any, *, values: Any = None) -> Dependence:
+        """Return the Bayesian network of these conditional tables.
+
+        >>> day = Dependence.from_network({
+        ...     "arrival": {"late": 0.5, "early": 0.5},
+        ...     "leaving": {"given": ["arrival"], "table": {"late": {"late": 1}, "early": {"late": 0.5, "early": 0.5}}},
+        ... })
+        >>> day.marginal("arrival", "leaving").tolist()
+        [[0.5, 0.0], [0.25, 0.25]]
+        """
+        network = read_network(tables, values)
+        return cls(network.names, network.values, network.factors, network.probabilities, network.parents, False)
+
+    # ---- what it says -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def values(self) -> Mapping[str, tuple[Any, ...]]:
+        """The values of each attribute, in the order of the axes of `marginal`."""
+        return MappingProxyType(dict(zip(self.names, self.domains, strict=True)))
+
+    @property
+    def is_network(self) -> bool:
+        """Whether it was given as conditional tables."""
+        return self.parents is not None
+
+    def place(self, name: Any, *, key: str = "attribute") -> int:
+        """Return the position of an attribute, or refuse a name that there is not."""
+        if not isinstance(name, str) or name not in self.values:
+            fix = nearest(name, list(self.names), most=20) if isinstance(name, str) else "Name an attribute."
+            raise PlanError("must be an attribute of the dependence", key=key, given=word_or_kind(name), fix=fix)
+        return self.names.index(name)
+
+    def code(self, name: str, value: Any, *, key: str) -> int:
+        """Return the position of a value of an attribute, or refuse one that it does not have."""
+        own = self.values[name]
+        try:
+            return own.index(value)
+        except ValueError:
+            known = ", ".join(map(repr, own[:10])) + (", .." if len(own) > 10 else "")
+            raise PlanError(
+                f"must be a value of {name}", key=key, given=word_or_kind(value), fix=f"Its values: {known}."
+            ) from None
+
+    @sealed
+    def marginal(self, *names: str) -> Floats:
+        """Return the distribution of some attributes, as an array with one axis for each, in the order asked for."""
+        keep = self._asked(names)
+        if math.prod(len(self.domains[place]) for place in keep) > MOST_CELLS:
+            raise too_large(math.prod(len(self.domains[place]) for place in keep))
+        return np.exp(self.weighed({}, keep).dense())
+
+    def weighed(self, weights: Mapping[int, Floats], keep: Sequence[int]) -> Factor:
+        """Return the joint times weights (logarithms, by the value of one attribute each), summed to some attributes.
+
+        This is P(kept attributes and what was seen) if a weight is the chance of what was seen of its attribute.
+        """
+        factors = [self.factors[place] for place in self._relevant({*weights, *keep})]
+        for place, logs in weights.items():
+            at = next(row for row, factor in enumerate(factors) if place in factor.variables)
+            factors[at] = factors[at].weighed(place, logs)
+        return eliminated(factors, keep)
+
+    @sealed
+    def total_variation(self, other: Dependence, *names: str) -> float:
+        """Return the largest difference of the probability of any event, between this dependence and another.
+
+        It compares the joint of all attributes, or of some. Both must have the same attributes; a value that one of the
+        two lacks is impossible there.
+
+        >>> fair = Dependence.from_table({"heads": 0.5, "tails": 0.5}, names=["coin"])
+        >>> round(fair.total_variation(Dependence.from_table({"heads": 0.6, "tails": 0.4}, names=["coin"])), 12)
+        0.1
+        """
+        if not isinstance(other, Dependence):
+            raise PlanError("must be a dependence", key="other", given=word_or_kind(other), fix="Make one first.")
+        order = names or self.names
+        if not names and set(self.names) != set(other.names):
+            odd = sorted(set(self.names) ^ set(other.names))[0]
+            raise PlanError("must have the same attributes", key="other", given=odd, fix="Name those to compare.")
+        mine, theirs = self._cells(order), other._cells(order)
+        apart = math.fsum(abs(chance - theirs.get(cell, 0.0)) for cell, chance in mine.items())
+        return (apart + math.fsum(chance for cell, chance in theirs.items() if cell not in mine)) / 2
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A digest of names, values and probabilities as they were given; the same in every process."""
+        labels = [[[type(one).__name__, str(one)] for one in each] for each in self.domains]
+        said = json.dumps([self.names, labels, self.parents, self.unprotected])
+        found = hashlib.sha256(said.encode())
+        for factor, chances in zip(self.factors, self.probabilities, strict=True):
+            order = np.argsort(cell_numbers(factor.codes, factor.sizes), kind="stable")
+            found.update(factor.codes[:, order].astype("<u4").tobytes())
+            found.update(chances[order].astype("<f8").tobytes())
+        return found.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        """Say whether the same numbers were given; `total_variation` compares distributions given in other ways."""
+        return isinstance(other, Dependence) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        held = "a network" if self.is_network else f"{self.factors[0].cells:,} possible cells"
+        mark = ", unprotected" if self.unprotected else ""
+        return f"Dependence({', '.join(self.names)}: {held}{mark})"
+
+    def __str__(self) -> str:
+        each = [f"{name} ({len(values)} values)" for name, values in self.values.items()]
+        lines = [f"Dependence between {', '.join(each)}."]
+        if self.parents is not None:
+            arrows = [
+                f"{name} given {', '.join(self.names[parent] for parent in above)}"
+                for name, above in zip(self.names, self.parents, strict=True)
+                if above
+            ]
+            lines.append(f"A network: {'; '.join(arrows) if arrows else 'no attribute depends on another'}.")
+        else:
+            lines.append(f"A table of {self.factors[0].cells:,} possible cells.")
+        if self.unprotected:
+            lines.append("Unprotected: counted on the private rows. Look at it, do not show it.")
+        return "\n".join(lines)
+
+    def _asked(self, names: Sequence[str]) -> list[int]:
+        order = checked_names(names)
+        return [self.place(name) for name in order]
+
+    def _relevant(self, places: set[int]) -> list[int]:
+        """Return the tables that matter: of a network those of the attributes asked for and of all above them.
+
+        The table of any other attribute sums to one, whatever its parents are.
+        """
+        if self.parents is None:
+            return [0]
+        found: set[int] = set()
+        waiting = list(places)
+        while waiting:
+            place = waiting.pop()
+            if place not in found:
+                found.add(place)
+                waiting += self.parents[place]
+        return sorted(found)
+
+    def _cells(self, names: Sequence[str]) -> dict[tuple[Any, ...], float]:
+        """Return the possible cells of some attributes by their values."""
+        keep = self._asked(names)
+        found = self.weighed({}, keep)
+        columns = [
+            [self.domains[place][code] for code in row.tolist()] for place, row in zip(keep, found.codes, strict=True)
+        ]
+        return dict(zip(zip(*columns, strict=True), np.exp(found.logs).tolist(), strict=True))
+
+
+def _of_cells(names: tuple[str, ...], given: Given, chances: Floats, *, unprotected: bool) -> Dependence:
+    possible = chances > 0
+    sizes = tuple(len(each) for each in given.values)
+    codes = given.codes[:, possible]
+    kept = chances[possible]
+    factor = Factor(tuple(range(len(names))), sizes, codes, np.log(kept))
+    return Dependence(names, given.values, (factor,), (kept,), None, unprotected)
+
+
+def _smoothed(given: Given, extra: float) -> Given:
+    """Return the counts with something added to every cell, possible or not."""
+    sizes = tuple(len(each) for each in given.values)
+    cells = math.prod(sizes)
+    if cells > MOST_CELLS:
+        raise PolicyError(
+            f"needs a table of {cells:,} cells, and {MOST_CELLS:,} is the most",
+            key="smoothing",
+            given=extra,
+            fix="Name fewer attributes, or give a network.",
+        )
+    counts = np.full(cells, extra)
+    np.add.at(counts, np.ravel_multi_index(tuple(given.codes.astype(np.int64)), sizes), given.numbers)
+    return Given(given.values, every_cell(sizes), counts)

@@ -1,0 +1,285 @@
+"""Tables as people give them: mappings of cells to probabilities, arrays, frames of rows, conditional tables.
+
+Everything is checked here, once. What is refused names the attribute, the rule, what was given and the fix; a frame may
+hold people's rows, so nothing of its cells is repeated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from numbers import Real
+from operator import eq, itemgetter
+from typing import Any, Final
+
+import numpy as np
+
+from tacit.dependence.factor import MOST_CELLS, Codes, Floats, as_codes
+from tacit.errors import PolicyError, kind_of, word_or_kind
+
+SUM_TOLERANCE: Final = 1e-9  # rounding of many terms; a table rounded to four digits is refused, not mended
+_LISTS: Final = ("to_pylist", "to_list", "tolist")  # how columns of arrow tables, frames and arrays become lists
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Cells that were given: the values of each attribute, the positions of the cells, and a number for each."""
+
+    values: tuple[tuple[Any, ...], ...]
+    codes: Codes
+    numbers: Floats
+
+
+def checked_names(names: Any, *, key: str = "names") -> tuple[str, ...]:
+    """Return the names of attributes, or refuse."""
+    fix = 'Write names=("arrival", "leaving").'
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise PolicyError("must be a list of names", key=key, given=word_or_kind(names), fix=fix)
+    found = tuple(names)
+    if not found or not all(isinstance(name, str) and name for name in found):
+        raise PolicyError("must be texts, at least one", key=key, given=list(found), fix=fix)
+    twice = [name for name, times in Counter(found).items() if times > 1]
+    if twice:
+        raise PolicyError("must be different from each other", key=key, given=twice[0], fix="Name it once.")
+    return tuple(str(name) for name in found)
+
+
+def checked_values(values: Any, names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+    """Return the declared values of attributes by name, or refuse."""
+    if values is None:
+        return {}
+    fix = 'Write values={"arrival": ["early", "late"]}.'
+    if not isinstance(values, Mapping):
+        raise PolicyError(f"must be a mapping, not {kind_of(values)}", key="values", fix=fix)
+    for name, listed in values.items():
+        if name not in names:
+            raise PolicyError(
+                "names an attribute that the table does not have", key="values", given=word_or_kind(name), fix=fix
+            )
+        if isinstance(listed, str) or not isinstance(listed, Iterable):
+            raise PolicyError("must be a list of values", key=f"values.{name}", given=word_or_kind(listed), fix=fix)
+    found = {name: tuple(listed) for name, listed in values.items()}
+    for name, each in found.items():
+        _check_labels(name, each)
+        if len(set(each)) != len(each) or not each:
+            raise PolicyError(
+                "must have at least one value, and each once", key=f"values.{name}", given=list(each), fix=fix
+            )
+    return found
+
+
+def cells_of(table: Any, names: tuple[str, ...], values: Any, *, what: str, key: str = "table") -> Given:
+    """Return the cells of a mapping {(value, ..): number} or of an array with one axis for each name."""
+    declared = checked_values(values, names)
+    if isinstance(table, Mapping):
+        return _of_mapping(table, names, declared, what=what, key=key)
+    if isinstance(table, np.ndarray):
+        return _of_array(table, names, declared, what=what, key=key)
+    raise PolicyError(
+        f"must be a mapping or an array, not {kind_of(table)}",
+        key=key,
+        fix='Write {("late", "early"): 0.2, ..}, or an array and values={"arrival": [..], ..}.',
+    )
+
+
+def counted_rows(frame: Any, names: Any, values: Any) -> tuple[tuple[str, ...], Given]:
+    """Return the cells of a frame of rows, with how many rows each has; nothing of a row is ever repeated."""
+    if isinstance(frame, Mapping) and frame and all(isinstance(one, Real) for one in frame.values()):
+        asked = checked_names(names)
+        return asked, cells_of(frame, asked, values, what="counts", key="frame")
+    present = _columns_of(frame)
+    asked = checked_names(present if names is None else names)
+    missing = [name for name in asked if name not in present]
+    if missing:
+        raise PolicyError("must be a column of the frame", key="names", given=missing[0], fix="Name columns it has.")
+    columns = {name: _listed(frame[name], name) for name in asked}
+    declared = checked_values(values, asked)
+    if len({len(column) for column in columns.values()}) > 1:
+        raise PolicyError("must have columns of one length", key="frame", fix="Give one value for each row.")
+    for name, column in columns.items():
+        if not all(isinstance(value, Hashable) for value in column):
+            raise PolicyError("has cells that are no single values", key=name, fix="Leave this column out.")
+        if any(value is None or value != value for value in column):
+            raise PolicyError("has missing values", key=name, fix="Drop such rows, or give them a value of their own.")
+        if name in declared and not set(column) <= set(declared[name]):
+            raise PolicyError("has values that are not declared", key=f"values.{name}", fix="Declare or merge them.")
+    counts = Counter(zip(*columns.values(), strict=True))
+    if not counts:
+        raise PolicyError("must have at least one row", key="frame", fix="Give a table of probabilities instead.")
+    # sorted by what they look like: the order of rows must not show in the order of values
+    found = {name: declared.get(name) or _ordered(set(column)) for name, column in columns.items()}
+    return asked, _of_mapping(counts, asked, found, what="counts", key="frame")
+
+
+def as_distribution(numbers: Floats, *, key: str, fix: str) -> Floats:
+    """Return probabilities that sum to one, up to rounding; refuse others."""
+    total = math.fsum(numbers)
+    if abs(total - 1) > SUM_TOLERANCE:
+        raise PolicyError("must sum to one", key=key, given=float(f"{total:.12g}"), fix=fix)
+    return numbers / total
+
+
+def _of_mapping(
+    table: Mapping[Any, Any], names: tuple[str, ...], declared: Mapping[str, tuple[Any, ...]], *, what: str, key: str
+) -> Given:
+    cells = list(table)
+    if not cells:
+        raise PolicyError("must have at least one cell", key=key, given={}, fix="Write every possible cell.")
+    if len(names) == 1:
+        cells = [cell if type(cell) is tuple else (cell,) for cell in cells]
+    if set(map(type, cells)) != {tuple} or set(map(len, cells)) != {len(names)}:
+        wrong = next(cell for cell in cells if type(cell) is not tuple or len(cell) != len(names))
+        raise PolicyError(
+            f"must have cells with one value for each of {', '.join(names)}",
+            key=key,
+            given=wrong,
+            fix="Write each cell as a tuple, in the order of the names.",
+        )
+    numbers = as_numbers(list(table.values()), what=what, key=key)
+    whole = _whole_product(cells) if not declared else None
+    if whole is not None:
+        for name, own in zip(names, whole, strict=True):
+            _check_labels(name, own)
+        return Given(whole, every_cell([len(own) for own in whole]), numbers)
+    values, columns = [], []
+    for row, name in enumerate(names):
+        met = tuple(dict.fromkeys(map(itemgetter(row), cells)))
+        _check_labels(name, met)
+        own = declared.get(name, met)
+        unknown = set(met) - set(own)
+        if unknown:
+            raise PolicyError(
+                "must be one of the declared values",
+                key=f"{key}: {name}",
+                given=word_or_kind(next(value for value in met if value in unknown)),
+                fix=f"Declared: {', '.join(map(str, own[:10]))}.",
+            )
+        place = {value: position for position, value in enumerate(own)}
+        values.append(own)
+        columns.append(np.fromiter(map(place.__getitem__, map(itemgetter(row), cells)), np.int64, len(cells)))
+    codes = as_codes(columns, [len(each) for each in values], len(cells))
+    return Given(tuple(values), codes, numbers)
+
+
+def _whole_product(cells: list[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...] | None:
+    """Return the values of each attribute if the cells are all of their combinations, the last one moving fastest.
+
+    A full table of twenty attributes has a million cells; looking at each value of each cell would take seconds.
+    """
+    values: list[tuple[Any, ...]] = []
+    stride = 1
+    for row in range(len(cells[0]) - 1, -1, -1):
+        own: dict[Any, None] = {}
+        for at in range(0, len(cells), stride):
+            if cells[at][row] in own:
+                break
+            own[cells[at][row]] = None
+        values.append(tuple(own))
+        stride *= len(own)
+    values.reverse()
+    if stride != len(cells) or not all(map(eq, cells, product(*values))):
+        return None
+    return tuple(values)
+
+
+def every_cell(sizes: Sequence[int]) -> Codes:
+    """Return all cells of a table, the last variable moving fastest."""
+    cells, stride = math.prod(sizes), math.prod(sizes)
+    columns = []
+    for size in sizes:
+        stride //= size
+        columns.append(np.tile(np.repeat(np.arange(size, dtype=np.uint32), stride), cells // (size * stride)))
+    return as_codes(columns, sizes, cells)
+
+
+def _of_array(
+    table: Any, names: tuple[str, ...], declared: Mapping[str, tuple[Any, ...]], *, what: str, key: str
+) -> Given:
+    missing = [name for name in names if name not in declared]
+    if missing:
+        raise PolicyError(
+            "must be declared where a table is an array", key=f"values.{missing[0]}", fix="List what its axis means."
+        )
+    values = tuple(declared[name] for name in names)
+    shape = tuple(len(each) for each in values)
+    if table.shape != shape:
+        raise PolicyError(
+            f"must have the shape {shape} of its values",
+            key=key,
+            given=list(table.shape),
+            fix="One axis for each name.",
+        )
+    if table.size > MOST_CELLS:
+        raise PolicyError(
+            f"must have at most {MOST_CELLS:,} cells",
+            key=key,
+            given=table.size,
+            fix="Give possible cells as a mapping.",
+        )
+    plain = table.dtype.kind in "fiu"
+    numbers = _finite(table.ravel(), what, key) if plain else as_numbers(table.ravel().tolist(), what=what, key=key)
+    return Given(values, every_cell(shape), numbers)
+
+
+def as_numbers(given: list[Any], *, what: str, key: str) -> Floats:
+    """Return probabilities or counts as numbers, or refuse the first that is none, infinite, or below zero."""
+    wrong = {kind for kind in set(map(type, given)) if kind is bool or not issubclass(kind, Real)}
+    if wrong:
+        first = next(number for number in given if type(number) in wrong)
+        raise PolicyError(f"must hold {what} as numbers", key=key, given=word_or_kind(first), fix="Write 0.25.")
+    return _finite(np.array(given, dtype=np.float64), what, key)
+
+
+def _finite(given: Any, what: str, key: str) -> Floats:
+    found: Floats = given.astype(np.float64)
+    bad = ~(np.isfinite(found) & (found >= 0))
+    if bad.any():
+        raise PolicyError(
+            f"must hold {what} that are finite and not negative",
+            key=key,
+            given=float(found[np.argmax(bad)]),
+            fix="Leave impossible cells out, or write 0.",
+        )
+    return found
+
+
+def _check_labels(name: str, values: Sequence[Any]) -> None:
+    for value in values:
+        if value is None or value != value:
+            raise PolicyError(
+                "must have values that are not missing", key=name, given=word_or_kind(value), fix="Give it a name."
+            )
+
+
+def _columns_of(frame: Any) -> list[str]:
+    """Return the names of a frame's columns: a mapping of columns, a pandas or polars frame, an arrow table."""
+    if isinstance(frame, Mapping):
+        return list(frame)
+    names = getattr(frame, "column_names", None)
+    names = getattr(frame, "columns", None) if names is None else names
+    if names is None or not hasattr(frame, "__getitem__"):
+        raise PolicyError(
+            f"must be a frame or a mapping of columns, not {kind_of(frame)}",
+            key="frame",
+            fix='Write from_counts(frame), or from_counts({"arrival": [..], "leaving": [..]}).',
+        )
+    return list(names)
+
+
+def _listed(column: Any, name: str) -> list[Any]:
+    if isinstance(column, list | tuple):
+        return list(column)
+    way = next((getattr(column, method) for method in _LISTS if hasattr(column, method)), None)
+    if way is None:
+        raise PolicyError(f"must be a column, not {kind_of(column)}", key=name, fix="Collect the frame first.")
+    return list(way())
+
+
+def _ordered(values: set[Any]) -> tuple[Any, ...]:
+    try:
+        return tuple(sorted(values))
+    except TypeError:  # values of several types
+        return tuple(sorted(values, key=lambda value: (type(value).__name__, str(value))))

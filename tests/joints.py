@@ -1,0 +1,96 @@
+"""Joint distributions for tests, and what follows from them by going through every world."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import tacit as tc
+
+World = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A joint by its worlds, the sensitive values and the epsilons of its attributes."""
+
+    worlds: dict[World, float]
+    names: tuple[str, ...]
+    sensitive: dict[str, list[Any]]
+    epsilon: dict[str, float]
+
+    @property
+    def dependence(self) -> tc.Dependence:
+        return tc.Dependence.from_table(self.worlds, names=self.names)
+
+    def is_hidden(self, name: str, value: Any) -> bool:
+        return value in self.sensitive.get(name, ())
+
+
+def random_case(rng: np.random.Generator, *, most: int = 4, sizes: Iterable[int] = (2, 3, 4)) -> Case:
+    """Return a joint of a few attributes with several values, some cells impossible."""
+    count = int(rng.integers(2, most + 1))
+    sides = rng.choice(list(sizes), count).tolist()
+    worlds = list(itertools.product(*(range(side) for side in sides)))
+    chances = rng.dirichlet(np.full(len(worlds), 0.7)) * (rng.random(len(worlds)) < 0.8)
+    chances[int(rng.integers(len(worlds)))] += 0.1
+    names = tuple(f"a{place}" for place in range(count))
+    sensitive = {
+        name: [value for value in range(side) if rng.random() < 0.5] or [0]
+        for name, side in zip(names, sides, strict=True)
+    }
+    epsilon = {name: float(rng.uniform(0.05, 3)) for name in names}
+    return Case(
+        {world: float(one) for world, one in zip(worlds, chances / chances.sum(), strict=True)},
+        names,
+        sensitive,
+        epsilon,
+    )
+
+
+def weights(case: Case, suppressed: Mapping[str, int], released: Mapping[str, Any]) -> dict[World, float]:
+    """Return P(world and what was seen) for every world, coin by coin as the definition has it."""
+    found = {}
+    for world, chance in case.worlds.items():
+        for name, value in zip(case.names, world, strict=True):
+            hidden = case.is_hidden(name, value)
+            stays_in = 1.0 if hidden else math.exp(-case.epsilon[name])
+            chance *= stays_in ** suppressed.get(name, 0)
+            if name in released:
+                chance *= (1 - stays_in) if value == released[name] else 0.0
+        found[world] = chance
+    return found
+
+
+def joint_with_outcomes(
+    case: Case, target: str, seen: Iterable[str], *, target_bit: bool = False, seen_bits: bool = False
+) -> dict[tuple[Any, World], float]:
+    """Return P(target, outcome), by every world and every way the coins may fall."""
+    order = tuple(seen)
+    found: dict[tuple[Any, World], float] = {}
+    for world, chance in case.worlds.items():
+        value = dict(zip(case.names, world, strict=True))
+        about = case.is_hidden(target, value[target]) if target_bit else value[target]
+        for coins in itertools.product((False, True), repeat=len(order)):
+            likely, outcome = chance, []
+            for name, shown in zip(order, coins, strict=True):
+                release = 0.0 if case.is_hidden(name, value[name]) else 1 - math.exp(-case.epsilon[name])
+                likely *= release if shown else 1 - release
+                outcome.append(None if not shown else "shown" if seen_bits else value[name])
+            cell = about, tuple(outcome)
+            found[cell] = found.get(cell, 0.0) + likely
+    return found
+
+
+def information(table: Mapping[tuple[Any, Any], float]) -> float:
+    """Return the mutual information of a table of pairs, in nats."""
+    left: dict[Any, float] = {}
+    right: dict[Any, float] = {}
+    for (a, b), chance in table.items():
+        left[a], right[b] = left.get(a, 0.0) + chance, right.get(b, 0.0) + chance
+    return math.fsum(chance * math.log(chance / left[a] / right[b]) for (a, b), chance in table.items() if chance > 0)
