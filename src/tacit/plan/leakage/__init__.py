@@ -1,0 +1,15 @@
+"""Plans of leakage: which epsilons release the most while nobody learns more than a limit about what is protected.
+
+In reading order:
+
+    measured_tables     joint tables, by value or as sensitive or not
+    convex_terms        what single releases say, convex in the release probability
+    joint_terms         what several releases say together, and a convex function that is never less
+    setting             who is shown what, and what must not be learned, checked
+    convex_program      the most releases under convex limits, with a certificate
+    epsilon_sum         the largest sum of epsilons, globally
+    monotone_boxes      the best under limits that rise, globally
+    changed_dependence  how much leakage changes with the dependence
+    leakage_plan        what a plan says
+    budget              the plan
+"""

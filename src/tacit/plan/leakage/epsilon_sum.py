@@ -1,0 +1,107 @@
+"""The largest weighted sum of epsilons under limits on leakage, found globally, with a certified gap.
+
+Guarantee   `solve_sum` returns release probabilities that keep every limit by evaluation, and a bound that no allowed
+            sum of epsilons exceeds. The gap between the two is at most the tolerance unless `most_boxes` were not enough;
+            it is reported either way.
+Assumes     Every epsilon has a cap. Without one the sum has no bound as soon as one line may be released with certainty.
+Why         With u = 1 - exp(-eps), the sum is `- sum weight log(1 - u)`: convex in u, and what is allowed is a convex
+            set. On a box of release probabilities a convex function lies below its chord, so the convex program with the
+            chords' slopes bounds what can be reached in the box, and its answer is allowed. The box with the largest
+            bound is cut where chord and function differ most; there the chord then touches. Boxes cover everything, so
+            the largest bound among them is one for all. (In epsilons the limits are neither convex nor concave.)
+Reference   Falk and Soland, An algorithm for separable nonconvex programming problems, Management Science 15 (1969).
+Checked by  tests/unit/test_leakage_program.py.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from dataclasses import replace
+
+import numpy as np
+
+from tacit.plan.leakage.convex_program import Program, Solved, solve
+from tacit.plan.leakage.convex_terms import Floats
+
+CLIMBS = 8  # steps from an allowed point to a better one
+NEAR_AN_END = 0.02  # of a box: a cut nearer to its end than this is moved to the middle
+
+
+def epsilons(u: Floats) -> Floats:
+    """Return the epsilon of each release probability."""
+    return -np.log1p(-u)
+
+
+def solve_sum(program: Program, *, tolerance: float, most_boxes: int) -> Solved:
+    """Return the largest sum of `gain` times epsilon. Bounds of the program are release probabilities below 1."""
+    weights, count = program.gain, itertools.count()
+    best = program.lower
+    queue: list[tuple[float, int, Program, Floats]] = []
+    settled = -np.inf  # the largest bound among boxes that are no longer looked at
+
+    def value(u: Floats) -> float:
+        return float(weights @ epsilons(u))
+
+    def look(box: Program) -> None:
+        nonlocal best, settled
+        bound, u = _chords(box, weights, tolerance)
+        if u is None:
+            return
+        if value(u) > value(best) - tolerance * 10 or not queue:
+            u_up = _climbed(program, weights, u, tolerance)
+            best = max(best, u, u_up, key=value)
+        if bound <= value(best) + tolerance:
+            settled = max(settled, bound)
+        else:
+            heapq.heappush(queue, (-bound, next(count), box, u))
+
+    look(program)
+    boxes = 1
+    while queue and boxes < most_boxes:
+        bound, _, box, u = heapq.heappop(queue)
+        if -bound <= value(best) + tolerance:
+            settled = max(settled, -bound)
+            continue
+        for part in _cut(box, weights, u):
+            look(part)
+            boxes += 1
+    reached = value(best)
+    return Solved(best, reached, max([reached, settled, *(-bound for bound, *_ in queue)]))
+
+
+def _chords(box: Program, weights: Floats, tolerance: float) -> tuple[float, Floats | None]:
+    """Return a bound on what a box can reach, and an allowed point of it, or None if it has none."""
+    low, high = epsilons(box.lower), epsilons(box.upper)
+    width = box.upper - box.lower
+    slope = weights * np.where(width > 0, (high - low) / np.where(width > 0, width, 1.0), 0.0)
+    solved = solve(replace(box, gain=slope), tolerance=0.1 * tolerance)
+    if solved is None:
+        return -np.inf, None
+    base = float(weights @ low - slope @ box.lower)
+    return base + solved.bound, solved.u
+
+
+def _cut(box: Program, weights: Floats, u: Floats) -> tuple[Program, Program]:
+    """Return the two parts of a box, cut where chord and function differ most."""
+    low, high = epsilons(box.lower), epsilons(box.upper)
+    width = box.upper - box.lower
+    share = np.where(width > 0, (u - box.lower) / np.where(width > 0, width, 1.0), 0.0)
+    apart = weights * (low + share * (high - low) - epsilons(u))
+    line = int(np.argmax(apart))
+    at = u[line]
+    if not NEAR_AN_END < share[line] < 1 - NEAR_AN_END:
+        at = box.lower[line] + 0.5 * width[line]
+    below, above = box.upper.copy(), box.lower.copy()
+    below[line] = above[line] = at
+    return replace(box, upper=below), replace(box, lower=above)
+
+
+def _climbed(program: Program, weights: Floats, u: Floats, tolerance: float) -> Floats:
+    """Return an allowed point that is no worse: a convex function lies above its tangent, which is maximised."""
+    for _ in range(CLIMBS):
+        solved = solve(replace(program, gain=weights / (1.0 - u)), tolerance=0.1 * tolerance)
+        if solved is None or weights @ epsilons(solved.u) <= weights @ epsilons(u) + tolerance:
+            break
+        u = solved.u
+    return u

@@ -1,0 +1,172 @@
+"""A plan of leakage: the epsilons, what they let everybody learn, and how far from the best they can be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tacit.dependence.dependence import Dependence
+from tacit.errors import PlanError, sealed, word_or_kind
+from tacit.plan.leakage.changed_dependence import largest_change
+from tacit.plan.leakage.convex_terms import Floats
+from tacit.plan.leakage.setting import EVERYBODY, Limit, Setting
+
+METHODS = {
+    "convex": "a convex program",
+    "boxes": "branch and bound",
+    "safe": "a convex bound that is never below the joint leakage, then raised as far as the joint leakage allows",
+}
+
+
+@dataclass(frozen=True)
+class LimitUse:
+    """How much of one limit a plan uses: what `seen_by` learns about the attributes `about` together, in nats."""
+
+    seen_by: str
+    about: tuple[str, ...]
+    leakage: float
+    limit: float
+
+    def __str__(self) -> str:
+        who = "All that is seen tells" if self.seen_by == EVERYBODY else f"{self.seen_by} would learn"
+        return f"{who} {self.leakage:.6g} of at most {self.limit:.6g} nats about {', '.join(self.about)}."
+
+
+@dataclass(frozen=True)
+class StillHolds:
+    """Whether a plan keeps its limits under another dependence, and why. True or False as it stands."""
+
+    holds: bool
+    distance: float
+    why: str
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def __str__(self) -> str:
+        return self.why
+
+
+@dataclass(frozen=True)
+class LeakagePlan:
+    """Epsilons for each line of release.
+
+    `epsilon` and `release_probability` are by attribute, or by application and then by attribute if applications were
+    given; the probability is that of a value that is not sensitive. `leakage` is the largest sum that a limit bounds,
+    and `limits` has all of them. `value` is what the plan reaches, and nothing that is allowed reaches more than
+    `value + gap`. The plan holds for every dependence at most `drift` away in total variation from its own.
+    """
+
+    epsilon: Mapping[str, Any]
+    release_probability: Mapping[str, Any]
+    value: float
+    gap: float
+    objective: str
+    method: str
+    limits: tuple[LimitUse, ...]
+    drift: float
+    setting: Setting = field(repr=False)
+    dependence: Dependence = field(repr=False)
+    u: Floats = field(repr=False, compare=False)
+
+    @property
+    def leakage(self) -> float:
+        """The largest sum that a limit bounds, in nats."""
+        return max(use.leakage for use in self.limits)
+
+    @sealed
+    def holds_for(self, other: Dependence) -> StillHolds:
+        """Say whether the plan may be kept under another dependence over the same attributes, or must be made anew.
+
+        Proven by the distance alone where that is at most `drift`; otherwise the leakage is computed anew.
+        """
+        names = self._attributes()
+        if not isinstance(other, Dependence):
+            raise PlanError("must be a dependence", key="other", given=word_or_kind(other), fix="Make one first.")
+        for name in names:
+            other.place(name, key="other")
+        distance = self.dependence.total_variation(other, *names)
+        if distance <= self.drift:
+            why = f"Kept: the dependence has moved by {distance:.3g}, and up to {self.drift:.3g} was planned for."
+            return StillHolds(True, distance, why)
+        uses = uses_of(self.setting, other, self.u)
+        worst = max(uses, key=lambda use: use.leakage - use.limit)
+        moved = f"the dependence has moved by {distance:.3g}"
+        if worst.leakage <= worst.limit:
+            return StillHolds(True, distance, f"Kept: {moved}, and every limit still holds. {worst}")
+        return StillHolds(False, distance, f"Plan anew: {moved}. {worst}")
+
+    def most_at(self, distance: float) -> tuple[float, ...]:
+        """Return what each leakage can become, at most, if the dependence moves by this total variation."""
+        return tuple(
+            use.leakage + allowance(self.setting, self.dependence, limit, distance)
+            for use, limit in zip(self.limits, self.setting.limits, strict=True)
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the plan as plain data."""
+        return {
+            "objective": self.objective,
+            "measure": self.setting.measure,
+            "method": self.method,
+            "epsilon": dict(self.epsilon),
+            "release_probability": dict(self.release_probability),
+            "value": self.value,
+            "gap": self.gap,
+            "leakage": self.leakage,
+            "limits": [
+                {"seen_by": use.seen_by, "about": list(use.about), "leakage": use.leakage, "limit": use.limit}
+                for use in self.limits
+            ],
+            "drift": self.drift,
+            "dependence": self.dependence.fingerprint,
+        }
+
+    def __str__(self) -> str:
+        lines = [
+            f"{line}: epsilon {epsilon_of(u):.6g}, a value that is not sensitive is released with probability {u:.4g}."
+            for line, u in zip(self.setting.lines, self.u.tolist(), strict=True)
+        ]
+        what = "weighted releases for each record" if self.objective == "releases" else "weighted sum of epsilons"
+        lines.append(f"Reaches {self.value:.6g} ({what}); nothing that is allowed reaches {self.gap:.2g} more.")
+        return "\n".join([*lines, *map(str, self.limits)])
+
+    def _attributes(self) -> list[str]:
+        shown = [line.attribute for line in self.setting.lines]
+        about = [name for limit in self.setting.limits for name in limit.about]
+        return list(dict.fromkeys([*shown, *about]))
+
+
+def epsilon_of(u: float) -> float:
+    """Return the epsilon of a release probability."""
+    return -math.log1p(-u) if u < 1 else math.inf
+
+
+def uses_of(setting: Setting, dependence: Dependence, u: Floats) -> tuple[LimitUse, ...]:
+    """Return how much of each limit release probabilities use, by evaluation."""
+    found = setting.leakages(dependence, u)
+    return tuple(
+        LimitUse(limit.seen_by, limit.about, float(leakage), limit.most)
+        for limit, leakage in zip(setting.limits, found, strict=True)
+    )
+
+
+def allowance(setting: Setting, dependence: Dependence, limit: Limit, distance: float) -> float:
+    """Return how much the sum that a limit bounds can rise while the dependence moves by at most this distance."""
+    values = {name: 2 if setting.measure == "bit" else len(dependence.values[name]) for name in limit.about}
+    return sum(largest_change(distance, values[target]) for target in setting.addends(limit))
+
+
+def by_line(setting: Setting, numbers: Floats) -> dict[str, Any]:
+    """Return a number of each line by attribute, or by application and attribute."""
+    pairs = list(zip(setting.lines, np.asarray(numbers).tolist(), strict=True))
+    if all(line.application == line.attribute for line in setting.lines):
+        return {line.attribute: number for line, number in pairs}
+    found: dict[str, Any] = {}
+    for line, number in pairs:
+        found.setdefault(line.application, {})[line.attribute] = number
+    return found

@@ -1,0 +1,297 @@
+"""What a plan of leakage is about, checked: who is shown what, what must not be learned, and by whom.
+
+Every refusal names the key, the rule, the value given and the fix. Nothing here looks at rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tacit.amounts import LARGEST_EPSILON
+from tacit.dependence.dependence import Dependence
+from tacit.errors import PlanError, kind_of, nearest, word_or_kind
+from tacit.plan.leakage.convex_terms import Floats, Term, Terms, gathered
+from tacit.plan.leakage.joint_terms import JointLimit, joint_part, safe_terms
+from tacit.plan.leakage.measured_tables import MEASURES, MeasuredTables
+
+EVERYBODY = "everybody"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of release: an attribute that is shown to an application, by coins of its own."""
+
+    application: str
+    attribute: str
+
+    def __str__(self) -> str:
+        return self.attribute if self.application == self.attribute else f"{self.attribute} for {self.application}"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What one coalition may learn about some attributes together, in nats."""
+
+    seen_by: str
+    lines: tuple[int, ...]
+    about: tuple[str, ...]
+    most: float
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Lines, protected attributes and limits. `joint` says how several lines are taken together.
+
+    Under `joint` a coalition sees all its lines at once; otherwise the informations of single lines are added up,
+    as in the paper, which misses what only shows in several lines together.
+    """
+
+    sensitive: Mapping[str, frozenset[Any]]
+    lines: tuple[Line, ...]
+    limits: tuple[Limit, ...]
+    measure: str
+    own: bool
+    joint: bool
+
+    def tables(self, dependence: Dependence) -> MeasuredTables:
+        """Return the tables of a dependence as the measure looks at them."""
+        codes = {
+            name: frozenset(at for at, value in enumerate(dependence.values[name]) if value in hidden)
+            for name, hidden in self.sensitive.items()
+        }
+        return MeasuredTables(dependence, codes, self.measure)
+
+    def released(self, tables: MeasuredTables) -> Floats:
+        """Return for each line how likely its attribute is not sensitive, by value."""
+        return np.array([tables.released(line.attribute) for line in self.lines])
+
+    def pair_terms(self, tables: MeasuredTables) -> Terms:
+        """Return the convex terms of limits on sums over pairs."""
+        terms = [
+            Term(at, number, tables.table(target, self.lines[number].attribute), tables.sensitive(self.lines[number].attribute))
+            for at, limit in enumerate(self.limits)
+            for number in limit.lines
+            for target in limit.about
+            if self.own or target != self.lines[number].attribute
+        ]
+        return self._gathered(terms, tables)
+
+    def safe_terms(self, tables: MeasuredTables) -> Terms:
+        """Return convex terms that are never below what a coalition learns from all its lines."""
+        terms = [
+            term
+            for at, limit in enumerate(self.limits)
+            for target in limit.about
+            for term in safe_terms(tables, target, self._shown(limit, target), limit=at)
+        ]
+        return self._gathered(terms, tables)
+
+    def joint_limits(self, tables: MeasuredTables) -> list[JointLimit]:
+        """Return what each coalition learns, by all outcomes."""
+        return [
+            JointLimit(tuple(joint_part(tables, target, self._shown(limit, target)) for target in limit.about))
+            for limit in self.limits
+        ]
+
+    def leakages(self, dependence: Dependence, u: Floats) -> Floats:
+        """Return what each limit bounds, at release probabilities, under a dependence."""
+        tables = self.tables(dependence)
+        if not self.joint:
+            return self.pair_terms(tables).at(u)
+        return np.array([limit.at(u[None])[0] for limit in self.joint_limits(tables)])
+
+    def addends(self, limit: Limit) -> list[str]:
+        """Return the target of each information that a limit adds up."""
+        if self.joint:
+            return list(limit.about)
+        shown = [self.lines[number].attribute for number in limit.lines]
+        return [target for target in limit.about for name in shown if self.own or target != name]
+
+    def _shown(self, limit: Limit, target: str) -> list[tuple[str, tuple[int, ...]]]:
+        """Return which attributes a coalition sees, each with the lines that show it."""
+        found: dict[str, list[int]] = {}
+        for number in limit.lines:
+            name = self.lines[number].attribute
+            if self.own or name != target:
+                found.setdefault(name, []).append(number)
+        return [(name, tuple(numbers)) for name, numbers in found.items()]
+
+    def _gathered(self, terms: list[Term], tables: MeasuredTables) -> Terms:
+        return gathered(terms, limits=len(self.limits), lines=len(self.lines), released=self.released(tables))
+
+
+def checked_setting(
+    dependence: Any,
+    *,
+    sensitive: Any,
+    limit: Any,
+    measure: Any,
+    applications: Any = None,
+    coalitions: Any = None,
+    shown: Iterable[str] | None = None,
+    own: bool = True,
+) -> Setting:
+    """Return what was asked, or refuse it. `shown` are attributes that are released beside the sensitive ones."""
+    if not isinstance(dependence, Dependence):
+        raise PlanError(
+            f"must be a dependence, not {kind_of(dependence)}",
+            key="dependence",
+            fix="Make one: tc.Dependence.from_table(..), from_counts(..) or from_network(..).",
+        )
+    hidden = checked_sensitive(dependence, sensitive)
+    if not isinstance(measure, str) or measure not in MEASURES:
+        raise PlanError("must be value or bit", key="measure", given=word_or_kind(measure), fix='Say measure="value".')
+    if not isinstance(own, bool):
+        raise PlanError("must be True or False", key="own", given=word_or_kind(own), fix="Leave it out for True.")
+    lines = _lines(dependence, applications, [*hidden, *(shown or [])])
+    groups = _coalitions(lines, coalitions, by_application=applications is not None)
+    limits = _limits(limit, hidden, groups or {EVERYBODY: tuple(range(len(lines)))}, has_coalitions=groups is not None)
+    return Setting(hidden, lines, limits, measure, own, joint=groups is not None)
+
+
+def checked_sensitive(dependence: Dependence, given: Any) -> dict[str, frozenset[Any]]:
+    """Return the sensitive values of each attribute that has some."""
+    fix = 'Say sensitive={"arrival": ["late"]}.'
+    if not isinstance(given, Mapping) or not given:
+        raise PlanError("must map attributes to their sensitive values", key="sensitive", given=kind_of(given), fix=fix)
+    found = {}
+    for name, values in given.items():
+        dependence.place(name, key="sensitive")
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise PlanError(f"must list values of {name}", key="sensitive", given=word_or_kind(values), fix=fix)
+        listed = list(values)
+        for value in listed:
+            dependence.code(name, value, key="sensitive")
+        found[str(name)] = frozenset(listed)
+    return found
+
+
+def nonnegative(value: Any, *, key: str, fix: str) -> float:
+    """Return a number that is finite and not negative, or refuse it."""
+    is_number = isinstance(value, int | float) or hasattr(value, "numerator")
+    if isinstance(value, bool) or not is_number or not math.isfinite(value) or value < 0:
+        raise PlanError("must be a finite number, zero or more", key=key, given=word_or_kind(value), fix=fix)
+    return float(value)
+
+
+def checked_cap(cap: Any) -> float | None:
+    """Return the largest epsilon that any line may have, None for no bound."""
+    if cap is None:
+        return None
+    found = nonnegative(cap, key="cap", fix="For instance cap=3.")
+    if not 0 < found <= LARGEST_EPSILON:
+        raise PlanError(f"must lie above 0 and at most {LARGEST_EPSILON}", key="cap", given=found, fix="For instance 3.")
+    return found
+
+
+def checked_weights(weights: Any, lines: tuple[Line, ...]) -> Floats:
+    """Return the weight of each line: by attribute, or by application and attribute; 1 where nothing is said."""
+    if weights is None:
+        return np.ones(len(lines))
+    fix = 'Say weights={"arrival": 2, "leaving": 1}.'
+    if not isinstance(weights, Mapping):
+        raise PlanError(f"must map attributes to numbers, not {kind_of(weights)}", key="weights", fix=fix)
+    by_line = {(line.application, line.attribute): number for number, line in enumerate(lines)}
+    names = {line.attribute for line in lines}
+    found = np.zeros(len(lines))
+    for key, value in weights.items():
+        weight = nonnegative(value, key="weights", fix=fix)
+        if isinstance(key, str) and key in names:
+            for number, line in enumerate(lines):
+                found[number] = weight if line.attribute == key else found[number]
+        elif isinstance(key, tuple) and key in by_line:
+            found[by_line[key]] = weight
+        else:
+            near = nearest(key, sorted(names)) if isinstance(key, str) else f"Known: {', '.join(sorted(names))}."
+            raise PlanError("must be attributes that are released", key="weights", given=word_or_kind(key), fix=near)
+    if not found.any():
+        raise PlanError("must not all be zero: nothing would be worth a release", key="weights", given=0, fix=fix)
+    return found
+
+
+def _lines(dependence: Dependence, applications: Any, names: list[str]) -> tuple[Line, ...]:
+    if applications is None:
+        for name in names:
+            dependence.place(name, key="weights")
+        return tuple(Line(name, name) for name in dict.fromkeys(names))
+    fix = 'Say applications={"lighting": ["arrival"], "space": ["leaving"]}.'
+    if not isinstance(applications, Mapping) or not applications:
+        raise PlanError("must map applications to attributes", key="applications", given=kind_of(applications), fix=fix)
+    found: list[Line] = []
+    for application, listed in applications.items():
+        if not isinstance(application, str) or not application:
+            raise PlanError("must have names", key="applications", given=word_or_kind(application), fix=fix)
+        attributes = [listed] if isinstance(listed, str) else listed
+        if not isinstance(attributes, Iterable):
+            raise PlanError("must list attributes", key="applications", given=word_or_kind(listed), fix=fix)
+        for name in attributes:
+            dependence.place(name, key="applications")
+            if Line(application, name) in found:
+                raise PlanError(f"must name {name} once for {application}", key="applications", given=name, fix=fix)
+            found.append(Line(application, name))
+    if not found:
+        raise PlanError("must ask for an attribute", key="applications", given=0, fix=fix)
+    return tuple(found)
+
+
+def _coalitions(
+    lines: tuple[Line, ...], given: Any, *, by_application: bool
+) -> dict[str, tuple[int, ...]] | None:
+    """Return the lines that each coalition sees, by its name; None if nobody is taken together."""
+    if given is None:
+        return None
+    member = "application" if by_application else "attribute"
+    fix = f"List groups of {member}s, or give them names: {{'both': [..]}}."
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise PlanError(f"must be groups of {member}s", key="coalitions", given=word_or_kind(given), fix=fix)
+    named = given if isinstance(given, Mapping) else {}
+    groups = list(given.values()) if isinstance(given, Mapping) else list(given)
+    known = list(dict.fromkeys(line.application for line in lines))
+    found: dict[str, tuple[int, ...]] = {}
+    for at, group in enumerate(groups):
+        members = [group] if isinstance(group, str) else list(group) if isinstance(group, Iterable) else []
+        if not members:
+            raise PlanError(f"must each name an {member}", key="coalitions", given=word_or_kind(group), fix=fix)
+        for one in members:
+            if not isinstance(one, str) or one not in known:
+                near = nearest(one, known) if isinstance(one, str) else fix
+                raise PlanError(f"must be {member}s that ask", key="coalitions", given=word_or_kind(one), fix=near)
+        name = list(named)[at] if named else " + ".join(dict.fromkeys(members))
+        if not isinstance(name, str) or not name or name in found:
+            raise PlanError("must have a name each, once", key="coalitions", given=word_or_kind(name), fix=fix)
+        found[name] = tuple(number for number, line in enumerate(lines) if line.application in members)
+    if not found:
+        raise PlanError("must not be an empty list", key="coalitions", given=0, fix="Leave it out for sums over pairs.")
+    return found
+
+
+def _limits(
+    given: Any, sensitive: Mapping[str, Any], groups: Mapping[str, tuple[int, ...]], *, has_coalitions: bool
+) -> tuple[Limit, ...]:
+    """Return the limits: one number for all protected attributes together, or one for each attribute or coalition."""
+    fix = 'In nats, for instance 0.1; or one each: {"arrival": 0.1}.'
+    everything = tuple(sensitive)
+    if not isinstance(given, Mapping):
+        most = nonnegative(given, key="limit", fix=fix)
+        return tuple(Limit(name, lines, everything, most) for name, lines in groups.items())
+    if not given:
+        raise PlanError("must not be empty", key="limit", given={}, fix=fix)
+    known = [*sensitive, *(groups if has_coalitions else [])]
+    for key in given:
+        if key not in known:
+            near = nearest(key, known) if isinstance(key, str) else fix
+            raise PlanError("must be for protected attributes or coalitions", key="limit", given=word_or_kind(key), fix=near)
+    bounds = {key: nonnegative(value, key="limit", fix=fix) for key, value in given.items()}
+    found = [Limit(name, groups[name], everything, most) for name, most in bounds.items() if name in groups and has_coalitions]
+    found += [
+        Limit(seen_by, lines, (name,), most)
+        for name, most in bounds.items()
+        if name not in groups or not has_coalitions
+        for seen_by, lines in groups.items()
+    ]
+    return tuple(found)
