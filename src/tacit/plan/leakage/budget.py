@@ -266,7 +266,9 @@ def _few(inputs: _Inputs, upper: Floats, lines: list[int], excess: Callable[[Flo
     return solve_rising(problem, tolerance=COARSE * max(reach, 1e-3), most_boxes=MOST_RISING_BOXES)
 
 
-def _many(inputs: _Inputs, upper: Floats, lines: list[int], over: list[int], safe: Terms, excess: Callable[[Floats], Floats]) -> Floats:
+def _many(
+    inputs: _Inputs, upper: Floats, lines: list[int], over: list[int], safe: Terms, excess: Callable[[Floats], Floats]
+) -> Floats:
     """Return release probabilities of many lines: by the convex bound, then raised one after the other."""
     chosen = np.array(lines)
     terms = safe.kept(_mask(over, safe.limits), _mask(lines, len(upper)))

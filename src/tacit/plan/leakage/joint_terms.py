@@ -54,7 +54,9 @@ class JointPart:
             shown = found[:, :, ~mask]
             nothing = found[:, :, mask].sum(axis=2) + hidden * shown.sum(axis=2)
             released = (1.0 - hidden)[:, :, None] * shown
-            found = np.concatenate([released, np.broadcast_to(nothing[:, :, None], (*nothing.shape[:2], 1, *nothing.shape[2:]))], axis=2)
+            found = np.concatenate(
+                [released, np.broadcast_to(nothing[:, :, None], (*nothing.shape[:2], 1, *nothing.shape[2:]))], axis=2
+            )
             found = np.moveaxis(found, 2, -1)
         cells = found.reshape(len(found), self.table.shape[0], -1)
         prior = self.table.reshape(self.table.shape[0], -1).sum(axis=1)

@@ -122,9 +122,7 @@ def _root(excess: Callable[[Floats], Floats], at_start: Floats, upper: float) ->
     return start, stop
 
 
-def _halved(
-    problem: Rising, low: Floats, high: Floats, others: Places, upper: Floats
-) -> tuple[Floats, Floats]:
+def _halved(problem: Rising, low: Floats, high: Floats, others: Places, upper: Floats) -> tuple[Floats, Floats]:
     """Return both halves of each box, cut across the line that makes its bound loose."""
     near, far = np.tile(upper, (len(low), 1)), np.tile(upper, (len(low), 1))
     near[:, others], far[:, others] = low, high

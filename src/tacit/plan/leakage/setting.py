@@ -73,7 +73,12 @@ class Setting:
     def pair_terms(self, tables: MeasuredTables) -> Terms:
         """Return the convex terms of limits on sums over pairs."""
         terms = [
-            Term(at, number, tables.table(target, self.lines[number].attribute), tables.sensitive(self.lines[number].attribute))
+            Term(
+                at,
+                number,
+                tables.table(target, self.lines[number].attribute),
+                tables.sensitive(self.lines[number].attribute),
+            )
             for at, limit in enumerate(self.limits)
             for number in limit.lines
             for target in limit.about
@@ -185,7 +190,9 @@ def checked_cap(cap: Any) -> float | None:
         return None
     found = nonnegative(cap, key="cap", fix="For instance cap=3.")
     if not 0 < found <= LARGEST_EPSILON:
-        raise PlanError(f"must lie above 0 and at most {LARGEST_EPSILON}", key="cap", given=found, fix="For instance 3.")
+        raise PlanError(
+            f"must lie above 0 and at most {LARGEST_EPSILON}", key="cap", given=found, fix="For instance 3."
+        )
     return found
 
 
@@ -239,9 +246,7 @@ def _lines(dependence: Dependence, applications: Any, names: list[str]) -> tuple
     return tuple(found)
 
 
-def _coalitions(
-    lines: tuple[Line, ...], given: Any, *, by_application: bool
-) -> dict[str, tuple[int, ...]] | None:
+def _coalitions(lines: tuple[Line, ...], given: Any, *, by_application: bool) -> dict[str, tuple[int, ...]] | None:
     """Return the lines that each coalition sees, by its name; None if nobody is taken together."""
     if given is None:
         return None
@@ -285,9 +290,15 @@ def _limits(
     for key in given:
         if key not in known:
             near = nearest(key, known) if isinstance(key, str) else fix
-            raise PlanError("must be for protected attributes or coalitions", key="limit", given=word_or_kind(key), fix=near)
+            raise PlanError(
+                "must be for protected attributes or coalitions", key="limit", given=word_or_kind(key), fix=near
+            )
     bounds = {key: nonnegative(value, key="limit", fix=fix) for key, value in given.items()}
-    found = [Limit(name, groups[name], everything, most) for name, most in bounds.items() if name in groups and has_coalitions]
+    found = [
+        Limit(name, groups[name], everything, most)
+        for name, most in bounds.items()
+        if name in groups and has_coalitions
+    ]
     found += [
         Limit(seen_by, lines, (name,), most)
         for name, most in bounds.items()
