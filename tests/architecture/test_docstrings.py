@@ -19,6 +19,7 @@ DRAWS = ("keystream", "tables", "draws", "two_scale", "cube", "radius_draws", "t
 CALIBRATION = (
     "dependence/suppression.py",
     "dependence/information.py",
+    "dependence/posterior_bounds.py",
     "plan/steps.py",
     "plan/coupling.py",
     "plan/noise_for.py",

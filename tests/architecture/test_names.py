@@ -55,7 +55,7 @@ def test_a_public_name_is_never_the_module_that_it_comes_from(package: str) -> N
     assert made.returncode == 0, made.stderr
 
 
-@pytest.mark.parametrize("name", ["exact", "release", "sampled", "assert_no_leak"])
+@pytest.mark.parametrize("name", ["exact", "exclusion", "release", "sampled", "assert_no_leak"])
 def test_an_audit_has_a_module_of_another_name(name: str) -> None:
     """Tools that load a module by its path, and put it in its package, would replace the function."""
     assert callable(getattr(tacit.audit, name))

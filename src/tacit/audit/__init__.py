@@ -5,6 +5,7 @@ sampled(release, hidden, cover, epsilon)  a lower confidence bound on the loss, 
 assert_no_leak(release, hidden, cover)    the same, for a test
 release(policy, query, epsilon)           the same for a whole release of a session, rows in and record out
 posterior_odds(query, policy, epsilon)    how far a release moves the odds of somebody who knows something
+exclusion(dependence, sensitive, epsilon) what leaving records out gives away where attributes depend on each other
 planted                                   mistakes on purpose, which the audits must find
 
 In reading order:
@@ -28,10 +29,12 @@ In reading order:
     registry         one case for each way in which answers are blurred
     planted          what the audits must find
     possible_worlds  what somebody learns who knows what the policy declares, or more
+    exclusion_audit  what suppressed attributes tell about each other
     table            the table of all audits
 """
 
 from tacit.audit.exact_audit import exact
+from tacit.audit.exclusion_audit import Exclusion, Freedom, LeakReport, WorstOutcome, exclusion
 from tacit.audit.loss import ExactAudit, Loss, Witness
 from tacit.audit.planted import planted
 from tacit.audit.planted.planted_leak import PlantedLeak
@@ -41,6 +44,9 @@ from tacit.audit.sampled_audit import SampledAudit, SampledWitness, Verdict, ass
 
 __all__ = [
     "ExactAudit",
+    "Exclusion",
+    "Freedom",
+    "LeakReport",
     "Loss",
     "PlantedLeak",
     "PosteriorOdds",
@@ -48,8 +54,10 @@ __all__ = [
     "SampledWitness",
     "Verdict",
     "Witness",
+    "WorstOutcome",
     "assert_no_leak",
     "exact",
+    "exclusion",
     "planted",
     "posterior_odds",
     "release",

@@ -12,4 +12,8 @@ In reading order:
     dependence      a joint distribution of attributes
     suppression     what somebody believes who sees some attributes released and others not
     information     every outcome that somebody could see: what they tell on average, and at worst
+    closed_forms    the published formulas for two yes/no attributes
+    cancellation    where two suppressions cancel each other
+    partial_knowledge  what somebody holds for possible who knows the dependence roughly
+    posterior_bounds   what they can believe, at least and at most
 """

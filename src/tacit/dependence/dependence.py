@@ -31,6 +31,7 @@ from tacit.dependence.given_tables import (
     every_cell,
 )
 from tacit.errors import PlanError, PolicyError, nearest, sealed, word_or_kind
+from tacit.policy.domain import Domain
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,6 +138,16 @@ class Dependence:
             raise PlanError(
                 f"must be a value of {name}", key=key, given=word_or_kind(value), fix=f"Its values: {known}."
             ) from None
+
+    def check_domain(self, domain: Domain) -> None:
+        """Refuse a dependence over attributes or values that a policy's domain does not have."""
+        for name, values in self.values.items():
+            attribute = domain.attribute(name, key="dependence")
+            for value in values:
+                try:
+                    attribute.position(value)
+                except PolicyError as unknown:
+                    raise unknown.located(key=f"dependence: {name}") from None
 
     @sealed
     def marginal(self, *names: str) -> Floats:

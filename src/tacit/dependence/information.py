@@ -15,7 +15,7 @@ Checked by  tests/property/test_exclusion.py, tests/property/test_networks.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -185,8 +185,3 @@ def _seen_through(logs: Floats, axis: int, epsilon: float) -> Floats:
     for each in range(1, classes):
         np.logaddexp(found[:, 0], sides[:, each] - epsilon, out=found[:, 0])
     return found.reshape(logs.shape)
-
-
-def pairwise(release: Suppression, names: Sequence[str], *, value: bool = True) -> Floats:
-    """Return I(row; what is seen of column) for attributes that are released, as a square array."""
-    return np.array([[mutual_information(release, a, [b], value=value) for b in names] for a in names])

@@ -90,7 +90,7 @@ class Suppression:
 
     def chance(self, *, suppressed: Any = None, released: Any = None) -> float:
         """Return how likely it is to see this."""
-        evidence = self._evidence(suppressed, released)
+        evidence = self.evidence(suppressed, released)
         found = self.dependence.weighed(evidence, [])
         return float(np.exp(found.logs[0])) if found.cells else 0.0
 
@@ -100,13 +100,13 @@ class Suppression:
         cells = math.prod(len(self.dependence.domains[place]) for place in keep)
         if cells > MOST_CELLS:
             raise too_large(cells)
-        evidence = self._evidence(suppressed, released)
+        evidence = self.evidence(suppressed, released)
         found = self.dependence.weighed(evidence, keep)
         if not found.cells:
             raise self._impossible(suppressed, released)
         return found.dense()
 
-    def _evidence(self, suppressed: Any, released: Any) -> dict[int, Floats]:
+    def evidence(self, suppressed: Any, released: Any) -> dict[int, Floats]:
         """Return for each attribute of which something was seen the logarithm of its chance, by its value."""
         found: dict[int, Floats] = {}
         shown = _checked_released(released)
@@ -151,7 +151,7 @@ class Suppression:
         evidence: dict[int, Floats] = {}
         for name in (*shown, *times):
             place = self.dependence.place(name)
-            evidence[place] = self._evidence(
+            evidence[place] = self.evidence(
                 {name: times[name]} if name in times else None, {name: shown[name]} if name in shown else None
             )[place]
             if not self.dependence.weighed(evidence, []).cells:

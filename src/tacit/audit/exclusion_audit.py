@@ -1,0 +1,395 @@
+"""What leaving records out gives away where attributes depend on each other: the exclusion audit.
+
+An adversary who knows the dependence sees a value, or nothing, of each attribute that one of their applications asked
+for. Everything here is exact: posteriors of any attribute after any pattern, what is learnt on average and at worst,
+and whether a release is free from exclusion attacks. Nothing opens rows; the audit is about what could be seen.
+
+Freedom from exclusion attacks at epsilon means: whatever is seen, the odds of a sensitive value of an attribute against
+any other value of it rise by a factor of exp(epsilon) at most. One attribute alone has it at its own epsilon; beside
+others that depend on it, it may need much more, or have none at all.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tacit.dependence.cancellation import Cancellation, cancellations, cancelling_epsilon
+from tacit.dependence.dependence import Dependence
+from tacit.dependence.information import NOTHING, checked_seen, outcomes
+from tacit.dependence.posterior_bounds import PosteriorBounds, posterior_bounds
+from tacit.dependence.suppression import SOME_VALUE, Suppression, suppression
+from tacit.errors import PlanError, kind_of, sealed, word_or_kind
+from tacit.policy.policy import Policy, as_policy
+
+
+@dataclass(frozen=True)
+class WorstOutcome:
+    """What could be seen that raises the odds of an attribute being sensitive most.
+
+    `outcome` has for each attribute seen the value shown, or None where it was suppressed; `chance` is how often it
+    comes out. `prior` and `posterior` are the probabilities of being sensitive, `factor` is by how much the odds rise.
+    """
+
+    attribute: str
+    outcome: Mapping[str, Any]
+    chance: float
+    prior: float
+    posterior: float
+    factor: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.attribute} is sensitive with probability {self.posterior:.4g} instead of {self.prior:.4g} "
+            f"(odds times {self.factor:.4g}) after {_pattern(self.outcome)}, which has probability {self.chance:.4g}"
+        )
+
+
+@dataclass(frozen=True)
+class Freedom:
+    """The smallest epsilon at which a release is free from exclusion attacks, and what needs it.
+
+    `hidden` is a sensitive value of the attribute and `cover` another value; no outcome raises the odds of any such
+    pair by more than exp(level). It is infinite where something that can be seen rules a value out.
+    """
+
+    level: float
+    attribute: str | None
+    hidden: Any
+    cover: Any
+    outcome: Mapping[str, Any]
+
+    @property
+    def is_free(self) -> bool:
+        """Whether there is freedom from exclusion attacks at any epsilon at all."""
+        return self.level < math.inf
+
+    def __str__(self) -> str:
+        if self.attribute is None:
+            return "nothing that can be seen raises the odds of a sensitive value"
+        pair = f"{self.attribute} {self.hidden!r} against {self.cover!r}, after {_pattern(self.outcome)}"
+        if not self.is_free:
+            return f"not free from exclusion attacks at any epsilon: {pair}, which rules {self.cover!r} out"
+        return f"free from exclusion attacks at epsilon {self.level:.6g}: worst for {pair}"
+
+
+@dataclass(frozen=True)
+class LeakRow:
+    """What one application or coalition learns about one attribute. Information is in nats."""
+
+    who: tuple[str, ...]
+    attribute: str
+    prior: float
+    worst: WorstOutcome
+    bit: float
+    value: float
+    entropy: float
+    freedom: float
+
+
+@dataclass(frozen=True)
+class LeakReport:
+    """What every application and every coalition learns about every attribute that has sensitive values."""
+
+    rows: tuple[LeakRow, ...]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The rows, as a pandas frame."""
+        return pd.DataFrame(
+            {
+                "who": [" + ".join(row.who) for row in self.rows],
+                "attribute": [row.attribute for row in self.rows],
+                "prior": [row.prior for row in self.rows],
+                "worst posterior": [row.worst.posterior for row in self.rows],
+                "after": [_pattern(row.worst.outcome) for row in self.rows],
+                "odds times": [row.worst.factor for row in self.rows],
+                "information of the bit": [row.bit for row in self.rows],
+                "information of the value": [row.value for row in self.rows],
+                "of at most": [row.entropy for row in self.rows],
+                "free at epsilon": [row.freedom for row in self.rows],
+            }
+        )
+
+    def __str__(self) -> str:
+        lines = []
+        for row in self.rows:
+            free = f"free at epsilon {row.freedom:.4g}" if row.freedom < math.inf else "not free at any epsilon"
+            lines.append(
+                f"{' + '.join(row.who)}, {row.attribute}: sensitive with probability {row.prior:.4g}, at worst "
+                f"{row.worst.posterior:.4g} after {_pattern(row.worst.outcome)}; "
+                f"{row.value:.4g} of {row.entropy:.4g} nats ({row.bit:.4g} of the bit alone); {free}"
+            )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Exclusion:
+    """An exclusion audit. Made by `tc.audit.exclusion`."""
+
+    release: Suppression
+    applications: Mapping[str, tuple[str, ...]]
+    coalitions: tuple[tuple[str, ...], ...]
+
+    @property
+    def dependence(self) -> Dependence:
+        """The dependence that the adversary is assumed to know."""
+        return self.release.dependence
+
+    def sees(self, *applications: str) -> tuple[str, ...]:
+        """Return the attributes that some applications see together; all that are released, without a name."""
+        for name in applications:
+            if name not in self.applications:
+                raise PlanError(
+                    "must be an application",
+                    key="application",
+                    given=word_or_kind(name),
+                    fix=f"Known: {', '.join(self.applications) or 'none; name them with applications={..}'}.",
+                )
+        if not applications:
+            return tuple(self.release.epsilon)
+        return tuple(dict.fromkeys(name for one in applications for name in self.applications[one]))
+
+    # ---- after one pattern ------------------------------------------------------------------------------------------
+
+    @sealed
+    def posterior(
+        self, attribute: str | Sequence[str], suppressed: Any = None, released: Any = None
+    ) -> dict[Any, float]:
+        """Return the probability of each value, given what was seen; of several attributes, of each combination.
+
+        `suppressed={"arrival": 3}` was suppressed in three questions, `released={"arrival": "early"}` was shown.
+        """
+        names = [attribute] if isinstance(attribute, str) else list(attribute)
+        if not names:
+            raise PlanError("must name an attribute", key="attribute", given=names, fix="Name one or several.")
+        found = self.release.posterior(names, suppressed=suppressed, released=released)
+        values = [self.dependence.values[name] for name in names]
+        cells = values[0] if isinstance(attribute, str) else itertools.product(*values)
+        return dict(zip(cells, found.ravel().tolist(), strict=True))
+
+    @sealed
+    def odds(self, attribute: str, suppressed: Any = None, released: Any = None) -> float:
+        """Return P(sensitive) / P(not sensitive), given what was seen."""
+        return _exp(self.release.log_odds(attribute, suppressed=suppressed, released=released))
+
+    @sealed
+    def factor(self, attribute: str, suppressed: Any = None, released: Any = None) -> float:
+        """Return by how much the odds of being sensitive have changed through what was seen."""
+        before = self.release.log_odds(attribute)
+        after = self.release.log_odds(attribute, suppressed=suppressed, released=released)
+        return 1.0 if before == after else _exp(after - before)
+
+    @sealed
+    def chance(self, suppressed: Any = None, released: Any = None) -> float:
+        """Return how likely it is to see this."""
+        return self.release.chance(suppressed=suppressed, released=released)
+
+    @sealed
+    def cancelling_epsilon(
+        self, attribute: str, vary: str, suppressed: Any = None, released: Any = None
+    ) -> float | None:
+        """Return the epsilon of `vary`, suppressed, at which what was seen leaves the attribute's odds as they were."""
+        return cancelling_epsilon(self.release, attribute, vary, suppressed=suppressed, released=released)
+
+    @sealed
+    def bounds(
+        self, attribute: str, *, knows: Mapping[str, Any], suppressed: Any = None, released: Any = None
+    ) -> PosteriorBounds:
+        """Return the least and largest posterior of an adversary who knows the dependence only roughly.
+
+        `knows={"variation": 0.05}`: no event's probability is off by more; also `contamination`, `cells`, `intervals`
+        (`tacit.dependence.partial_knowledge` says what they mean).
+        """
+        return posterior_bounds(self.release, attribute, knows, suppressed=suppressed, released=released)
+
+    # ---- over all outcomes ------------------------------------------------------------------------------------------
+
+    @sealed
+    def mutual_information(
+        self, attribute: str, seen: Any = None, *, value: bool = True, questions: Any = None
+    ) -> float:
+        """Return what the attributes seen tell about one attribute on average, in nats.
+
+        By default about its value, from the values that are shown. With `value=False` only about whether it is
+        sensitive, from whether there was a release: what the paper computes, and too little where values differ.
+        """
+        return outcomes(
+            self.release,
+            attribute,
+            self._seen(seen),
+            questions=questions,
+            target_bit=not value,
+            seen_bits=not value,
+        ).information()
+
+    @sealed
+    def worst(self, attribute: str, seen: Any = None, *, questions: Any = None) -> WorstOutcome:
+        """Return the outcome that raises the odds of the attribute being sensitive most, the likeliest of several."""
+        table = outcomes(self.release, attribute, self._seen(seen), questions=questions, target_bit=True)
+        odds, chances = table.log_odds(), table.log_chances()
+        best = np.flatnonzero(odds >= odds.max() - 1e-12 if np.isfinite(odds.max()) else odds == odds.max())
+        at = int(best[np.argmax(chances[best])])
+        prior = self.release.log_odds(attribute)
+        return WorstOutcome(
+            attribute,
+            MappingProxyType(table.outcome(at)),
+            _exp(float(chances[at])),
+            _share(prior),
+            _share(float(odds[at])),
+            1.0 if odds[at] == prior else _exp(float(odds[at]) - prior),
+        )
+
+    @sealed
+    def freedom(self, attribute: str | None = None, seen: Any = None, *, questions: Any = None) -> Freedom:
+        """Return the smallest epsilon at which there is freedom from exclusion attacks: of one attribute, or of all."""
+        names = list(self.release.sensitive) if attribute is None else [attribute]
+        best = Freedom(0.0, None, None, None, MappingProxyType({}))
+        for name in names:
+            table = outcomes(self.release, name, self._seen(seen), questions=questions)
+            level, hidden, cover, at = table.freedom()
+            if level > best.level:
+                best = Freedom(level, name, hidden, cover, MappingProxyType(table.outcome(at)))
+        return best
+
+    def free(self, epsilon: float, seen: Any = None, *, questions: Any = None) -> bool:
+        """Say whether there is freedom from exclusion attacks at this epsilon, for every attribute."""
+        return self.freedom(seen=seen, questions=questions).level <= epsilon * (1 + 1e-9)
+
+    def cancellations(self) -> tuple[Cancellation, ...]:
+        """Return for every pair of attributes how two suppressions work together, and where they cancel each other."""
+        return tuple(cancellations(self.release))
+
+    @sealed
+    def report(self) -> LeakReport:
+        """Return what each application and each coalition learns; without applications, whoever sees everything."""
+        groups = [(name,) for name in self.applications] + [one for one in self.coalitions if len(one) > 1]
+        rows = []
+        for who in groups or [("everybody",)]:
+            seen = self.sees(*who) if groups else self.sees()
+            for name, values in self.release.sensitive.items():
+                if not values:
+                    continue
+                whole = outcomes(self.release, name, seen)
+                worst = self.worst(name, seen)
+                rows.append(
+                    LeakRow(
+                        who,
+                        name,
+                        worst.prior,
+                        worst,
+                        self.mutual_information(name, seen, value=False),
+                        whole.information(),
+                        _entropy(self.dependence.marginal(name)),
+                        whole.freedom()[0],
+                    )
+                )
+        return LeakReport(tuple(rows))
+
+    def _seen(self, seen: Any) -> tuple[str, ...]:
+        return self.sees() if seen is None else checked_seen(self.release, seen)
+
+    def __repr__(self) -> str:
+        asked = ", ".join(f"{name} at {epsilon:g}" for name, epsilon in self.release.epsilon.items())
+        return f"Exclusion({asked}; coins {self.release.coins})"
+
+    def __str__(self) -> str:
+        mark = "\nThe dependence is unprotected: do not show this." if self.dependence.unprotected else ""
+        return f"{self.report()}\n{self.freedom()}{mark}"
+
+
+@sealed
+def exclusion(
+    dependence: Dependence,
+    sensitive: Mapping[str, Iterable[Any]],
+    epsilon: Mapping[str, float],
+    *,
+    coins: str = "fresh",
+    policy: Policy | None = None,
+    applications: Mapping[str, Iterable[str]] | None = None,
+    coalitions: Iterable[Iterable[str]] = (),
+) -> Exclusion:
+    """Return the audit of a release of attributes that depend on each other.
+
+    `sensitive` has the sensitive values of attributes, `epsilon` the epsilon at which each is released (0 never,
+    infinite always where it is not sensitive). `coins` says whether asking again tosses a new coin ("fresh") or returns
+    the same ("remembered"). `applications` says who sees which attributes, `coalitions` which of them exchange what
+    they see. With a `policy`, every attribute and value must be one of its domain.
+
+    >>> import tacit as tc
+    >>> day = tc.Dependence.from_table(
+    ...     {("late", "late"): 0.3, ("late", "early"): 0.1, ("early", "early"): 0.6}, names=("arrival", "leaving")
+    ... )
+    >>> leak = exclusion(day, sensitive={"arrival": ["late"], "leaving": ["late"]}, epsilon={"arrival": 1.0})
+    >>> round(leak.odds("leaving", suppressed={"arrival": 3}), 4)
+    2.31
+    >>> print(leak.worst("leaving"))
+    leaving is sensitive with probability 0.4833 instead of 0.3 (odds times 2.183) after arrival suppressed, which has \
+probability 0.6207
+    """
+    release = suppression(dependence, sensitive, epsilon, coins)
+    if policy is not None:
+        dependence.check_domain(as_policy(policy, fix="Write exclusion(.., policy=policy).").domain)
+    seen = _checked_applications(release, applications)
+    return Exclusion(release, MappingProxyType(seen), _checked_coalitions(seen, coalitions))
+
+
+def _checked_applications(release: Suppression, given: Any) -> dict[str, tuple[str, ...]]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise PlanError(
+            f"must be a mapping, not {kind_of(given)}", key="applications", fix='Write {"lighting": ["arrival"]}.'
+        )
+    return {str(name): checked_seen(release, seen) for name, seen in given.items()}
+
+
+def _checked_coalitions(applications: Mapping[str, Any], given: Any) -> tuple[tuple[str, ...], ...]:
+    fix = 'Write coalitions=[["lighting", "planning"]].'
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise PlanError("must be a list of lists", key="coalitions", given=word_or_kind(given), fix=fix)
+    found = []
+    for one in given:
+        if isinstance(one, str) or not isinstance(one, Iterable):
+            raise PlanError("must be a list of lists", key="coalitions", given=word_or_kind(one), fix=fix)
+        members = tuple(dict.fromkeys(one))
+        for name in members:
+            if name not in applications:
+                raise PlanError(
+                    "must name applications",
+                    key="coalitions",
+                    given=word_or_kind(name),
+                    fix=f"Known: {', '.join(applications) or 'none'}.",
+                )
+        found.append(members)
+    return tuple(found)
+
+
+def _pattern(outcome: Mapping[str, Any]) -> str:
+    """Return an outcome in words."""
+    parts = []
+    for name, shown in outcome.items():
+        parts.append(
+            f"{name} suppressed" if shown is NOTHING else f"{name} {'released' if shown is SOME_VALUE else shown}"
+        )
+    return ", ".join(parts) or "nothing"
+
+
+def _exp(log: float) -> float:
+    return math.inf if log > 709 else math.exp(log)
+
+
+def _share(log_odds: float) -> float:
+    """Return the probability with these odds."""
+    return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
+
+
+def _entropy(chances: Any) -> float:
+    return float(-sum(one * math.log(one) for one in chances.tolist() if one > 0))

@@ -1,0 +1,104 @@
+"""Where two suppressions cancel each other, and where they reinforce each other.
+
+The odds that the target is sensitive, as a function of w = exp(-n epsilon) of one suppressed attribute, are
+(a + b w) / (c + d w): a and b come from records where both are sensitive and where only the target is, c and d from the
+other records. They equal the prior odds at one w at most, found by dividing. The published equation
+f_1(epsilon_i) exp(epsilon_j) = 1 is the case of two attributes; this one holds beside any suppressions and releases.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from tacit.dependence.closed_forms import bit_pair
+from tacit.dependence.suppression import Suppression, questions_of
+from tacit.errors import PlanError
+
+_ALIKE = 1e-12  # two shares that differ by less are the same up to rounding
+
+
+@dataclass(frozen=True)
+class Cancellation:
+    """How the suppression of one attribute and the suppression of the target work together, on the target's odds.
+
+    `factor` is f_1(epsilon_i) exp(epsilon_j), at the epsilons in force. `target_epsilon` and `seen_epsilon` are what
+    one of the two would have to be, the other left as it is, for the factor to be one; None where nothing does it.
+    """
+
+    seen: str
+    target: str
+    effect: Literal["cancel", "reinforce", "nothing"]
+    factor: float
+    target_epsilon: float | None
+    seen_epsilon: float | None
+
+    def __str__(self) -> str:
+        verb = {
+            "cancel": "works against",
+            "reinforce": "reinforces",
+            "nothing": "says nothing beside",
+        }[self.effect]
+        said = f"suppressed {self.seen} {verb} suppressed {self.target}: odds times {self.factor:.4g}"
+        for name, epsilon in ((self.target, self.target_epsilon), (self.seen, self.seen_epsilon)):
+            said += f"; they cancel at epsilon {epsilon:.4g} of {name}" if epsilon is not None else ""
+        return said
+
+
+def cancellations(release: Suppression) -> Iterator[Cancellation]:
+    """Yield how two suppressions work together, for every pair of attributes whose second may be sensitive or not."""
+    for target, target_epsilon in release.epsilon.items():
+        hidden = release.is_sensitive(target)
+        share = release.dependence.marginal(target)[hidden].sum()
+        if not 0 < share < 1 or not hidden.any():
+            continue
+        for seen, seen_epsilon in release.epsilon.items():
+            if seen == target:
+                continue
+            pair = bit_pair(release, seen, target)
+            apart = pair.delta_1 - pair.delta_2
+            effect: Literal["cancel", "reinforce", "nothing"] = (
+                "nothing" if abs(apart) < _ALIKE else "reinforce" if apart > 0 else "cancel"
+            )
+            own = target_epsilon < 700  # beyond, exp(epsilon) is no number, and nothing in the data cancels it
+            yield Cancellation(
+                seen,
+                target,
+                effect,
+                pair.both_suppressed(seen_epsilon, target_epsilon) if own else math.inf,
+                pair.cancelling_target_epsilon(seen_epsilon) if effect == "cancel" else None,
+                pair.cancelling_seen_epsilon(target_epsilon) if effect == "cancel" and own else None,
+            )
+
+
+def cancelling_epsilon(
+    release: Suppression, target: str, vary: str, *, suppressed: Any = None, released: Any = None
+) -> float | None:
+    """Return the epsilon of one suppressed attribute at which all that was seen leaves the target's odds as they were.
+
+    None where no epsilon does.
+    """
+    times = questions_of(suppressed, key="suppressed")
+    if vary not in times:
+        raise PlanError("must be a suppressed attribute", key="vary", given=vary, fix="Add it to suppressed.")
+    questions = min(times.pop(vary), 1) if release.coins == "remembered" else times.pop(vary)
+    prior = release.log_odds(target)
+    if math.isinf(prior):
+        raise PlanError("must have odds before anything is seen", key="target", given=target, fix="Take another one.")
+    names = [target] if vary == target else [target, vary]
+    logs = release.log_joint(names, suppressed=times, released=released)
+    weights = np.exp(logs - logs.max())
+    hidden, varied = release.is_sensitive(target), release.is_sensitive(vary)
+    table = np.diag(weights) if vary == target else weights
+    a, b = table[np.ix_(hidden, varied)].sum(), table[np.ix_(hidden, ~varied)].sum()
+    c, d = table[np.ix_(~hidden, varied)].sum(), table[np.ix_(~hidden, ~varied)].sum()
+    odds = math.exp(prior)
+    above, below = a - odds * c, odds * d - b  # a + b w = odds (c + d w)
+    if abs(below) <= _ALIKE * (odds * d + b):
+        return None  # this attribute's coin moves nothing
+    found = above / below
+    return float(-math.log(found) / questions) if 0 < found <= 1 else None

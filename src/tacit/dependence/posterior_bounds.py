@@ -1,0 +1,208 @@
+"""Bounds on posteriors over all distributions that somebody holds for possible: linear-fractional programs.
+
+Guarantee   For every distribution p that the knowledge allows and that can bring about what was seen, the posterior
+            probability of a value lies between `low` and `high`, up to the stated `gap`; and some p come as close to
+            either end as one likes.
+Assumes     As suppression, but for the dependence: its values are known, its probabilities as far as `knows` says.
+Why         The posterior is (c.p) / (d.p), where d is the chance of what was seen in each cell and c is d in the cells
+            with the value, else 0. With y = p / (d.p) and t = 1 / (d.p) (Charnes and Cooper) it is the linear program:
+            maximise c.y, where d.y = 1, sum(y) = t and every bound on p holds for y times t. Any multipliers of the
+            constraints bound it from above (weak duality); the solver's are checked, and its point is divided anew.
+            Cells with the same value and the same chance of what was seen can be merged.
+Reference   Charnes and Cooper, Programming with linear fractional functionals, 1962.
+Checked by  tests/property/test_posterior_bounds.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import sparse
+from scipy.optimize import linprog
+
+from tacit.dependence.factor import Floats
+from tacit.dependence.partial_knowledge import Possible, possible, read_knowledge
+from tacit.dependence.suppression import Suppression
+from tacit.errors import PlanError
+
+LARGEST_GAP: Final = 1e-7  # between the two sides of a program; more is refused
+_SMALLEST_WEIGHT: Final = 1e-9  # of a cell, against the largest: below it a solver's tolerance decides
+
+
+@dataclass(frozen=True)
+class PosteriorBounds:
+    """The least and largest posterior probability of each value, over everything that is held for possible.
+
+    `sensitive` bounds the probability of being sensitive, `gap` is how far the two sides of the programs are apart at
+    most. `relaxed` says that a network was relaxed: the bounds are safe, and may be wider than necessary.
+    """
+
+    attribute: str
+    low: Mapping[Any, float]
+    high: Mapping[Any, float]
+    sensitive: tuple[float, float]
+    knows: str
+    gap: float
+    relaxed: bool
+
+    @property
+    def odds(self) -> tuple[float, float]:
+        """The least and largest odds of being sensitive."""
+        low, high = (share / (1 - share) if share < 1 else math.inf for share in self.sensitive)
+        return low, high
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The bounds, as a pandas frame."""
+        return pd.DataFrame({self.attribute: list(self.low), "low": self.low.values(), "high": self.high.values()})
+
+    def __str__(self) -> str:
+        each = ", ".join(f"{value} {self.low[value]:.4g} to {self.high[value]:.4g}" for value in self.low)
+        wider = "; over all joints near the network, also those without its arrows" if self.relaxed else ""
+        return (
+            f"{self.attribute}: {each}; sensitive {self.sensitive[0]:.4g} to {self.sensitive[1]:.4g}, to an adversary "
+            f"who knows the dependence up to {self.knows}{wider}"
+        )
+
+
+def posterior_bounds(
+    release: Suppression, attribute: str, knows: Any, *, suppressed: Any = None, released: Any = None
+) -> PosteriorBounds:
+    """Return sharp bounds on the posterior of an attribute, for an adversary who knows the dependence only roughly."""
+    dependence = release.dependence
+    dependence.place(attribute)
+    knowledge = read_knowledge(dependence, knows)
+    evidence = release.evidence(suppressed, released)
+    seen = [dependence.names[place] for place in evidence]
+    several = len(knowledge.sizes) + bool(knowledge.intervals) > 1
+    keep = tuple(dict.fromkeys([attribute, *seen, *(dependence.names if several else knowledge.names)]))
+    allowed = possible(dependence, knowledge, keep)
+    values = dependence.values[attribute]
+    sides = [len(dependence.values[name]) for name in keep]
+    logs = np.zeros(sides)
+    for place, weights in evidence.items():
+        axis = keep.index(dependence.names[place])
+        logs = logs + weights.reshape([-1 if other == axis else 1 for other in range(len(sides))])
+    target = np.repeat(np.arange(len(values)), math.prod(sides[1:]))
+    flat = logs.ravel()
+    if not several and not knowledge.intervals:
+        classes, flat, target = _classes(target, flat)
+        allowed = allowed.merged(classes, len(flat))
+    chances = _scaled(flat)
+    program = _Program(allowed, chances)
+    hidden = release.is_sensitive(attribute)
+    ends = [program.range_of(np.where(target == code, chances, 0.0)) for code in range(len(values))]
+    sensitive = program.range_of(np.where(hidden[target], chances, 0.0))
+    return PosteriorBounds(
+        attribute,
+        MappingProxyType(dict(zip(values, (low for low, _ in ends), strict=True))),
+        MappingProxyType(dict(zip(values, (high for _, high in ends), strict=True))),
+        sensitive,
+        str(knowledge),
+        program.gap,
+        dependence.is_network,
+    )
+
+
+def _classes(
+    target: npt.NDArray[np.int64], logs: Floats
+) -> tuple[npt.NDArray[np.int64], Floats, npt.NDArray[np.int64]]:
+    """Return the class of each cell: same value of the target, same chance of what was seen; and these two."""
+    pairs, classes = np.unique(np.column_stack([target, logs]), axis=0, return_inverse=True)
+    return classes.ravel().astype(np.int64), pairs[:, 1], pairs[:, 0].astype(np.int64)
+
+
+def _scaled(logs: Floats) -> Floats:
+    """Return chances of what was seen, the largest one being one; refuse a range that a solver cannot tell apart."""
+    found: Floats = np.exp(logs - logs.max()) if logs.max() > -np.inf else np.zeros(len(logs))
+    small = (logs > -np.inf) & (found < _SMALLEST_WEIGHT)
+    if small.any() or not found.any():
+        raise PlanError(
+            "makes some values too unlikely for bounds that can be trusted",
+            key="suppressed",
+            given=float(f"{found[small].min() if small.any() else 0.0:.3g}"),
+            fix="Ask about fewer questions or smaller epsilons: epsilon times questions at most 20.",
+        )
+    return found
+
+
+class _Program:
+    """The programs over one set of distributions and one pattern; they differ in what is maximised."""
+
+    def __init__(self, allowed: Possible, chances: Floats) -> None:
+        self.gap = 0.0
+        self._chances = chances
+        cells = len(chances)
+        moved = allowed.variation is not None
+        one = sparse.identity(cells, format="csr")
+        none = sparse.csr_matrix((cells, cells))
+        rows: list[Any] = [[one, none], [-one, none]] if moved else [[one], [-one]]
+        limits = [allowed.high, -allowed.low]
+        if moved:  # p + fall >= centre, where all falls together are at most the distance
+            rows += [[-one, -one], [sparse.csr_matrix((1, cells)), sparse.csr_matrix(np.ones((1, cells)))]]
+            limits += [-allowed.centre, np.array([allowed.variation])]
+        for mask, low, high in allowed.events:
+            event = sparse.csr_matrix(mask[None, :].astype(np.float64))
+            blank = [sparse.csr_matrix((1, cells))] if moved else []
+            rows += [[event, *blank], [-event, *blank]]
+            limits += [np.array([high]), np.array([-low])]
+        self._most = np.concatenate(limits)
+        self._bounds = sparse.csr_matrix(sparse.bmat(rows))
+        self._columns = self._bounds.shape[1]
+        last = sparse.csr_matrix(-self._most[:, None])
+        self._rows: Any = sparse.csr_matrix(sparse.bmat([[self._bounds, last]]))
+        whole = np.zeros((2, self._columns + 1))
+        whole[0, :cells], whole[0, -1] = 1, -1  # sum(y) = t
+        whole[1, :cells] = chances  # d.y = 1
+        self._whole = whole
+
+    def range_of(self, wanted: Floats) -> tuple[float, float]:
+        """Return the least and the largest share that the wanted cells can have of what was seen."""
+        return max(1 - self._largest(self._chances - wanted), 0.0), min(self._largest(wanted), 1.0)
+
+    def _largest(self, wanted: Floats) -> float:
+        if not wanted.any():
+            return 0.0
+        cells = len(wanted)
+        goal = np.zeros(self._columns + 1)
+        goal[:cells] = wanted
+        found = linprog(
+            -goal,
+            A_ub=self._rows,
+            b_ub=np.zeros(len(self._most)),
+            A_eq=self._whole,
+            b_eq=[0.0, 1.0],
+            method="highs",
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+        if found.x is None:
+            raise PlanError(
+                "allows no distribution that can bring this about",
+                key="knows",
+                fix="Check that intervals do not contradict each other, and that what was seen is possible.",
+            )
+        shape, times = found.x[:-1], found.x[-1]
+        reached = float(wanted @ shape[:cells] / (self._chances @ shape[:cells]))
+        # weak duality: c.y <= price of (d.y = 1), if no column is left with a gain; what is left counts as broken
+        costs = np.maximum(-found.ineqlin.marginals, 0.0)
+        sums, price = -found.eqlin.marginals
+        left = goal - self._rows.T @ costs - self._whole.T @ np.array([sums, price])
+        broken = max(
+            float(np.maximum(self._bounds @ shape - self._most * times, 0).max()) / max(times, 1.0),
+            float(np.maximum(left, 0).max()),
+            abs(reached - float(price)),
+        )
+        if not broken <= LARGEST_GAP:
+            raise PlanError(
+                "cannot be bounded with a certificate", key="knows", given=float(f"{broken:.3g}"),
+                fix="Ask about fewer questions or attributes.",
+            )  # fmt: skip
+        self.gap = max(self.gap, broken)
+        return max(reached, float(price))
