@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from tacit import audit as audit
     from tacit import noise as noise
+    from tacit import plan as plan
     from tacit.dependence.dependence import Dependence as Dependence
     from tacit.errors import BudgetExceeded as BudgetExceeded
     from tacit.errors import DataRefused as DataRefused
@@ -125,6 +126,7 @@ _WHOLE: Final = {
     "audit": "audit",
     "known": "policy.knowledge",
     "noise": "noise",
+    "plan": "plan",
     "secrets": "policy.secrets",
 }
 
@@ -201,6 +203,7 @@ __all__ = [
     "mean",
     "median",
     "noise",
+    "plan",
     "quantiles",
     "ranges",
     "rectangles",

@@ -39,6 +39,7 @@ In reading order:
     derived          plans of questions that are made of several parts
     knowledge_cost   what it costs that something is known
     explain          a plan in words
+    leakage          which epsilons let nobody learn too much where attributes depend on each other
 
 Questions whose answer is a choice have plans of their own kind:
 
@@ -47,3 +48,24 @@ Questions whose answer is a choice have plans of their own kind:
     verdicts         `below` and `above`
     ranking          `top_k`
 """
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tacit.plan.leakage.budget import leakage_budget as leakage_budget
+    from tacit.plan.leakage.leakage_plan import LeakagePlan as LeakagePlan
+
+__all__ = ["LeakagePlan", "leakage_budget"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: most plans need no optimisation."""
+    if name == "leakage_budget":
+        from tacit.plan.leakage.budget import leakage_budget
+
+        return leakage_budget
+    if name == "LeakagePlan":
+        from tacit.plan.leakage.leakage_plan import LeakagePlan
+
+        return LeakagePlan
+    raise AttributeError(f"module 'tacit.plan' has no attribute {name!r}")

@@ -9,6 +9,7 @@ In reading order:
     convex_program      the most releases under convex limits, with a certificate
     epsilon_sum         the largest sum of epsilons, globally
     monotone_boxes      the best under limits that rise, globally
+    coalition_budget    what coalitions may be shown
     changed_dependence  how much leakage changes with the dependence
     leakage_plan        what a plan says
     budget              the plan

@@ -147,7 +147,7 @@ class _Inner:
     def _centred(self, u: Floats, t: float) -> Floats:
         for _ in range(STEPS):
             gradient, pull, stiff = self._shape(u, t)
-            step = np.linalg.solve(np.diag(stiff) + pull.T @ pull, gradient)
+            step: Floats = np.linalg.solve(np.diag(stiff) + pull.T @ pull, gradient).astype(np.float64)
             rate = float(gradient @ step)
             if not np.isfinite(rate) or rate <= CENTRED:
                 break

@@ -10,7 +10,8 @@ Why         Let p(x) be the law of the target, r(x) its mass where the released 
             sum q log(q / (p Q)), whose slope is - sum r log(q / (p Q)) and whose curvature is
             sum r^2 / q - R^2 / Q >= 0 (Cauchy and Schwarz). At u = 0 value and slope of the second part are 0, and an
             information is never negative, so the slope of the whole at 0 is not negative either: it rises.
-Reference   Cover and Thomas, Elements of Information Theory, Theorem 2.7.4: convex in the channel, which is affine in u.
+Reference   Cover and Thomas, Elements of Information Theory, Theorem 2.7.4: convex in the channel, and that is affine
+            in u.
 Checked by  tests/unit/test_leakage_terms.py.
 """
 
@@ -50,7 +51,7 @@ class Terms:
     @property
     def limits(self) -> int:
         """How many sums there are."""
-        return self.slope.shape[0]
+        return len(self.slope)
 
     def each(self, u: Floats) -> Floats:
         """Return what each line adds to each limit."""
@@ -89,7 +90,7 @@ class Terms:
         total = 1.0 - u * self.released
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.log1p(-u[:, None] * self.share) - np.log1p(-u * self.released)[:, None]
-        return rest, np.where(rest > 0, ratio, 0.0), total
+        return rest, np.where((rest > 0) & (total > 0)[:, None], ratio, 0.0), total
 
     def _parts(self, u: Floats) -> tuple[Floats, Floats, Floats]:
         rest, ratio, total = self._logs(u)

@@ -1,13 +1,13 @@
 """The largest weighted sum of epsilons under limits on leakage, found globally, with a certified gap.
 
 Guarantee   `solve_sum` returns release probabilities that keep every limit by evaluation, and a bound that no allowed
-            sum of epsilons exceeds. The gap between the two is at most the tolerance unless `most_boxes` were not enough;
-            it is reported either way.
-Assumes     Every epsilon has a cap. Without one the sum has no bound as soon as one line may be released with certainty.
+            sum of epsilons exceeds. The gap between the two is at most the tolerance unless `most_boxes` were not
+            enough; it is reported either way.
+Assumes     Every epsilon has a cap. Without one the sum has no bound once one line may be released with certainty.
 Why         With u = 1 - exp(-eps), the sum is `- sum weight log(1 - u)`: convex in u, and what is allowed is a convex
-            set. On a box of release probabilities a convex function lies below its chord, so the convex program with the
-            chords' slopes bounds what can be reached in the box, and its answer is allowed. The box with the largest
-            bound is cut where chord and function differ most; there the chord then touches. Boxes cover everything, so
+            set. On a box of release probabilities a convex function lies below its chord, so the convex program with
+            the chords' slopes bounds what can be reached in the box, and its answer is allowed. The box with the
+            largest bound is cut where chord and function differ most; there the chord then touches. Boxes cover everything, so
             the largest bound among them is one for all. (In epsilons the limits are neither convex nor concave.)
 Reference   Falk and Soland, An algorithm for separable nonconvex programming problems, Management Science 15 (1969).
 Checked by  tests/unit/test_leakage_program.py.

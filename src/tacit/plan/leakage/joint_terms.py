@@ -2,7 +2,7 @@
 
 Guarantee   `JointLimit.at(u)` is the sum of the mutual informations between each target and everything that a coalition
             sees, in nats, by going through all outcomes. `safe_terms` are convex terms whose sum is never below it.
-Assumes     Each line tosses its own coins: given all attributes, what is seen on one line does not depend on the others.
+Assumes     Each line tosses its own coins: given all attributes, what is seen on one line does not hang on the others.
 Why         Going through outcomes: the joint of target and attributes is mapped to that of target and outcomes, one
             attribute after the other. Lines that show the same attribute hide it with the product of their chances.
             In several release probabilities the information is not convex: two copies of one attribute make it
@@ -44,7 +44,7 @@ class JointPart:
     @property
     def cells(self) -> int:
         """How many cells the joint of target and outcomes has."""
-        return self.table.shape[0] * math.prod(int((~mask).sum()) + 1 for mask in self.sensitive)
+        return len(self.table) * math.prod(int((~mask).sum()) + 1 for mask in self.sensitive)
 
     def at(self, u: Floats) -> Floats:
         """Return the information at each row of release probabilities."""
@@ -63,7 +63,8 @@ class JointPart:
         expected = prior[None, :, None] * cells.sum(axis=1)[:, None, :]
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.where(cells > 0, cells * np.log(cells / expected), 0.0)
-        return np.maximum(found.sum(axis=(1, 2)), 0.0)
+        total: Floats = np.maximum(found.sum(axis=(1, 2)), 0.0)
+        return total
 
 
 @dataclass(frozen=True)

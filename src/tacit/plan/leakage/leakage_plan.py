@@ -13,6 +13,7 @@ from tacit.dependence.dependence import Dependence
 from tacit.errors import PlanError, sealed, word_or_kind
 from tacit.plan.leakage.changed_dependence import largest_change
 from tacit.plan.leakage.convex_terms import Floats
+from tacit.plan.leakage.measured_tables import MeasuredTables
 from tacit.plan.leakage.setting import EVERYBODY, Limit, Setting
 
 METHODS = {
@@ -84,7 +85,7 @@ class LeakagePlan:
 
         Proven by the distance alone where that is at most `drift`; otherwise the leakage is computed anew.
         """
-        names = self._attributes()
+        names = self.setting.attributes
         if not isinstance(other, Dependence):
             raise PlanError("must be a dependence", key="other", given=word_or_kind(other), fix="Make one first.")
         for name in names:
@@ -93,7 +94,7 @@ class LeakagePlan:
         if distance <= self.drift:
             why = f"Kept: the dependence has moved by {distance:.3g}, and up to {self.drift:.3g} was planned for."
             return StillHolds(True, distance, why)
-        uses = uses_of(self.setting, other, self.u)
+        uses = uses_of(self.setting, self.setting.tables(other), self.u)
         worst = max(uses, key=lambda use: use.leakage - use.limit)
         moved = f"the dependence has moved by {distance:.3g}"
         if worst.leakage <= worst.limit:
@@ -135,20 +136,15 @@ class LeakagePlan:
         lines.append(f"Reaches {self.value:.6g} ({what}); nothing that is allowed reaches {self.gap:.2g} more.")
         return "\n".join([*lines, *map(str, self.limits)])
 
-    def _attributes(self) -> list[str]:
-        shown = [line.attribute for line in self.setting.lines]
-        about = [name for limit in self.setting.limits for name in limit.about]
-        return list(dict.fromkeys([*shown, *about]))
-
 
 def epsilon_of(u: float) -> float:
     """Return the epsilon of a release probability."""
     return -math.log1p(-u) if u < 1 else math.inf
 
 
-def uses_of(setting: Setting, dependence: Dependence, u: Floats) -> tuple[LimitUse, ...]:
+def uses_of(setting: Setting, tables: MeasuredTables, u: Floats) -> tuple[LimitUse, ...]:
     """Return how much of each limit release probabilities use, by evaluation."""
-    found = setting.leakages(dependence, u)
+    found = setting.leakages(tables, u)
     return tuple(
         LimitUse(limit.seen_by, limit.about, float(leakage), limit.most)
         for limit, leakage in zip(setting.limits, found, strict=True)

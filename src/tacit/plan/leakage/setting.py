@@ -64,7 +64,13 @@ class Setting:
             name: frozenset(at for at, value in enumerate(dependence.values[name]) if value in hidden)
             for name, hidden in self.sensitive.items()
         }
-        return MeasuredTables(dependence, codes, self.measure)
+        return MeasuredTables(dependence, codes, self.attributes, self.measure)
+
+    @property
+    def attributes(self) -> list[str]:
+        """All attributes that are shown or protected."""
+        about = [name for limit in self.limits for name in limit.about]
+        return list(dict.fromkeys([*(line.attribute for line in self.lines), *about]))
 
     def released(self, tables: MeasuredTables) -> Floats:
         """Return for each line how likely its attribute is not sensitive, by value."""
@@ -103,9 +109,8 @@ class Setting:
             for limit in self.limits
         ]
 
-    def leakages(self, dependence: Dependence, u: Floats) -> Floats:
-        """Return what each limit bounds, at release probabilities, under a dependence."""
-        tables = self.tables(dependence)
+    def leakages(self, tables: MeasuredTables, u: Floats) -> Floats:
+        """Return what each limit bounds, at release probabilities."""
         if not self.joint:
             return self.pair_terms(tables).at(u)
         return np.array([limit.at(u[None])[0] for limit in self.joint_limits(tables)])

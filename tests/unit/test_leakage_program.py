@@ -1,0 +1,134 @@
+"""The programs behind plans of leakage: against grids and another solver, and bounds that nothing exceeds."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from tests.joints import Case, random_case
+
+import tacit as tc
+from tacit.dependence.information import outcomes
+from tacit.dependence.suppression import suppression
+from tacit.plan.leakage.coalition_budget import alone_bounds
+from tacit.plan.leakage.convex_program import Program, solve
+from tacit.plan.leakage.epsilon_sum import epsilons, solve_sum
+from tacit.plan.leakage.setting import checked_setting
+
+CASES = [random_case(np.random.default_rng(100 + seed), most=3, sizes=(2, 3)) for seed in range(8)]
+PAIRS = [case for case in CASES if len(case.names) == 2]
+
+
+def program(case: Case, limit: float, *, measure: str = "value", each: bool = False, cap: float = 4.0) -> Program:
+    given = dict.fromkeys(case.sensitive, limit) if each else limit
+    setting = checked_setting(case.dependence, sensitive=case.sensitive, limit=given, measure=measure)
+    terms = setting.pair_terms(setting.tables(case.dependence))
+    lines = len(setting.lines)
+    weights = np.random.default_rng(7).uniform(0.5, 2, lines)
+    limits = np.array([one.most for one in setting.limits])
+    upper = alone_bounds(terms, limits, np.full(lines, -math.expm1(-cap)))
+    return Program(weights * terms.released, terms, limits, np.zeros(lines), upper)
+
+
+@pytest.mark.parametrize("each", [False, True])
+@pytest.mark.parametrize("limit", [1e-5, 0.3])
+@pytest.mark.parametrize("case", CASES[:5])
+def test_the_convex_program_agrees_with_another_solver(case: Case, limit: float, each: bool) -> None:
+    given = program(case, limit, each=each)
+    found = solve(given, tolerance=1e-8 * limit)
+    assert found is not None
+    assert given.is_allowed(found.u)
+    assert ((found.u >= 0) & (found.u <= given.upper)).all()
+    assert found.bound >= found.gain - 1e-15
+    assert found.bound - found.gain <= 1e-7 * limit
+    other = minimize(
+        lambda u: -given.gain @ u,
+        0.5 * found.u + 1e-9,
+        jac=lambda u: -given.gain,
+        bounds=list(zip(given.lower, given.upper, strict=True)),
+        constraints={
+            "type": "ineq",
+            "fun": lambda u: (given.limits - given.terms.at(u)) / limit,
+            "jac": lambda u: -given.terms.with_slopes(u)[1] / limit,
+        },
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 300},
+    )
+    reached = given.gain @ other.x
+    if (given.terms.at(other.x) <= given.limits + 1e-9 * limit).all():
+        assert reached <= found.bound + 1e-6 * limit
+    assert found.gain >= reached - 1e-4 * limit - 1e-5 * reached
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_multipliers_give_a_bound_below_what_is_allowed(case: Case) -> None:
+    given = program(case, 0.2)
+    rng = np.random.default_rng(3)
+    allowed = [u for u in rng.uniform(0, 1, (300, len(given.gain))) * given.upper if given.is_allowed(u)]
+    best = max((float(given.gain @ u) for u in allowed), default=0.0)
+    for _ in range(50):
+        u, multipliers = rng.uniform(0, 0.98, len(given.gain)), rng.exponential(3.0, len(given.limits))
+        assert given.bound(u, multipliers) >= best
+
+
+@pytest.mark.parametrize("limit", [0.05, 0.4])
+@pytest.mark.parametrize("case", PAIRS[2:4])
+def test_the_sum_of_epsilons_is_the_best_of_a_grid(case: Case, limit: float) -> None:
+    given = program(case, limit, cap=3.0)
+    found = solve_sum(given, tolerance=1e-5, most_boxes=200)
+    assert given.is_allowed(found.u)
+    assert found.bound - found.gain <= 1e-4
+    grid = -np.expm1(-np.linspace(0, 3, 61))
+    values = [
+        float(given.gain @ epsilons(np.array(u)))
+        for u in itertools.product(grid, repeat=2)
+        if given.is_allowed(np.array(u))
+    ]
+    assert max(values) <= found.bound + 1e-12
+    assert max(values) >= found.gain - 0.12 * given.gain.sum()
+
+
+def test_the_best_sum_of_epsilons_is_in_a_corner_where_the_convex_program_shares() -> None:
+    """Two attributes of which each is a fair bit of its own: all of the limit goes to one, not shared out."""
+    fair = tc.Dependence.from_table({(a, b): 0.25 for a in "st" for b in "st"}, names=("a", "b"))
+    asked = {"sensitive": {"a": ["s"], "b": ["s"]}, "limit": 0.9 * math.log(2), "measure": "bit", "cap": 20.0}
+    corner = tc.plan.leakage_budget(fair, objective="epsilon", **asked)
+    assert sorted(corner.epsilon.values())[0] == pytest.approx(0.0, abs=1e-6)
+    assert corner.value == pytest.approx(3.4787, abs=1e-4)
+    assert corner.gap < 1e-4
+    shared = tc.plan.leakage_budget(fair, **asked)
+    assert shared.epsilon["a"] == pytest.approx(shared.epsilon["b"], rel=1e-3)
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("case", PAIRS[:2])
+def test_a_coalition_of_two_is_planned_as_well_as_a_grid(case: Case, own: bool) -> None:
+    asked = {"sensitive": case.sensitive, "limit": 0.15, "coalitions": [list(case.sensitive)], "own": own, "cap": 3.0}
+    plan = tc.plan.leakage_budget(case.dependence, **asked)
+    assert plan.leakage <= 0.15
+    (limit,) = plan.setting.joint_limits(plan.setting.tables(case.dependence))
+    grid = np.array(list(itertools.product(np.linspace(0, -math.expm1(-3.0), 101), repeat=2)))
+    open_mass = plan.setting.released(plan.setting.tables(case.dependence))
+    values = (grid * open_mass).sum(axis=1)[limit.at(grid) <= 0.15]
+    assert plan.value + plan.gap >= values.max() - 1e-12
+    assert plan.value >= values.max() - 1e-5
+    assert plan.gap <= 1e-5
+
+
+def test_a_large_coalition_keeps_its_limit_by_all_outcomes() -> None:
+    rng = np.random.default_rng(5)
+    worlds = list(itertools.product((0, 1), repeat=5))
+    chances = rng.dirichlet(np.full(len(worlds), 0.5))
+    names = tuple("abcde")
+    dependence = tc.Dependence.from_table(dict(zip(worlds, chances, strict=True)), names=names)
+    plan = tc.plan.leakage_budget(
+        dependence, sensitive={key: [1] for key in names}, limit=0.4, coalitions=[list(names)], own=False, cap=3.0
+    )
+    release = suppression(dependence, {key: [1] for key in names}, dict(plan.epsilon))
+    joint = sum(outcomes(release, name, [one for one in names if one != name]).information() for name in names)
+    assert joint <= 0.4
+    assert plan.method == "safe"
+    assert joint >= 0.4 - 1e-6 or max(plan.epsilon.values()) == pytest.approx(3.0)  # raised until it is met
