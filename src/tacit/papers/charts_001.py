@@ -78,8 +78,8 @@ def applications_chart(strengths: dict[tuple[str, str], float]) -> Any:
     first, second = (places[name] for name in APPLICATIONS)
     segments.append(_segment("colludes", first, second))
     ends: dict[str, Any] = {"x2": "x2:Q", "y2": "y2:Q"}
-    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.5, len(attributes) - 0.5]))
-    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-1.05, 1.25]))
+    x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.45, len(attributes) - 0.55], nice=False))
+    y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-1.05, 1.15], nice=False))
     colour = alt.Color(
         "kind:N",
         title=None,
@@ -102,7 +102,7 @@ def applications_chart(strengths: dict[tuple[str, str], float]) -> Any:
     nodes = alt.Chart(
         alt.Data(
             values=[
-                {"x": a, "y": b, "name": name, "left": a - 0.3, "right": a + 0.3, "foot": b - 0.1, "head": b + 0.1}
+                {"x": a, "y": b, "name": name, "left": a - 0.38, "right": a + 0.38, "foot": b - 0.1, "head": b + 0.1}
                 for name, (a, b) in places.items()
             ]
         )
