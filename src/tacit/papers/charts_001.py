@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import altair as alt
@@ -21,7 +21,7 @@ _WIDE: Final = 300
 DELTAS: Final = ((0.9, 0.1), (0.8, 0.2), (0.5, 0.5), (0.2, 0.6))
 
 
-def pattern_chart(occupancy: Occupancy, days: Days, room: int = 0) -> Any:
+def pattern_chart(occupancy: Occupancy, days: Days, title: str = "Figure 1: one day in one room", room: int = 0) -> Any:
     """Return Figure 1: one day of one room, and what can be read off it."""
     own = np.flatnonzero(days.room == room)
     # a day as usual: the one whose arrival is the room's middle one
@@ -55,15 +55,15 @@ def pattern_chart(occupancy: Occupancy, days: Days, room: int = 0) -> Any:
     ]
     many, length = int(days.absences[at]), float(days.mean_absence[at])
     said = (
-        f"{occupancy.name}, room {occupancy.rooms[room]}, {days.date[at]}: {many} absences of {length:.0f} minutes on "
+        f"{occupancy.name}, {occupancy.rooms[room]}, {days.date[at]}: {many} absences of {length:.0f} minutes on "
         f"average, occupied {100 * days.share[at]:.0f}% of 8:00 to 17:00."
     )
-    return styled(
-        alt.layer(drawn, rules, *words).properties(width=620, height=150), "Figure 1: one day in one room", [said]
-    )
+    return styled(alt.layer(drawn, rules, *words).properties(width=620, height=150), title, [said])
 
 
-def applications_chart(strengths: dict[tuple[str, str], float]) -> Any:
+def applications_chart(
+    strengths: Mapping[tuple[str, str], float], title: str = "Figure 2: who asks, what depends, who talks"
+) -> Any:
     """Return Figure 2: who asks for what, what depends on what (in nats), and who talks to whom."""
     attributes = list(dict.fromkeys(name for pair in strengths for name in pair))
     places = {name: (float(at), 0.0) for at, name in enumerate(attributes)}
@@ -114,7 +114,7 @@ def applications_chart(strengths: dict[tuple[str, str], float]) -> Any:
     names = nodes.mark_text(fontSize=12, fontWeight="bold", color=INK).encode(x=x, y=y, text="name:N")
     said = "Applications above, attributes below. Numbers: what two attributes tell about each other."
     drawn = alt.layer(lines, numbers, boxes, names).properties(width=520, height=260)
-    return styled(drawn, "Figure 2: who asks, what depends, who talks", [said])
+    return styled(drawn, title, [said])
 
 
 def factors_chart() -> Any:

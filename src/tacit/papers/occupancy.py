@@ -105,7 +105,7 @@ def occupancy_of_file(file: Path, name: str) -> Occupancy:
     step = int(np.gcd.reduce(minute))
     table = np.zeros((len(rooms), len(dates), DAY // step), dtype=np.bool_)
     table[room, date, minute // step] = frame["occupied"].to_numpy() > 0
-    return Occupancy(name, tuple(str(one) for one in rooms), dates, step, table)
+    return Occupancy(name, tuple(f"room {one}" for one in rooms), dates, step, table)
 
 
 def made_up_occupancy(rooms: int = 12, days: int = 84) -> Occupancy:
