@@ -13,7 +13,7 @@ from tacit.dependence.closed_forms import bit_pair, own_information, own_suppres
 from tacit.dependence.information import mutual_information
 from tacit.dependence.suppression import Suppression, suppression
 
-JOINTS = 300
+JOINTS = 200
 SIDES = {"i": [0, 1], "j": [0, 1]}
 
 
@@ -87,7 +87,7 @@ def test_the_formulas_keep_their_limits() -> None:
 
 def test_suppressions_cancel_where_the_equation_says() -> None:
     met = dict.fromkeys(("cancel", "reinforce"), 0)
-    for number in range(JOINTS):
+    for number in range(JOINTS // 2):
         release, seen, target, _ = random_release(number)
         for found in cancellations(release):
             if (found.seen, found.target) != ("i", "j"):
@@ -109,7 +109,7 @@ def test_suppressions_cancel_where_the_equation_says() -> None:
                 changed = suppression(release.dependence, release.sensitive, {"i": found.seen_epsilon, "j": target})
                 factor = odds(changed, "j", suppressed={"i": 1, "j": 1}) / odds(changed, "j")
                 assert factor == pytest.approx(1, abs=1e-10)
-    assert min(met.values()) > 50
+    assert min(met.values()) > 20
 
 
 def test_they_cancel_beside_other_suppressions_too() -> None:

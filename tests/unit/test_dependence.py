@@ -110,6 +110,8 @@ def test_a_network_nests_its_cases_or_names_them_by_tuples() -> None:
         }
     )
     assert nested == flat
+    pair = (NETWORK["leaving"]["given"], NETWORK["leaving"]["table"])
+    assert tc.Dependence.from_network({**NETWORK, "leaving": pair}) == tc.Dependence.from_network(NETWORK)
     np.testing.assert_allclose(nested.marginal("absent"), [0.5 + 0.125 + 0.05, 0.125 + 0.2], atol=1e-15)
     assert "leaving given arrival" in str(nested)
 
@@ -244,6 +246,9 @@ def test_a_circle_is_named_in_full() -> None:
         ({"a": ["canary-1", None]}, "a has missing values"),
         ({"a": ["canary-1", math.nan]}, "a has missing values"),
         ({"a": [["canary-1"]]}, "a has cells that are no single values"),
+        (pd.DataFrame({"a": pd.array(["canary-1", pd.NA], dtype="string")}), "a has missing values"),
+        (pd.DataFrame([["canary-1", 2]]), "frame must have columns with different names"),
+        (pd.DataFrame([[1, 2]], columns=["canary-1", "canary-1"]), "frame must have columns with different names"),
         ({"a": []}, "frame must have at least one row"),
         ({"a": ["canary-1"], "b": []}, "frame must have columns of one length"),
         (3, "frame must be a frame or a mapping of columns, not an int"),

@@ -176,9 +176,15 @@ def test_a_dependence_must_be_about_the_policys_attributes() -> None:
         ({"released": {"arrival": "soon"}}, "released.arrival must be a value of arrival; got 'soon'"),
         ({"released": {"arival": "nine"}}, "released must be an attribute of the dependence; got 'arival'"),
         ({"suppressed": {"arival": 1}}, "suppressed must be an attribute of the dependence; got 'arival'"),
-        ({"suppressed": {"arrival": 0.5}}, "suppressed.arrival must be a whole number from 0; got 0.5"),
-        ({"suppressed": {"arrival": -1}}, "suppressed.arrival must be a whole number from 0; got -1"),
-        ({"suppressed": {"arrival": True}}, "suppressed.arrival must be a whole number from 0; got True"),
+        (
+            {"suppressed": {"arrival": 0.5}},
+            "suppressed.arrival must be a whole number from 0 to 1,000,000,000; got 0.5",
+        ),
+        ({"suppressed": {"arrival": -1}}, "suppressed.arrival must be a whole number from 0 to 1,000,000,000; got -1"),
+        (
+            {"suppressed": {"arrival": True}},
+            "suppressed.arrival must be a whole number from 0 to 1,000,000,000; got True",
+        ),
         ({"suppressed": "arrival"}, "suppressed must be a mapping of names to numbers; got 'arrival'"),
         ({"released": ["arrival"]}, "released must be a mapping, not a list"),
     ],

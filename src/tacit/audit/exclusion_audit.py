@@ -15,19 +15,23 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from tacit.dependence.cancellation import Cancellation, cancellations, cancelling_epsilon
 from tacit.dependence.dependence import Dependence
+from tacit.dependence.given_tables import listed
 from tacit.dependence.information import NOTHING, checked_seen, outcomes
 from tacit.dependence.posterior_bounds import PosteriorBounds, posterior_bounds
 from tacit.dependence.suppression import SOME_VALUE, Suppression, suppression
 from tacit.errors import PlanError, kind_of, sealed, word_or_kind
 from tacit.policy.policy import Policy, as_policy
+
+_NAME: Final = 'Write "leaving", or ["arrival", "leaving"].'
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,7 @@ class Exclusion:
     def sees(self, *applications: str) -> tuple[str, ...]:
         """Return the attributes that some applications see together; all that are released, without a name."""
         for name in applications:
-            if name not in self.applications:
+            if not isinstance(name, str) or name not in self.applications:
                 raise PlanError(
                     "must be an application",
                     key="application",
@@ -167,9 +171,9 @@ class Exclusion:
 
         `suppressed={"arrival": 3}` was suppressed in three questions, `released={"arrival": "early"}` was shown.
         """
-        names = [attribute] if isinstance(attribute, str) else list(attribute)
+        names = [attribute] if isinstance(attribute, str) else listed(attribute)
         if not names:
-            raise PlanError("must name an attribute", key="attribute", given=names, fix="Name one or several.")
+            raise PlanError("must be one or several names", key="attribute", given=word_or_kind(attribute), fix=_NAME)
         found = self.release.posterior(names, suppressed=suppressed, released=released)
         values = [self.dependence.values[name] for name in names]
         cells = values[0] if isinstance(attribute, str) else itertools.product(*values)
@@ -221,6 +225,8 @@ class Exclusion:
         By default about its value, from the values that are shown. With `value=False` only about whether it is
         sensitive, from whether there was a release: what the paper computes, and too little where values differ.
         """
+        if not isinstance(value, bool):
+            raise PlanError("must be True or False", key="value", given=word_or_kind(value), fix="False: bits alone.")
         return outcomes(
             self.release,
             attribute,
@@ -261,6 +267,8 @@ class Exclusion:
 
     def free(self, epsilon: float, seen: Any = None, *, questions: Any = None) -> bool:
         """Say whether there is freedom from exclusion attacks at this epsilon, for every attribute."""
+        if isinstance(epsilon, bool) or not isinstance(epsilon, Real) or not epsilon >= 0:
+            raise PlanError("must be a number from 0", key="epsilon", given=word_or_kind(epsilon), fix="Write 1.0.")
         return self.freedom(seen=seen, questions=questions).level <= epsilon * (1 + 1e-9)
 
     def cancellations(self) -> tuple[Cancellation, ...]:
@@ -353,22 +361,23 @@ def _checked_applications(release: Suppression, given: Any) -> dict[str, tuple[s
 
 def _checked_coalitions(applications: Mapping[str, Any], given: Any) -> tuple[tuple[str, ...], ...]:
     fix = 'Write coalitions=[["lighting", "planning"]].'
-    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+    groups = listed(given)
+    if groups is None:
         raise PlanError("must be a list of lists", key="coalitions", given=word_or_kind(given), fix=fix)
     found = []
-    for one in given:
-        if isinstance(one, str) or not isinstance(one, Iterable):
+    for one in groups:
+        members = listed(one)
+        if members is None:
             raise PlanError("must be a list of lists", key="coalitions", given=word_or_kind(one), fix=fix)
-        members = tuple(dict.fromkeys(one))
         for name in members:
-            if name not in applications:
+            if not isinstance(name, str) or name not in applications:
                 raise PlanError(
                     "must name applications",
                     key="coalitions",
                     given=word_or_kind(name),
                     fix=f"Known: {', '.join(applications) or 'none'}.",
                 )
-        found.append(members)
+        found.append(tuple(dict.fromkeys(members)))
     return tuple(found)
 
 

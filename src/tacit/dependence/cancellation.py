@@ -17,7 +17,7 @@ import numpy as np
 
 from tacit.dependence.closed_forms import bit_pair
 from tacit.dependence.suppression import Suppression, questions_of
-from tacit.errors import PlanError
+from tacit.errors import PlanError, word_or_kind
 
 _ALIKE = 1e-12  # two shares that differ by less are the same up to rounding
 
@@ -83,8 +83,10 @@ def cancelling_epsilon(
     None where no epsilon does.
     """
     times = questions_of(suppressed, key="suppressed")
-    if vary not in times:
-        raise PlanError("must be a suppressed attribute", key="vary", given=vary, fix="Add it to suppressed.")
+    if not isinstance(vary, str) or vary not in times:
+        raise PlanError(
+            "must be a suppressed attribute", key="vary", given=word_or_kind(vary), fix="Add it to suppressed."
+        )
     questions = min(times.pop(vary), 1) if release.coins == "remembered" else times.pop(vary)
     prior = release.log_odds(target)
     if math.isinf(prior):

@@ -3,8 +3,8 @@
     {"arrival": {"late": 0.3, "early": 0.7},
      "leaving": {"given": ["arrival"], "table": {"late": {"late": 0.8, "early": 0.2}, "early": {"early": 1}}}}
 
-Several parents nest, in the order in which they are named, as files write it; `{("late", "yes"): {..}}` says the same.
-A case that has probability zero may be left out.
+Several parents nest, in the order in which they are named, as files write it; `{("late", "yes"): {..}}` says the same,
+and so does the pair `(["arrival"], {..})` for parents and table. A case that has probability zero may be left out.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def read_network(tables: Any, values: Any) -> GivenNetwork:
     if not isinstance(tables, Mapping):
         raise PolicyError(f"must be a mapping, not {kind_of(tables)}", key="tables", fix="Give a table for each name.")
     names = checked_names(tables, key="tables")
+    tables = {name: _as_mapping(table) for name, table in tables.items()}
     parents = {name: _parents(name, table, names) for name, table in tables.items()}
     _refuse_cycles(parents)
     cases = {name: dict(_cases(name, table, len(parents[name]))) for name, table in tables.items()}
@@ -61,6 +62,12 @@ def read_network(tables: Any, values: Any) -> GivenNetwork:
         tuple(found[name][0] for name in names),
         tuple(found[name][1] for name in names),
     )
+
+
+def _as_mapping(table: Any) -> Any:
+    if isinstance(table, tuple | list) and len(table) == 2:
+        return {"given": table[0], "table": table[1]}
+    return table
 
 
 def _has_parents(table: Any) -> bool:

@@ -33,12 +33,22 @@ class Given:
     numbers: Floats
 
 
+def listed(given: Any) -> tuple[Any, ...] | None:
+    """Return what a list, or anything like one, holds; nothing for a text or what is no list."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        return None
+    try:
+        return tuple(given)
+    except TypeError:  # an array without an axis says that it is iterable
+        return None
+
+
 def checked_names(names: Any, *, key: str = "names") -> tuple[str, ...]:
     """Return the names of attributes, or refuse."""
     fix = 'Write names=("arrival", "leaving").'
-    if isinstance(names, str) or not isinstance(names, Iterable):
+    found = listed(names)
+    if found is None:
         raise PolicyError("must be a list of names", key=key, given=word_or_kind(names), fix=fix)
-    found = tuple(names)
     if not found or not all(isinstance(name, str) and name for name in found):
         raise PolicyError("must be texts, at least one", key=key, given=list(found), fix=fix)
     twice = [name for name, times in Counter(found).items() if times > 1]
@@ -54,15 +64,16 @@ def checked_values(values: Any, names: Sequence[str]) -> dict[str, tuple[Any, ..
     fix = 'Write values={"arrival": ["early", "late"]}.'
     if not isinstance(values, Mapping):
         raise PolicyError(f"must be a mapping, not {kind_of(values)}", key="values", fix=fix)
-    for name, listed in values.items():
+    found = {}
+    for name, given in values.items():
         if name not in names:
             raise PolicyError(
                 "names an attribute that the table does not have", key="values", given=word_or_kind(name), fix=fix
             )
-        if isinstance(listed, str) or not isinstance(listed, Iterable):
-            raise PolicyError("must be a list of values", key=f"values.{name}", given=word_or_kind(listed), fix=fix)
-    found = {name: tuple(listed) for name, listed in values.items()}
-    for name, each in found.items():
+        each = listed(given)
+        if each is None or not all(isinstance(value, Hashable) for value in each):
+            raise PolicyError("must be a list of values", key=f"values.{name}", given=word_or_kind(given), fix=fix)
+        found[name] = each
         _check_labels(name, each)
         if len(set(each)) != len(each) or not each:
             raise PolicyError(
@@ -91,6 +102,9 @@ def counted_rows(frame: Any, names: Any, values: Any) -> tuple[tuple[str, ...], 
         asked = checked_names(names)
         return asked, cells_of(frame, asked, values, what="counts", key="frame")
     present = _columns_of(frame)
+    if names is None and (len(set(present)) < len(present) or not all(isinstance(name, str) for name in present)):
+        # without a header, a name may be somebody's cell
+        raise PolicyError("must have columns with different names", key="frame", fix='Write names=["arrival", ..].')
     asked = checked_names(present if names is None else names)
     missing = [name for name in asked if name not in present]
     if missing:
@@ -102,7 +116,7 @@ def counted_rows(frame: Any, names: Any, values: Any) -> tuple[tuple[str, ...], 
     for name, column in columns.items():
         if not all(isinstance(value, Hashable) for value in column):
             raise PolicyError("has cells that are no single values", key=name, fix="Leave this column out.")
-        if any(value is None or value != value for value in column):
+        if any(map(_is_missing, column)):
             raise PolicyError("has missing values", key=name, fix="Drop such rows, or give them a value of their own.")
         if name in declared and not set(column) <= set(declared[name]):
             raise PolicyError("has values that are not declared", key=f"values.{name}", fix="Declare or merge them.")
@@ -230,7 +244,11 @@ def as_numbers(given: list[Any], *, what: str, key: str) -> Floats:
     if wrong:
         first = next(number for number in given if type(number) in wrong)
         raise PolicyError(f"must hold {what} as numbers", key=key, given=word_or_kind(first), fix="Write 0.25.")
-    return _finite(np.array(given, dtype=np.float64), what, key)
+    try:
+        numbers = np.array(given, dtype=np.float64)
+    except OverflowError:  # a whole number of more than three hundred digits
+        numbers = np.array([math.inf])
+    return _finite(numbers, what, key)
 
 
 def _finite(given: Any, what: str, key: str) -> Floats:
@@ -248,10 +266,17 @@ def _finite(given: Any, what: str, key: str) -> Floats:
 
 def _check_labels(name: str, values: Sequence[Any]) -> None:
     for value in values:
-        if value is None or value != value:
+        if _is_missing(value):
             raise PolicyError(
                 "must have values that are not missing", key=name, given=word_or_kind(value), fix="Give it a name."
             )
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):  # a missing value that will not say whether it equals itself, or no single value
+        return True
 
 
 def _columns_of(frame: Any) -> list[str]:

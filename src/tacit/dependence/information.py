@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.dependence.factor import MOST_CELLS, Floats, log_table
+from tacit.dependence.given_tables import listed
 from tacit.dependence.suppression import SOME_VALUE, Suppression, log_release, questions_of
 from tacit.errors import PlanError, word_or_kind
 
@@ -155,12 +156,12 @@ def mutual_information(
 
 def checked_seen(release: Suppression, seen: Any) -> tuple[str, ...]:
     """Return the names of the attributes that somebody sees, or refuse."""
-    if isinstance(seen, str) or not isinstance(seen, Iterable):
+    names = listed(seen)
+    if names is None:
         raise PlanError("must be a list of attributes", key="seen", given=word_or_kind(seen), fix='Write seen=["a"].')
-    names = tuple(dict.fromkeys(seen))
     for name in names:
         release.asked(name, key="seen")
-    return names
+    return tuple(dict.fromkeys(names))
 
 
 def _classes(release: Suppression, name: str, bits: bool) -> tuple[npt.NDArray[np.uint32], tuple[Any, ...]]:  # noqa: FBT001

@@ -7,7 +7,8 @@ Assumes     As suppression, but for the dependence: its values are known, its pr
 Why         The posterior is (c.p) / (d.p), where d is the chance of what was seen in each cell and c is d in the cells
             with the value, else 0. With y = p / (d.p) and t = 1 / (d.p) (Charnes and Cooper) it is the linear program:
             maximise c.y, where d.y = 1, sum(y) = t and every bound on p holds for y times t. Any multipliers of the
-            constraints bound it from above (weak duality); the solver's are checked, and its point is divided anew.
+            constraints bound it from above (weak duality), so what is returned is computed from the solver's
+            multipliers and not from its point; the point, divided anew, says how far off that can be.
             Cells with the same value and the same chance of what was seen can be merged.
 Reference   Charnes and Cooper, Programming with linear fractional functionals, 1962.
 Checked by  tests/property/test_posterior_bounds.py.
@@ -19,11 +20,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from scipy import sparse
 from scipy.optimize import linprog
 
@@ -32,7 +32,11 @@ from tacit.dependence.partial_knowledge import Possible, possible, read_knowledg
 from tacit.dependence.suppression import Suppression
 from tacit.errors import PlanError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 LARGEST_GAP: Final = 1e-7  # between the two sides of a program; more is refused
+_ROUNDING: Final = 1e-12
 _SMALLEST_WEIGHT: Final = 1e-9  # of a cell, against the largest: below it a solver's tolerance decides
 
 
@@ -40,8 +44,8 @@ _SMALLEST_WEIGHT: Final = 1e-9  # of a cell, against the largest: below it a sol
 class PosteriorBounds:
     """The least and largest posterior probability of each value, over everything that is held for possible.
 
-    `sensitive` bounds the probability of being sensitive, `gap` is how far the two sides of the programs are apart at
-    most. `relaxed` says that a network was relaxed: the bounds are safe, and may be wider than necessary.
+    `sensitive` bounds the probability of being sensitive. `gap` is how far these ends are, at most, from what some
+    distribution attains. `relaxed` says that a network was relaxed: its bounds are safe, and may be wider than needed.
     """
 
     attribute: str
@@ -61,6 +65,8 @@ class PosteriorBounds:
     @property
     def frame(self) -> pd.DataFrame:
         """The bounds, as a pandas frame."""
+        import pandas as pd
+
         return pd.DataFrame({self.attribute: list(self.low), "low": self.low.values(), "high": self.high.values()})
 
     def __str__(self) -> str:
@@ -138,6 +144,7 @@ class _Program:
 
     def __init__(self, allowed: Possible, chances: Floats) -> None:
         self.gap = 0.0
+        self._falls: tuple[slice, int] | None = None  # the rows of the centre, and the row of the distance
         self._chances = chances
         cells = len(chances)
         moved = allowed.variation is not None
@@ -148,6 +155,7 @@ class _Program:
         if moved:  # p + fall >= centre, where all falls together are at most the distance
             rows += [[-one, -one], [sparse.csr_matrix((1, cells)), sparse.csr_matrix(np.ones((1, cells)))]]
             limits += [-allowed.centre, np.array([allowed.variation])]
+            self._falls = slice(2 * cells, 3 * cells), 3 * cells
         for mask, low, high in allowed.events:
             event = sparse.csr_matrix(mask[None, :].astype(np.float64))
             blank = [sparse.csr_matrix((1, cells))] if moved else []
@@ -188,21 +196,32 @@ class _Program:
                 key="knows",
                 fix="Check that intervals do not contradict each other, and that what was seen is possible.",
             )
-        shape, times = found.x[:-1], found.x[-1]
-        reached = float(wanted @ shape[:cells] / (self._chances @ shape[:cells]))
-        # weak duality: c.y <= price of (d.y = 1), if no column is left with a gain; what is left counts as broken
-        costs = np.maximum(-found.ineqlin.marginals, 0.0)
-        sums, price = -found.eqlin.marginals
-        left = goal - self._rows.T @ costs - self._whole.T @ np.array([sums, price])
-        broken = max(
-            float(np.maximum(self._bounds @ shape - self._most * times, 0).max()) / max(times, 1.0),
-            float(np.maximum(left, 0).max()),
-            abs(reached - float(price)),
-        )
-        if not broken <= LARGEST_GAP:
+        point = found.x[:cells]
+        reached = float(wanted @ point / (self._chances @ point))
+        bound = self._bound(goal, -found.ineqlin.marginals)
+        if not bound - reached <= LARGEST_GAP:
             raise PlanError(
-                "cannot be bounded with a certificate", key="knows", given=float(f"{broken:.3g}"),
+                "cannot be bounded with a certificate",
+                key="knows",
+                given=float(f"{bound - reached:.3g}"),
                 fix="Ask about fewer questions or attributes.",
-            )  # fmt: skip
-        self.gap = max(self.gap, broken)
-        return max(reached, float(price))
+            )
+        self.gap = max(self.gap, bound - reached)
+        return bound
+
+    def _bound(self, goal: Floats, costs: Floats) -> float:
+        """Return what the multipliers of the bounds prove: a number that c.y cannot exceed, however they were found.
+
+        For any costs >= 0 of the rows G p <= h, let rest = c - G'costs + h.costs in every cell. As sum(y) = t and
+        G y <= h t, c.y is at most the sum of rest * y. If rest <= price * d everywhere, that is at most price.
+        """
+        costs = np.maximum(costs, 0.0)
+        if self._falls is not None:  # a fall costs as much as all of them together, so that no fall has a gain
+            rows, total = self._falls
+            costs[total] = max(costs[total], costs[rows].max())
+        cells = len(self._chances)
+        rest = (goal[:-1] - self._bounds.T @ costs)[:cells] + self._most @ costs
+        seen = self._chances > 0
+        # cells in which this cannot be seen must have no gain at all; beyond rounding, nothing is proved
+        proved = seen.all() or rest[~seen].max() <= _ROUNDING
+        return float((rest[seen] / self._chances[seen]).max()) if proved else math.inf

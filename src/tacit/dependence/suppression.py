@@ -21,7 +21,7 @@ Checked by  tests/property/test_exclusion.py, tests/property/test_networks.py, t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from types import EllipsisType, MappingProxyType
@@ -32,9 +32,11 @@ import numpy.typing as npt
 
 from tacit.dependence.dependence import Dependence
 from tacit.dependence.factor import MOST_CELLS, Floats, too_large
+from tacit.dependence.given_tables import listed
 from tacit.errors import PlanError, kind_of, word_or_kind
 
 Coins: TypeAlias = Literal["fresh", "remembered"]
+MOST_QUESTIONS: Final = 10**9
 SOME_VALUE: Final[
     EllipsisType
 ] = ...  # in the place of a value: something was released, and what it was is not looked at
@@ -175,7 +177,7 @@ def suppression(dependence: Any, sensitive: Any, epsilon: Any, coins: Any = "fre
             key="dependence",
             fix="Make one with tc.Dependence.from_table(..).",
         )
-    if coins not in ("fresh", "remembered"):
+    if not isinstance(coins, str) or coins not in ("fresh", "remembered"):
         raise PlanError(
             'must be "fresh" or "remembered"', key="coins", given=word_or_kind(coins), fix="Say how coins are kept."
         )
@@ -183,7 +185,7 @@ def suppression(dependence: Any, sensitive: Any, epsilon: Any, coins: Any = "fre
         dependence,
         MappingProxyType(_checked_sensitive(dependence, sensitive)),
         MappingProxyType(_checked_epsilon(dependence, epsilon)),
-        coins,
+        "fresh" if coins == "fresh" else "remembered",
     )
 
 
@@ -196,15 +198,19 @@ def questions_of(given: Any, *, key: str) -> dict[str, int]:
     """Return how many questions were asked about each attribute, from a mapping or from names (once each)."""
     if given is None:
         return {}
-    if isinstance(given, str) or not isinstance(given, Mapping | Iterable):
+    names = listed(given)
+    if names is None or not all(isinstance(name, str) for name in names):
         raise PlanError(
             "must be a mapping of names to numbers", key=key, given=word_or_kind(given), fix=f'Write {key}={{"a": 1}}.'
         )
-    counted = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given, 1)
+    counted = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names, 1)
     for name, times in counted.items():
-        if isinstance(times, bool) or not isinstance(times, int) or times < 0:
+        if isinstance(times, bool) or not isinstance(times, int) or not 0 <= times <= MOST_QUESTIONS:
             raise PlanError(
-                "must be a whole number from 0", key=f"{key}.{name}", given=word_or_kind(times), fix="Count questions."
+                f"must be a whole number from 0 to {MOST_QUESTIONS:,}",
+                key=f"{key}.{name}",
+                given=word_or_kind(times),
+                fix="Count questions.",
             )
     return {name: times for name, times in counted.items() if times}
 
@@ -226,10 +232,10 @@ def _checked_sensitive(dependence: Dependence, given: Any) -> dict[str, tuple[An
     found = {}
     for name, values in given.items():
         dependence.place(name, key="sensitive")
-        if isinstance(values, str) or not isinstance(values, Iterable):
+        own = listed(values)
+        if own is None:
             raise PlanError("must be a list of values", key=f"sensitive.{name}", given=word_or_kind(values), fix=fix)
-        listed = tuple(values)
-        codes = {dependence.code(name, value, key=f"sensitive.{name}") for value in listed}
+        codes = {dependence.code(name, value, key=f"sensitive.{name}") for value in own}
         found[name] = tuple(value for code, value in enumerate(dependence.values[name]) if code in codes)
     return found
 
@@ -238,8 +244,20 @@ def _checked_epsilon(dependence: Dependence, given: Any) -> dict[str, float]:
     fix = 'Write epsilon={"arrival": 1.0}; 0 never releases, math.inf always does.'
     if not isinstance(given, Mapping):
         raise PlanError(f"must be a mapping, not {kind_of(given)}", key="epsilon", fix=fix)
+    found = {}
     for name, amount in given.items():
         dependence.place(name, key="epsilon")
-        if isinstance(amount, bool) or not isinstance(amount, Real) or not float(amount) >= 0:
+        found[name] = _number(amount)
+        if not found[name] >= 0:
             raise PlanError("must be a number from 0", key=f"epsilon.{name}", given=word_or_kind(amount), fix=fix)
-    return {name: float(amount) for name, amount in given.items()}
+    return found
+
+
+def _number(given: Any) -> float:
+    """Return a number as a float, and what is none as one that equals nothing."""
+    if isinstance(given, bool) or not isinstance(given, Real):
+        return math.nan
+    try:
+        return float(given)
+    except OverflowError:
+        return math.nan
