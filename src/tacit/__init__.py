@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tacit.errors import PolicyError as PolicyError
     from tacit.errors import Refused as Refused
     from tacit.errors import TacitError as TacitError
+    from tacit.ledger.applications import Applications as Applications
     from tacit.ledger.ledger import Ledger as Ledger
     from tacit.monitor.monitor import MapMonitor as MapMonitor
     from tacit.monitor.monitor import PlaceMonitor as PlaceMonitor
@@ -92,6 +93,7 @@ _MODULES: Final = {
         "Refused",
         "TacitError",
     ],
+    "ledger.applications": ["Applications"],
     "ledger.ledger": ["Ledger"],
     "monitor.monitor": ["MapMonitor", "PlaceMonitor"],
     "plan.explain": ["Explanation", "explain"],
@@ -158,6 +160,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "ABSENT",
+    "Applications",
     "BudgetExceeded",
     "Categories",
     "DataRefused",

@@ -33,7 +33,8 @@ def show_ledger(
 ) -> None:
     """Show what was granted, spent and remains, for each data set and each analyst with a cap; who, when and for what.
 
-    Below them stands what all releases from a data set promise together. Runs of jobs that were paid for and did not
+    Below them stands what all releases from a data set promise together, and what coalitions of applications could
+    know from single records that were shown to them. Runs of jobs that were paid for and did not
     come to their end are named. With --json, all entries are there.
     """
     from tacit.ledger.ledger import Ledger
@@ -50,12 +51,14 @@ def show_ledger(
         open_runs = [run for run in runs if run.state != "finished" and run.first in numbers]
         totals = [account.dataset for account in accounts if account.analyst is None]
         statements = [opened.statement(dataset=name) for name in totals]
+        leakage = {name: opened.leakage(dataset=name) for name in totals}
     if as_json:
         show_json(
             {
                 "accounts": [_account(a) for a in accounts],
                 "entries": [_entry(e) for e in entries],
                 "statements": [statement.document() for statement in statements],
+                "leakage": {name: [one.document() for one in stands] for name, stands in leakage.items() if stands},
                 "unfinished_runs": None if unreadable else [asdict(run) for run in open_runs],
             }
         )
@@ -68,6 +71,7 @@ def show_ledger(
         if len(entries) > last > 0:
             show(f"{len(entries) - last:,} earlier: --last {len(entries)}, or --json.")
         show_wrapped([statement.text for statement in statements if statement.epsilon])
+        show_wrapped([f"  - {stands}" for several in leakage.values() for stands in several])
         show(*(_unfinished(run, entries) for run in open_runs), *([unreadable] if unreadable else []))
     else:
         show("No budget was granted yet." if dataset is None else f"No budget was granted to {dataset} yet.")

@@ -2,15 +2,16 @@
 
 In reading order:
 
-    ledger     grants, charges and reservations, each in one transaction
-    accounts   what a ledger gives out: accounts, receipts, runs
-    statement  what all charges promise together
-    rules      what a charge must keep, refused before anything is written
-    chain      entries are hashed one after the other, so that an edit is noticed
-    store      the database: opened, checked, locked
-    tables     its tables
-    address    where a ledger may be
-    input      what may be written into it
-    names      one spelling for each account
-    faults     what a database says when it cannot go on, as one sentence each
+    ledger        grants, charges and reservations, each in one transaction
+    accounts      what a ledger gives out: accounts, receipts, runs
+    statement     what all charges promise together
+    rules         what a charge must keep, refused before anything is written
+    applications  what applications were shown, and which release would tell too much
+    chain         entries are hashed one after the other, so that an edit is noticed
+    store         the database: opened, checked, locked
+    tables        its tables
+    address       where a ledger may be
+    input         what may be written into it
+    names         one spelling for each account
+    faults        what a database says when it cannot go on, as one sentence each
 """

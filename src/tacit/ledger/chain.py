@@ -33,6 +33,9 @@ NOTHING_BEFORE = "0" * 64
 TOTAL = ""
 """The analyst under which a data set's total is kept: no analyst's name is empty."""
 
+WITHOUT_COST = ("limits", "shown")
+"""Kinds of entries that say what applications may learn and were shown: they move no sum."""
+
 Stored = Mapping[str, Any]
 """One row as it stands in the database: text and whole numbers only."""
 
@@ -289,6 +292,8 @@ class Sums:
         if epsilon is None:
             return f"changed: entry {row['number']} holds {_short(row['epsilon'])}, which is no epsilon"
         dataset, analyst = row["dataset"], row["analyst"] or TOTAL
+        if row["kind"] in WITHOUT_COST:
+            return f"changed: entry {row['number']} spends, and its kind does not" if epsilon else None
         if row["kind"] == "grant":
             account = (dataset, analyst)
             self._granted[account] = self._granted.get(account, Fraction(0)) + epsilon

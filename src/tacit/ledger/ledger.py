@@ -39,6 +39,17 @@ from tacit.ledger.accounts import (
     holder_name,
     policy_name,
 )
+from tacit.ledger.applications import (
+    LIMITS,
+    SHOWN,
+    Applications,
+    Standing,
+    Weighing,
+    limits_in,
+    limits_words,
+    shown_in,
+    standing_in,
+)
 from tacit.ledger.chain import (
     ACCOUNT_TYPES,
     ENTRY_TYPES,
@@ -69,6 +80,7 @@ from tacit.ledger.rules import Rules
 from tacit.ledger.statement import Statement, stated
 from tacit.ledger.store import Store, rows, streamed, tolerant
 from tacit.ledger.tables import ACCOUNTS, ENTRIES, HEAD, RUNS, strange
+from tacit.plan.leakage.shown import Shown
 
 __all__ = ["Account", "Entry", "Ledger", "Receipt", "Run", "Statement", "Verdict", "exact_epsilon"]
 
@@ -239,16 +251,19 @@ class Ledger:
         policy: LedgerPolicy | None = None,
         run: str | None = None,
         job: str = "",
+        weighing: Weighing | None = None,
     ) -> list[Receipt]:
         """Charge several epsilons, each with its note, in one transaction: all of them or none.
 
-        With `run`, a text that no other run has, the ledger keeps until `ended` that the run is under way.
+        With `run`, a text that no other run has, the ledger keeps until `ended` that the run is under way. `weighing`
+        says what is shown of single records, and is held against the limits on what applications learn.
 
         Raises:
-            BudgetExceeded: If less remains than they add up to; nothing is written.
+            BudgetExceeded: If less remains than they add up to, or a coalition would learn more than its limit;
+                nothing is written.
             LedgerError: As for `charge`; nothing is written.
         """
-        return self._pay(dataset, charges, analyst, policy, run=run, job=job) if charges else []
+        return self._pay(dataset, charges, analyst, policy, run=run, job=job, weighing=weighing) if charges else []
 
     def _pay(
         self,
@@ -259,6 +274,7 @@ class Ledger:
         *,
         run: str | None = None,
         job: str = "",
+        weighing: Weighing | None = None,
     ) -> list[Receipt]:
         file = self._store.name
         listed = [(exact_epsilon(epsilon, file=file), checked_note(what, file=file)) for epsilon, what in charges]
@@ -283,6 +299,7 @@ class Ledger:
                 self._rules.check_policy(who, account, fingerprint, partial(self._policy_text, db, account))
             for who, account in budgets:
                 self._rules.check_budget(who, account, in_all, given=given, dataset=dataset)
+            noted = self._weighed(db, dataset, weighing)
             left = min(account.remaining for _, account in budgets)
             receipts: list[Receipt] = []
             for amount, note in listed:
@@ -303,6 +320,8 @@ class Ledger:
                     total = replace(total, policy=fingerprint, policy_entry=entry.number)
                 left -= amount
                 receipts.append(Receipt(entry=entry.number, hash=entry.hash, remaining=left))
+            if noted is not None:
+                self._note(db, head, SHOWN, dataset, holder, None, noted)
             self._move(db, dataset, None, replace(total, spent=total.spent + in_all))
             if holder is not None:
                 before = own or RunningSum()
@@ -321,6 +340,83 @@ class Ledger:
             # Outside the transaction: comparing two policies may take long, and the others should not wait.
             assert policy is not None  # noqa: S101 - only a policy raises the question
             self._rules.compare(question, policy)
+
+    def limit_leakage(self, *, dataset: str, applications: Applications, replace: bool = False) -> Entry | None:
+        """Let limits on what applications learn hold for a data set from now on; None if the same hold already.
+
+        What was shown before counts. Other limits than those that hold are refused unless `replace` says that they
+        take their place, as after a change of the dependence.
+
+        Raises:
+            LedgerError: If others hold.
+        """
+        name = self._dataset(dataset)
+
+        def work(db: Connection) -> Entry | None:
+            head = self._sound_head(db)
+            held = limits_in(self._application_entries(db, name))
+            if held == applications.fingerprint:
+                return None
+            if held is not None and not replace:
+                raise LedgerError(
+                    f"must be those that hold for dataset {name!r} already, {held[:12]}",
+                    key="leakage",
+                    given=applications.fingerprint[:12],
+                    file=self._store.name,
+                    fix="Use these, or say ledger.limit_leakage(.., replace=True) after a change of the dependence.",
+                )
+            noted = limits_words(applications)
+            return self._note(db, head, LIMITS, name, None, applications.fingerprint, noted)
+
+        return self._store.write(work)
+
+    def shown(self, *, dataset: str) -> list[Shown]:
+        """Return everything that applications were shown of single records of a data set, in order."""
+        name = self._dataset(dataset)
+        return self._store.read(lambda db: shown_in(self._application_entries(db, name)))
+
+    def leakage(self, *, dataset: str) -> list[Standing]:
+        """Return what coalitions could know after the last release that showed single records."""
+        name = self._dataset(dataset)
+        return self._store.read(lambda db: standing_in(self._application_entries(db, name)))
+
+    def _weighed(self, db: Connection, dataset: str, weighing: Weighing | None) -> tuple[str, str] | None:
+        """Return what is to be noted of a release that shows single records, or refuse it; None if it shows none."""
+        if weighing is None or not weighing.shown:
+            return None
+        history = self._application_entries(db, dataset)
+        return weighing.noted(history, dataset=dataset, file=self._store.name)
+
+    def _application_entries(self, db: Connection, dataset: str) -> list[Stored]:
+        mine = (ENTRIES.c.dataset == dataset) & ENTRIES.c.kind.in_([LIMITS, SHOWN])
+        found = rows(db, select(ENTRIES).where(mine).order_by(ENTRIES.c.number))
+        if any(self._seal.of_entry(row) != row["hash"] for row in found):
+            raise self._damaged("what it says of applications was changed")
+        return found
+
+    def _note(
+        self,
+        db: Connection,
+        head: Stored,
+        kind: str,
+        dataset: str,
+        analyst: str | None,
+        fingerprint: str | None,
+        noted: tuple[str, str],
+    ) -> Entry:
+        """Append an entry that spends nothing: its words, and the document that is read back."""
+        what, document = noted
+        return self._append(
+            db,
+            head,
+            kind=kind,
+            dataset=dataset,
+            analyst=analyst,
+            epsilon=Fraction(0),
+            policy=fingerprint,
+            policy_text=document,
+            what=checked_note(what, file=self._store.name),
+        )
 
     def check_policies(self, *, dataset: str, policies: Sequence[LedgerPolicy], analyst: str | None = None) -> None:
         """Refuse policies that could not be charged to one account, in this order. Nothing is charged.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tacit.amounts import shown
 from tacit.errors import PlanError, leads_to_a_file, path_words
 from tacit.noise.law import Law
+from tacit.plan.leakage.shown import Shown
 from tacit.plan.query import Bools, Ints, Linear, Query
 from tacit.plan.responses import Watched
 from tacit.plan.steps import LargestStep
@@ -75,6 +76,11 @@ class AnyPlan(ABC):
     def ways(self) -> dict[str, float]:
         """Every way to answer that was tried, with the expected mean squared error of one answer: this one."""
         return {self.strategy: self.mse}
+
+    @property
+    def shows(self) -> tuple[Shown, ...]:
+        """What is shown of single records as it is, and to whom; nothing by default, since answers are blurred."""
+        return ()
 
     @property
     def way(self) -> str:

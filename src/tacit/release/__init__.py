@@ -4,6 +4,7 @@ In reading order:
 
     session           the order of events: everything is refused or charged before rows are opened
     planner           plans, each made once
+    leakage_watch     limits on what applications learn from single records
     certificate       what is promised
     answers           true answers, which never leave this stage
     measure           noisy entries, and what no secret edge changes

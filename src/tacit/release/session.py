@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from tacit.amounts import as_epsilon, shown
 from tacit.errors import BudgetExceeded, DataRefused, InternalError, LedgerError, PlanError, kind_of, sealed
+from tacit.ledger.applications import Applications, Weighing
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
@@ -40,6 +41,7 @@ from tacit.release.asking import Asking, allow
 from tacit.release.certificate import certify
 from tacit.release.derived import derive
 from tacit.release.infer import infer
+from tacit.release.leakage_watch import LeakageWatch
 from tacit.release.measure import Measurements, measure
 from tacit.release.planner import Planner, yes_or_no
 from tacit.release.record import ReleaseRecord
@@ -64,6 +66,9 @@ class Session:
 
     With a `ledger` the budget is shared with other processes: if the data set has no budget there yet, `budget` is
     granted, otherwise the ledger's own budget holds as well. Without one, the budget is this object's alone.
+
+    `leakage` limits what coalitions of applications learn from single records that are shown to them. With a ledger it
+    holds there from then on, in every process.
     """
 
     @sealed
@@ -80,6 +85,7 @@ class Session:
         per_person: int | None = None,
         order: str | None = None,
         item: str | None = None,
+        leakage: Applications | None = None,
     ) -> None:
         policy = as_policy(policy)
         _check_texts(analyst=analyst, dataset=dataset, person=person, order=order, item=item)
@@ -101,6 +107,7 @@ class Session:
         if self._budget is None and ledger is None:
             raise PlanError("must be given", key="budget", fix="Say budget=1.0, or name a ledger with one.")
         self.dataset = dataset or _name_of(rows, named_in_ledger=ledger is not None)
+        self._leakage = LeakageWatch(leakage, policy)
         self._rows = self.open_rows(rows)
         # after the rows: a refused source leaves no new ledger behind
         self._ledger = Ledger(ledger) if isinstance(ledger, str | Path) else ledger
@@ -110,6 +117,7 @@ class Session:
                 raise LedgerError(f"is damaged ({verdict.problem})", key="ledger", fix="Restore it before spending.")
             if self._budget is not None:
                 self._ledger.grant_once(dataset=self.dataset, epsilon=self._budget, policy=self.policy)
+            self._leakage.begin(self._ledger, self.dataset)
 
     def __repr__(self) -> str:
         return f"Session({self.dataset!r}, policy {self.policy.name!r}, {shown(self.remaining)} remains)"
@@ -242,7 +250,8 @@ class Session:
         for plan in plans:
             self._check(plan)
         costs = [(plan.epsilon, str(plan.query)) for plan in plans]
-        receipts = self._charge(costs, run=run, job=job) if pay is None else pay(costs)
+        weighing = self._leakage.of(plans, in_groups=pay is not None)
+        receipts = self._charge(costs, run=run, job=job, weighing=weighing) if pay is None else pay(costs)
         drawn = _Drawn(plans, self._rows)
         return [
             Reserved(plan, partial(self._make, plan, receipt, drawn, number, part_of))
@@ -279,7 +288,12 @@ class Session:
         return Asking(allowance, check, answer)
 
     def _charge(
-        self, costs: Sequence[tuple[Fraction, str]], *, run: str | None = None, job: str = ""
+        self,
+        costs: Sequence[tuple[Fraction, str]],
+        *,
+        run: str | None = None,
+        job: str = "",
+        weighing: Weighing | None = None,
     ) -> Sequence[Receipt | None]:
         """Charge each epsilon with its note, all or nothing; return the ledger's receipts, or None for each."""
         if self._budget is not None and os.getpid() != self._process:
@@ -299,10 +313,18 @@ class Session:
                     fix="Ask for less, or start a session with a larger budget.",
                 )
             receipts: Sequence[Receipt | None] = [None] * len(costs)
+            if self._ledger is None:
+                self._leakage.weigh(weighing)
             with charges.charging(epsilon):
                 if self._ledger is not None:
                     receipts = self._ledger.reserve(
-                        dataset=self.dataset, analyst=self.analyst, charges=costs, policy=self.policy, run=run, job=job
+                        dataset=self.dataset,
+                        analyst=self.analyst,
+                        charges=costs,
+                        policy=self.policy,
+                        run=run,
+                        job=job,
+                        weighing=weighing,
                     )
                 self._spent += epsilon
             return receipts

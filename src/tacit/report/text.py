@@ -127,7 +127,8 @@ def entries_table(entries: Iterable[Entry]) -> Table:
             Text("everyone" if is_grant else "nobody named", style="dim")
             if entry.analyst is None
             else _text(entry.analyst),
-            Text(f"{'+' if is_grant else ''}{shown(entry.epsilon)}"),
+            # what applications may learn, and were shown, moves no sum
+            Text(f"{'+' if is_grant else ''}{shown(entry.epsilon)}" if entry.epsilon else ""),
             Text("granted", style="dim") if is_grant else _text(entry.what),
         )
     return table

@@ -13,4 +13,5 @@ In reading order:
     changed_dependence  how much leakage changes with the dependence
     leakage_plan        what a plan says
     budget              the plan
+    shown               what a release shows of single records, and to whom
 """

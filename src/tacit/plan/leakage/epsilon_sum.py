@@ -7,8 +7,9 @@ Assumes     Every epsilon has a cap. Without one the sum has no bound once one l
 Why         With u = 1 - exp(-eps), the sum is `- sum weight log(1 - u)`: convex in u, and what is allowed is a convex
             set. On a box of release probabilities a convex function lies below its chord, so the convex program with
             the chords' slopes bounds what can be reached in the box, and its answer is allowed. The box with the
-            largest bound is cut where chord and function differ most; there the chord then touches. Boxes cover everything, so
-            the largest bound among them is one for all. (In epsilons the limits are neither convex nor concave.)
+            largest bound is cut where chord and function differ most; there the chord then touches. Boxes cover
+            everything, so the largest bound among them is one for all. (In epsilons the limits are neither convex nor
+            concave.)
 Reference   Falk and Soland, An algorithm for separable nonconvex programming problems, Management Science 15 (1969).
 Checked by  tests/unit/test_leakage_program.py.
 """

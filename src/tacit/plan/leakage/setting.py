@@ -160,7 +160,9 @@ def checked_setting(
         raise PlanError("must be True or False", key="own", given=word_or_kind(own), fix="Leave it out for True.")
     lines = _lines(dependence, applications, [*hidden, *(shown or [])])
     groups = _coalitions(lines, coalitions, by_application=applications is not None)
-    limits = _limits(limit, hidden, groups or {EVERYBODY: tuple(range(len(lines)))}, has_coalitions=groups is not None)
+    limits = checked_limits(
+        limit, hidden, groups or {EVERYBODY: tuple(range(len(lines)))}, has_coalitions=groups is not None
+    )
     return Setting(hidden, lines, limits, measure, own, joint=groups is not None)
 
 
@@ -280,7 +282,7 @@ def _coalitions(lines: tuple[Line, ...], given: Any, *, by_application: bool) ->
     return found
 
 
-def _limits(
+def checked_limits(
     given: Any, sensitive: Mapping[str, Any], groups: Mapping[str, tuple[int, ...]], *, has_coalitions: bool
 ) -> tuple[Limit, ...]:
     """Return the limits: one number for all protected attributes together, or one for each attribute or coalition."""

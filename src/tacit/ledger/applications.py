@@ -1,0 +1,324 @@
+"""What applications have been shown, what their coalitions could know by now, and which release would tell too much.
+
+Guarantee   A release that names what it shows is written into the ledger only if afterwards every coalition has learned
+            at most its limit about the protected attributes, from all that its members were ever shown of a data set:
+            on average (mutual information, in nats) and, where asked for, at worst (the posterior after any outcome).
+            Refused before anything is charged and before rows are opened; processes that charge at once see each other.
+Assumes     The dependence is the true one, a record is one draw from it, records are independent of each other, and
+            all that shows single records of the data set is charged to the same ledger.
+Why         What was shown is read, compared and appended in the one locked transaction of the charge, as entries of the
+            chain, so that nobody can take it out unnoticed. Lines of coins are independent of each other, so epsilons
+            of an attribute add up within a coalition; on a line whose coins are remembered the largest counts
+            (`plan/leakage/shown.py`). The information is computed over all outcomes (`plan/leakage/joint_terms.py`).
+Reference   docs/decisions/0015-leakage.md.
+Checked by  tests/unit/test_applications.py, tests/contract/test_application_races.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.amounts import shown as in_short
+from tacit.dependence.dependence import Dependence
+from tacit.dependence.information import outcomes
+from tacit.dependence.suppression import suppression
+from tacit.errors import BudgetExceeded, LedgerError, PlanError, nearest, sealed, word_or_kind
+from tacit.ledger.chain import WITHOUT_COST
+from tacit.plan.leakage.setting import Limit, Line, Setting, checked_limits, checked_setting
+from tacit.plan.leakage.shown import Shown, together
+
+LIMITS, SHOWN = WITHOUT_COST
+"""Kinds of entries: which limits hold from here on, and what a release has shown."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What one coalition could know by now about some attributes together.
+
+    `leakage` is the mutual information, in nats, of at most `limit`. `posterior` is the largest probability that any
+    outcome could give to one of the attributes being sensitive: `worst` says which attribute and which outcome.
+    """
+
+    coalition: str
+    applications: tuple[str, ...]
+    about: tuple[str, ...]
+    sees: Mapping[str, Fraction]
+    leakage: float
+    limit: float
+    posterior: float
+    worst: str
+
+    def __str__(self) -> str:
+        seen = ", ".join(f"{name} at {in_short(epsilon)}" for name, epsilon in self.sees.items()) or "nothing yet"
+        return (
+            f"{self.coalition} has seen {seen}: {self.leakage:.4g} of at most {self.limit:.4g} nats about "
+            f"{', '.join(self.about)}; at worst {self.worst}."
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the same as plain data."""
+        return {
+            **asdict(self),
+            "applications": list(self.applications),
+            "about": list(self.about),
+            "sees": {name: str(epsilon) for name, epsilon in self.sees.items()},
+        }
+
+    @classmethod
+    def from_document(cls, said: Mapping[str, Any]) -> Standing:
+        """Return what `document` wrote."""
+        listed = {"applications": tuple(said["applications"]), "about": tuple(said["about"])}
+        sees = {name: Fraction(epsilon) for name, epsilon in said["sees"].items()}
+        return cls(**{**said, **listed, "sees": sees})
+
+
+class Applications:
+    """Which applications may pool what they see, and how much each such coalition may learn.
+
+    Args:
+        dependence: How attributes depend on each other.
+        sensitive: The sensitive values of each protected attribute.
+        coalitions: The applications of each coalition, by its name; one that colludes with nobody is a coalition too.
+        limit: In nats, as for `tc.plan.leakage_budget`: one number for what any coalition learns about all protected
+            attributes together, or one for each coalition or attribute.
+        measure: `value` or `bit`.
+        own: Whether what an attribute's own release says about it counts.
+        posterior: The largest probability that any outcome may give to a protected attribute being sensitive.
+    """
+
+    @sealed
+    def __init__(
+        self,
+        dependence: Dependence,
+        *,
+        sensitive: Mapping[str, Iterable[Any]],
+        coalitions: Mapping[str, Iterable[str]],
+        limit: Any,
+        measure: str = "value",
+        own: bool = True,
+        posterior: float | None = None,
+    ) -> None:
+        members = _members(coalitions)
+        checked = checked_setting(dependence, sensitive=sensitive, limit=0, measure=measure, own=own)
+        self.dependence = dependence
+        self.coalitions: Mapping[str, tuple[str, ...]] = members
+        self.sensitive = checked.sensitive
+        self.measure, self.own = measure, own
+        self.posterior = _probability(posterior)
+        self._limits = checked_limits(limit, checked.sensitive, dict.fromkeys(members, ()), has_coalitions=True)
+
+    def __repr__(self) -> str:
+        return f"Applications({', '.join(self.coalitions)}; about {', '.join(self.sensitive)})"
+
+    @property
+    def known(self) -> list[str]:
+        """Every application that is in a coalition."""
+        return list(dict.fromkeys(one for members in self.coalitions.values() for one in members))
+
+    def document(self) -> dict[str, Any]:
+        """Return the limits as plain data; the dependence by its fingerprint."""
+        return {
+            "dependence": self.dependence.fingerprint,
+            "sensitive": {name: sorted(map(str, values)) for name, values in sorted(self.sensitive.items())},
+            "coalitions": {name: list(members) for name, members in self.coalitions.items()},
+            "limits": [
+                {"coalition": limit.seen_by, "about": list(limit.about), "limit": limit.most} for limit in self._limits
+            ],
+            "measure": self.measure,
+            "own": self.own,
+            "posterior": self.posterior,
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for equal limits under equal dependences, in every process."""
+        return hashlib.sha256(_written(self.document()).encode()).hexdigest()
+
+    @sealed
+    def standing(self, shown: Sequence[Shown]) -> tuple[Standing, ...]:
+        """Return what each coalition could know after all this was shown, one for each limit."""
+        reached = together(shown)
+        lines = tuple(Line(application, attribute) for application, attribute in reached)
+        limits = tuple(self._seen(limit, lines) for limit in self._limits)
+        setting = Setting(self.sensitive, lines, limits, self.measure, self.own, joint=True)
+        u = np.array([-math.expm1(-float(epsilon)) for epsilon in reached.values()])
+        found = setting.leakages(setting.tables(self.dependence), u)
+        return tuple(
+            self._stands(limit, {lines[at]: list(reached.values())[at] for at in limit.lines}, float(leakage))
+            for limit, leakage in zip(limits, found, strict=True)
+        )
+
+    def weigh(self, before: Sequence[Shown], new: Sequence[Shown], *, file: str = "") -> tuple[Standing, ...]:
+        """Return where everybody stands after a release, or refuse it if a coalition would learn too much.
+
+        Raises:
+            BudgetExceeded: If it would. Nothing was charged.
+            LedgerError: If it shows something that the limits do not know.
+        """
+        for one in new:
+            self._check_known(one, file)
+        after = self.standing([*before, *new])
+        listed = ", ".join(map(str, new))
+        for stands in after:
+            if stands.leakage > stands.limit:
+                raise BudgetExceeded(
+                    f"of {stands.coalition} must stay at most {stands.limit:g} nats about {', '.join(stands.about)}; "
+                    f"after this release ({listed}) it would be {stands.leakage:.4g}",
+                    key="leakage",
+                    file=file,
+                    fix="Nothing was charged and no row was opened. Ask for a smaller epsilon "
+                    "(`tc.plan.leakage_budget` finds the largest), or for another attribute.",
+                )
+            if self.posterior is not None and stands.posterior > self.posterior:
+                raise BudgetExceeded(
+                    f"of {stands.coalition} must stay at most {self.posterior:g} in every outcome; after this release "
+                    f"({listed}), {stands.worst}",
+                    key="posterior",
+                    file=file,
+                    fix="Nothing was charged and no row was opened. Ask for a smaller epsilon.",
+                )
+        return after
+
+    def _check_known(self, one: Shown, file: str) -> None:
+        if one.attribute not in self.dependence.values:
+            raise LedgerError(
+                "must be an attribute of the dependence that limits what applications learn",
+                key="attribute",
+                given=one.attribute,
+                file=file,
+                fix=f"Nothing was charged. {nearest(one.attribute, list(self.dependence.names))} "
+                "Or set limits with a dependence that has it.",
+            )
+        if one.application and one.application not in self.known:
+            raise LedgerError(
+                "must be an application of a coalition",
+                key="application",
+                given=one.application,
+                file=file,
+                fix=f"Nothing was charged. {nearest(one.application, self.known)} Or set limits that name it.",
+            )
+
+    def _seen(self, limit: Limit, lines: Sequence[Line]) -> Limit:
+        members = ("", *self.coalitions[limit.seen_by])  # what everybody sees, every coalition sees
+        return replace(limit, lines=tuple(at for at, line in enumerate(lines) if line.application in members))
+
+    def _stands(self, limit: Limit, seen: Mapping[Line, Fraction], leakage: float) -> Standing:
+        sees: dict[str, Fraction] = {}
+        for line, epsilon in seen.items():
+            sees[line.attribute] = sees.get(line.attribute, Fraction(0)) + epsilon
+        release = suppression(
+            self.dependence,
+            {name: list(values) for name, values in self.sensitive.items()},
+            {name: float(epsilon) for name, epsilon in sees.items()},
+        )
+        chance, worst = 0.0, ""
+        for target in limit.about:
+            looked = [name for name in sees if self.own or name != target]
+            found = outcomes(release, target, looked)
+            odds = found.log_odds()
+            at = int(np.argmax(odds))
+            posterior = 1.0 / (1.0 + math.exp(-odds[at])) if odds[at] > -700 else 0.0
+            if posterior > chance or not worst:
+                outcome = found.outcome(at)
+                given = ", ".join(f"{name} {_word(value)}" for name, value in outcome.items())
+                chance = posterior
+                worst = f"{target} is sensitive with probability {posterior:.4g}" + (f" given {given}" if given else "")
+        members = self.coalitions[limit.seen_by]
+        return Standing(limit.seen_by, members, limit.about, sees, leakage, limit.most, chance, worst)
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """A release that shows single records, and the limits that whoever charges it knows; None if they know none."""
+
+    shown: tuple[Shown, ...]
+    applications: Applications | None
+
+    def noted(self, history: Sequence[Mapping[str, Any]], *, dataset: str, file: str) -> tuple[str, str]:
+        """Return what the entry of this release says, in words and as a document, or refuse the release."""
+        wanted = limits_in(history)
+        if wanted is not None and (self.applications is None or self.applications.fingerprint != wanted):
+            raise LedgerError(
+                f"must be given: dataset {dataset!r} has limits on what applications learn, {wanted[:12]}",
+                key="leakage",
+                given=None if self.applications is None else self.applications.fingerprint[:12],
+                file=file,
+                fix="Nothing was charged. Open the session with these limits, as in Session(.., leakage=limits).",
+            )
+        standing: tuple[Standing, ...] = ()
+        if self.applications is not None:
+            standing = self.applications.weigh(shown_in(history), self.shown, file=file)
+        said = {
+            "shown": [{**asdict(one), "epsilon": str(one.epsilon)} for one in self.shown],
+            "standing": [one.document() for one in standing],
+        }
+        return f"shown: {', '.join(map(str, self.shown))}", _written(said)
+
+
+def limits_in(history: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the fingerprint of the limits that hold after these entries of a data set, None if there are none."""
+    found = [entry["policy"] for entry in history if entry["kind"] == LIMITS]
+    return found[-1] if found else None
+
+
+def shown_in(history: Sequence[Mapping[str, Any]]) -> list[Shown]:
+    """Return everything that these entries of a data set say was shown, in order."""
+    found: list[Shown] = []
+    for entry in history:
+        if entry["kind"] == SHOWN:
+            said = json.loads(entry["policy_text"])["shown"]
+            found += [Shown(**{**one, "epsilon": Fraction(one["epsilon"])}) for one in said]
+    return found
+
+
+def standing_in(history: Sequence[Mapping[str, Any]]) -> list[Standing]:
+    """Return where coalitions stood after the last release, as it was written then."""
+    found = [json.loads(entry["policy_text"])["standing"] for entry in history if entry["kind"] == SHOWN]
+    return [Standing.from_document(one) for one in found[-1]] if found else []
+
+
+def limits_words(applications: Applications) -> tuple[str, str]:
+    """Return what the entry of limits says, in words and as a document."""
+    return f"limits on what {', '.join(applications.coalitions)} may learn", _written(applications.document())
+
+
+def _written(document: Any) -> str:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def _word(value: Any) -> str:
+    return "suppressed" if value is None else f"= {value}"
+
+
+def _members(given: Any) -> dict[str, tuple[str, ...]]:
+    fix = 'Say coalitions={"lighting": ["lighting"], "both": ["lighting", "space"]}.'
+    if not isinstance(given, Mapping) or not given:
+        raise PlanError("must map names to applications", key="coalitions", given=word_or_kind(given), fix=fix)
+    found = {}
+    for name, listed in given.items():
+        members = [listed] if isinstance(listed, str) else list(listed) if isinstance(listed, Iterable) else []
+        if (
+            not isinstance(name, str)
+            or not name
+            or not members
+            or not all(isinstance(one, str) and one for one in members)
+        ):
+            raise PlanError("must name applications", key="coalitions", given=word_or_kind(name), fix=fix)
+        found[name] = tuple(dict.fromkeys(members))
+    return found
+
+
+def _probability(given: Any) -> float | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
+        raise PlanError("must be a probability", key="posterior", given=word_or_kind(given), fix="For instance 0.9.")
+    return float(given)

@@ -1,0 +1,192 @@
+"""Applications in a ledger: what was shown to whom, what coalitions could know, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from sqlalchemy import create_engine, text
+
+import tacit as tc
+from tacit.dependence.information import outcomes
+from tacit.dependence.suppression import suppression
+from tacit.ledger.applications import Weighing
+from tacit.plan.leakage.shown import Shown
+
+DAY = tc.Dependence.from_table(
+    {("late", "early"): 0.2, ("late", "late"): 0.1, ("early", "early"): 0.2, ("early", "late"): 0.5},
+    names=("arrival", "leaving"),
+)
+SENSITIVE = {"arrival": ["late"], "leaving": ["early"]}
+COALITIONS = {"lighting": ["lighting"], "both": ["lighting", "space"]}
+THIRD = Fraction(1, 3)
+
+
+def limits(limit: Any = 0.2, **options: Any) -> tc.Applications:
+    return tc.Applications(DAY, sensitive=SENSITIVE, coalitions=COALITIONS, limit=limit, **options)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tc.Ledger:
+    monkeypatch.delenv("TACIT_LEDGER_KEY", raising=False)
+    opened = tc.Ledger(tmp_path / "ledger.db")
+    opened.grant(dataset="rooms", epsilon=10)
+    return opened
+
+
+def show(ledger: tc.Ledger, applications: tc.Applications | None, *shown: Shown) -> None:
+    cost = sum((one.epsilon for one in shown), Fraction(0))
+    ledger.reserve(dataset="rooms", charges=[(cost, "records")], weighing=Weighing(shown, applications))
+
+
+# ---- what coalitions could know -------------------------------------------------------------------------------------
+
+
+def test_a_coalition_knows_what_all_its_members_were_shown() -> None:
+    shown = [Shown("lighting", "arrival", THIRD), Shown("space", "leaving", Fraction(1, 5))]
+    alone, both = limits().standing(shown)
+    release = suppression(DAY, SENSITIVE, {"arrival": 1 / 3, "leaving": 0.2})
+    for stands, seen in ((alone, ["arrival"]), (both, ["arrival", "leaving"])):
+        found = [outcomes(release, target, seen) for target in SENSITIVE]
+        assert stands.leakage == pytest.approx(sum(one.information() for one in found), abs=1e-12)
+        odds = max(float(one.log_odds().max()) for one in found)
+        assert stands.posterior == pytest.approx(1 / (1 + math.exp(-odds)), abs=1e-12)
+    assert "leaving is sensitive with probability 0.4778 given arrival suppressed, leaving suppressed" in str(both)
+
+
+def test_remembered_coins_count_once_and_others_add_up() -> None:
+    once = limits().standing([Shown("lighting", "arrival", THIRD, "a")])
+    again = limits().standing([Shown("lighting", "arrival", THIRD / 2, "a"), Shown("lighting", "arrival", THIRD, "a")])
+    fresh = limits().standing([Shown("lighting", "arrival", THIRD), Shown("lighting", "arrival", THIRD)])
+    double = limits().standing([Shown("lighting", "arrival", 2 * THIRD)])
+    assert [one.leakage for one in again] == [one.leakage for one in once]
+    assert [one.leakage for one in fresh] == [one.leakage for one in double]
+    assert fresh[0].leakage > 1.5 * once[0].leakage
+
+
+def test_what_everybody_sees_every_coalition_sees() -> None:
+    alone, both = limits().standing([Shown("", "leaving", THIRD)])
+    assert alone.leakage == both.leakage > 0
+
+
+# ---- in a ledger ----------------------------------------------------------------------------------------------------
+
+
+def test_a_release_that_would_tell_too_much_is_refused_before_it_is_charged(ledger: tc.Ledger) -> None:
+    wanted = limits({"lighting": 0.1, "both": 0.2})
+    ledger.limit_leakage(dataset="rooms", applications=wanted)
+    show(ledger, wanted, Shown("lighting", "arrival", THIRD))
+    before = (ledger.remaining(dataset="rooms"), len(ledger.entries()))
+    for refused, said in (
+        (Shown("lighting", "arrival", THIRD), "leakage of lighting must stay at most 0.1 nats"),
+        (Shown("space", "leaving", Fraction(2, 5)), "leakage of both must stay at most 0.2 nats"),
+    ):
+        with pytest.raises(tc.BudgetExceeded, match=said):
+            show(ledger, wanted, refused)
+    assert (ledger.remaining(dataset="rooms"), len(ledger.entries())) == before
+    show(ledger, wanted, Shown("space", "leaving", Fraction(1, 5)))
+    assert [str(one) for one in ledger.shown(dataset="rooms")] == ["arrival to lighting", "leaving to space"]
+    (alone, both) = ledger.leakage(dataset="rooms")
+    assert (alone.coalition, both.coalition) == ("lighting", "both")
+    assert both == wanted.standing(ledger.shown(dataset="rooms"))[1]
+    assert ledger.verify().ok
+
+
+def test_a_posterior_can_be_limited_too(ledger: tc.Ledger) -> None:
+    wanted = limits(5, posterior=0.45)
+    show(ledger, wanted, Shown("lighting", "arrival", THIRD))
+    with pytest.raises(tc.BudgetExceeded, match=r"posterior of both must stay at most 0\.45 in every outcome"):
+        show(ledger, wanted, Shown("space", "leaving", THIRD))
+
+
+def test_limits_hold_for_whoever_charges_the_ledger(ledger: tc.Ledger) -> None:
+    ledger.limit_leakage(dataset="rooms", applications=limits())
+    assert ledger.limit_leakage(dataset="rooms", applications=limits()) is None
+    for other in (None, limits(0.3)):
+        with pytest.raises(tc.LedgerError, match="leakage must be given: dataset 'rooms' has limits"):
+            show(ledger, other, Shown("lighting", "arrival", THIRD))
+    with pytest.raises(tc.LedgerError, match="must be those that hold for dataset 'rooms' already"):
+        ledger.limit_leakage(dataset="rooms", applications=limits(0.3))
+    ledger.limit_leakage(dataset="rooms", applications=limits(0.3), replace=True)
+    show(ledger, limits(0.3), Shown("lighting", "arrival", THIRD))
+    assert ledger.verify().ok
+
+
+def test_what_was_shown_before_there_were_limits_counts(ledger: tc.Ledger) -> None:
+    show(ledger, None, Shown("lighting", "arrival", Fraction(2, 3)))
+    ledger.limit_leakage(dataset="rooms", applications=limits())
+    with pytest.raises(tc.BudgetExceeded):
+        show(ledger, limits(), Shown("space", "leaving", Fraction(1, 5)))
+
+
+def test_data_sets_are_apart(ledger: tc.Ledger) -> None:
+    ledger.grant(dataset="halls", epsilon=1)
+    ledger.limit_leakage(dataset="halls", applications=limits())
+    show(ledger, None, Shown("lighting", "arrival", THIRD))
+    assert ledger.shown(dataset="halls") == []
+
+
+def test_whoever_changes_what_was_shown_is_found(ledger: tc.Ledger, tmp_path: Path) -> None:
+    show(ledger, limits(), Shown("lighting", "arrival", THIRD))
+    with create_engine(f"sqlite:///{tmp_path / 'ledger.db'}").begin() as db:
+        db.execute(text("UPDATE tacit_entries SET policy_text = replace(policy_text, '1/3', '1/9') WHERE kind='shown'"))
+    assert not ledger.verify().ok
+    with pytest.raises(tc.LedgerError, match="damaged"):
+        show(ledger, limits(), Shown("space", "leaving", Fraction(1, 5)))
+
+
+def test_an_entry_that_spends_nothing_cannot_be_made_to(ledger: tc.Ledger, tmp_path: Path) -> None:
+    show(ledger, limits(), Shown("lighting", "arrival", THIRD))
+    with create_engine(f"sqlite:///{tmp_path / 'ledger.db'}").begin() as db:
+        db.execute(text("UPDATE tacit_entries SET kind = 'limits' WHERE kind = 'charge'"))
+    assert not ledger.verify().ok
+
+
+# ---- what is refused ------------------------------------------------------------------------------------------------
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "no coalition": ({"coalitions": {}}, "coalitions must map names to applications"),
+    "empty coalition": ({"coalitions": {"both": []}}, "coalitions must name applications; got 'both'"),
+    "limit": ({"limit": -0.1}, "limit must be a finite number, zero or more; got -0.1"),
+    "limit name": ({"limit": {"bth": 0.1}}, "Did you mean 'both'?"),
+    "posterior": ({"posterior": 2}, "posterior must be a probability; got 2"),
+    "sensitive": ({"sensitive": {"arrival": ["never"]}}, "must be a value of arrival; got 'never'"),
+    "measure": ({"measure": "bits"}, "measure must be value or bit"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_limits_that_mean_nothing_are_refused(name: str) -> None:
+    given, said = WRONG[name]
+    options = {"sensitive": SENSITIVE, "coalitions": COALITIONS, "limit": 0.1, **given}
+    with pytest.raises(tc.PlanError) as refused:
+        tc.Applications(DAY, **options)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        (Shown("lightning", "arrival", THIRD), "Did you mean 'lighting'?"),
+        (Shown("lighting", "arival", THIRD), "Did you mean 'arrival'?"),
+    ],
+)
+def test_what_the_limits_do_not_know_is_refused(ledger: tc.Ledger, shown: Shown, said: str) -> None:
+    with pytest.raises(tc.LedgerError) as refused:
+        show(ledger, limits(), shown)
+    assert said in str(refused.value)
+    assert len(ledger.entries()) == 1
+
+
+def test_limits_are_about_attributes_of_the_policy() -> None:
+    domain = tc.Domain({"arrival": tc.Categories(["late", "early"])})
+    policy = tc.Policy(domain, tc.secrets.everything())
+    rows = pd.DataFrame({"arrival": ["late"]})
+    with pytest.raises(tc.PlanError, match="leakage must be about attributes of the policy; got 'leaving'"):
+        tc.Session(policy, rows, 1.0, leakage=limits())
+    with pytest.raises(tc.PlanError, match="leakage must be limits on what applications learn, not a dict"):
+        tc.Session(policy, rows, 1.0, leakage={"both": 0.1})  # type: ignore[arg-type]
