@@ -58,15 +58,19 @@ def split(days: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return days[earlier].reset_index(drop=True), days[~earlier].reset_index(drop=True)
 
 
+def write(occupancy: Occupancy, folder: Path) -> None:
+    """Write both files."""
+    for name, frame in zip(("earlier", "days"), split(frame_of(occupancy)), strict=True):
+        frame.to_csv(folder / f"{name}.csv", index=False)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write earlier.csv and days.csv.")
     parser.add_argument("--data", type=Path, help="a Parquet file with space or room, time and occupied")
     parser.add_argument("--into", type=Path, default=HERE, help="the folder that they are written into")
     given = parser.parse_args()
-    occupancy = made_up() if given.data is None else occupancy_of_file(given.data, given.data.stem)
     given.into.mkdir(parents=True, exist_ok=True)
-    for name, frame in zip(("earlier", "days"), split(frame_of(occupancy)), strict=True):
-        frame.to_csv(given.into / f"{name}.csv", index=False)
+    write(made_up() if given.data is None else occupancy_of_file(given.data, given.data.stem), given.into)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from tacit.papers.building_001 import (
 )
 from tacit.papers.claims_001 import (
     coin_claim,
+    freedom_claim,
     information_claims,
     optimisation_claims,
     scope_claims,
@@ -86,6 +87,7 @@ def test_counterexamples_are_those_that_are_known():
 def test_verdicts_on_what_is_claimed(found):
     claims = [
         *theorem_claims(found, settings(few=True)),
+        freedom_claim(),
         *text_claims(),
         coin_claim(),
         *scope_claims(),
@@ -99,6 +101,7 @@ def test_verdicts_on_what_is_claimed(found):
         ("Theorem 3", "partly"),
         ("Theorem 4", "yes"),
         ("Corollary 1", "yes"),
+        ("section III", "yes"),
         ("section V.A", "yes"),
         ("section V.B", "yes"),
         ("section V.B", "no"),

@@ -112,6 +112,25 @@ def text_claims() -> list[Claim]:
     ]
 
 
+def freedom_claim() -> Claim:
+    """Return at which epsilon there is freedom from exclusion attacks, with and without dependence."""
+    alone, joint = (
+        suppression(Dependence.from_table(table, names=("i", "j")), {"i": [0], "j": [0]}, {"i": 1.0, "j": 1.0})
+        for table in (
+            {(0, 0): 0.25, (0, 1): 0.25, (1, 0): 0.25, (1, 1): 0.25},
+            {(0, 0): 0.4, (0, 1): 0.1, (1, 0): 0.1, (1, 1): 0.4},
+        )
+    )
+    free, dependent = (outcomes(release, "j", ["i", "j"]).freedom()[0] for release in (alone, joint))
+    return Claim(
+        "section III",
+        "freedom of j from exclusion attacks, both asked for at epsilon 1",
+        "at epsilon 1 if records are independent",
+        f"at {free:.4f} if they are; at {dependent:.4f} for delta 0.8 and 0.2",
+        *judged([math.isclose(free, 1.0), dependent > 1.5]),
+    )
+
+
 def coin_claim() -> Claim:
     """Return what asking again tells: nothing, if the coin of a record is tossed once and remembered."""
     joint = {(0, 0): 0.4, (0, 1): 0.1, (1, 0): 0.1, (1, 1): 0.4}

@@ -21,6 +21,7 @@ from tacit.papers.building_001 import (
 )
 from tacit.papers.claims_001 import (
     coin_claim,
+    freedom_claim,
     information_claims,
     optimisation_claims,
     scope_claims,
@@ -76,6 +77,7 @@ def reproduce(
     claims = [
         _pattern_claim(rooms, days),
         *theorem_claims(found, grid),
+        freedom_claim(),
         *text_claims(),
         coin_claim(),
         *scope_claims(),
