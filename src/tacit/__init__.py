@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from tacit.plan.queries import rectangles as rectangles
     from tacit.plan.queries import top_k as top_k
     from tacit.plan.queries import total as total
+    from tacit.plan.queries import true_records as true_records
     from tacit.plan.steps import LargestStep as LargestStep
     from tacit.plan.steps import largest_step as largest_step
     from tacit.policy import knowledge as known
@@ -112,6 +113,7 @@ _MODULES: Final = {
         "rectangles",
         "top_k",
         "total",
+        "true_records",
     ],
     "plan.steps": ["LargestStep", "largest_step"],
     "policy.attributes": ["Categories", "Dates", "Decimals", "Flag", "Grid", "Integers", "Items"],
@@ -213,5 +215,6 @@ __all__ = [
     "secrets",
     "top_k",
     "total",
+    "true_records",
     "where",
 ]

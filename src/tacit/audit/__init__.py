@@ -14,6 +14,7 @@ In reading order:
     exact_audit      the exact audit
     loss             what it finds
     selections       the loss of selections among a few counts
+    shown_records    what is shown of true records
     sampled_audit    the sampled audit
     draws            outputs, drawn many at a time
     canonical        what a reader sees of an output
@@ -30,6 +31,7 @@ In reading order:
     planted          what the audits must find
     possible_worlds  what somebody learns who knows what the policy declares, or more
     exclusion_audit  what suppressed attributes tell about each other
+    case_audit       the same for a case: every application and coalition, against epsilon and limit
     table            the table of all audits
 """
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatch
 from itertools import combinations_with_replacement
@@ -22,6 +23,7 @@ from tacit.amounts import as_epsilon
 from tacit.audit.canonical import canonical
 from tacit.audit.loss import ExactAudit, Loss, Witness
 from tacit.audit.selections import selection_loss
+from tacit.audit.shown_records import law_of
 from tacit.audit.worlds import (
     MOST_RECORDS,
     Ints,
@@ -38,6 +40,7 @@ from tacit.noise.law import Law
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan, choose
 from tacit.plan.derived import DerivedPlan
+from tacit.plan.records_plan import RecordsPlan
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.totals import exact_attributes
 from tacit.policy.policy import ABSENT, Policy, as_policy
@@ -130,6 +133,14 @@ def _(plan: Plan | DerivedPlan) -> ExactAudit:
         len(pairs),
         complete,
     )
+
+
+@plan_loss.register
+def _(plan: RecordsPlan) -> ExactAudit:
+    """Return the worst loss of true records, over every edge and everything that can be shown of one record."""
+    pairs, complete = _worlds(plan.policy, 1)
+    found = _by_tables(law_of(plan), pairs, float(plan.epsilon), complete=complete)
+    return replace(found, mechanism=plan.mechanism)
 
 
 def _loss(plan: Plan, change: Ints, unchanged: Callable[[Ints], bool]) -> Fraction | float:

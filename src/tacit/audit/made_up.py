@@ -64,7 +64,7 @@ def made_up(plan: AnyPlan) -> list[MadeUp]:
     found = []
     for words, hidden, cover in _moves(plan, ordered=order is not None and order not in taken):
         others = _others(plan, hidden, cover)
-        frames = (_frame([*others, *world], policy, order, item) for world in (hidden, cover))
+        frames = (_frame([*others, *world], policy, order, item, plan.naming) for world in (hidden, cover))
         found.append(MadeUp(words, *frames))
     return found
 
@@ -187,6 +187,7 @@ def _others(plan: AnyPlan, hidden: list[Person], cover: list[Person]) -> list[Pe
         for cell in cells:
             alone = min((r for r in records if adds[r][cell]), key=lambda r: int(adds[r].sum()), default=None)
             found += [(alone,)] * int(counts[cell]) if alone is not None else []
+    found = _beside(plan, [record for person in (*hidden, *cover) for record in person], found)
     known = policy.known_people
     if known is not None:
         room = known - len(hidden)
@@ -201,8 +202,20 @@ def _others(plan: AnyPlan, hidden: list[Person], cover: list[Person]) -> list[Pe
     return found
 
 
-def _frame(people: list[Person], policy: Policy, order: str | None, item: str | None) -> pd.DataFrame:
-    """Return rows of these people, each with the number of its owner."""
+def _beside(plan: AnyPlan, taken: list[Any], others: list[Person]) -> list[Person]:
+    """Return those of some people who can be in one data set with these records, and with each other."""
+    found, there = [], list(taken)
+    for person in others:
+        if all(plan.fit_together(there, record) for record in person):
+            found.append(person)
+            there += person
+    return found
+
+
+def _frame(
+    people: list[Person], policy: Policy, order: str | None, item: str | None, naming: Sequence[str]
+) -> pd.DataFrame:
+    """Return rows of these people, each with the number of its owner; what names rows are numbers too."""
     columns: dict[str, list[Any]] = {}
     owners, places = [], []
     for number, person in enumerate(people):
@@ -219,6 +232,9 @@ def _frame(people: list[Person], policy: Policy, order: str | None, item: str | 
         frame[policy.person] = owners
     if order is not None and order not in frame:
         frame[order] = places
+    for name in naming:
+        if name not in frame:
+            frame[name] = range(len(frame))
     return frame
 
 

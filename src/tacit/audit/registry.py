@@ -30,6 +30,7 @@ from tacit.plan.queries import (
     rectangles,
     top_k,
     total,
+    true_records,
 )
 from tacit.plan.query import resolve
 from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
@@ -58,6 +59,8 @@ _MAY_LEAVE: Final = Policy(Domain({"age": Integers(0, 3)}), within(2, "age"), pr
 _CLICKS: Final = Domain({"clicked": Items(3)})
 _EVERYTHING: Final = Policy(_PEOPLE, everything())
 _ONE_WAY: Final = Policy(_PEOPLE, values({"disease": ["hiv"]}))
+_SOME_SECRET: Final = Policy(_PEOPLE, records("disease == 'hiv'"))
+_TWO_VALUES: Final = Policy(_PEOPLE, values({"disease": ["hiv"], "sick": [True]}))
 _NEAR: Final = Policy(_PEOPLE, within(2, "age"))
 _FEW_NEAR: Final = Policy(Domain({"place": Integers(0, 29)}), within(1, "place"), [size(60)])
 _FALLING: Final = Policy(_CLICKS, values({"clicked": [1]}))
@@ -173,6 +176,9 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
         _case("above-thresholds", above("clicked", [2, 4, 3], at_most=2), _FALLING, "thresholds", "selection"),
         _case("above-rising", above("clicked", 3, at_most=2), _RISING, "thresholds", "selection"),
         _case("above-both", above("clicked", 3, at_most=1), _BOTH, "thresholds", "selection"),
+        _case("true-records", true_records(["disease", "sick"]), _SOME_SECRET, "suppression"),
+        _case("true-records-with-a-key", true_records(["age", "disease"], key="id"), _SOME_SECRET, "suppression"),
+        _case("true-records-two-coins", true_records(["disease", "sick"], key="id"), _TWO_VALUES, "suppression"),
         _decision("place-decision", step=1),
         _decision("place-decision-of-several-visits", step=2),
     ]

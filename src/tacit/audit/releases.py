@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -52,6 +53,10 @@ class WholeRelease:
     _sessions: dict[int, Session] = field(default_factory=dict, repr=False, compare=False)
     _remembered: dict[int, Remembered] = field(default_factory=dict, repr=False, compare=False)
 
+    @cached_property
+    def _remembers(self) -> bool:
+        return choose(self.query, self.policy, self.epsilon).remembers
+
     def pairs(self) -> list[MadeUp]:
         """Return the made-up neighbours."""
         plan = choose(self.query, self.policy, self.epsilon)
@@ -64,7 +69,8 @@ class WholeRelease:
 
     def _published(self, rows: pd.DataFrame) -> Any:
         session = self._sessions.get(id(rows))
-        if session is None or session.remaining < self.epsilon:
+        if session is None or session.remaining < self.epsilon or self._remembers:
+            # answers that are remembered are drawn once in each session
             session = self._sessions[id(rows)] = self._opened(rows)
         record = session.release(self.query, self.epsilon, consistent=self.consistent, nonnegative=self.nonnegative)
         return list_published(record)
@@ -89,6 +95,20 @@ class Remembered:
     def frame(self) -> Any:
         """What makes a frame of the rows' own kind."""
         return self._rows.frame
+
+    def check_naming(self, naming: Sequence[str]) -> None:
+        """Refuse what the rows refuse."""
+        self._rows.check_naming(naming)
+
+    def records(self, names: Sequence[str], key: Sequence[str], work: Any) -> Any:
+        """Yield what work returns for each batch of positions; these are read once they were found to be the same."""
+        seen = self._found.setdefault(("records", *names, "key", *key), [])
+        if len(seen) < READ_FIRST or any(canonical(one) != canonical(seen[0]) for one in seen):
+            seen.append(list(self._rows.records(names, key, lambda *batch: batch)))
+            batches = seen[-1] if len(seen) <= READ_FIRST else seen.pop()
+        else:
+            batches = seen[0]
+        return (work(*batch) for batch in batches)
 
     def tally(self, tallies: Sequence[Any]) -> list[Any]:
         """Return what each tally asks for."""

@@ -21,6 +21,7 @@ from tacit.audit.exact_audit import exact, law_loss, plan_loss
 from tacit.audit.loss import ExactAudit
 from tacit.audit.sampled_audit import SampledAudit, sampled
 from tacit.audit.selections import MOST_COUNTS
+from tacit.audit.shown_records import drawn, telling_records
 from tacit.audit.worlds import Ints, Neighbours, change_along, contributions, neighbours, records_to_try
 from tacit.mechanism.additive import blur
 from tacit.mechanism.alarm import NO_VALUE, alarm_noise, decide_all
@@ -28,6 +29,7 @@ from tacit.mechanism.selection import draw_output
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
 from tacit.plan.derived import DerivedPlan
+from tacit.plan.records_plan import RecordsPlan
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.policy.attributes import Integers
 from tacit.policy.domain import Domain
@@ -99,6 +101,16 @@ def _(plan: SelectionPlan) -> Played:
         hidden, cover = _farthest(plan)
     release = _drawn(plan, len(hidden))
     return Played(hidden, cover, release, _most_samples(release, hidden), found)
+
+
+@play.register
+def _(plan: RecordsPlan) -> Played:
+    domain = plan.policy.domain
+    ends = [
+        np.array([domain[name].position(value) for name, value in zip(domain, record, strict=True)])
+        for record in telling_records(plan)
+    ]
+    return Played(ends[0], ends[1], drawn(plan), MOST_DRAWN, plan_loss(plan))
 
 
 def visits_policy(step: int) -> Policy:

@@ -16,6 +16,7 @@ In reading order:
     ledger     look at budgets, grant more
     monitor    watch places
     audit      check what a mechanism promises
+    leakage    what applications could learn, and which epsilons to choose
     reproduce  the figures of a paper
     bench      speeds of this machine
     schema     JSON schemas of the files
@@ -79,7 +80,7 @@ app.add_typer(audit_app, name="audit", short_help="Check what a mechanism promis
 app.add_typer(ledger_app, name="ledger", short_help="Show, verify or grant budgets.")
 app.add_typer(monitor_app, name="monitor", short_help="Watch places in files of events as they come.")
 app.command("reproduce", short_help="Recompute the figures of a paper beside what it claims.")(reproduce_paper)
-app.command("schema", short_help="Print the JSON schema of policy or job files.")(show_schema)
+app.command("schema", short_help="Print the JSON schema of policy, job or case files.")(show_schema)
 app.command("bench", short_help="Measure noise and counting on this machine.")(run_benchmarks)
 
 

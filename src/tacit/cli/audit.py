@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tacit.cli.leakage import audit_exclusion
 from tacit.cli.screen import AsJson, OnProgress, note, progress, show, show_json
 from tacit.errors import PlanError, nearest
 
@@ -100,6 +101,11 @@ def audit_job(
         rows.append(lambda on, n=name, p=plan: audit_subject(subject_of(n, p), samples, alpha, on))
         rows.append(lambda on, n=names[-1], w=whole: audit_whole(n, w, samples, alpha, on))
     return _report(rows, names, as_json=as_json, say_witness=True)
+
+
+app.command("exclusion", short_help="Say what applications of a case could learn from what is left out.")(
+    audit_exclusion
+)
 
 
 @app.command("all", short_help="Audit every mechanism of the package and every planted leak.")

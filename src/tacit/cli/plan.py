@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.screen import AsJson, command, note, show, show_json, width
-from tacit.errors import JobError, LedgerError
+from tacit.errors import JobError, LedgerError, PlanError
 
 if TYPE_CHECKING:
     from tacit.plan.explain import Explanation
@@ -20,6 +20,7 @@ ONE_ROW_EACH = (
     "Each row counts as one person; if a person may own several rows, name the column: `person: ..` in the policy or "
     "the job."
 )
+LEAKAGE = "leakage"
 NO_LEDGER = "No ledger: this budget holds for this run only."
 WIDE = 130  # columns of a terminal on which whole questions can be read
 MIDDLE = 112
@@ -27,7 +28,8 @@ NARROW = 75
 
 
 def show_plan(
-    job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file.")],
+    job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file; or `leakage` and a case file.")],
+    case: Annotated[Path | None, typer.Argument(metavar="[CASE.yaml]", help="After `leakage`: the case file.")] = None,
     *,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also say why, for each release.")] = False,
     as_json: AsJson = False,
@@ -36,12 +38,20 @@ def show_plan(
 
     Exit code 1 if the job would be refused: it costs more than what remains, has no rows, or has a policy that the
     ledger does not take.
+
+    `tacit plan leakage CASE.yaml` shows the epsilons that release the most while nobody learns more than a limit.
     """
+    if case is not None:
+        if str(job) != LEAKAGE:
+            raise PlanError("must be one file", key="JOB.yaml", given=str(case), fix=f"Or say {LEAKAGE} and a case.")
+        from tacit.cli.leakage import plan_leakage
+
+        return plan_leakage(case, as_json=as_json)
     from tacit.amounts import shown
-    from tacit.release.job_file import read_job
+    from tacit.release.case_file import read_job_or_case
     from tacit.release.job_plan import check_policy, check_rows, plan_job, remaining
 
-    found = read_job(job)
+    found = read_job_or_case(job)
     explanations, left = plan_job(found).explanations, remaining(found)
     fits = found.cost <= left
     refused, uncovered = _refusal(check_rows, found), _refusal(check_policy, found)

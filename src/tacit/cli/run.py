@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 
 def run_releases(
-    job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file.")], *, as_json: AsJson = False
+    job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file, or a case file.")],
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Charge the budget, make every release of a job, and write values, certificates and a report to a new folder."""
-    from tacit.release.job_file import read_job
+    from tacit.release.case_file import read_job_or_case
 
-    found = read_job(job)
+    found = read_job_or_case(job)
     made = make_releases(found, as_json=as_json)
     if as_json:
         show_json(made)
@@ -46,7 +48,7 @@ def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
         {
             "name": name,
             **explained.document(),
-            "values": str(folder / file_name(name, explained.plan.answers)),
+            "values": str(folder / file_name(name, explained.plan.table_rows)),
             "certificate": str(folder / f"{name}.certificate.json"),
         }
         for name, explained in plan.explanations.items()

@@ -1,4 +1,4 @@
-"""`tacit schema policy|job`: the JSON schema of the two files, for editors and other tools."""
+"""`tacit schema policy|job|case`: the JSON schema of the files, for editors and other tools."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class File(StrEnum):
 
     policy = "policy"
     job = "job"
+    case = "case"
 
 
 def show_schema(
@@ -22,12 +23,16 @@ def show_schema(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Print the JSON schema of policy files or job files; editors complete and check with it."""
+    """Print the JSON schema of policy, job or case files; editors complete and check with it."""
     # A schema is JSON with or without --json.
     if file is File.policy:
         from tacit.policy.schema import policy_schema
 
         show_json(policy_schema())
+    elif file is File.case:
+        from tacit.release.case_file import case_schema
+
+        show_json(case_schema())
     else:
         from tacit.release.job_file import job_schema
 

@@ -98,7 +98,7 @@ def width() -> int:
 
 def show_json(document: Any) -> None:
     """Print one JSON document to stdout, in ASCII so that any terminal and pipe can take it."""
-    sys.stdout.write(json.dumps(_without_nan(document), indent=2, default=_plain, allow_nan=False) + "\n")
+    sys.stdout.write(json.dumps(plain_document(document), indent=2, default=_plain, allow_nan=False) + "\n")
 
 
 def complain(error: dict[str, Any], *, as_json: bool) -> None:
@@ -162,13 +162,13 @@ def _one_line(text: str) -> str:
     return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))
 
 
-def _without_nan(value: Any) -> Any:
+def plain_document(value: Any) -> Any:
     """Return plain data with `nan` and `inf`, which JSON does not have, as texts."""
     if isinstance(value, float) and str(value) in ("nan", "inf", "-inf"):
         return str(value)
     if isinstance(value, dict):
-        return {key: _without_nan(part) for key, part in value.items()}
-    return [_without_nan(part) for part in value] if isinstance(value, list | tuple) else value
+        return {key: plain_document(part) for key, part in value.items()}
+    return [plain_document(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _plain(value: Any) -> Any:

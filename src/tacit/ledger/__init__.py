@@ -6,6 +6,7 @@ In reading order:
     accounts      what a ledger gives out: accounts, receipts, runs
     statement     what all charges promise together
     rules         what a charge must keep, refused before anything is written
+    coins         the secrets of coins that are remembered, and what was paid for them
     applications  what applications were shown, and which release would tell too much
     chain         entries are hashed one after the other, so that an edit is noticed
     store         the database: opened, checked, locked

@@ -4,8 +4,9 @@ Guarantee   A release that names what it shows is written into the ledger only i
             at most its limit about the protected attributes, from all that its members were ever shown of a data set:
             on average (mutual information, in nats) and, where asked for, at worst (the posterior after any outcome).
             Refused before anything is charged and before rows are opened; processes that charge at once see each other.
-Assumes     The dependence is the true one, a record is one draw from it, records are independent of each other, and
-            all that shows single records of the data set is charged to the same ledger.
+Assumes     The dependence is the true one, a record is one draw from it, records are independent of each other, the
+            sensitive values are those that the policy hides, and all that shows single records of the data set is
+            charged to the same ledger.
 Why         What was shown is read, compared and appended in the one locked transaction of the charge, as entries of the
             chain, so that nobody can take it out unnoticed. Lines of coins are independent of each other, so epsilons
             of an attribute add up within a coalition; on a line whose coins are remembered the largest counts
@@ -145,7 +146,8 @@ class Applications:
     @sealed
     def standing(self, shown: Sequence[Shown]) -> tuple[Standing, ...]:
         """Return what each coalition could know after all this was shown, one for each limit."""
-        reached = together(shown)
+        # what is public and the dependence does not have, it says nothing about
+        reached = together(one for one in shown if one.attribute in self.dependence.values or not one.is_public)
         lines = tuple(Line(application, attribute) for application, attribute in reached)
         limits = tuple(self._seen(limit, lines) for limit in self._limits)
         setting = Setting(self.sensitive, lines, limits, self.measure, self.own, joint=True)
@@ -188,7 +190,7 @@ class Applications:
         return after
 
     def _check_known(self, one: Shown, file: str) -> None:
-        if one.attribute not in self.dependence.values:
+        if one.attribute not in self.dependence.values and not one.is_public:
             raise LedgerError(
                 "must be an attribute of the dependence that limits what applications learn",
                 key="attribute",
@@ -196,6 +198,14 @@ class Applications:
                 file=file,
                 fix=f"Nothing was charged. {nearest(one.attribute, list(self.dependence.names))} "
                 "Or set limits with a dependence that has it.",
+            )
+        if one.is_public and self.sensitive.get(one.attribute):
+            raise LedgerError(
+                "is shown for certain, and has sensitive values: the policy does not hide them",
+                key="attribute",
+                given=one.attribute,
+                file=file,
+                fix="Nothing was charged. Let the policy protect these values, or set limits without them.",
             )
         if one.application and one.application not in self.known:
             raise LedgerError(
@@ -242,8 +252,11 @@ class Weighing:
     shown: tuple[Shown, ...]
     applications: Applications | None
 
-    def noted(self, history: Sequence[Mapping[str, Any]], *, dataset: str, file: str) -> tuple[str, str]:
-        """Return what the entry of this release says, in words and as a document, or refuse the release."""
+    def noted(self, history: Sequence[Mapping[str, Any]], *, dataset: str, file: str) -> tuple[str, str] | None:
+        """Return what the entry of this release says, in words and as a document, or refuse the release.
+
+        None if it shows nothing that was not shown before: then nobody learns anything, and nothing is written.
+        """
         wanted = limits_in(history)
         if wanted is not None and (self.applications is None or self.applications.fingerprint != wanted):
             raise LedgerError(
@@ -253,9 +266,12 @@ class Weighing:
                 file=file,
                 fix="Nothing was charged. Open the session with these limits, as in Session(.., leakage=limits).",
             )
+        before = shown_in(history)
+        if together([*before, *self.shown]) == together(before):
+            return None
         standing: tuple[Standing, ...] = ()
         if self.applications is not None:
-            standing = self.applications.weigh(shown_in(history), self.shown, file=file)
+            standing = self.applications.weigh(before, self.shown, file=file)
         said = {
             "shown": [{**asdict(one), "epsilon": str(one.epsilon)} for one in self.shown],
             "standing": [one.document() for one in standing],

@@ -67,6 +67,7 @@ from tacit.ledger.chain import (
     with_runs,
     wrong_key,
 )
+from tacit.ledger.coins import CoinState, Reached, begin, raise_lines, read_state
 from tacit.ledger.input import (
     Amount,
     LedgerPolicy,
@@ -251,19 +252,25 @@ class Ledger:
         policy: LedgerPolicy | None = None,
         run: str | None = None,
         job: str = "",
+        coins: tuple[CoinState, Reached] | None = None,
         weighing: Weighing | None = None,
     ) -> list[Receipt]:
         """Charge several epsilons, each with its note, in one transaction: all of them or none.
 
-        With `run`, a text that no other run has, the ledger keeps until `ended` that the run is under way. `weighing`
-        says what is shown of single records, and is held against the limits on what applications learn.
+        With `run`, a text that no other run has, the ledger keeps until `ended` that the run is under way. `coins` are
+        what was read of lines of coins, and what they have reached with these charges. `weighing` says what is shown of
+        single records, and is held against the limits on what applications learn, also where nothing is charged.
 
         Raises:
             BudgetExceeded: If less remains than they add up to, or a coalition would learn more than its limit;
                 nothing is written.
             LedgerError: As for `charge`; nothing is written.
         """
-        return self._pay(dataset, charges, analyst, policy, run=run, job=job, weighing=weighing) if charges else []
+        if charges:
+            return self._pay(dataset, charges, analyst, policy, run=run, job=job, coins=coins, weighing=weighing)
+        if weighing is not None:
+            self._show(dataset, analyst, weighing)
+        return []
 
     def _pay(
         self,
@@ -274,6 +281,7 @@ class Ledger:
         *,
         run: str | None = None,
         job: str = "",
+        coins: tuple[CoinState, Reached] | None = None,
         weighing: Weighing | None = None,
     ) -> list[Receipt]:
         file = self._store.name
@@ -326,6 +334,8 @@ class Ledger:
             if holder is not None:
                 before = own or RunningSum()
                 self._move(db, dataset, holder, replace(before, spent=before.spent + in_all), is_new=own is None)
+            if coins is not None:
+                raise_lines(db, dataset, *coins, receipts[-1].entry, self._seal)
             if run is not None:
                 numbers = {"first": receipts[0].entry, "last": receipts[-1].entry}
                 about = checked_note(job, file=file)
@@ -340,6 +350,38 @@ class Ledger:
             # Outside the transaction: comparing two policies may take long, and the others should not wait.
             assert policy is not None  # noqa: S101 - only a policy raises the question
             self._rules.compare(question, policy)
+
+    def coins(self, *, dataset: str, lines: Sequence[str]) -> CoinState:
+        """Return the secret of a data set's coins, and how far these lines were paid for; begin with a new secret."""
+        name = self._dataset(dataset)
+        found = self._store.read(lambda db: read_state(db, name, lines, self._seal))
+
+        def work(db: Connection) -> CoinState | None:
+            self._sound_head(db)
+            if read_state(db, name, lines, self._seal) is None:  # no other process was faster
+                begin(db, name, self._seal)
+            return read_state(db, name, lines, self._seal)
+
+        if found is None:
+            found = self._store.write(work)
+        assert found is not None  # noqa: S101 - it was begun
+        return found
+
+    def rotate_coins(self, *, dataset: str) -> None:
+        """Forget the coins of a data set: from now on true records have new ones, and are charged anew."""
+        name = self._dataset(dataset)
+
+        def work(db: Connection) -> None:
+            self._sound_head(db)
+            begin(db, name, self._seal)
+
+        self._store.write(work)
+
+    def receipt(self, *, dataset: str, entry: int, analyst: str | None = None) -> Receipt:
+        """Return the receipt of an entry that was written before, with what remains now."""
+        wanted = select(ENTRIES.c.hash).where(ENTRIES.c.number == entry)
+        found: str = self._store.read(lambda db: db.execute(wanted).scalar_one())
+        return Receipt(entry=entry, hash=found, remaining=self.remaining(dataset=dataset, analyst=analyst))
 
     def limit_leakage(self, *, dataset: str, applications: Applications, replace: bool = False) -> Entry | None:
         """Let limits on what applications learn hold for a data set from now on; None if the same hold already.
@@ -379,6 +421,18 @@ class Ledger:
         """Return what coalitions could know after the last release that showed single records."""
         name = self._dataset(dataset)
         return self._store.read(lambda db: standing_in(self._application_entries(db, name)))
+
+    def _show(self, dataset: str, analyst: str | None, weighing: Weighing) -> None:
+        """Note what is shown at no cost, because its coins were paid for, or refuse it."""
+        name, holder = self._dataset(dataset), self._analyst(analyst)
+
+        def work(db: Connection) -> None:
+            head = self._sound_head(db)
+            noted = self._weighed(db, name, weighing)
+            if noted is not None:
+                self._note(db, head, SHOWN, name, holder, None, noted)
+
+        self._store.write(work)
 
     def _weighed(self, db: Connection, dataset: str, weighing: Weighing | None) -> tuple[str, str] | None:
         """Return what is to be noted of a release that shows single records, or refuse it; None if it shows none."""

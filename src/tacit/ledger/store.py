@@ -31,6 +31,7 @@ from tacit.ledger.faults import is_busy, refusal
 from tacit.ledger.tables import (
     FROM_THE_START,
     HEAD,
+    MADE_WHEN_NEEDED,
     METADATA,
     OLDER_VERSIONS,
     OURS,
@@ -185,7 +186,7 @@ class Store:
         if HEAD.name in present:
             version = db.execute(select(HEAD.c.version).where(HEAD.c.id == 1)).scalar_one_or_none()
         # an older ledger lacks what came later; a lost head row is for `verify` to report
-        if missing := sorted((OURS if version == SCHEMA_VERSION else FROM_THE_START) - present):
+        if missing := sorted((OURS - MADE_WHEN_NEEDED if version == SCHEMA_VERSION else FROM_THE_START) - present):
             raise LedgerError(
                 f"is a half-written or damaged ledger: {', '.join(missing)} missing",
                 file=self.name,

@@ -72,8 +72,28 @@ RUNS = Table(
     Column("state", Text, nullable=False),  # "reserved", "finished" or "lost"
 )
 
+# The secrets of coins that are remembered, and how far each line of them was paid for (`ledger/coins.py`).
+COINS = Table(
+    "tacit_coins",
+    METADATA,
+    Column("dataset", Text, primary_key=True),
+    Column("secret", Text, nullable=False),
+    Column("seal", Text, nullable=False),
+)
+
+LINES = Table(
+    "tacit_lines",
+    METADATA,
+    Column("dataset", Text, primary_key=True),
+    Column("line", Text, primary_key=True),  # the hash of its name
+    Column("epsilon", Text, nullable=False),
+    Column("entry", Integer, nullable=False),  # the one that paid for it last
+    Column("seal", Text, nullable=False),
+)
+
 OURS = frozenset(METADATA.tables)
-FROM_THE_START = OURS - {RUNS.name}
+MADE_WHEN_NEEDED = frozenset({COINS.name, LINES.name})
+FROM_THE_START = OURS - {RUNS.name} - MADE_WHEN_NEEDED
 
 # SQLite keeps the statement that made a table; blanks, quotes and case say nothing.
 _UNSAID = str.maketrans("", "", ' \t\r\n"')
@@ -97,7 +117,7 @@ _STRANGE_IN_POSTGRESQL = text("""
 WITH ours AS (
     SELECT oid, relname, relkind, relrowsecurity FROM pg_class
     WHERE oid IN (to_regclass('tacit_head'), to_regclass('tacit_entries'), to_regclass('tacit_accounts'),
-                  to_regclass('tacit_runs'))
+                  to_regclass('tacit_runs'), to_regclass('tacit_coins'), to_regclass('tacit_lines'))
 )
 SELECT 'trigger', tgname::text FROM pg_trigger JOIN ours ON tgrelid = ours.oid WHERE NOT tgisinternal
 UNION ALL SELECT 'rule', rulename::text FROM pg_rewrite JOIN ours ON ev_class = ours.oid WHERE relkind = 'r'

@@ -6,5 +6,6 @@ In reading order:
     thresholds   compare counts with a threshold
     top_k        choose the largest counts, then measure them
     selection    the right one of these for a plan
+    suppression  show records where they are no secret
     alarm        is a count below a threshold, for monitors
 """

@@ -24,6 +24,7 @@ In reading order:
     line_variances  variances of such noise, of any run
     log_concave     bounds on noise whose variance is known
     draws           uniform integers, coins and permutations
+    kept_coins      coins that are kept, and remembered
     tables          exact draws by inversion
     scales          scales that can be drawn
     keystream       the stream of random bits behind everything

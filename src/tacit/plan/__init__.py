@@ -37,6 +37,8 @@ In reading order:
     weighted_tables  several tables, each with its own noise
     grids            plans of rectangles on a grid
     derived          plans of questions that are made of several parts
+    showing          which records may be shown as they are
+    records_plan     plans that show records
     knowledge_cost   what it costs that something is known
     explain          a plan in words
     leakage          which epsilons let nobody learn too much where attributes depend on each other

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -86,6 +87,43 @@ class AnyPlan(ABC):
     def way(self) -> str:
         """The way to answer that was chosen, by the name that it has among all that were tried."""
         return self.strategy
+
+    @property
+    def tallied(self) -> tuple[AnyPlan, ...]:
+        """The plans whose bases rows are counted for: all parts, where answers are made of counts."""
+        return self.parts
+
+    @property
+    def remembers(self) -> bool:
+        """Whether asking again gives the same answer, because its coins are kept."""
+        return False
+
+    @property
+    def lines_asked(self) -> dict[str, Fraction]:
+        """The lines of coins that are remembered, each with the epsilon that it must have reached; none by default."""
+        return {}
+
+    @property
+    def naming(self) -> tuple[str, ...]:
+        """The columns that name rows and are no attributes; none by default."""
+        return ()
+
+    def cost(self, reached: Mapping[str, Fraction]) -> Fraction:
+        """Return what is to be paid, where lines of coins have reached so much already: all of it by default."""
+        return self.epsilon
+
+    @property
+    def table_rows(self) -> int:
+        """How many rows the published table has at most: what decides on the kind of its file."""
+        return self.answers
+
+    def under_plain(self) -> AnyPlan | None:
+        """Return the plan of plain differential privacy where it is no plan of the same question; else None."""
+        return None
+
+    def fit_together(self, taken: Sequence[Any], record: Any) -> bool:
+        """Say whether a made-up record can stand beside these in one data set."""
+        return True
 
     @property
     def watched(self) -> Watched:

@@ -18,10 +18,12 @@ In reading order:
     clusters          centres, and who is nearest to which
     rectangles        counts of rectangles, from the estimates of all cells
     selected          the same for choices: verdicts, rankings, lists
+    true_records      records as they are
     tilted_estimates  values of chosen counts
     asking            one question at a time
     split             groups of people that together cost as much as the dearest
     job_file          a file of releases: what it says
+    case_file         the same with a dependence: who is shown what, and what may be learned
     job_plan          what it would cost, and whether it could run
     job_run           pay for it and make its releases
     row_check         which cells of the rows do not fit the domain

@@ -12,7 +12,7 @@ from __future__ import annotations
 import glob
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from tacit.amounts import EPSILON_SCHEMA, as_epsilon
 from tacit.errors import JobError, nearest
+from tacit.ledger.applications import Applications
 from tacit.ledger.input import checked_name
 from tacit.plan.query import Query, resolve
 from tacit.plan.questions import from_document, keys_of, query_schema
@@ -33,7 +34,7 @@ from tacit.policy.yaml_entries import Entry, Source
 
 DEMO: Final = "demo:"
 
-_KEYS: Final = (
+JOB_KEYS: Final = (
     "name",
     "policy",
     "rows",
@@ -90,6 +91,7 @@ class Job:
     order: str | None = None
     item: str | None = None
     file: str = ""
+    leakage: Applications | None = None
     places: Mapping[str, tuple[int, str]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -116,19 +118,28 @@ class Job:
 
 def read_job(path: str | Path) -> Job:
     """Read a job file; every refusal names the file, the line, the key, the rule, the value given and the fix."""
-    file = Path(path).absolute()
-    top = Source.open(
+    return job_below(open_job(path), path)
+
+
+def open_job(path: str | Path, *, whole: str = "the job", kind: str = "a job file") -> Entry:
+    """Return the top of a job file, or of a case file."""
+    return Source.open(
         path,
         file=str(path),
-        whole="the job",
+        whole=whole,
         refusal=JobError,
-        kind="a job file",
-        if_table="Name the job file; the table belongs into it, below `rows:`.",
-        if_missing="Check the path of the job file.",
+        kind=kind,
+        if_table=f"Name {kind.replace('a ', 'the ', 1)}; the table belongs into it, below `rows:`.",
+        if_missing=f"Check the path of {kind.replace('a ', 'the ', 1)}.",
     ).read()
+
+
+def job_below(top: Entry, path: str | Path, *, also: Sequence[str] = ()) -> Job:
+    """Read a job from the top of its file; `also` are keys that others read."""
+    file = Path(path).absolute()
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")  # repeats nothing of it
-    fields = top.fields(_KEYS, required=("policy", "rows", "releases"))
+    fields = top.fields((*JOB_KEYS, *also), required=("policy", "rows", "releases"))
     folder = file.parent
     policy = policy_below(fields["policy"], Path(path).parent)
     listed = _rows(fields["rows"], folder)
@@ -157,7 +168,9 @@ def read_job(path: str | Path) -> Job:
             "policy": (fields["policy"].line, "" if fields["policy"].is_mapping else fields["policy"].text()),
             **{key: (fields[key].line, fields[key].text()) for key in ("person", "order", "item") if key in fields},
         },
-        **texts,
+        person=texts.get("person"),
+        order=texts.get("order"),
+        item=texts.get("item"),
     )
 
 

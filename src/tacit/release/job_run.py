@@ -72,6 +72,7 @@ def _session(job: Job) -> Session:
             per_person=job.per_person,
             order=job.order,
             item=job.item,
+            leakage=job.leakage,
         )
     except DataRefused as refused:
         fix = f"{refused.fix} Nothing was charged.".lstrip()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tacit.errors import PlanError, kind_of, nearest
 from tacit.ledger.applications import Applications, Weighing
@@ -32,8 +34,8 @@ class LeakageWatch:
         if self._applications is not None:
             ledger.limit_leakage(dataset=dataset, applications=self._applications)
 
-    def of(self, plans: Iterable[AnyPlan], *, in_groups: bool) -> Weighing | None:
-        """Return what plans show, to be held against the limits; None if they show no single record."""
+    def of(self, plans: Iterable[AnyPlan], *, in_groups: bool) -> tuple[Shown, ...]:
+        """Return what plans show of single records."""
         shown = tuple(one for plan in plans for one in plan.shows)
         if shown and in_groups and self._applications is not None:
             raise PlanError(
@@ -42,7 +44,15 @@ class LeakageWatch:
                 given=shown[0].attribute,
                 fix="Nothing was charged. Ask the session itself, with a `where` if need be.",
             )
-        return Weighing(shown, self._applications) if shown else None
+        return shown
+
+    def weighing(self, shows: Iterable[Shown], mark: str) -> Weighing | None:
+        """Return what is shown, to be held against the limits; None if no single record is.
+
+        `mark` tells the secret that coins are made from: coins of another secret are other coins.
+        """
+        found = tuple(one if not one.line else replace(one, line=_short(one.line, mark)) for one in shows)
+        return Weighing(found, self._applications) if found else None
 
     def weigh(self, weighing: Weighing | None) -> None:
         """Hold what is shown against the limits of a session without a ledger, and remember it; or refuse."""
@@ -51,6 +61,10 @@ class LeakageWatch:
         if self._applications is not None:
             self._applications.weigh(self._shown, weighing.shown)
         self._shown += weighing.shown
+
+
+def _short(line: str, mark: str) -> str:
+    return hashlib.sha256(f"{mark} {line}".encode()).hexdigest()[:32]
 
 
 def _check_domain(applications: Applications, policy: Policy) -> None:

@@ -9,10 +9,11 @@ time may have been seen.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial, singledispatch
@@ -25,6 +26,7 @@ import numpy.typing as npt
 from tacit.amounts import as_epsilon, shown
 from tacit.errors import BudgetExceeded, DataRefused, InternalError, LedgerError, PlanError, kind_of, sealed
 from tacit.ledger.applications import Applications, Weighing
+from tacit.ledger.coins import CoinState, Due, OwnCoins, Reached, StateMoved, prices
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
@@ -32,6 +34,8 @@ from tacit.plan.derived import DerivedPlan
 from tacit.plan.disjoint import disjoint_groups
 from tacit.plan.explain import Explanation, explain
 from tacit.plan.grids.grid_plan import GridPlan
+from tacit.plan.leakage.shown import Shown
+from tacit.plan.records_plan import RecordsPlan
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.verdicts import BelowPlan
 from tacit.policy.policy import Policy, as_policy
@@ -48,6 +52,7 @@ from tacit.release.record import ReleaseRecord
 from tacit.release.rectangles import infer_rectangles
 from tacit.release.selected import SelectionRecord, select
 from tacit.release.split import Parent, Pay, Split
+from tacit.release.true_records import show_records
 from tacit.rows.file_columns import is_file
 from tacit.rows.guard import charges, closed, paid_for
 from tacit.rows.rows import Rows, columns_of, open_rows
@@ -102,6 +107,7 @@ class Session:
         self._budget = None if budget is None else as_epsilon(budget, key="budget")
         self._planner = Planner(policy)
         self._spent = Fraction(0)
+        self._own_coins = OwnCoins()
         self._process = os.getpid()
         self._lock = threading.Lock()
         if self._budget is None and ledger is None:
@@ -162,7 +168,8 @@ class Session:
         plan = self._own(query, {"epsilon": epsilon})
         if plan is None:
             plan = self._planner.plan(query, epsilon)
-        explanation = explain(plan, remaining=self.remaining - plan.epsilon)
+        cost = plan.cost(self._coin_state(plan.lines_asked).reached) if plan.lines_asked else plan.epsilon
+        explanation = explain(plan, remaining=self.remaining - cost)
         if show:
             sys.stdout.write(f"{explanation}\n")
         return explanation
@@ -220,8 +227,10 @@ class Session:
         return given
 
     def _check(self, plan: AnyPlan) -> None:
-        for part in plan.parts:
+        for part in plan.tallied:
             check_answerable(self._rows, part.base, self.policy)
+        if not plan.tallied:
+            self._rows.check_naming(plan.naming)
 
     @sealed
     def split(self, by: Any) -> Split:
@@ -249,10 +258,14 @@ class Session:
     ) -> list[Reserved]:
         for plan in plans:
             self._check(plan)
-        costs = [(plan.epsilon, str(plan.query)) for plan in plans]
-        weighing = self._leakage.of(plans, in_groups=pay is not None)
-        receipts = self._charge(costs, run=run, job=job, weighing=weighing) if pay is None else pay(costs)
-        drawn = _Drawn(plans, self._rows)
+        shows = self._leakage.of(plans, in_groups=pay is not None)
+        if pay is None:
+            due = [Due(str(plan.query), plan.cost, plan.lines_asked) for plan in plans]
+            receipts, coins = self._paid(due, run=run, job=job, shows=shows)
+        else:
+            receipts = pay([(plan.epsilon, str(plan.query)) for plan in plans])
+            coins = self._coin_state([line for plan in plans for line in plan.lines_asked])
+        drawn = _Drawn(plans, self._rows, coins)
         return [
             Reserved(plan, partial(self._make, plan, receipt, drawn, number, part_of))
             for number, (plan, receipt) in enumerate(zip(plans, receipts, strict=True))
@@ -287,15 +300,22 @@ class Session:
 
         return Asking(allowance, check, answer)
 
-    def _charge(
-        self,
-        costs: Sequence[tuple[Fraction, str]],
-        *,
-        run: str | None = None,
-        job: str = "",
-        weighing: Weighing | None = None,
-    ) -> Sequence[Receipt | None]:
+    def _charge(self, costs: Sequence[tuple[Fraction, str]]) -> Sequence[Receipt | None]:
         """Charge each epsilon with its note, all or nothing; return the ledger's receipts, or None for each."""
+        return self._paid([Due(what, lambda _, cost=cost: cost) for cost, what in costs])[0]  # type: ignore[misc]
+
+    def _coin_state(self, lines: Iterable[str]) -> CoinState:
+        """Return the secret of the coins that are remembered, and what these lines have reached."""
+        if self._ledger is None:
+            return self._own_coins.state(lines)
+        listed = list(lines)
+        # a ledger gets a secret when the first line is asked for
+        return self._ledger.coins(dataset=self.dataset, lines=listed) if listed else CoinState(b"", {}, {})
+
+    def _paid(
+        self, due: Sequence[Due], *, run: str | None = None, job: str = "", shows: Sequence[Shown] = ()
+    ) -> tuple[Sequence[Receipt | None], CoinState]:
+        """Charge what is due, all or nothing; return the ledger's receipts, or None for each, and the coins."""
         if self._budget is not None and os.getpid() != self._process:
             # what was spent is remembered in one process; a ledger alone is shared
             raise BudgetExceeded(
@@ -303,31 +323,54 @@ class Session:
                 key="budget",
                 fix="Make a session here; a ledger without a budget of the session can be shared.",
             )
-        epsilon = sum((cost for cost, _ in costs), Fraction(0))
         with self._lock:
-            if self._budget is not None and self._spent + epsilon > self._budget:
-                raise BudgetExceeded(
-                    f"must not exceed what remains, {shown(self._budget - self._spent)}",
-                    key="epsilon",
-                    given=shown(epsilon),
-                    fix="Ask for less, or start a session with a larger budget.",
-                )
-            receipts: Sequence[Receipt | None] = [None] * len(costs)
-            if self._ledger is None:
-                self._leakage.weigh(weighing)
-            with charges.charging(epsilon):
-                if self._ledger is not None:
-                    receipts = self._ledger.reserve(
-                        dataset=self.dataset,
-                        analyst=self.analyst,
-                        charges=costs,
-                        policy=self.policy,
-                        run=run,
-                        job=job,
-                        weighing=weighing,
+            while True:
+                coins = self._coin_state([line for one in due for line in one.lines])
+                costs, after = prices(due, coins.reached)
+                epsilon = sum(costs, Fraction(0))
+                if self._budget is not None and self._spent + epsilon > self._budget:
+                    raise BudgetExceeded(
+                        f"must not exceed what remains, {shown(self._budget - self._spent)}",
+                        key="epsilon",
+                        given=shown(epsilon),
+                        fix="Ask for less, or start a session with a larger budget.",
                     )
-                self._spent += epsilon
-            return receipts
+                weighing = self._leakage.weighing(shows, coins.mark)
+                if self._ledger is None:
+                    self._leakage.weigh(weighing)
+                with contextlib.suppress(StateMoved), charges.charging(epsilon):
+                    receipts = self._receipts(due, costs, coins, after, run=run, job=job, weighing=weighing)
+                    self._own_coins.raised(after)
+                    self._spent += epsilon
+                    return receipts, coins
+
+    def _receipts(
+        self,
+        due: Sequence[Due],
+        costs: Sequence[Fraction],
+        coins: CoinState,
+        after: Reached,
+        *,
+        run: str | None,
+        job: str,
+        weighing: Weighing | None,
+    ) -> list[Receipt | None]:
+        """Charge the ledger, if there is one. What costs nothing, since it was paid for before, has that receipt."""
+        if self._ledger is None:
+            return [None] * len(due)
+        whom: dict[str, Any] = {"dataset": self.dataset, "analyst": self.analyst}
+        listed = [(cost, one.what) for cost, one in zip(costs, due, strict=True) if cost]
+        lines = (coins, after) if after else None
+        paid: dict[str, Any] = {"charges": listed, "policy": self.policy, "coins": lines, "weighing": weighing}
+        made = iter(self._ledger.reserve(**whom, **paid, run=run, job=job))
+        found: list[Receipt | None] = []
+        for cost, one in zip(costs, due, strict=True):
+            if cost:
+                found.append(next(made))
+                continue
+            entry = max((coins.entries[line] for line in one.lines if line in coins.entries), default=None)
+            found.append(None if entry is None else self._ledger.receipt(**whom, entry=entry))
+        return found
 
 
 class Reserved:
@@ -364,8 +407,8 @@ class _Drawn:
     True answers live in one frame while noise is added to them; what waits here for its turn is noisy already.
     """
 
-    def __init__(self, plans: Sequence[AnyPlan], rows: Rows) -> None:
-        self._plans, self._rows = plans, rows
+    def __init__(self, plans: Sequence[AnyPlan], rows: Rows, coins: CoinState) -> None:
+        self._plans, self._rows, self._coins = plans, rows, coins
         self._waiting: list[Callable[[], ReleaseRecord] | None] | None = None
         self._lock = threading.Lock()
 
@@ -374,7 +417,9 @@ class _Drawn:
         with self._lock:
             if self._waiting is None:
                 truths = _tally(self._plans, self._rows)
-                self._waiting = [_draw(plan, truth) for plan, truth in zip(self._plans, truths, strict=True)]
+                self._waiting = [
+                    _draw(plan, truth, self._rows, self._coins) for plan, truth in zip(self._plans, truths, strict=True)
+                ]
             made, self._waiting[number] = self._waiting[number], None
         assert made is not None  # noqa: S101 - a release is made once
         return made
@@ -384,34 +429,36 @@ def _tally(plans: Sequence[AnyPlan], rows: Rows) -> list[list[Ints]]:
     """Return the true answers of what each part of each plan looks at. The plans are under one policy."""
     policy = plans[0].policy
     declared = policy.known_people
-    parts = [part for plan in plans for part in plan.parts]
+    parts = [part for plan in plans for part in plan.tallied]
+    if not parts:
+        return [[] for _ in plans]
     people, found = count_once([part.base for part in parts], rows, policy, people=declared is not None)
     if people != declared:
         # the number is public, and bounds were made from it
         fix = "Correct known.size; rows that the domain drops do not count. What was asked stays charged."
         raise DataRefused(f"must hold the declared number of people, {declared:,}", fix=fix)
     answers = iter(found)
-    return [[next(answers) for _ in plan.parts] for plan in plans]
+    return [[next(answers) for _ in plan.tallied] for plan in plans]
 
 
 @singledispatch
-def _draw(plan: AnyPlan, truths: Sequence[Ints]) -> Callable[[], ReleaseRecord]:
+def _draw(plan: AnyPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
     """Add noise to true answers, which live in this frame and below it, and return what makes a record of the noisy."""
     raise TypeError(type(plan))
 
 
 @_draw.register
-def _(plan: Plan, truths: Sequence[Ints]) -> Callable[[], ReleaseRecord]:
+def _(plan: Plan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
     return partial(infer, measure(plan, *truths), consistent=plan.consistent, nonnegative=plan.nonnegative)
 
 
 @_draw.register
-def _(plan: GridPlan, truths: Sequence[Ints]) -> Callable[[], ReleaseRecord]:
+def _(plan: GridPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
     return partial(infer_rectangles, measure(plan, *truths), plan)
 
 
 @_draw.register
-def _(plan: DerivedPlan, truths: Sequence[Ints]) -> Callable[[], ReleaseRecord]:
+def _(plan: DerivedPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
     return partial(_derived, plan, [measure(part, truth) for part, truth in zip(plan.parts, truths, strict=True)])
 
 
@@ -420,8 +467,14 @@ def _derived(plan: DerivedPlan, measured: Sequence[Measurements]) -> ReleaseReco
 
 
 @_draw.register
-def _(plan: SelectionPlan, truths: Sequence[Ints]) -> Callable[[], ReleaseRecord]:
+def _(plan: SelectionPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
     record = select(plan, *truths)
+    return lambda: record
+
+
+@_draw.register
+def _(plan: RecordsPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
+    record = show_records(plan, rows, coins.secret_of)
     return lambda: record
 
 

@@ -6,8 +6,10 @@ Everything here works on plans, records and ledger accounts, which are public; r
     linear_charts     counts, tables, lines and sums
     derived_charts    means and quantiles
     cluster_charts    centres among cells
+    record_charts     records as they are
     selection_charts  verdicts, and what was chosen
     charts            one chart for every kind of question
+    leakage_charts    what applications could learn from what is left out
     monitor_chart     verdicts over time, and a map of places
     text              tables for the terminal
     csv_tables        released numbers as files for colleagues

@@ -20,6 +20,7 @@ from tacit.report import (  # noqa: F401 - they register their questions
     cluster_charts,
     derived_charts,
     linear_charts,
+    record_charts,
     selection_charts,
 )
 from tacit.report.views import (

@@ -89,7 +89,7 @@ def html_report(
         so_far += record.plan.epsilon
         svg = charts[name] if charts is not None else chart_svg(chart(record))
         shown_chart = _inline(svg, f"chart-{number}")
-        files = (tables or {}).get(name) or [file_name(name, record.plan.answers)] if csv_links else []
+        files = (tables or {}).get(name) or [file_name(name, record.plan.table_rows)] if csv_links else []
         releases.append(_release(number, name, record, explained[name], so_far, shown_chart, files))
     certificates = [record.certificate for record in records.values()]
     last = explained[list(records)[-1]].remaining if records else None

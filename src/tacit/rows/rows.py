@@ -1,6 +1,7 @@
 """The only door to people's rows: any frame or file goes in, counts per cell of the declared domain come out.
 
-Guarantee   Only counts and totals leave the engine, each row counted at the position that `rows/encode.py` gives it
+Guarantee   Only counts and totals leave the engine (and, for what shows records as they are, positions of single rows:
+            `rows/records.py`), each row counted at the position that `rows/encode.py` gives it
             on every engine. An answer is a sum over people of something that depends on that person's rows alone, as a
             bag: shuffling rows changes nothing, and one person changes an answer by what one person can add. Once
             reading has begun, every failure is one fixed sentence without cause or context.
@@ -24,7 +25,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -51,6 +52,8 @@ from tacit.rows.headers import known_columns
 from tacit.rows.item_lists import ListReading, list_reading
 from tacit.rows.kinds import code_of
 from tacit.rows.one_pass import OnePass
+from tacit.rows.records import NAMING, Work, decoded, not_a_name, worked_on
+from tacit.rows.records import Asked as RecordsAsked
 
 Counts = npt.NDArray[np.int64]
 _MOST_CELLS: Final = 2**31
@@ -71,6 +74,12 @@ class Rows(Protocol):
 
     def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
         """Return what every tally asks for: one array each."""
+
+    def check_naming(self, naming: Sequence[str]) -> None:
+        """Refuse, without opening a row, columns that cannot name rows."""
+
+    def records(self, names: Sequence[str], key: Sequence[str], work: Work) -> Iterator[Any]:
+        """Yield what work returns for the positions of each batch of rows; see `rows/records.py`."""
 
     @property
     def frame(self) -> MakeFrame:
@@ -204,6 +213,14 @@ class _CountedItems:
     def total(self, name: str, where: Test | None = None) -> int:
         """Refuse: items have no total."""
         raise _no_total(name)
+
+    def check_naming(self, naming: Sequence[str]) -> None:
+        """Refuse: there are no rows to name."""
+        raise DataRefused("item counts have no records", fix="Give the rows.")
+
+    def records(self, names: Sequence[str], key: Sequence[str], work: Work) -> Iterator[Any]:
+        """Refuse: there are no rows."""
+        raise DataRefused("item counts have no records", fix="Give the rows.")
 
     @property
     def frame(self) -> MakeFrame:
@@ -638,6 +655,41 @@ class _EngineRows:
             return found.reshape(*shape, 2)
 
         return closed(decoded, InternalError("adding up rows"))
+
+    def check_naming(self, naming: Sequence[str]) -> None:
+        """Refuse columns that are not there, or hold no names; and rows whose columns are no longer those found."""
+        closed(self._check_unchanged, DataRefused(_CHANGED, fix=_CHANGED_FIX))
+        self._naming(naming)
+
+    def _naming(self, naming: Sequence[str]) -> dict[str, Column]:
+        found = {raw: self._columns.read(raw) for raw in naming}
+        for raw, column in found.items():
+            if column.reading not in NAMING:
+                raise not_a_name(raw)
+        return found
+
+    def records(self, names: Sequence[str], key: Sequence[str], work: Work) -> Iterator[Any]:
+        """Yield what work returns for the positions of each batch of rows, whoever owns them."""
+        self._check_unchanged()
+        naming = self._naming([name for name in key if name not in self._codes])
+        dropping = (name for name, code in self._codes.items() if code.valid is not None)
+        asked = RecordsAsked(tuple(dict.fromkeys([*names, *dropping])), frozenset(key), naming)
+        found = worked_on(self._engine, self._domain, self._codes, asked, work)
+        if found is None:
+            alone = self._over(self._engine, self._codes, {}, None, owned=False)
+            found = decoded(self._read(lambda: alone.selected(asked)), self._codes, asked, self._domain, work)
+        yield from found
+        self._check_unchanged()  # else columns may have moved while they were read
+
+    def selected(self, asked: RecordsAsked) -> Any:
+        """Return the keys of attributes, missing where a row has no position, and what names rows."""
+        codes = [self._codes[name] for name in asked.names]
+        columns = dict.fromkeys(column for code in codes for column in code.columns)
+        frame = self._select([*columns, *asked.naming.values()])
+        frame = self._with_numbers(frame, dict.fromkeys(helper for code in codes for helper in code.numbers))
+        keys = [key if code.valid is None else nw.when(code.valid).then(key) for code in codes for key in code.keys]
+        named = [key.alias(f"k{place}") for place, key in enumerate(keys)]
+        return frame.select(*named, *(nw.col(column.name) for column in asked.naming.values()))
 
     @property
     def frame(self) -> MakeFrame:

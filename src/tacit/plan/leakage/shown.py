@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final
+
+CERTAIN: Final = Fraction(1000)  # an epsilon at which a coin never hides anything
+_FINE: Final = 10**12
 
 
 @dataclass(frozen=True)
 class Shown:
     """An attribute that an application is shown, as it is or not at all, at the epsilon of its coin.
 
-    `line` names coins that are remembered: asking again on the same line shows what the largest epsilon shows. Where it
-    is empty each asking tosses its own coins. An empty `application` stands for everybody.
+    `line` names coins that are remembered: asking again on the same line shows what the largest epsilon shows, and
+    attributes on one line share their coins. Where it is empty, each asking tosses a coin of its own. An empty
+    `application` stands for everybody. What no secret edge changes `is_public`, and is shown for certain.
     """
 
     application: str
     attribute: str
     epsilon: Fraction
     line: str = ""
+    is_public: bool = False
 
     def __str__(self) -> str:
         return f"{self.attribute} to {self.application or 'everybody'}"
@@ -36,9 +43,33 @@ def together(shown: Iterable[Shown]) -> dict[tuple[str, str], Fraction]:
     >>> together([first, again, other])
     {('lighting', 'arrival'): Fraction(1, 1)}
     """
-    found: dict[tuple[str, str], dict[str, Fraction]] = {}
+    lines: dict[tuple[str, str], dict[str, Fraction]] = {}
+    found: dict[tuple[str, str], Fraction] = {}
     for one in shown:
-        lines = found.setdefault((one.application, one.attribute), {})
-        before = lines.get(one.line, Fraction(0))
-        lines[one.line] = max(before, one.epsilon) if one.line else before + one.epsilon
-    return {who: sum(lines.values(), Fraction(0)) for who, lines in found.items()}
+        found.setdefault((one.application, one.attribute), Fraction(0))
+        if not one.line:
+            found[one.application, one.attribute] += one.epsilon
+            continue
+        own = lines.setdefault((one.application, one.line), {})
+        own[one.attribute] = max(own.get(one.attribute, Fraction(0)), one.epsilon)
+    for (application, _), own in lines.items():
+        for attribute, epsilon in own.items():
+            found[application, attribute] += apart(epsilon, len(own))
+    return found
+
+
+def apart(epsilon: Fraction, attributes: int) -> Fraction:
+    """Return an epsilon for coins of their own that show no less of some attributes than one coin for all of them.
+
+    One coin shows all of them with probability u, or none. Coins of their own that each show with the root of u show
+    all of them together with probability u; whoever sees these can forget the rest. So these tell no less. Rounded up.
+
+    >>> apart(Fraction(1, 2), 1), round(float(apart(Fraction(1, 2), 2)), 6)
+    (Fraction(1, 2), 0.986595)
+    """
+    if attributes <= 1 or epsilon >= CERTAIN:
+        return epsilon
+    root = (-math.expm1(-float(epsilon))) ** (1 / attributes)
+    if root >= 1:
+        return CERTAIN
+    return min(CERTAIN, Fraction(math.ceil(-math.log1p(-root) * _FINE * (1 + 1e-12)) + 1, _FINE))

@@ -11,6 +11,7 @@ In reading order:
     mean         sums over counts
     quantiles    values up to which shares of the people reach: `median` and `quantiles`
     clusters     centres that people lie close to
+    true_records  records as they are, where they are no secret
     selection    what questions share whose answer is a choice
     below        whether fewer people than a threshold are picked
     above        which items at least so many people have
@@ -32,6 +33,7 @@ from tacit.plan.queries.ranges import RANGES, Ranges, ranges
 from tacit.plan.queries.rectangles import RECTANGLES, Rectangles, rectangles
 from tacit.plan.queries.top_k import TOP_K, TopK, top_k
 from tacit.plan.queries.total import TOTAL, Total, total
+from tacit.plan.queries.true_records import TRUE_RECORDS, TrueRecords, true_records
 
 QUESTIONS: Final[tuple[Question, ...]] = (
     COUNT,
@@ -45,6 +47,7 @@ QUESTIONS: Final[tuple[Question, ...]] = (
     MEDIAN,
     QUANTILES,
     CLUSTERS,
+    TRUE_RECORDS,
     TOP_K,
     ABOVE,
     BELOW,
@@ -64,6 +67,7 @@ __all__ = [
     "Rectangles",
     "TopK",
     "Total",
+    "TrueRecords",
     "above",
     "below",
     "clusters",
@@ -78,4 +82,5 @@ __all__ = [
     "rectangles",
     "top_k",
     "total",
+    "true_records",
 ]

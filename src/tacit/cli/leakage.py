@@ -1,0 +1,92 @@
+"""`tacit audit exclusion CASE` and `tacit plan leakage CASE`: what could be learned, and which epsilons to choose."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tacit.cli.screen import AsJson, command, note, show, show_json
+from tacit.errors import PlanError
+
+if TYPE_CHECKING:
+    from tacit.audit.case_audit import CaseAudit
+
+CaseFile = Annotated[Path, typer.Argument(metavar="CASE.yaml", help="The case file.")]
+UNPROTECTED = "The dependence is unprotected: it was counted on the private rows. Show this to nobody."
+
+
+def audit_exclusion(
+    case: CaseFile,
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FOLDER", help="Also write a page, charts and data here.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what each application and coalition of a case could know about what is protected, on average and at worst.
+
+    Opens no private row, spends nothing. Epsilons are those of the case, or those planned under its limit.
+    """
+    from tacit.audit.case_audit import audit_case
+    from tacit.release.case_file import read_case
+
+    found = audit_case(read_case(case))
+    written = [] if output is None else _write(found, output)
+    if as_json:
+        show_json({**found.document(), "files": [str(file) for file in written]})
+        return
+    from rich.table import Table
+
+    table = Table(title=f"{found.case.name}: what could be learned")
+    for heading in ("who", "about", "before", "at worst", "after", "nats (value)", "nats (bit)", "free at epsilon"):
+        table.add_column(heading, justify="left" if heading in ("who", "about", "after") else "right", overflow="fold")
+    for row in found.rows:
+        free = "never" if math.isinf(row.free_at) else f"{row.free_at:.3f}"
+        numbers = (f"{row.prior:.4f}", f"{row.worst:.4f}", row.after, f"{row.value:.4f}", f"{row.bit:.4f}", free)
+        table.add_row(row.who, row.attribute, *numbers)
+    show(table)
+    for name, each in found.epsilon.items():
+        show(f"{name} is shown {', '.join(f'{one} at epsilon {epsilon:.6g}' for one, epsilon in each.items())}.")
+    show(*(f"Written: {file}" for file in written))
+    note(*([UNPROTECTED] if found.case.dependence.unprotected else []))
+
+
+def plan_leakage(case: Path, *, as_json: bool) -> int:
+    """Show the epsilons that release the most under the limit of a case, with a bound on what could be better."""
+    from tacit.plan.leakage.leakage_plan import METHODS
+    from tacit.release.case_file import read_case
+
+    found = read_case(case)
+    plan = found.plan()
+    if as_json:
+        unprotected = found.dependence.unprotected
+        show_json({"case": found.name, "unprotected": unprotected, **plan.document()})
+        return 0
+    show(str(plan), f"Found by {METHODS[plan.method]}. Nothing was spent; no private row was opened.")
+    if found.job is not None:
+        show(f"`{command('run', case)}` makes the releases.")
+    note(*([UNPROTECTED] if found.dependence.unprotected else []))
+    return 0
+
+
+def _write(audit: CaseAudit, folder: Path) -> list[Path]:
+    """Write the page, the charts and the data of an audit into a new folder."""
+    from tacit.cli.screen import plain_document
+    from tacit.report.charts import chart_png
+    from tacit.report.leakage_charts import leakage_charts, leakage_page
+
+    if folder.exists():
+        raise PlanError("must not exist yet", key="--output", given=str(folder), fix="Name a new folder.")
+    charts = leakage_charts(audit)
+    page = leakage_page(audit, charts)
+    folder.mkdir(parents=True)
+    files: dict[Path, Any] = {folder / f"{name}.png": chart_png(chart) for name, chart in charts.items()}
+    files[folder / "exclusion.html"] = page.encode()
+    files[folder / "exclusion.json"] = json.dumps(plain_document(audit.document()), indent=2).encode()
+    for file, content in files.items():
+        file.write_bytes(content)
+    return list(files)

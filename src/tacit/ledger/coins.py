@@ -1,0 +1,144 @@
+"""The secrets that coins of true records are made from, and how far each line of coins was paid for.
+
+Guarantee   A line that was raised to an epsilon was charged for it in the same transaction. What a line has reached
+            counts only with the secret that its coins were made from: where the secret is another one, because it was
+            rotated or lost, every line begins at nothing and is charged anew.
+Assumes     Who may read the ledger may know its secrets: with them, a missing cell whose coin was kept is known to be a
+            secret. A ledger is therefore kept as closely as the rows.
+Why         Coins that are remembered follow from one secret for each data set, never printed, and the name of a line
+            (`plan/records_plan.py`). Lines carry a mark of that secret and a seal of the ledger, so that with a key
+            nobody else can raise one. A price is worked out from what was read; if that is no longer so when it is
+            charged, nothing is written and the price is worked out again.
+Checked by  tests/unit/test_ledger_coins.py
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, inspect, select
+
+from tacit.ledger.chain import Seal, amount_of
+from tacit.ledger.store import rows
+from tacit.ledger.tables import COINS, LINES
+from tacit.noise.kept_coins import new_secret, secret_for
+
+Reached = Mapping[str, Fraction]
+
+
+@dataclass(frozen=True)
+class Due:
+    """One charge whose price may depend on what lines of coins have reached: its note, price, and what it raises."""
+
+    what: str
+    price: Callable[[Reached], Fraction]
+    lines: Reached = field(default_factory=dict)
+
+
+@dataclass(frozen=True, repr=False)
+class CoinState:
+    """The secret of a data set's coins, how far its lines were paid for, and the entries that paid."""
+
+    secret: bytes
+    reached: Reached
+    entries: Mapping[str, int]
+
+    def secret_of(self, line: str) -> bytes:
+        """Return the secret of one line."""
+        return secret_for(self.secret, line)
+
+    @property
+    def mark(self) -> str:
+        """What tells this secret from others, and nothing about it."""
+        return hashlib.sha256(b"mark of coins" + self.secret).hexdigest()[:32]
+
+
+class StateMoved(Exception):
+    """Lines are no longer where they were when a price was worked out; leaves the transaction, which writes nothing."""
+
+
+def prices(due: Sequence[Due], reached: Reached) -> tuple[list[Fraction], dict[str, Fraction]]:
+    """Return what each charge costs after those before it, and what the lines have reached afterwards."""
+    after = dict(reached)
+    found = []
+    for one in due:
+        found.append(one.price(after))
+        for line, epsilon in one.lines.items():
+            after[line] = max(epsilon, after.get(line, Fraction(0)))
+    return found, after
+
+
+class OwnCoins:
+    """The coins of a session without a ledger: as long as it lives."""
+
+    def __init__(self) -> None:
+        self._state = CoinState(new_secret(), {}, {})
+
+    def state(self, lines: Iterable[str]) -> CoinState:
+        """Return the secret, and what the lines have reached."""
+        return self._state
+
+    def raised(self, after: Reached) -> None:
+        """Note what the lines have reached."""
+        self._state = CoinState(self._state.secret, dict(after), {})
+
+
+def read_state(db: Connection, dataset: str, lines: Iterable[str], seal: Seal) -> CoinState | None:
+    """Return the state of a data set's coins; None if it has no secret yet."""
+    if not inspect(db).has_table(COINS.name):
+        return None
+    kept = next(iter(rows(db, select(COINS).where(COINS.c.dataset == dataset))), None)
+    if kept is None or kept["seal"] != _coin_seal(dataset, kept["secret"], seal):
+        return None
+    state = CoinState(bytes.fromhex(kept["secret"]), {}, {})
+    names = {_short(line): line for line in lines}
+    reached, entries = {}, {}
+    ours = (LINES.c.dataset == dataset) & LINES.c.line.in_(list(names))
+    for row in rows(db, select(LINES).where(ours)) if names else ():
+        epsilon = amount_of(row["epsilon"])
+        if epsilon is not None and row["seal"] == _line_seal(row, state.mark, seal):
+            reached[names[row["line"]]], entries[names[row["line"]]] = epsilon, int(row["entry"])
+    return CoinState(state.secret, reached, entries)
+
+
+def begin(db: Connection, dataset: str, seal: Seal) -> None:
+    """Give a data set a new secret, which forgets every line."""
+    for table in (COINS, LINES):
+        table.create(db, checkfirst=True)
+        db.execute(delete(table).where(table.c.dataset == dataset))
+    secret = new_secret().hex()
+    db.execute(insert(COINS).values(dataset=dataset, secret=secret, seal=_coin_seal(dataset, secret, seal)))
+
+
+def raise_lines(db: Connection, dataset: str, before: CoinState, after: Reached, entry: int, seal: Seal) -> None:
+    """Note what lines have reached, in the transaction that charges for it; leave it if they have moved meanwhile."""
+    now = read_state(db, dataset, after, seal)
+    if (
+        now is None
+        or now.secret != before.secret
+        or any(now.reached.get(line) != before.reached.get(line) for line in after)
+    ):
+        raise StateMoved
+    for line, epsilon in after.items():
+        if now.reached.get(line) == epsilon:
+            continue
+        row: dict[str, Any] = {"dataset": dataset, "line": _short(line), "epsilon": str(epsilon), "entry": entry}
+        db.execute(delete(LINES).where((LINES.c.dataset == dataset) & (LINES.c.line == row["line"])))
+        db.execute(insert(LINES).values(**row, seal=_line_seal(row, before.mark, seal)))
+
+
+def _short(line: str) -> str:
+    return hashlib.sha256(line.encode()).hexdigest()
+
+
+def _coin_seal(dataset: str, secret: str, seal: Seal) -> str:
+    return seal.of({"ledger": "coins", "dataset": dataset, "secret": secret})
+
+
+def _line_seal(row: Mapping[str, Any], mark: str, seal: Seal) -> str:
+    fields = {name: row[name] for name in ("dataset", "line", "epsilon", "entry")}
+    return seal.of({"ledger": "line", "mark": mark, **fields})

@@ -1,0 +1,434 @@
+"""Case files: a policy, how attributes depend on each other, who asks for what, who colludes, and what may be learned.
+
+Guarantee   The whole file is read and checked before anything else happens. A dependence that is counted from a file is
+            counted as the policy reads rows; the private rows themselves are counted only if the file says
+            `unprotected: true`, and what comes of that carries the mark.
+Assumes     The case file is trusted as much as the command that runs it. What it counts is public, or marked.
+Why         A case is a job with more keys: the same file is audited, planned and run, so that what was planned is what
+            is released. A key that is misspelled or left out is refused, never guessed.
+Checked by  tests/unit/test_case_file.py, tests/cli/test_leakage_commands.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from tacit.dependence.dependence import Dependence
+from tacit.errors import InternalError, JobError, nearest
+from tacit.ledger.applications import Applications
+from tacit.plan.leakage.budget import OBJECTIVES, leakage_budget
+from tacit.plan.leakage.leakage_plan import LeakagePlan
+from tacit.plan.leakage.measured_tables import MEASURES
+from tacit.plan.queries.marginals import Marginals
+from tacit.policy.domain import Domain
+from tacit.policy.file import policy_below
+from tacit.policy.policy import Policy
+from tacit.policy.secrets import everything
+from tacit.policy.yaml_entries import Entry
+from tacit.release.answers import true_answers
+from tacit.release.job_file import JOB_KEYS, Job, job_below, job_schema, open_job
+from tacit.rows.guard import closed
+from tacit.rows.rows import open_rows
+
+_CASE_KEYS: Final = (
+    "dependence",
+    "sensitive",
+    "applications",
+    "coalitions",
+    "epsilon",
+    "limit",
+    "posterior",
+    "weights",
+    "measure",
+    "own",
+    "cap",
+    "objective",
+    "drift",
+)
+_FORMS: Final = ("table", "counts", "network")
+MOST_CELLS: Final = 2**20  # of a dependence that is counted
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a case file says. `job` is None where it names no rows: then there is nothing to run.
+
+    `epsilon` has what each application is shown of each attribute, as far as the file says so; the rest is planned.
+    `options` are those of `tc.plan.leakage_budget` that the file gives.
+    """
+
+    name: str
+    file: str
+    policy: Policy
+    dependence: Dependence
+    sensitive: Mapping[str, tuple[Any, ...]]
+    applications: Mapping[str, tuple[str, ...]]
+    coalitions: Mapping[str, tuple[str, ...]]
+    epsilon: Mapping[str, Mapping[str, float]] | None
+    limit: Any
+    options: Mapping[str, Any]
+    job: Job | None
+    places: Mapping[str, Entry]
+
+    def plan(self, limit: Any = None, **others: Any) -> LeakagePlan:
+        """Return the epsilons that release the most under the limit of the file, or with another limit or option."""
+        wanted = self.limit if limit is None else limit
+        if wanted is None:
+            raise JobError(
+                "must be given for a plan", key="limit", file=self.file, fix="Add `limit: 0.1`, in nats, to the case."
+            )
+        options = {key: value for key, value in {**self.options, **others}.items() if key != "posterior"}
+        whole = self.places["case"]
+        with whole.blamed(self.places):
+            return leakage_budget(
+                self.dependence,
+                sensitive=self.sensitive,
+                limit=wanted,
+                applications=self.applications,
+                coalitions=self.coalitions or None,
+                **options,
+            )
+
+    def epsilons(self) -> Mapping[str, Mapping[str, float]]:
+        """Return what each application is shown of each attribute: as the file says, or as planned."""
+        return self.plan().epsilon if self.epsilon is None else self.epsilon
+
+    def limits(self) -> Applications | None:
+        """Return the limits that releases are held against; None if the case has no limit."""
+        if self.limit is None:
+            return None
+        groups = self.coalitions or {"everybody": tuple(self.applications)}
+        allowed = {key: value for key, value in self.options.items() if key in ("measure", "own", "posterior")}
+        with self.places["case"].blamed(self.places):
+            return Applications(
+                self.dependence, sensitive=self.sensitive, coalitions=groups, limit=self.limit, **allowed
+            )
+
+
+def is_case(top: Entry) -> bool:
+    """Say whether a file is a case: a job has no dependence."""
+    return top.is_mapping and "dependence" in top.mapping()
+
+
+def read_job_or_case(path: str | Path) -> Job:
+    """Read what `tacit run` and `tacit plan` are given: a job, or the job of a case with its limits."""
+    top = open_job(path)
+    if not is_case(top):
+        return job_below(top, path)
+    case = read_case(path)
+    if case.job is None:
+        raise top.refuse(
+            "must have the keys rows and releases to be run", given=sorted(top.mapping()), fix="Add them to the case."
+        )
+    return replace(case.job, leakage=case.limits())
+
+
+def read_case(path: str | Path) -> Case:
+    """Read a case file; every refusal names the file, the line, the key, the rule, the value given and the fix."""
+    top = open_job(path, whole="the case", kind="a case file")
+    if not top.is_mapping:
+        raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")
+    fields = top.fields((*JOB_KEYS, *_CASE_KEYS), required=("policy", "dependence", "sensitive", "applications"))
+    if "limit" not in fields and "epsilon" not in fields:
+        raise top.refuse("must have the key limit or the key epsilon", given=sorted(fields), fix="Add `limit: 0.1`.")
+    policy = policy_below(fields["policy"], Path(path).parent)
+    runs = "rows" in fields or "releases" in fields
+    job = job_below(top, path, also=_CASE_KEYS) if runs else None
+    rows = () if job is None else job.rows
+    dependence = _dependence(fields["dependence"], policy, Path(path).absolute().parent, rows)
+    sensitive = _by_attribute(fields["sensitive"], policy, dependence)
+    applications = _groups(fields["applications"], list(dependence.names), "an attribute of the dependence")
+    coalitions = (
+        _groups(fields["coalitions"], list(applications), "an application of the case")
+        if "coalitions" in fields
+        else {}
+    )
+    case = Case(
+        name=fields["name"].text() if "name" in fields else Path(path).stem,
+        file=str(path),
+        policy=policy,
+        dependence=dependence,
+        sensitive=sensitive,
+        applications=applications,
+        coalitions=coalitions,
+        epsilon=_epsilons(fields["epsilon"], applications) if "epsilon" in fields else None,
+        limit=_limit(fields["limit"]) if "limit" in fields else None,
+        options=_options(fields),
+        job=job,
+        places={**fields, "case": top},
+    )
+    case.limits()  # refused now, with its line, if it means nothing
+    return case
+
+
+def _options(fields: Mapping[str, Entry]) -> dict[str, Any]:
+    found: dict[str, Any] = {key: fields[key].real() for key in ("posterior", "cap", "drift") if key in fields}
+    for key, words in (("measure", tuple(MEASURES)), ("objective", OBJECTIVES)):
+        if key in fields:
+            found[key] = _one_of(fields[key], words)
+    if "own" in fields:
+        found["own"] = fields["own"].yes_or_no()
+    if "weights" in fields:
+        found["weights"] = {name: entry.real() for name, entry in fields["weights"].mapping().items()}
+    return found
+
+
+def _one_of(entry: Entry, words: tuple[str, ...]) -> str:
+    said = entry.text()
+    if said not in words:
+        raise entry.refuse(f"must be {' or '.join(words)}", given=said, fix=nearest(said, words))
+    return said
+
+
+def _limit(entry: Entry) -> Any:
+    return {name: one.real() for name, one in entry.mapping().items()} if entry.is_mapping else entry.real()
+
+
+def _groups(entry: Entry, known: list[str], what: str) -> dict[str, tuple[str, ...]]:
+    """Return lists of names by name: what applications ask for, or who colludes."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, listed in entry.mapping().items():
+        members = listed.one_or_more()
+        if not members:
+            raise listed.refuse("must not be empty", given=[], fix=f"Name {what}.")
+        for one in members:
+            if one.text() not in known:
+                raise one.refuse(f"must be {what}", given=one.text(), fix=nearest(one.text(), known))
+        found[name] = tuple(dict.fromkeys(one.text() for one in members))
+    if not found:
+        raise entry.refuse("must not be empty", given={}, fix="Name one: [..].")
+    return found
+
+
+def _epsilons(entry: Entry, applications: Mapping[str, tuple[str, ...]]) -> dict[str, dict[str, float]]:
+    """Return the epsilon of each application and attribute; all of them must be there."""
+    found: dict[str, dict[str, float]] = {}
+    for name, given in entry.fields(tuple(applications), required=tuple(applications)).items():
+        asked = applications[name]
+        each = given.fields(asked, required=asked) if given.is_mapping else dict.fromkeys(asked, given)
+        found[name] = {}
+        for attribute, one in each.items():
+            epsilon = float(one.real())
+            if epsilon < 0:
+                raise one.refuse("must not be negative", given=epsilon, fix="Write 0 to show nothing.")
+            found[name][attribute] = epsilon
+    return found
+
+
+# ---- the dependence -------------------------------------------------------------------------------------------------
+
+
+def _dependence(entry: Entry, policy: Policy, folder: Path, rows: tuple[str, ...]) -> Dependence:
+    fields = entry.fields(_FORMS)
+    if len(fields) != 1:
+        raise entry.refuse("must have one of the keys table, counts and network", given=sorted(fields), fix="Keep one.")
+    ((form, below),) = fields.items()
+    read = {"table": _table, "network": _network}
+    found = _counts(below, policy, folder, rows) if form == "counts" else read[form](below, policy)
+    for name in found.names:
+        _attribute(below, name, policy.domain)
+    return found
+
+
+def _attribute(entry: Entry, name: str, domain: Domain) -> None:
+    if name not in domain:
+        raise entry.refuse(
+            "must be about attributes of the policy", given=name, fix=nearest(name, list(domain), most=20)
+        )
+
+
+def _table(entry: Entry, policy: Policy) -> Dependence:
+    fields = entry.fields(("names", "cells"), required=("names", "cells"))
+    names = [one.text() for one in fields["names"].listed()]
+    for name in names:
+        _attribute(fields["names"], name, policy.domain)
+    cells: dict[tuple[Any, ...], float] = {}
+    for one in fields["cells"].listed():
+        parts = one.listed()
+        if len(parts) != len(names) + 1:
+            raise one.refuse(
+                f"must have a value for each of {', '.join(names)}, then the probability",
+                given=one.plain(),
+                fix="Write [late, early, 0.2].",
+            )
+        cell = tuple(policy.domain[name].read_value(part) for name, part in zip(names, parts, strict=False))
+        if cell in cells:
+            raise one.refuse("must not be given twice", given=one.plain(), fix="Add the two up.")
+        cells[cell] = float(parts[-1].real())
+    with fields["cells"].blamed({"names": fields["names"]}):
+        return Dependence.from_table(cells, names=names)
+
+
+def _network(entry: Entry, policy: Policy) -> Dependence:
+    for name in entry.mapping():
+        _attribute(entry, name, policy.domain)
+    tables = {name: _conditional(name, below, policy.domain) for name, below in entry.mapping().items()}
+    with entry.blamed(entry.mapping()):
+        return Dependence.from_network(tables)
+
+
+def _conditional(name: str, entry: Entry, domain: Domain) -> Any:
+    """Return the table of one attribute, by value; below `given` and `table`, by the values of its parents first."""
+    mapping = entry.mapping()
+    if set(mapping) != {"given", "table"}:
+        return _chances(entry, domain, name)
+    parents = [one.text() for one in mapping["given"].one_or_more()]
+    for parent in parents:
+        _attribute(mapping["given"], parent, domain)
+
+    def below(found: Entry, left: list[str]) -> Any:
+        if not left:
+            return _chances(found, domain, name)
+        return {_value(found, domain, left[0], key): below(one, left[1:]) for key, one in found.mapping().items()}
+
+    nested = below(mapping["table"], parents)
+    return {"given": parents, "table": nested if len(parents) == 1 else dict(_flat(nested, len(parents)))}
+
+
+def _flat(nested: Any, depth: int, before: tuple[Any, ...] = ()) -> Any:
+    if not depth:
+        yield before, nested
+        return
+    for value, below in nested.items():
+        yield from _flat(below, depth - 1, (*before, value))
+
+
+def _chances(entry: Entry, domain: Domain, name: str) -> dict[Any, float]:
+    return {_value(entry, domain, name, key): float(one.real()) for key, one in entry.mapping().items()}
+
+
+def _value(entry: Entry, domain: Domain, name: str, key: str) -> Any:
+    """Return the value that a key stands for: keys are texts, whatever the attribute is."""
+    known = {domain[name].words(value): value for value in domain[name].every_value()}
+    if key not in known:
+        raise entry.refuse(f"must have values of {name} as keys", given=key, fix=nearest(key, list(known), most=10))
+    return known[key]
+
+
+def _counts(entry: Entry, policy: Policy, folder: Path, rows: tuple[str, ...]) -> Dependence:
+    """Count a public or earlier data set, read as the policy reads rows."""
+    known = ("file", "attributes", "smoothing", "unprotected")
+    fields = entry.fields(known, required=("file", "attributes"))
+    names = [one.text() for one in fields["attributes"].one_or_more()]
+    for name in names:
+        _attribute(fields["attributes"], name, policy.domain)
+    domain = Domain({name: policy.domain[name] for name in names})
+    cells = math.prod(attribute.size for attribute in domain.values())
+    if cells > MOST_CELLS:
+        raise fields["attributes"].refuse(
+            f"must have at most {MOST_CELLS:,} cells together", given=cells, fix="Name fewer, or give a network."
+        )
+    path = folder / fields["file"].text()
+    if not path.is_file():
+        raise fields["file"].refuse(
+            "must be a file", given=fields["file"].text(), fix="Check the path; it is relative to the case file."
+        )
+    unprotected = fields["unprotected"].yes_or_no() if "unprotected" in fields else False
+    if not unprotected and any(Path(one).exists() and path.samefile(one) for one in rows):
+        raise fields["file"].refuse(
+            "must be public: it is the rows of the case, and nobody pays for what their counts tell",
+            given=fields["file"].text(),
+            fix="Count an earlier data set, or write `unprotected: true` and show the result to nobody.",
+        )
+    # whoever is in it: a row is a row
+    plain = Policy(domain, everything())
+    query = Marginals((tuple(names),))
+    opened = open_rows(str(path), domain)
+    counted = closed(lambda: true_answers(query, opened, plain), InternalError("rows were open"))
+    values = {name: domain[name].every_value() for name in names}
+    shape = tuple(len(each) for each in values.values())
+    smoothing = float(fields["smoothing"].real()) if "smoothing" in fields else 0.0
+    with fields["file"].blamed(fields):
+        table = counted.reshape(shape) + smoothing
+        if not table.sum() > 0:
+            raise JobError("must have a row that the policy reads", key="file", fix="Check the file, or add smoothing.")
+        found = Dependence.from_table(table / table.sum(), names=names, values=values)
+    return replace(found, unprotected=unprotected)
+
+
+def _by_attribute(entry: Entry, policy: Policy, dependence: Dependence) -> dict[str, tuple[Any, ...]]:
+    found: dict[str, tuple[Any, ...]] = {}
+    for name, listed in entry.mapping().items():
+        if name not in dependence.values:
+            fix = nearest(name, list(dependence.names))
+            raise listed.refuse("must be an attribute of the dependence", given=name, fix=fix)
+        found[name] = tuple(policy.domain[name].read_value(one) for one in listed.one_or_more())
+        for value, one in zip(found[name], listed.one_or_more(), strict=True):
+            if value not in dependence.values[name]:
+                known = ", ".join(map(str, dependence.values[name][:10]))
+                raise one.refuse(f"must be a value of {name} in the dependence", given=value, fix=f"Known: {known}.")
+    return found
+
+
+# ---- the JSON schema ------------------------------------------------------------------------------------------------
+
+
+def case_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of case files: that of jobs, with more keys."""
+    found = job_schema()
+    text: dict[str, Any] = {"type": "string", "minLength": 1}
+    names = {"anyOf": [text, {"type": "array", "minItems": 1, "items": text}]}
+    number = {"type": "number", "minimum": 0}
+    value = {"type": ["string", "integer", "number", "boolean"]}
+    by_name = {"type": "object", "minProperties": 1, "additionalProperties": names}
+    one_or_each = {"anyOf": [number, {"type": "object", "minProperties": 1, "additionalProperties": number}]}
+    table = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["names", "cells"],
+        "properties": {
+            "names": {"type": "array", "minItems": 1, "items": text},
+            "cells": {"type": "array", "minItems": 1, "items": {"type": "array", "minItems": 2, "items": value}},
+        },
+    }
+    counts = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["file", "attributes"],
+        "properties": {
+            "file": {**text, "description": "A public or earlier data set, relative to the case file."},
+            "attributes": names,
+            "smoothing": {**number, "description": "Added to the count of every cell."},
+            "unprotected": {"type": "boolean", "description": "It is the private rows: show the result to nobody."},
+        },
+    }
+    forms = {"table": table, "counts": counts, "network": {"type": "object", "minProperties": 1}}
+    found["title"], found["description"] = "Tacit case", "Who is shown what, and what may be learned from it."
+    found["required"] = ["policy", "dependence", "sensitive", "applications"]
+    found["anyOf"] = [{"required": ["limit"]}, {"required": ["epsilon"]}]
+    found["properties"] |= {
+        "dependence": {
+            "type": "object",
+            "additionalProperties": False,
+            "minProperties": 1,
+            "maxProperties": 1,
+            "properties": forms,
+            "description": "How attributes depend on each other: a table, counts of a file, or a network.",
+        },
+        "sensitive": {
+            "type": "object",
+            "minProperties": 1,
+            "additionalProperties": {"anyOf": [value, {"type": "array", "items": value}]},
+            "description": "The sensitive values of each protected attribute.",
+        },
+        "applications": {**by_name, "description": "Which attributes each application asks for."},
+        "coalitions": {**by_name, "description": "Applications that pool what they see, by a name."},
+        "epsilon": {
+            "type": "object",
+            "additionalProperties": one_or_each,
+            "description": "What each application is shown of each attribute; planned under the limit if left out.",
+        },
+        "limit": {**one_or_each, "description": "What may be learned, in nats: in all, or for each of some."},
+        "posterior": {"type": "number", "minimum": 0, "maximum": 1, "description": "How sure any outcome may make."},
+        "weights": {"type": "object", "additionalProperties": number, "description": "What a release is worth."},
+        "measure": {"enum": list(MEASURES), "description": "Whether values count, or only what is left out."},
+        "own": {"type": "boolean", "description": "Whether what an attribute says about itself counts."},
+        "cap": {"type": "number", "exclusiveMinimum": 0, "description": "The largest epsilon."},
+        "objective": {"enum": list(OBJECTIVES), "description": "What is made as large as possible."},
+        "drift": {**number, "description": "How far the dependence may move before the plan is made anew."},
+    }
+    return found

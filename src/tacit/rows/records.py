@@ -1,0 +1,172 @@
+"""Positions of every row, batch by batch, for what shows records as they are; no batch is kept here.
+
+Guarantee   Work gets the rows that are in the data, each with the position that `rows/encode.py` gives its cells, and
+            of columns that name a row and are no attributes the value itself; nothing else of them, and no place in a
+            file. Once reading has begun, every failure is one fixed sentence.
+Assumes     What work does with a batch depends on that batch alone, and what it returns may come in any order. Columns
+            that name a row are public: that one has no value may be said.
+Why         Batches come from the engine in pieces that may be read at the same time (`rows/batches.py`). Engines that
+            have none (Spark, lazy plans) select the keys of the positions, which are decoded here. A name is a whole
+            number, a text or a date; a text that spells one of the others is that, so that a row has one name however
+            its file is written.
+Checked by  tests/contract/test_true_records_engines.py
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import DataRefused
+from tacit.policy.domain import Domain
+from tacit.rows.batches import BATCH, Batch, Workers
+from tacit.rows.encode import Code, Column
+from tacit.rows.engines import Engine
+from tacit.rows.positions import Codes, Encoder
+
+NAMING: Final = ("whole", "wide", "real", "text", "date", "time")  # how columns are read that may name a row
+_NO_NAME: Final = 0.5  # stands for a number that is not whole
+_WHOLE: Final = re.compile(r"[-+]?[0-9]{1,18}")
+_DATE: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})([T ]00:00(:00(\.0+)?)?)?")
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """A column that names rows: each value once, and for every row which of them it has."""
+
+    values: Sequence[Any]
+    which: npt.NDArray[Any]
+
+    def some(self, picked: npt.NDArray[np.bool_]) -> Named:
+        """Return some of the rows."""
+        return Named(self.values, self.which[picked])
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is looked at: attributes, those of them that must have a value in every row, and columns that name rows."""
+
+    names: tuple[str, ...]
+    key: frozenset[str]
+    naming: Mapping[str, Column]
+
+
+Work = Callable[[Mapping[str, Codes], Mapping[str, Named], int], Any]
+
+
+def missing_key(name: str) -> DataRefused:
+    """Return the refusal of a key without a value."""
+    return DataRefused(
+        "must have a value in every row, since it is part of the key (keys are public, so that this may be said)",
+        column=name,
+        fix="Fill it in or remove the row, or name another key. What was asked stays charged.",
+    )
+
+
+def not_a_name(name: str) -> DataRefused:
+    """Return the refusal of a column that does not name rows."""
+    return DataRefused(
+        "must hold whole numbers, texts or dates, because it names rows (keys are public, so that this may be said)",
+        column=name,
+        fix="Name another column, or convert it first.",
+    )
+
+
+def worked_on(
+    engine: Engine, domain: Domain, codes: Mapping[str, Code], asked: Asked, work: Work
+) -> Iterator[Any] | None:
+    """Yield what work returns for the positions of each batch of rows; None if the engine has no batches."""
+    names = list(dict.fromkeys([*asked.names, *(name for name, code in codes.items() if code.valid is not None)]))
+    columns = {column.name: column.raw for name in names for column in codes[name].columns}
+    columns |= {column.name: column.raw for column in asked.naming.values()}
+    with engine.quiet():
+        pieces = engine.pieces(columns)
+    if pieces is None:
+        return None
+    sizes = {name: domain[name].size for name in names}
+    looker = engine.helper()
+    encoder = Encoder({name: codes[name] for name in names}, sizes, looker)
+
+    def done(batch: Batch) -> Any:
+        encoder.prepare(names, batch)
+        positions = {name: encoder.codes(name, batch) for name in names}
+        named = {name: _named(batch.columns[column.name], name) for name, column in asked.naming.items()}
+        return work(*_kept(positions, named, sizes, asked.key, batch.rows))
+
+    def results() -> Iterator[Any]:
+        # a stream has one piece for each thread, all the same: one reader keeps its order
+        workers = Workers(pieces if len(set(map(id, pieces))) > 1 else pieces[:1], done)
+        with engine.quiet(workers.stop, looker.interrupt):
+            yield from workers.results()
+
+    return results()
+
+
+def decoded(table: Any, codes: Mapping[str, Code], asked: Asked, domain: Domain, work: Work) -> Iterator[Any]:
+    """Yield what work returns for rows of which an engine has selected the keys of attributes, then what names them."""
+    sizes = {name: domain[name].size for name in asked.names}
+    for start in range(0, table.num_rows, BATCH):
+        part = table.slice(start, BATCH)
+        columns = iter(part.columns)
+        found = {name: codes[name].decode([next(columns) for _ in codes[name].keys]) for name in asked.names}
+        positions = {name: np.where(at < 0, sizes[name], at) for name, at in found.items()}
+        named = {name: _named(next(columns).combine_chunks(), name) for name in asked.naming}
+        yield work(*_kept(positions, named, sizes, asked.key, part.num_rows))
+
+
+def _kept(
+    positions: dict[str, Codes], named: dict[str, Named], sizes: Mapping[str, int], key: frozenset[str], rows: int
+) -> tuple[dict[str, Codes], dict[str, Named], int]:
+    """Leave out the rows that the domain drops; refuse those whose key has no value."""
+    there: Any = None
+    for name, codes in positions.items():
+        missing = codes == sizes[name]
+        if missing.any():
+            if name in key:
+                raise missing_key(name)
+            there = ~missing if there is None else there & ~missing
+    if there is None:
+        return positions, named, rows
+    some = {name: codes[there] for name, codes in positions.items()}
+    return some, {name: one.some(there) for name, one in named.items()}, int(there.sum())
+
+
+def _named(cells: Any, name: str) -> Named:
+    """Return what names the rows, each value once, in the one way that it is written."""
+    if hasattr(cells, "chunks"):
+        cells = cells.combine_chunks()
+    encoded = cells if hasattr(cells, "dictionary") else cells.dictionary_encode()
+    values = [_name(value) for value in encoded.dictionary.to_pylist()]
+    if encoded.indices.null_count or None in values:
+        raise missing_key(name)
+    if _NO_NAME in values:
+        raise not_a_name(name)
+    return Named(values, encoded.indices.to_numpy(zero_copy_only=False))
+
+
+def _name(value: Any) -> Any:
+    """Return a name in the one way that it is written: a whole number, a date, or a text; None if it is missing.
+
+    >>> [_name(value) for value in (7, 7.0, "007", "B7", "2024-01-05 00:00:00", datetime.date(2024, 1, 5), "")]
+    [7, 7, 7, 'B7', '2024-01-05', '2024-01-05', None]
+    """
+    if isinstance(value, datetime.datetime):
+        value = value.isoformat(sep=" ")
+    elif isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, float | decimal.Decimal):  # whole numbers among which some are missing
+        return None if value != value else int(value) if value % 1 == 0 else _NO_NAME
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    date = _DATE.fullmatch(text)
+    return date[1] if date else text or None

@@ -1,0 +1,113 @@
+"""True records on every engine: the same rows, the same coins, the same answer, as a frame of the user's own kind."""
+
+from __future__ import annotations
+
+import datetime
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import tacit as tc
+
+KEY = bytes(32)
+DOMAIN = tc.Domain(
+    {
+        "day": tc.Dates("2024-01-01", "2024-02-29", by="day"),
+        "arrival": tc.Categories(["early", "ok", "late"], otherwise="ok"),
+        "hours": tc.Decimals(0, 12, "0.5"),
+        "seat": tc.Integers(0, 9, otherwise="clip"),
+    }
+)
+POLICY = tc.Policy(
+    DOMAIN,
+    tc.secrets.attributes("arrival", where="arrival == 'late'") | tc.secrets.attributes("hours", where="hours < 4"),
+)
+ROWS = pd.DataFrame(
+    [
+        {
+            "room": room,
+            "day": datetime.date(2024, 1, 1) + datetime.timedelta(days=day),
+            "arrival": ["late", "ok", "early", "?"][(day * 7 + at) % 4],
+            "hours": (day * 3 + at) % 25 / 2,
+            "seat": day % 12,
+        }
+        for at, room in enumerate(["r2", "r1"])
+        for day in range(59, -1, -1)
+    ]
+)
+KEYED = tc.true_records(["arrival", "hours", "seat"], key=["room", "day"])
+
+
+def sources(tmp_path):
+    table = pa.Table.from_pandas(ROWS, preserve_index=False)
+    connection = duckdb.connect()
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=50)
+    ROWS.to_csv(tmp_path / "rows.csv", index=False)
+    yield "pandas", ROWS
+    yield "shuffled", ROWS.sample(frac=1, random_state=1)
+    yield "polars", pl.from_pandas(ROWS)
+    yield "lazy", pl.from_pandas(ROWS).lazy()
+    yield "pyarrow", table
+    yield "duckdb", connection.from_arrow(table)
+    yield "parquet", tmp_path / "rows.parquet"
+    yield "csv", tmp_path / "rows.csv"
+    import ibis
+
+    yield "ibis", ibis.memtable(table)
+
+
+def released(source, question):
+    with tc.noise.replayed(tc.noise.Keystream(key=KEY)):
+        return tc.Session(POLICY, source, budget=5, dataset="rooms").release(question, epsilon=1)
+
+
+def cells(record):
+    return {name: [None if one is None else str(one) for one in column] for name, column in record.columns().items()}
+
+
+def test_every_engine_shows_the_same(tmp_path):
+    found = {name: released(source, KEYED) for name, source in sources(tmp_path)}
+    reference = cells(found["pandas"])
+    assert [name for name, record in found.items() if cells(record) != reference] == []
+    assert reference["room"] == ["r1"] * 60 + ["r2"] * 60
+    assert {one for column in ("arrival", "hours") for one in reference[column]} >= {None, "ok", "12.0"}
+    kinds = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "lazy": pl.DataFrame, "pyarrow": pa.Table}
+    assert {name: type(found[name].frame) for name in kinds} == kinds
+
+
+def test_without_a_key_the_order_of_the_source_does_not_show():
+    """As many coins are tossed for rows in another order, for other rows; what comes out is sorted."""
+    found = cells(released(ROWS, tc.true_records(["day", "arrival", "hours"])))
+    lines = list(zip(*found.values(), strict=True))
+    order = ["early", "ok", "late"]
+    assert lines == sorted(lines, key=lambda row: (row[0], order.index(row[1]), float(row[2])))
+    lazy = cells(released(pl.from_pandas(ROWS).lazy(), tc.true_records(["day", "arrival", "hours"])))
+    assert lazy == found
+
+
+def test_spark_shows_the_same(spark):
+    rows = spark.createDataFrame(ROWS.to_numpy().tolist(), list(ROWS.columns))
+    found, reference = (released(source, KEYED) for source in (rows, ROWS))
+    assert cells(found) == cells(reference)
+    assert found.frame.count() == len(ROWS)
+
+
+def test_many_batches_are_put_together_in_the_order_of_the_key(tmp_path):
+    many = pd.DataFrame({"id": range(100_000, 0, -1), "seat": [at % 10 for at in range(100_000)]})
+    policy = tc.Policy(
+        tc.Domain({"id": tc.Integers(1, 10**9), "seat": tc.Integers(0, 9)}),
+        tc.secrets.attributes("seat", where="seat == 3"),
+    )
+    many.to_parquet(tmp_path / "many.parquet", row_group_size=30_000)
+    question = tc.true_records("seat", key="id")
+    frames = []
+    for rows in (many, tmp_path / "many.parquet"):
+        with tc.noise.replayed(tc.noise.Keystream(key=KEY)):
+            frames.append(tc.Session(policy, rows, budget=5).release(question, epsilon=1).frame)
+    assert frames[0].equals(frames[1])
+    assert frames[0]["id"].tolist() == list(range(1, 100_001))
+    shown = frames[0]["seat"].notna()
+    assert (frames[0]["seat"][shown] == (100_000 - frames[0]["id"][shown]) % 10).all()

@@ -1,0 +1,117 @@
+"""True records under audit: whole releases on made-up neighbours, asked once and again, by one and by two applications.
+
+Each planted version must be found on the same inputs on which the right one is not accused.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import tacit as tc
+from tacit.audit import Verdict, sampled
+from tacit.noise.kept_coins import name_of_number, name_of_text, new_secret, remembered, secret_for, share_kept, tossed
+from tacit.release import true_records as released
+
+ALPHA = 1e-6
+KEY = b"tacit true records, statistical."
+SAMPLES = 10_000
+DOMAIN = tc.Domain({"arrival": tc.Categories(["ok", "late"])})
+POLICY = tc.Policy(DOMAIN, tc.secrets.records("arrival == 'late'"))
+QUESTION = tc.true_records("arrival", key="id")
+
+
+class Positions:
+    """Rows that were read before, each with a key of its own."""
+
+    def __init__(self, arrivals):
+        places = np.array([DOMAIN["arrival"].position(value) for value in arrivals], dtype=np.uint8)
+        self._batch = (
+            {"arrival": places},
+            {"id": released.Named(range(len(places)), np.arange(len(places)))},
+            len(places),
+        )
+
+    def records(self, names, key, work):
+        yield work(*self._batch)
+
+
+def shown(plan, rows, own):
+    record = released.show_records(plan, rows, lambda line: secret_for(own, line))
+    return np.array([value is not None for value in record.columns()["arrival"]])
+
+
+def asked(*, times=1, applications=(None,)):
+    """What a session publishes of one record: the same record under many keys, whose coins are independent."""
+    plans = [tc.true_records("arrival", key="id", application=who).plan(POLICY, Fraction(1)) for who in applications]
+
+    def release(arrival, size):
+        rows, own = Positions([arrival] * size), new_secret()
+        return np.stack([shown(plan, rows, own) for plan in plans for _ in range(times)], axis=1).astype(int)
+
+    return release
+
+
+def with_others(arrival, size):
+    """The same among others, with new coins each time."""
+    plan = QUESTION.plan(POLICY, Fraction(1))
+    rows = Positions(["ok", arrival, "ok"])
+    return np.array([shown(plan, rows, new_secret()) for _ in range(size)]).astype(int)
+
+
+def verdict(release, epsilon, samples=SAMPLES):
+    with tc.noise.replayed(tc.noise.Keystream(key=KEY)):
+        return sampled(release, "late", "ok", epsilon, samples, ALPHA, workers=1)
+
+
+def test_one_asking_and_the_same_again_lose_epsilon_and_not_much_less():
+    once, thrice = (verdict(asked(times=times), 1.0) for times in (1, 3))
+    for found in (once, thrice):
+        assert found.verdict == Verdict.NONE_FOUND
+        assert found.lower_bound > 0.88
+
+
+def test_two_applications_lose_the_sum_and_not_less():
+    both = asked(applications=("lighting", "planning"))
+    assert verdict(both, 2.0).verdict == Verdict.NONE_FOUND
+    assert verdict(both, 1.0).verdict == Verdict.LEAK_FOUND
+
+
+def test_coins_that_are_tossed_anew_are_found(monkeypatch):
+    monkeypatch.setattr(released, "remembered", lambda secret, names, epsilon: tossed(epsilon, len(names)))
+    assert verdict(asked(times=3), 1.0).verdict == Verdict.LEAK_FOUND
+
+
+def test_naive_suppression_is_found(monkeypatch):
+    monkeypatch.setattr(released, "remembered", lambda secret, names, epsilon: np.ones(len(names), dtype=bool))
+    assert verdict(asked(), 1.0).verdict == Verdict.LEAK_FOUND
+
+
+def test_coins_of_values_are_found(monkeypatch):
+    """The others with the same value tell what the coin of the value is."""
+    monkeypatch.setattr(
+        released, "_names", lambda plan, positions, *_: name_of_number(positions["arrival"].astype(np.uint64))
+    )
+    assert verdict(with_others, 1.0, 1_000).verdict == Verdict.LEAK_FOUND
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", [None, "id"])
+def test_whole_releases_of_a_session_are_not_accused(key):
+    with tc.noise.replayed(tc.noise.Keystream(key=KEY)):
+        found = tc.audit.release(POLICY, tc.true_records("arrival", key=key), 1, samples=2_000, seconds=60)
+    assert found.verdict == Verdict.NONE_FOUND
+    assert found.lower_bound > 0.3
+
+
+def test_a_shown_share_is_the_planned_one():
+    plan = QUESTION.plan(POLICY, Fraction(1, 2))
+    many = 10_000
+    with tc.noise.replayed(tc.noise.Keystream(key=KEY)):
+        coins = remembered(
+            new_secret(), np.array([[name_of_text(str(at))] for at in range(many)], dtype="<u8"), plan.each
+        )
+    assert abs(coins.mean() - share_kept(plan.each)) < 5 * (0.25 / many) ** 0.5
+    assert plan.share == pytest.approx(share_kept(Fraction(1, 2)))
