@@ -13,8 +13,11 @@ import argparse
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import altair as alt
 import days as days_of_rooms
+import numpy as np
 import pandas as pd
 
 import tacit as tc
@@ -24,6 +27,7 @@ from tacit.papers.occupancy import Occupancy, days_of, occupancy_of_file
 from tacit.release.case_file import Case, read_case
 from tacit.report.charts import chart_png
 from tacit.report.leakage_charts import leakage_charts
+from tacit.report.views import styled
 
 HERE = Path(__file__).parent
 SHOWN, FILLED = "shown days", "gaps filled"
@@ -96,17 +100,20 @@ def compared(table: pd.DataFrame, how: str) -> str:
     return f"from {how}: the true decision for {agree} of {len(table)} rooms, off by {off:+.1f} on average."
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Run the worked case.")
-    parser.add_argument("--output", type=Path, required=True, help="the folder for rows, report, tables and charts")
-    parser.add_argument("--data", type=Path, help="a Parquet file with space or room, time and occupied")
-    given = parser.parse_args()
-    folder: Path = given.output
-    occupancy = prepared(folder, given.data)
-    case = read_case(folder / "case.yaml")
-    private = pd.read_csv(folder / "days.csv")
-    plan, audit = case.plan(), audit_case(case)
+@dataclass(frozen=True)
+class Worked:
+    """The case, its plan, and for each application what it was shown and what it decides."""
 
+    case: Case
+    plan: tc.plan.LeakagePlan
+    seen: dict[str, pd.DataFrame]
+    tables: dict[str, pd.DataFrame]
+
+
+def worked(folder: Path) -> Worked:
+    """Plan the case in a folder, release to each application what it asks for, and let it decide."""
+    case = read_case(folder / "case.yaml")
+    private, plan = pd.read_csv(folder / "days.csv"), case.plan()
     session = tc.Session(
         case.policy,
         private,
@@ -115,28 +122,81 @@ def main() -> None:
         dataset="building",
         leakage=case.limits(),
     )
-    lines = ["# A building: what was released, decided and learned", "", f"{len(private):,} private days.", ""]
-    lines += ["## Epsilons", "", *(f"- {line}" for line in str(plan).splitlines()), "", "## Decisions", ""]
+    seen, tables = {}, {}
     for asking in ASKING:
         epsilon = plan.epsilon[asking.name][asking.attribute]
-        seen = released(session, asking, epsilon)
-        table = decided(private, asking, seen, expected_in_gaps(case, asking, epsilon))
+        seen[asking.name] = released(session, asking, epsilon)
+        tables[asking.name] = decided(private, asking, seen[asking.name], expected_in_gaps(case, asking, epsilon))
+    return Worked(case, plan, seen, tables)
+
+
+def written(found: Worked, occupancy: Occupancy, folder: Path) -> list[str]:
+    """Write tables, charts and a report; return its lines."""
+    lines = ["# A building: what was released, decided and learned", "", "## Epsilons", ""]
+    lines += [*(f"- {line}" for line in str(found.plan).splitlines()), "", "## Decisions", ""]
+    for asking in ASKING:
+        table, seen = found.tables[asking.name], found.seen[asking.name]
         table.to_csv(folder / f"{asking.name.replace(' ', '-')}.csv")
         shown = seen[asking.attribute].notna().mean()
-        lines.append(f"- {asking.name}: a room {asking.question}. {100 * shown:.0f}% of the days are shown.")
+        lines.append(f"- {asking.name}: a room {asking.question}. {100 * shown:.0f}% of {len(seen):,} days are shown.")
         lines += [f"  - {compared(table, how)}" for how in (SHOWN, FILLED)]
+    audit = audit_case(found.case)
     lines += ["", "## What leaks", ""]
     lines += [
         f"- {row.who}: {row.attribute} is secret with probability {row.prior:.3f}, at worst {row.worst:.3f} "
         f"({row.after}); {row.value:.4f} nats on average."
         for row in audit.rows
+        if row.after  # with `own: false`, what an application asked for itself tells nothing here
     ]
-    charts = {"pattern": pattern_chart(occupancy, days_of(occupancy), "One day in one room"), **leakage_charts(audit)}
+    charts = {
+        "pattern": pattern_chart(occupancy, days_of(occupancy), "One day in one room"),
+        "gaps": gaps_chart(found.case),
+        **leakage_charts(audit),
+    }
     for name, chart in charts.items():
         (folder / f"{name}.png").write_bytes(chart_png(chart))
         lines += ["", f"![{name}]({name}.png)"]
     (folder / "report.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print("\n".join(lines))
+    return lines
+
+
+def gaps_chart(case: Case) -> Any:
+    """Draw how likely each attribute is secret once all that a coalition asked for is suppressed, against epsilon."""
+    rows = []
+    for epsilon in np.linspace(0.05, 4, 20).tolist():
+        leak = tc.audit.exclusion(
+            case.dependence,
+            sensitive=case.sensitive,
+            epsilon={one.attribute: epsilon for one in ASKING},
+            applications=case.applications,
+        )
+        for who, members in case.coalitions.items():
+            for name in case.sensitive:
+                odds = leak.odds(name, suppressed=leak.sees(*members))
+                rows.append({"who": who, "attribute": name, "epsilon": epsilon, "chance": odds / (1 + odds)})
+    panels = [
+        alt.Chart(alt.Data(values=[row for row in rows if row["attribute"] == name]))
+        .mark_line()
+        .encode(
+            x=alt.X("epsilon:Q", title="epsilon of both attributes"),
+            y=alt.Y("chance:Q", title="probability", scale=alt.Scale(domain=[0, 1])),
+            color=alt.Color("who:N", title=None, sort=None, legend=alt.Legend(orient="bottom")),
+        )
+        .properties(width=220, height=180, title=f"{name} is secret")
+        for name in case.sensitive
+    ]
+    return styled(
+        alt.hconcat(*panels), "What gaps give away", ["Nothing is shown of what was asked for. By who sees it."]
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Run the worked case.")
+    parser.add_argument("--output", type=Path, required=True, help="the folder for rows, report, tables and charts")
+    parser.add_argument("--data", type=Path, help="a Parquet file with space or room, time and occupied")
+    given = parser.parse_args()
+    occupancy = prepared(given.output, given.data)
+    print("\n".join(written(worked(given.output), occupancy, given.output)))
 
 
 if __name__ == "__main__":
