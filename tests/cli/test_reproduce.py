@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from cli.shell import inside
-from tacit.papers import figures_003
+from tacit.papers import figures_001, figures_003
 from tacit.papers.figures_002 import QUICK
 
 KINDS = {"yes", "no", "partly"}
@@ -132,7 +132,29 @@ def test_page_and_charts_of_blowfish_are_written(blowfish):
     assert widths == {6}  # no cell breaks the table
 
 
-@pytest.mark.parametrize("paper", ["002", "003"])
+def test_dependent_attributes_are_recomputed_without_data(tmp_path, monkeypatch):
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    monkeypatch.setattr("tacit.papers.figures_001.QUICK", replace(figures_001.QUICK, records=20_000, limits=(0.05,)))
+    done = inside(folder, "reproduce", "001", "--quick", "--json", "--output", "out")
+    assert done.code == 0, done
+    assert "made up" in done.document["how"][0]
+    claims = done.document["claims"]
+    places = " ".join(claim["figure"] for claim in claims)
+    assert all(
+        name in places for name in ("Theorem 1", "Theorem 2", "Theorem 3", "Theorem 4", "Corollary 1", "Lemma 1")
+    )
+    assert all(claim["claim"] and claim["ours"] and claim["holds"] in KINDS for claim in claims)
+    assert all(claim["why"] for claim in claims if claim["holds"] != "yes")
+    assert done.document["charts"] == ["figure-1", "figure-2", "theorem-2", "trade-off"]
+    files = {file.name for file in (folder / "out").iterdir()}
+    assert files == {"reproduced-001.md", *(f"{n}.{kind}" for n in done.document["charts"] for kind in ("svg", "png"))}
+    page = (folder / "out" / "reproduced-001.md").read_text(encoding="utf-8")
+    widths = {line.count("|") for line in page.splitlines() if line.startswith("| Theorem")}
+    assert widths == {6, 8}  # no cell breaks a table
+
+
+@pytest.mark.parametrize("paper", ["001", "002", "003"])
 def test_without_data_the_whole_is_refused(tmp_path, paper):
     said = inside(tmp_path, "reproduce", paper).refusal()
     assert said.startswith("--data must be named")

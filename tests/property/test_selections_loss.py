@@ -91,11 +91,12 @@ def outputs(plan, counts):
                     yield tuple(zip(places, noisy, strict=True))
         case AbovePlan():
             for verdicts in verdict_lists(plan, len(counts)):
-                found = [counts[place] for place, above in enumerate(verdicts) if above == plan.costly]
+                places = [place for place, above in enumerate(verdicts) if above == plan.costly]
+                found = [counts[place] for place in places]
                 if not plan.query.values or not found:
                     yield verdicts, ()
                 else:
-                    yield from ((verdicts, noisy) for noisy in noisy_around(plan.measuring(len(found)), found))
+                    yield from ((verdicts, noisy) for noisy in noisy_around(plan.measuring(places), found))
 
 
 def verdict_lists(plan, many):
@@ -130,7 +131,7 @@ def law_of(plan):
                 if not plan.query.values:
                     return first(counts, verdicts)
                 places = [place for place, above in enumerate(verdicts) if above == plan.costly]
-                chosen, law = (verdicts,), plan.measuring(len(places))
+                chosen, law = (verdicts,), plan.measuring(places)
         true = tuple(counts[place] for place in places)
         total = first(counts, *chosen) + measured(law, true, tuple(noisy))
         if isinstance(plan, BarPlan) and plan.centring is not None:
@@ -153,7 +154,7 @@ def choices(plan, many):
             for verdicts in verdict_lists(plan, many):
                 places = [place for place, above in enumerate(verdicts) if above == plan.costly]
                 measured = plan.query.values and places
-                yield (verdicts,), places, plan.measuring(len(places)) if measured else None
+                yield (verdicts,), places, plan.measuring(places) if measured else None
 
 
 def worst_measured(law):
@@ -315,6 +316,24 @@ def test_verdicts_of_above_add_up_to_one(many, ways, at_most, threshold, values)
         assert sum(map(math.exp, chances)) == pytest.approx(1, abs=1e-12)
 
 
+EACH = every_two_together(((1, 2), (2, 1), (3, 1), (1, 3, 2), (2, 1, 3)), POLICIES, (1, 2), (True, False))
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize(("thresholds", "ways", "at_most", "values"), EACH)
+def test_a_threshold_for_each_item_costs_epsilon_and_no_more(thresholds, ways, at_most, values):
+    query = tc.above("clicked", thresholds, at_most=at_most, values=values)
+    plan = choose(query, items(len(thresholds), ways), EPSILON)
+    worst = loss(plan)
+    assert worst <= EPSILON + 1e-9
+    if plan.step.monotone is not None:
+        assert worst == pytest.approx(EPSILON, abs=1e-9)
+    alone = replace(plan, query=replace(query, values=False))
+    for counts in product(range(4), repeat=len(thresholds)):
+        chances = [alone.log_probability(counts, (verdicts, ())) for verdicts in verdict_lists(plan, len(thresholds))]
+        assert sum(map(math.exp, chances)) == pytest.approx(1, abs=1e-12)
+
+
 @pytest.mark.parametrize("ways", POLICIES)
 @pytest.mark.parametrize("threshold", [1, 2, 4])
 def test_below_costs_epsilon(ways, threshold):
@@ -373,10 +392,28 @@ def test_a_tilt_that_pays_back_less_than_the_choice_cost_is_not_enough():
 
     def law(counts, output):
         verdicts, noisy = output
-        true = tuple(counts[place] for place, above in enumerate(verdicts) if above)
-        return tests(counts, verdicts) + measured(plan.measuring(len(true)), true, noisy)
+        found = [place for place, above in enumerate(verdicts) if above]
+        true = tuple(counts[place] for place in found)
+        return tests(counts, verdicts) + measured(plan.measuring(found), true, noisy)
 
     assert loss_by_outputs(plan, law) == pytest.approx(EPSILON + 2 * float(1 / plan.testing.right), abs=1e-9)
+
+
+def test_a_tilt_at_the_threshold_of_another_item_is_not_enough():
+    """What the tests cost is paid back only near the floor of each: here the second count lies far over the first's."""
+    plan = choose(tc.above("clicked", [1, 400], at_most=2), items(2, "falling"), EPSILON)
+    assert plan.is_shared
+    hidden, cover, verdicts = (1, 400), (0, 399), (True, True)
+    tests = plan.log_probability_of_verdicts(hidden, verdicts) - plan.log_probability_of_verdicts(cover, verdicts)
+
+    def worst(law) -> float:
+        return tests + max(
+            measured_log_probability(law, hidden, noisy) - measured_log_probability(law, cover, noisy)
+            for noisy in noisy_around(law, hidden)
+        )
+
+    assert worst(plan.measuring([0, 1])) <= EPSILON + 1e-9
+    assert worst(plan.measuring([0, 0])) == pytest.approx(EPSILON + float(1 / plan.testing.right), abs=1e-3)
 
 
 def test_values_of_the_test_itself_and_of_a_measurement_cost_twice():

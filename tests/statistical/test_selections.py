@@ -55,6 +55,7 @@ LAWS = {
     "top 2, rising": (choose(tc.top_k("clicked", 2), items(3, "rising"), 4), [2, 1, 3], 20_000),
     "top 1, both": (choose(tc.top_k("clicked", 1), items(3, "both"), 4), [2, 1, 3], 20_000),
     "above, falling": (choose(tc.above("clicked", 2, at_most=2), items(4), 4), [2, 1, 3, 0], 1500),
+    "above, each its own": (choose(tc.above("clicked", [3, 1, 2, 4], at_most=2), items(4), 4), [2, 1, 3, 0], 1500),
     "above, no values": (choose(tc.above("clicked", 4, at_most=2, values=False), items(4), 2), [2, 1, 3, 0], 20_000),
     "above, rising": (choose(tc.above("clicked", 2, at_most=2), items(4, "rising"), 4), [2, 1, 3, 0], 20_000),
     "above, both": (choose(tc.above("clicked", 2, at_most=2), items(4, "both"), 6), [2, 1, 3, 0], 20_000),
@@ -227,3 +228,26 @@ def test_the_chance_of_a_verdict_is_the_predicted_one(ways):
 def test_two_part_plans_are_used_where_counts_rise():
     assert isinstance(choose(tc.top_k("clicked", 3), items(10, "rising"), 1), TopKPlan)
     assert isinstance(choose(tc.top_k("clicked", 3), items(10), 1), BarPlan)
+
+
+def test_samples_accuse_a_list_for_each_threshold_and_not_one_list_for_all():
+    """Items of different thresholds share what `at_most` answers cost: a list for each would cost as often."""
+    plan = choose(tc.above("clicked", [2, 5], at_most=1, values=False), items(2), 1)
+    alone = [choose(tc.above("clicked", at, at_most=1, values=False), items(1), 1) for at in (2, 5)]
+
+    def together(counts, size):
+        return np.array([plan.row_of(draw_output(plan, np.array(counts)), 2) for _ in range(size)])
+
+    def apart(counts, size):
+        columns = [
+            [draw_output(one, np.array([count]))[0][0] for _ in range(size)]
+            for one, count in zip(alone, counts, strict=True)
+        ]
+        return np.stack(columns, axis=1).astype(np.int64)
+
+    hidden, cover = (2, 5), (1, 4)
+    verdicts = {
+        release: tc.audit.sampled(release, hidden, cover, 1, samples=2_000, alpha=ALPHA).verdict
+        for release in (together, apart)
+    }
+    assert verdicts == {together: "NONE_FOUND", apart: "LEAK_FOUND"}

@@ -33,9 +33,10 @@ releases:
   - {name: young, query: {top_k: {attribute: clicked, k: 3, where: "age < 50"}}, epsilon: 1}
   - {name: often, query: {above: {attribute: clicked, threshold: 40, at_most: 4}}, epsilon: 1}
   - {name: verdicts, query: {above: {attribute: clicked, threshold: 40, at_most: 4, values: false}}, epsilon: 1}
+  - {name: each, query: {above: {attribute: clicked, threshold: %s, at_most: 4}}, epsilon: 1}
   - {name: rare, query: {below: {item: [clicked, 30], threshold: 100}}, epsilon: 1}
   - {name: not rare, query: {below: {where: "clicked.has(1)", threshold: 5}}, epsilon: 1}
-"""
+""" % [20 + item for item in range(30)]
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_a_job_with_selections_is_planned_and_published(folder):
     job = read_job(written(folder, JOB))
     jsonschema.Draft202012Validator(job_schema()).validate(yaml.safe_load(JOB))
     plans = plan_job(job).plans
-    assert [plan.answers for plan in plans] == [5, 3, 30, 30, 1, 1]
+    assert [plan.answers for plan in plans] == [5, 3, 30, 30, 30, 1, 1]
     out = publish(job)
     most = pd.read_csv(out / "most.csv")
     assert list(most.columns) == ["clicked", "value", "lower", "upper"]
@@ -75,7 +76,7 @@ def test_a_job_with_selections_is_planned_and_published(folder):
     certificate = json.loads((out / "often.certificate.json").read_text())
     assert certificate["query"] == {"above": {"attribute": "clicked", "threshold": 40, "at_most": 4}}
     assert len(certificate["terms"]) == 2
-    for name in ("most", "often", "verdicts", "rare", "not rare"):
+    for name in ("most", "often", "verdicts", "each", "rare", "not rare"):
         assert (out / f"{name}.svg").stat().st_size > 1000
 
 
@@ -86,6 +87,7 @@ def test_a_job_with_selections_is_planned_and_published(folder):
         {"top_k": {"attribute": "clicked", "k": 5, "where": "age < 50"}},
         {"above": {"attribute": "clicked", "threshold": 40, "at_most": 4}},
         {"above": {"attribute": "age", "threshold": 40, "at_most": 4, "values": False}},
+        {"above": {"attribute": "clicked", "threshold": list(range(1, 31)), "at_most": 4}},
         {"below": {"where": "clicked.has(1)", "threshold": 5}},
     ],
 )
@@ -104,6 +106,11 @@ def test_what_a_query_writes_reads_back(said, folder):
         (", k: 5}", "}", "must say k"),
         ("threshold: 40, at_most: 4}}", "threshold: 0, at_most: 4}}", "threshold must be a whole number from 1; got 0"),
         ("threshold: 40, at_most: 4}}", "threshold: 40}}", "must say at_most"),
+        (
+            "threshold: 40, at_most: 4}}",
+            "threshold: [4, 5], at_most: 2}}",
+            "or 30: one for each of the items of clicked",
+        ),
         ("item: [clicked, 30]", "item: [clicked, 31]", "must be an item from 1 to 30; got 31"),
         ("item: [clicked, 30]", "item: clicked", "must be (attribute, item); got 'clicked'"),
         ("values: false", "values: maybe", "must be true or false; got 'maybe'"),

@@ -154,6 +154,32 @@ def test_counts_that_do_both_are_probably_this_or_that():
     assert "noisy threshold" in record.plan.mechanism
 
 
+def test_each_item_may_have_its_own_threshold():
+    thresholds = np.where(np.arange(40) % 2 == 0, 5100, 100)
+    record = session().release(tc.above("clicked", thresholds, at_most=10), epsilon=5)
+    frame = record.frame
+    assert list(frame.columns) == ["clicked", "threshold", "verdict", "value"]
+    assert frame["threshold"].tolist() == thresholds[: len(frame)].tolist()
+    certain = frame["clicked"][frame["verdict"] == "certainly below"].to_numpy()
+    assert (COUNTS[certain] < thresholds[certain]).all()
+    assert (record.interval()[1][certain] == thresholds[certain] - 1).all()
+    found = frame["clicked"][frame["verdict"] == "above"].to_numpy()
+    assert (found % 2 == 1).all()
+    assert np.allclose(frame["value"][found], COUNTS[found], atol=40)
+    asked = session().explain(tc.above("clicked", thresholds, at_most=12), epsilon=5, show=False)
+    assert "under its threshold" in str(asked)
+    assert record.certificate["query"]["above"]["threshold"] == thresholds.tolist()
+
+
+def test_equal_thresholds_are_one():
+    for policy in (FALLING, RISING, BOTH):
+        one, each = (choose(tc.above("clicked", at, at_most=3), policy, 1) for at in (5, [5] * 40))
+        assert (one.testing, one.moving, one.offset, one.noise) == (each.testing, each.moving, each.offset, each.noise)
+        counts = list(range(40))
+        output = ([False] * 38 + [True, True], []) if policy is FALLING else ([True] * 38 + [False, False], [])
+        assert one.log_probability_of_verdicts(counts, output[0]) == each.log_probability_of_verdicts(counts, output[0])
+
+
 def test_a_million_items_make_a_frame():
     many = 10**6
     policy = tc.Policy(tc.Domain({"clicked": tc.Items(many)}), tc.secrets.values({"clicked": [1]}))
@@ -191,7 +217,8 @@ def test_below_says_its_chances_before():
 # ---- all of them
 
 
-EVERY = [tc.top_k("clicked", 4), tc.above("clicked", 5000, at_most=3), tc.below("clicked.has(3)", 9)]
+EACH_ITS_OWN = tc.above("clicked", (COUNTS // 2 + 3000).tolist(), at_most=3)
+EVERY = [tc.top_k("clicked", 4), tc.above("clicked", 5000, at_most=3), EACH_ITS_OWN, tc.below("clicked.has(3)", 9)]
 
 
 @pytest.mark.one_in(8)
@@ -264,6 +291,10 @@ REFUSED = [
     (lambda: tc.above("clicked", 0, at_most=4), "above.threshold must be a whole number from 1; got 0"),
     (lambda: tc.above("clicked", -1, at_most=4), "above.threshold must be a whole number from 1; got -1"),
     (lambda: tc.above("clicked", 10**16, at_most=4), "above.threshold must be at most 10^15"),
+    (lambda: tc.above("clicked", [5, 6], at_most=2), "above.threshold must be one number, or 40: one for each of the"),
+    (lambda: tc.above("clicked", [5, 0], at_most=2), "above.threshold must be a whole number from 1; got 0"),
+    (lambda: tc.above("clicked", [], at_most=2), "above.threshold must have a number"),
+    (lambda: tc.above("clicked", "5", at_most=2), "above.threshold must be a whole number from 1; got '5'"),
     (lambda: tc.above("clicked", 5, at_most=4, values=1), "above.values must be true or false; got 1"),
     (lambda: tc.below("clicked.has(40)", 5), "where: clicked.has(40) must be an item from 0 to 39; got 40"),
     (lambda: tc.below(item=("clicked", -1), threshold=5), "must be an item from 0 to 39; got -1"),

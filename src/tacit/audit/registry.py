@@ -173,6 +173,7 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
         _case("below-falling", below(item=("clicked", 0), threshold=3), _FALLING, "thresholds", "selection"),
         _case("below-both", below(item=("clicked", 0), threshold=3), _BOTH, "thresholds", "selection"),
         _case("above-falling", above("clicked", 3, at_most=2), _FALLING, "thresholds", "selection"),
+        _case("above-thresholds", above("clicked", [2, 4, 3], at_most=2), _FALLING, "thresholds", "selection"),
         _case("above-rising", above("clicked", 3, at_most=2), _RISING, "thresholds", "selection"),
         _case("above-both", above("clicked", 3, at_most=1), _BOTH, "thresholds", "selection"),
         _case("true-records", true_records(["disease", "sick"]), _SOME_SECRET, "suppression"),

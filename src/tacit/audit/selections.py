@@ -65,7 +65,9 @@ def selection_loss(plan: SelectionPlan) -> ExactAudit:
 
 def _worlds(plan: SelectionPlan, changes: list[tuple[int, ...]], many: int) -> Iterator[tuple[Ints, Ints]]:
     """Yield counts of two neighbours, the most telling ones of others first: as many as outputs allow."""
-    others = sorted(product(plan.telling_counts(FAR), repeat=many), key=lambda counts: len(set(counts)))
+    telling = plan.telling_counts(FAR)
+    alike = sorted(product(*(range(len(own)) for own in telling)), key=lambda places: len(set(places)))
+    others = [[own[place] for own, place in zip(telling, places, strict=True)] for places in alike]
     outputs = sum(1 for _ in _outputs(plan, np.ones(many, dtype=np.int64), np.zeros(many, dtype=np.int64)))
     room = max(1, MOST_OUTPUTS // max(1, outputs * len(changes)))
     for change in map(np.array, changes):

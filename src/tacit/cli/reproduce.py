@@ -1,4 +1,4 @@
-"""`tacit reproduce 002` and `003`: recompute the figures of a paper beside what it claims."""
+"""`tacit reproduce 001`, `002` and `003`: recompute the figures of a paper beside what it claims."""
 
 from __future__ import annotations
 
@@ -20,12 +20,18 @@ if TYPE_CHECKING:
 class Paper(StrEnum):
     """The documents whose figures can be recomputed."""
 
+    dependence = "001"
     asymmetric = "002"
     blowfish = "003"
 
 
 def reproduce_paper(
-    paper: Annotated[Paper, typer.Argument(help="002: asymmetric differential privacy; 003: Blowfish privacy.")],
+    paper: Annotated[
+        Paper,
+        typer.Argument(
+            help="001: one-sided privacy of dependent attributes; 002: asymmetric differential privacy; 003: Blowfish."
+        ),
+    ],
     *,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few runs and one data set per figure: seconds instead of minutes.")
@@ -45,10 +51,14 @@ def reproduce_paper(
     as_json: AsJson = False,
 ) -> None:
     """Recompute the figures of a paper, and say for each claim what we find and whether it holds."""
-    from tacit.papers import figures_002, figures_003
+    from tacit.papers import figures_001, figures_002, figures_003
     from tacit.papers.data import data_folder
 
-    reproduce = {Paper.asymmetric: figures_002.reproduce, Paper.blowfish: figures_003.reproduce}[paper]
+    reproduce = {
+        Paper.dependence: figures_001.reproduce,
+        Paper.asymmetric: figures_002.reproduce,
+        Paper.blowfish: figures_003.reproduce,
+    }[paper]
     folder = data_folder(data)
     with progress(f"document {paper.value}", as_json=as_json) as on_progress:
         found = reproduce(folder, quick=quick, fresh=fresh, on_progress=on_progress)

@@ -38,7 +38,7 @@ def _(plan: BelowPlan, counts: IntArray) -> int | None:
 def _(plan: AbovePlan, counts: IntArray) -> tuple[tuple[bool, ...], tuple[int, ...]]:
     verdicts = scan(counts, plan)
     found = np.flatnonzero(verdicts == plan.costly)
-    noisy = measure(counts[found], plan.measuring(len(found))).tolist() if plan.query.values else ()
+    noisy = measure(counts[found], plan.measuring(found)).tolist() if plan.query.values else ()
     return tuple(verdicts.tolist()), tuple(noisy)
 
 

@@ -4,7 +4,8 @@ Guarantee   For every secret edge hidden -> cover of the plan's policy, every da
             (verdicts, which items were asked, noisy counts): Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O].
             "Certainly below" is never said of a count that is not below, "certainly above" never of one that is.
 Assumes     The plan's step bounds how far the counts move along an edge (`plan/steps.py`). Items are asked in the order
-            of the domain; thresholds, the order and the number of costly answers are public.
+            of the domain; thresholds (one for all, or one for each item), the order and the number of costly answers
+            are public.
 Why         One count: the noisy count satisfies the promise (`plan/noise_for.py`), and verdict and value are read off
             it. Many counts that only fall: a verdict is above iff count + noise >= threshold, with independent noise >=
             0. Along an edge the chance of "below" never falls, so such an answer costs nothing. "Above" has the chance
@@ -51,12 +52,12 @@ def scan(counts: IntArray, plan: AbovePlan) -> BoolArray:
 
     Noise is drawn for all items, also for those that are not asked: how long it takes does not tell where it stopped.
     """
-    threshold, noisy = plan.query.threshold + plan.offset, counts
+    thresholds, noisy = plan.thresholds + plan.offset, counts
     if plan.testing is not None:
         noisy = counts + noise.sample(plan.testing, len(counts))
     if plan.moving is not None:
-        threshold += noise.sample(plan.moving)
-    is_above = noisy >= threshold
+        thresholds = thresholds + noise.sample(plan.moving)  # one draw for all of them
+    is_above = noisy >= thresholds
     costly = np.flatnonzero(is_above == plan.costly)
     asked = int(costly[plan.query.at_most - 1]) + 1 if len(costly) >= plan.query.at_most else len(counts)
     return np.asarray(is_above[:asked], dtype=np.bool_)

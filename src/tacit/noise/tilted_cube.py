@@ -6,9 +6,10 @@ measurement v = count + x is a mixture over a radius m, tilted towards large v n
 
     P(v) = sum over m >= max x of exp(-epsilon m) prod_i exp(rate min(v_i - floor, max(m, cap)))  /  Z(counts)
 
-with floor = bar + 1. Why the choice and the measurement together cost epsilon, and not rate more for each chosen count:
-let some counts fall by one.
-(1) The choice becomes less likely by at most exp(rate) for each fallen count that is at most the floor.
+with floor = bar + 1; where each count had a bar of its own, it has its own floor: all that follows is about how far
+each count lies over its floor. Why the choice and the measurement together cost epsilon, and not rate more for each
+chosen count: let some counts fall by one.
+(1) The choice becomes less likely by at most exp(rate) for each fallen count that is at most its floor.
 (2) In the sum, the term of m at hidden is at most exp(epsilon) times that of m + 1 at cover: max x grows by at most
     one, and the tilt only grows with m.
 (3) Z(counts) = sum over m of exp(-epsilon m) prod_i A_m(count_i - floor) with A_m(d) = sum over x = 0..m of
@@ -70,13 +71,16 @@ _WORD: Final = 63
 
 @dataclass(frozen=True)
 class TiltedCube:
-    """Noise on `dimensions` chosen counts; `rate` is that of the noise they were chosen with, to clear `floor` - 1."""
+    """Noise on `dimensions` chosen counts; `rate` is that of the noise they were chosen with, to clear `floor` - 1.
+
+    `floor` is one number, or one for each of the counts.
+    """
 
     epsilon: Fraction
     rate: Fraction
     dimensions: int
     cap: int
-    floor: int = 0
+    floor: int | tuple[int, ...] = 0
 
     def __post_init__(self) -> None:
         self.far()  # a scale that no noise has is refused with the plan, not when it is certified
@@ -86,9 +90,13 @@ class TiltedCube:
         """What the noise is called."""
         return "one-sided cube noise, tilted near the bar"
 
-    def at(self, floor: int) -> TiltedCube:
-        """Return the same law for counts that had to clear another bar."""
+    def at(self, floor: int | tuple[int, ...]) -> TiltedCube:
+        """Return the same law for counts that had to clear another bar, or each its own."""
         return replace(self, floor=floor)
+
+    def over(self, counts: IntArray) -> IntArray:
+        """Return how far each of the counts lies over its floor."""
+        return counts - np.asarray(self.floor, dtype=np.int64)
 
     def far(self) -> Cube | TwoScale:
         """Return the law for counts that all stand far above the bar, but for its second hump."""
@@ -188,7 +196,7 @@ class TiltedCube:
 
     def measure(self, counts: IntArray) -> IntArray:
         """Return chosen counts with noise."""
-        above = counts - self.floor
+        above = self.over(counts)
         return counts + _coordinates(above, Radius(self, above).draw(), self)
 
     def log_probability(self, counts: Any, noisy: Any) -> float:
@@ -198,10 +206,10 @@ class TiltedCube:
             return -math.inf
         least = int((seen - true).max())
         slack = float(self.epsilon - self.dimensions * self.rate)
-        radii = least + np.arange(self.reach(true - self.floor) + math.ceil(2 * _DEPTH / slack))
-        tilt = np.minimum((seen - self.floor)[:, np.newaxis], np.maximum(radii, self.cap)).sum(axis=0)
+        radii = least + np.arange(self.reach(self.over(true)) + math.ceil(2 * _DEPTH / slack))
+        tilt = np.minimum(self.over(seen)[:, np.newaxis], np.maximum(radii, self.cap)).sum(axis=0)
         terms = -float(self.epsilon) * radii + float(self.rate) * tilt
-        return float(np.logaddexp.reduce(terms)) - self.log_total(true - self.floor)
+        return float(np.logaddexp.reduce(terms)) - self.log_total(self.over(true))
 
 
 def tilted_cube(dimensions: int, rate: Fraction, epsilon: Fraction) -> TiltedCube:

@@ -7,7 +7,14 @@ In reading order:
     data             where the data sets are
     streams          the same noise for everybody
     results          claims of a paper beside our numbers
+    figures_001      document 001, one-sided privacy of attributes that depend on each other
+    theorems_001     its theorems over a grid: printed, enumerated, computed, drawn
+    claims_001       what it claims, and where that ends
+    occupancy        rooms over days, and what a day comes to
+    building_001     the building of its examples: attributes, decisions, the trade-off
+    charts_001       the figures, drawn
     figures_002      document 002, asymmetric differential privacy
+    errors_002       its claims about errors and certainty, from the laws alone
     lists_002        its lists of the largest counts
     goals_002        what our lists should reach
     places_002       its safe and unsafe places

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import altair as alt
+import numpy as np
 
 from tacit.papers.lists_002 import MIDDLE, Grid, Measured, Task
 from tacit.papers.places_002 import EPSILONS, MAP_THRESHOLD, VARIED, Maps, Point
@@ -73,6 +74,25 @@ def one_place_chart(points: Sequence[Point]) -> Any:
         panels.append(drawn.properties(width=_WIDE, height=200, title=f"threshold {threshold}"))
     said = ["Share of updates at which a place below the threshold is called above.", "Lines: exact; dots: drawn."]
     return styled(alt.hconcat(*panels), "Figure 4: false alarms at one place", said)
+
+
+def visitors_chart(maps: Maps) -> Any:
+    """Return Figure 1: how many places have so many visitors, in one batch of people."""
+    many = np.bincount(maps.arrivals.counts[0])
+    # a logarithmic bar has no foot at zero: it starts at half a place
+    rows: list[Row] = [
+        {"visitors": visitors, "places": int(places), "foot": 0.5} for visitors, places in enumerate(many) if places
+    ]
+    scale = alt.Scale(type="log", domain=[0.5, float(many.max()) * 1.5], nice=False)
+    powers = [10.0**power for power in range(math.floor(math.log10(many.max())) + 1)]
+    ends = alt.Scale(domain=[-0.8, len(many)], nice=False)
+    x = alt.X("visitors:Q", title="visitors", axis=alt.Axis(tickMinStep=1, format="d"), scale=ends)
+    y = alt.Y("places:Q", title="places", scale=scale, axis=alt.Axis(values=powers, format=",d"))
+    bars = alt.Chart(alt.Data(values=rows)).mark_bar(color=BLUE, size=max(3, 300 // (len(many) + 1)))
+    drawn = bars.encode(x=x, y=y, y2="foot:Q").properties(width=420, height=220)
+    empty = f"{int(many[0]):,} of {int(many.sum()):,} places have no visitor."
+    said = f"{maps.check_ins.name}: one batch of {int((many * np.arange(len(many))).sum()):,} people. {empty}"
+    return styled(drawn, "Figure 1: places by visitors", [said])
 
 
 def maps_chart(maps: Maps) -> Any:

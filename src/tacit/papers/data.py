@@ -135,7 +135,7 @@ def no_data() -> JobError:
 def read_items(folder: Path, name: str) -> ItemSet:
     """Return one of the item sets."""
     path, people = ITEM_SETS[name]
-    file = _present(folder / path)
+    file = present(folder / path)
     with gzip.open(file, "rt", encoding="utf-8") if path.endswith(".gz") else file.open(encoding="utf-8") as text:
         rows = [(int(row["item"]), int(row["count"])) for row in csv.DictReader(text)]
     return ItemSet(name, np.array([count for _, count in sorted(rows)], dtype=np.int64), people)
@@ -145,7 +145,7 @@ def read_check_ins(folder: Path, name: str) -> CheckIns:
     """Return the check-ins at the places that most users have visited."""
     import pandas as pd
 
-    frame: Any = pd.read_parquet(_present(folder / CHECK_INS[name]))
+    frame: Any = pd.read_parquet(present(folder / CHECK_INS[name]))
     visitors = frame.groupby("venue")["user"].nunique()
     listed = visitors.sort_index().sort_values(ascending=False, kind="stable").index[:MOST_PLACES]
     kept = frame[frame["venue"].isin(listed)]
@@ -234,11 +234,12 @@ def _normal(shape: tuple[int, ...]) -> Floats:
 def _columns(file: Path, names: list[str]) -> IntArray:
     import pandas as pd
 
-    frame: Any = pd.read_parquet(_present(file), columns=names)
+    frame: Any = pd.read_parquet(present(file), columns=names)
     return np.asarray(frame[names].to_numpy(), dtype=np.int64)
 
 
-def _present(file: Path) -> Path:
+def present(file: Path) -> Path:
+    """Return a file of the data sets, or refuse where it is not there."""
     if not file.is_file():
         raise JobError(
             "is not there", key=f"{file.parent.name}/{file.name}", fix="See the README of the data sets for its source."

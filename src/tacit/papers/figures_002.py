@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tacit.papers import charts_002 as charts
 from tacit.papers import data
+from tacit.papers.errors_002 import certainty_claims, error_claims
 from tacit.papers.goals_002 import goal_document, goal_tables
 from tacit.papers.lists_002 import ALL, FEW, Grid, data_claims, goal_cell, ranking_claims, threshold_claims
 from tacit.papers.places_002 import ONE, Maps, all_maps, map_claims, one_place, one_place_claims
@@ -81,6 +82,8 @@ def reproduce(
         with part(str(task)):
             measured[task] = task.done(sets[task.data], effort.runs, effort.baseline_runs)
     claims = [
+        *error_claims(),
+        *certainty_claims(),
         *data_claims(found.items),
         *ranking_claims(effort.grid, measured, names, all_names),
         *threshold_claims(effort.grid, measured, names),
@@ -124,6 +127,7 @@ def _map_charts(maps: Maps) -> dict[str, Callable[[], Any]]:
     name = maps.check_ins.name.lower().split(",")[0].replace(" ", "-")
     located = {place: tuple(point) for place, point in enumerate(maps.check_ins.points.tolist())}
     return {
+        f"figure-1-{name}": partial(charts.visitors_chart, maps),
         f"figure-5-{name}": partial(charts.maps_chart, maps),
         f"figure-5-{name}-monitor": partial(monitor_chart, maps.histories[ONE], points=located),
         f"figure-6-{name}": partial(charts.updates_chart, maps),

@@ -54,9 +54,9 @@ class RankingPlan(SelectionPlan):
         """Return counts that move and are among the largest."""
         return np.where(moves, self.most_noise, 0)
 
-    def telling_counts(self, far: int) -> list[int]:
-        """Return counts few enough to tie, and one that is far away."""
-        return [1, 0, 2, far]
+    def telling_counts(self, far: int) -> list[list[int]]:
+        """Return for each item counts few enough to tie, and one that is far away."""
+        return [[1, 0, 2, far]] * self.query.candidates(self.policy.domain)
 
 
 @dataclass(frozen=True)

@@ -82,8 +82,8 @@ class SelectionPlan(AnyPlan):
         """Return how many others have each item: most shows where counts that move are about to be chosen."""
 
     @abstractmethod
-    def telling_counts(self, far: int) -> list[int]:
-        """Return how many others may have an item, the most telling first; `far` is far from what decides."""
+    def telling_counts(self, far: int) -> list[list[int]]:
+        """Return for each count how many others it may have, the most telling first; `far` is far from what decides."""
 
     @abstractmethod
     def outputs_near(self, counts: Ints, far: int) -> Iterator[Any]:

@@ -11,6 +11,7 @@ they do both, no verdict can be certain (under differential privacy none ever is
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -86,20 +87,28 @@ class ThresholdPlan(SelectionPlan):
     query: Below | Above
 
     @property
+    @abstractmethod
+    def thresholds(self) -> Ints:
+        """The threshold of each count."""
+
+    @property
     def words(self) -> Words:
         """What the two verdicts are called."""
         return words_for(self.step)
 
     def proved(self, is_above: Bools) -> tuple[Floats, Floats]:
         """Return between which numbers these verdicts alone prove the counts to be."""
-        floor = np.where(is_above & self.words.above_is_certain, float(self.query.threshold), 0.0)
-        ceiling = np.where(~is_above & self.words.below_is_certain, float(self.query.threshold - 1), np.inf)
+        own = self.thresholds[: len(is_above)].astype(np.float64)
+        floor = np.where(is_above & self.words.above_is_certain, own, 0.0)
+        ceiling = np.where(~is_above & self.words.below_is_certain, own - 1, np.inf)
         return floor, ceiling
 
-    def telling_counts(self, far: int) -> list[int]:
-        """Return counts around the threshold, and far from it."""
-        at = self.query.threshold
-        return list(dict.fromkeys([at - 1, at, max(0, at - 2), at + far, max(0, at - far)]))
+    def telling_counts(self, far: int) -> list[list[int]]:
+        """Return for each item counts around its threshold, and far from it."""
+        return [
+            list(dict.fromkeys([at - 1, at, max(0, at - 2), at + far, max(0, at - far)]))
+            for at in self.thresholds.tolist()
+        ]
 
 
 @dataclass(frozen=True)
@@ -108,6 +117,11 @@ class BelowPlan(ThresholdPlan):
 
     query: Below
     law: Law | None
+
+    @property
+    def thresholds(self) -> Ints:
+        """The threshold of the one count."""
+        return np.array([self.query.threshold])
 
     @property
     def noise(self) -> Law | None:
@@ -195,10 +209,10 @@ class BelowPlan(ThresholdPlan):
 
 @dataclass(frozen=True)
 class AbovePlan(ThresholdPlan):
-    """How counts will be compared with a threshold one after the other, and measured where they are above.
+    """How counts will be compared with their thresholds one after the other, and measured where they are above.
 
-    `testing` is the noise of each comparison, `moving` that of the threshold (only where counts rise and fall), and
-    `offset` a public shift of the threshold against the mean of both. Where counts only fall, by one at most, tests and
+    `testing` is the noise of each comparison, `moving` that of all thresholds (only where counts rise and fall), and
+    `offset` a public shift of them against the mean of both. Where counts only fall, by one at most, tests and
     values share the budget (`is_shared`): values are measured by a tilted cube, which recovers what the tests cost.
     """
 
@@ -221,17 +235,26 @@ class AbovePlan(ThresholdPlan):
         return self.query.candidates(self.policy.domain)
 
     @property
+    def thresholds(self) -> Ints:
+        """The threshold of each item."""
+        return self.query.thresholds(self.answers)
+
+    @property
     def noise(self) -> Law | None:
         """The law of the noise in the values if there are as many as may be; without values, that of the tests."""
-        law = self.measuring(self.query.at_most) if self.query.values else self.testing
+        law = self._measuring_many(self.query.at_most) if self.query.values else self.testing
         return None if law is None else law.far()
 
-    def measuring(self, found: int) -> Law | TiltedCube | None:
-        """Return the law of the noise in the values of so many found items: how many is known by then."""
+    def measuring(self, found: Sequence[int] | Ints) -> Law | TiltedCube | None:
+        """Return the law of the noise in the values of the items at these places: which they are is known by then."""
+        own = self.query.threshold
+        return self._measuring_many(len(found), own if isinstance(own, int) else tuple(own[place] for place in found))
+
+    def _measuring_many(self, found: int, floor: int | tuple[int, ...] = 0) -> Law | TiltedCube | None:
         if self.testing is None or found == 0:
             return None
         if self.is_shared:
-            return tilted_cube(found, 1 / self.testing.right, self.epsilon).at(self.query.threshold)
+            return tilted_cube(found, 1 / self.testing.right, self.epsilon).at(floor)
         return _measuring_law(self.step, self.measuring_epsilon, found)
 
     @property
@@ -250,7 +273,7 @@ class AbovePlan(ThresholdPlan):
         """Return the probability that one item with this count less than the threshold is called below."""
         if self.testing is None:
             return float(gap >= 1)
-        moved, chances = self._thresholds()
+        moved, chances = self._moved()
         return float(np.sum(chances * self.testing.cdf(gap + self.offset + moved - 1)))
 
     def gap_for(self, chance: float) -> int:
@@ -268,7 +291,10 @@ class AbovePlan(ThresholdPlan):
         if self.testing is None:
             return []
         listed = ", ".join(f"{100 * chance:.4g}% from {self.gap_for(chance):,} on" for chance in CHANCES)
-        lines = [f"chance that an item is called {self.words.below!r}, by how far it is under the threshold: {listed}"]
+        its = "the" if isinstance(self.query.threshold, int) else "its"
+        lines = [
+            f"chance that an item is called {self.words.below!r}, by how far it is under {its} threshold: {listed}"
+        ]
         if self.query.values:
             many = f"the error below is for {self.query.at_most:,} found items, and smaller for fewer"
             if self.is_shared:
@@ -302,7 +328,7 @@ class AbovePlan(ThresholdPlan):
             return None
         said: dict[str, Any] = {"testing": {"epsilon": str(self.testing_epsilon), **self.testing.document()}}
         if self.is_shared:
-            law = self.measuring(self.query.at_most)
+            law = self._measuring_many(self.query.at_most)
             said["testing"]["epsilon"] = "recovered by the measurement"
             said["measuring"] = law.document() if law is not None else None
             return said
@@ -323,7 +349,7 @@ class AbovePlan(ThresholdPlan):
         if not self.query.values:
             return self.log_probability_of_verdicts(counts, verdicts) if not len(noisy) else -math.inf
         true = [int(counts[place]) for place in found]
-        measured = measured_log_probability(self.measuring(len(found)), true, noisy)
+        measured = measured_log_probability(self.measuring(found), true, noisy)
         return self.log_probability_of_verdicts(counts, verdicts) + measured
 
     def log_probability_of_verdicts(self, counts: Sequence[int], verdicts: Sequence[bool]) -> float:
@@ -336,12 +362,12 @@ class AbovePlan(ThresholdPlan):
             return -math.inf
         true = np.asarray(counts[: len(verdicts)], dtype=np.int64)
         is_above = np.asarray(verdicts, dtype=np.bool_)
-        threshold = self.query.threshold + self.offset
+        thresholds = self.thresholds[: len(verdicts)] + self.offset
         if self.testing is None:
-            return 0.0 if ((true >= threshold) == is_above).all() else -math.inf
-        moved, chances = self._thresholds()
+            return 0.0 if ((true >= thresholds) == is_above).all() else -math.inf
+        moved, chances = self._moved()
         log_total = np.log(chances)
-        for count, above in zip(true, is_above, strict=True):
+        for count, threshold, above in zip(true, thresholds, is_above, strict=True):
             at = threshold + moved - 1 - count
             with np.errstate(divide="ignore"):
                 log_total = log_total + np.log(self.testing.survival(at) if above else self.testing.cdf(at))
@@ -354,8 +380,8 @@ class AbovePlan(ThresholdPlan):
 
     def telling_others(self, moves: Bools) -> Ints:
         """Return counts just under the threshold that move, and others whose verdict is clear and free."""
-        at = self.query.threshold
-        return np.where(moves, at - 1, max(0, at - self.most_noise) if self.costly else at + self.most_noise)
+        at = self.thresholds
+        return np.where(moves, at - 1, np.maximum(0, at - self.most_noise) if self.costly else at + self.most_noise)
 
     def outputs_near(self, counts: Ints, far: int) -> Iterator[tuple[tuple[bool, ...], tuple[int, ...]]]:
         """Yield all verdicts that can come out, with the true counts of those that cost something."""
@@ -372,8 +398,8 @@ class AbovePlan(ThresholdPlan):
         verdicts, noisy = output
         return [*fill_up(verdicts, many), *fill_up(noisy, self.query.at_most)]
 
-    def _thresholds(self) -> tuple[Any, Any]:
-        """Return how far the threshold may be moved, and the probability of each."""
+    def _moved(self) -> tuple[Any, Any]:
+        """Return how far the thresholds may be moved, and the probability of each."""
         if self.moving is None:
             return np.zeros(1, np.int64), np.ones(1)
         moved = np.arange(_REACH * math.ceil(self.moving.right) + 1)

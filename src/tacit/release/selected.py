@@ -218,8 +218,11 @@ class ItemVerdicts(VerdictRecord):
         return f"{found:,} {self.plan.words.above} among {len(self.places):,} of {self.plan.answers:,} asked"
 
     def about(self) -> dict[str, Any]:
-        """Return the items."""
-        return _items_at(self.plan, self.plan.query.name, self.places)
+        """Return the items, and their thresholds where each has its own."""
+        items = _items_at(self.plan, self.plan.query.name, self.places)
+        if isinstance(self.plan.query.threshold, int):
+            return items
+        return side_by_side(items, {"threshold": self.plan.thresholds[self.places].tolist()})
 
     def numbers(self, level: float = 0.95) -> dict[str, Floats]:
         """Return the values; a list of verdicts has no column of intervals."""
@@ -271,7 +274,7 @@ def _(plan: AbovePlan, output: tuple[Sequence[bool], Sequence[int]]) -> Selectio
     measured: Measured | None = None
     if noisy:
         which[found] = np.arange(len(found))
-        measured = with_law(plan.measuring(len(found)), _whole(noisy))
+        measured = with_law(plan.measuring(found), _whole(noisy))
     proved = plan.proved(is_above)
     return _with_rows(ItemVerdicts, plan, np.arange(len(is_above)), measured, which, is_above, proved=proved)
 

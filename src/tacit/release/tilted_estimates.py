@@ -34,7 +34,7 @@ _BINS: Final = 64
 
 def largest_radius(noisy: Ints, law: TiltedCube, level: float) -> int:
     """Return a radius that holds with this probability: no larger one fits its own consequences."""
-    above = noisy - law.floor
+    above = law.over(noisy)
     # from the counts that make it largest; if the radius is q, counts are no lower than v - q, and so on down
     radius = _quantile(np.zeros_like(above), law, level)
     while True:
@@ -58,8 +58,8 @@ def _quantile(above: Ints, law: TiltedCube, level: float) -> int:
 def estimate_counts(noisy: Ints, law: TiltedCube, middle: tuple[float, float] | None = None) -> Floats:
     """Return the best estimates of the counts; `middle` is a noisy mean of them, less that of `noisy`, and its rate."""
     # distances from what was seen, and from the floor: counts may be as large as a float can hold, differences are not
-    over = (noisy - law.floor).astype(np.float64)
-    lowest = _lowest_radius(noisy - law.floor, law)
+    over = law.over(noisy).astype(np.float64)
+    lowest = _lowest_radius(law.over(noisy), law)
     highest = largest_radius(noisy, law, 0.999)
     tried = _spread(lowest, highest, _RADII)
     compared = _spread(lowest // 2, 2 * highest, _COMPARED)

@@ -155,7 +155,9 @@ def _scanned(query: Above, record: ItemVerdicts) -> View:
     order = valued[np.argsort(-record.values[valued], kind="stable")]
     if len(order) > TOP:
         notes.append(f"The {TOP} largest of {len(order):,} released values; the table has all.")
-    bars = lying_bars(_rows(record, order[:TOP]), _name(record), BELOW, limit=plan.query.threshold, colour=ORANGE)
+    shown = order[:TOP]
+    limit = query.threshold if isinstance(query.threshold, int) else plan.thresholds[record.places[shown]].tolist()
+    bars = lying_bars(_rows(record, shown), _name(record), BELOW, limit=limit, colour=ORANGE)
     both = alt.vconcat(strip, bars).resolve_scale(x="independent", color="independent")
     return View(both, tuple(notes), are="Verdicts, and estimates of what was found")
 

@@ -130,14 +130,24 @@ def list_parts(query: Any, domain: Domain) -> tuple[str, int]:
 
 
 def lying_bars(
-    rows: list[Row], name: str, room: Room, *, what: str = "people", limit: int | None = None, colour: str = SKY
+    rows: list[Row],
+    name: str,
+    room: Room,
+    *,
+    what: str = "people",
+    limit: int | Sequence[int] | None = None,
+    colour: str = SKY,
 ) -> Any:
-    """Lying bars with interval rules, in the order of the rows; a dashed line at the limit, if there is one."""
+    """Lying bars with interval rules, in the order of the rows; a dashed line at the limit, or a tick at each's own."""
     x = alt.X("value:Q", title=printable(what), axis=number_axis(few=not room.fits))
     base, y = _listed(rows, name, room)
     bars = base.mark_bar(color=colour).encode(x=x, y=y, tooltip=tips_for("label", name))
     layers = [bars, whiskers(base, y=y, x="lower:Q", x2="upper:Q")]
-    if limit is not None:
+    if isinstance(limit, Sequence):
+        own = [{"label": row["label"], "at": at} for row, at in zip(rows, limit, strict=True)]
+        ticks = alt.Chart(alt.Data(values=own)).mark_tick(color=LINE, thickness=2)
+        layers.append(ticks.encode(x="at:Q", y=y))
+    elif limit is not None:
         line = alt.Chart(alt.Data(values=[{"at": limit}])).mark_rule(color=LINE, strokeDash=[4, 3])
         layers.append(line.encode(x="at:Q"))
     return fitted(alt.layer(*layers), room, height=alt.Step(room.bar))
