@@ -5,6 +5,8 @@ sampled(release, hidden, cover, epsilon)  a lower confidence bound on the loss, 
 assert_no_leak(release, hidden, cover)    the same, for a test
 release(policy, query, epsilon)           the same for a whole release of a session, rows in and record out
 posterior_odds(query, policy, epsilon)    how far a release moves the odds of somebody who knows something
+closeness(theta, phi, scale, tau)         how likely a noisy confidence is close to the true one
+ratio_cdf(z, theta, phi, scale)           the law of the ratio of two noisy counts
 planted                                   mistakes on purpose, which the audits must find
 
 In reading order:
@@ -29,6 +31,8 @@ In reading order:
     planted          what the audits must find
     possible_worlds  what somebody learns who knows what the policy declares, or more
     table            the table of all audits
+    ratios           what the ratio of two noisy counts tells
+    whole_ratios     the same for what is published: whole noise, exact sizes, sums
 """
 
 from tacit.audit.exact_audit import exact
@@ -36,6 +40,7 @@ from tacit.audit.loss import ExactAudit, Loss, Witness
 from tacit.audit.planted import planted
 from tacit.audit.planted.planted_leak import PlantedLeak
 from tacit.audit.possible_worlds import PosteriorOdds, posterior_odds, steps_among
+from tacit.audit.ratios import closeness, ratio_cdf
 from tacit.audit.releases import release
 from tacit.audit.sampled_audit import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
 
@@ -49,9 +54,11 @@ __all__ = [
     "Verdict",
     "Witness",
     "assert_no_leak",
+    "closeness",
     "exact",
     "planted",
     "posterior_odds",
+    "ratio_cdf",
     "release",
     "sampled",
     "steps_among",

@@ -121,6 +121,38 @@ class Cube(Law):
             return self._at_most(-1 - whole_numbers(k))
         return self._above(whole_numbers(k))
 
+    def beside(self, k: ArrayLike, low: ArrayLike, high: ArrayLike) -> FloatArray:
+        """Return P(x_i = k and low <= x_j <= high) for two coordinates.
+
+        Given the radius both are uniform, so P(x_i = k, x_j = l) = E[1/n^2; m >= max(|k|, |l|)] for n values each: one
+        number for all l up to |k|, and beyond it a sum of tails.
+        """
+        if self.dimensions < 2:
+            raise PlanError("must have two coordinates at least", key="dimensions", given=self.dimensions)
+        x, first, last = np.broadcast_arrays(*(self._rightward(one) for one in (k, low, high)))
+        if self.sides == "left":
+            first, last = last, first
+        far = np.abs(x)
+        reach = self.radius().highest()
+        first, last = np.clip(first, -reach - 1, reach + 1), np.clip(last, -reach - 1, reach + 1)
+        lowest = -far if self.sides == "both" else np.zeros_like(far)
+        inside = np.maximum(np.minimum(last, far) - np.maximum(first, lowest) + 1, 0)
+        found = inside * self.radius().tail(-2, far) + self._pairs(np.maximum(first, far + 1), last)
+        if self.sides == "both":
+            found = (found + self._pairs(np.maximum(-last, far + 1), -first)) / 4
+        return np.where((last >= first) & ((x >= 0) | (self.sides == "both")), found, 0.0)
+
+    def _pairs(self, first: IntArray, last: IntArray) -> FloatArray:
+        """Return the sum of E[1/u^2; m >= j] over j from first to last."""
+        radius = self.radius()
+        shift = 0.5 if self.sides == "both" else 1.0
+
+        def onwards(j: IntArray) -> FloatArray:
+            # sum over j' >= j of E[1/u^2; m >= j'] = E[(m - j + 1)/u^2; m >= j], and m = u - shift
+            return np.asarray(radius.tail(-1, j) - (j - 1 + shift) * radius.tail(-2, j))
+
+        return np.where(last >= first, np.maximum(onwards(first) - onwards(last + 1), 0.0), 0.0)
+
     def quantile(self, p: float) -> int:
         """Return the smallest k with P(x_i <= k) >= p, for 0 < p < 1."""
         reach = self.radius().highest() + 1

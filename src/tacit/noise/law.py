@@ -74,6 +74,15 @@ class Law(ABC):
     def survival(self, k: ArrayLike) -> FloatArray:
         """Return P(z > k), accurate where it is small."""
 
+    def beside(self, k: ArrayLike, low: ArrayLike, high: ArrayLike) -> FloatArray:
+        """Return P(z = k in one entry and low <= z <= high in another of the same release)."""
+        return np.asarray(self.pmf(k) * self.between(low, high))
+
+    def between(self, low: ArrayLike, high: ArrayLike) -> FloatArray:
+        """Return P(low <= z <= high): 0 where the ends are in the wrong order."""
+        first, last = whole_numbers(low), whole_numbers(high)
+        return np.where(last >= first, np.maximum(self.cdf(last) - self.cdf(first - 1), 0.0), 0.0)
+
     @abstractmethod
     def quantile(self, p: float) -> int:
         """Return the smallest k with P(z <= k) >= p, for 0 < p < 1."""
@@ -132,6 +141,12 @@ class EvenJointLaw(Law):
     def on_sides(self, *, falls: bool, rises: bool) -> Law:
         """Return this law: it is drawn for all entries together."""
         return self
+
+    def beside(self, k: ArrayLike, low: ArrayLike, high: ArrayLike) -> FloatArray:
+        """Refuse: how two entries go together depends on which they are."""
+        raise PlanError(
+            "must be the same for every two entries", key="noise", given=self.name, fix="Ask about one of its parts."
+        )
 
 
 def whole_numbers(k: ArrayLike) -> IntArray:
