@@ -50,13 +50,14 @@ def expected(law: Law, close: Callable[[Fraction, Fraction], bool]) -> float:
 @pytest.mark.parametrize(("theta", "phi"), COUNTS)
 def test_every_way_to_know_the_size_is_what_enumeration_finds(name: str, theta: int, phi: int) -> None:
     law = LAWS[name]
-    part, whole, other = np.array([theta]), np.array([phi]), ratios.sum_of({law: 1})
+    part, whole, noise = np.array([theta]), np.array([phi]), ratios.values_of(law)
+    other = ratios.sum_of([(noise, 1)])
     found = {
-        "exact": ratios.exact(part, law, TAU),
+        "exact": ratios.exact(part, noise, TAU),
         "beside": ratios.beside(part, whole, law, TAU),
-        "apart": ratios.apart(part, whole, law, other, TAU),
-        "summed": ratios.summed(part, whole, law, other, TAU),
-        "fitted": ratios.fitted(part, law, HALF, other, TAU),
+        "apart": ratios.apart(part, whole, noise, other, TAU),
+        "summed": ratios.summed(part, whole, noise, other, TAU),
+        "fitted": ratios.fitted(part, noise, HALF, other, TAU),
     }
     independent = expected(law, lambda a, r: is_close(theta + a, phi + r, theta, phi))
     wanted = {
@@ -90,6 +91,21 @@ def test_two_coordinates_of_a_cube_go_together(sides: str) -> None:
         assert tc.audit.closeness(theta, phi, None, 0.2, noise=law) == pytest.approx(wanted, abs=1e-11)
 
 
+@pytest.mark.parametrize("sides", ["both", "right", "left"])
+def test_a_cube_is_a_mixture_of_independent_coordinates(sides: str) -> None:
+    law = Cube(HALF, 3, sides)  # type: ignore[arg-type]
+    line = np.arange(-12, 13)
+    wanted = law.beside(line[:, None], line[None, :], line[None, :])
+    found = np.zeros_like(wanted)
+    for chance, noise in ratios.mixture_of(law):
+        one = noise.between(line, line)
+        found += chance * one[:, None] * one[None, :]
+    assert np.abs(found - wanted).max() < 1e-13
+    many = list(ratios.mixture_of(Cube(Fraction(300), 4, sides)))  # type: ignore[arg-type]
+    assert len(many) == 512
+    assert sum(chance for chance, _ in many) == pytest.approx(1)
+
+
 def test_a_large_cube_has_pairs_too() -> None:
     law = Cube(Fraction(2000), 4000, "both")  # so many radii that they are integrated
     edge = np.array(law.radius().highest())
@@ -105,7 +121,7 @@ def test_many_values_approach_the_closed_form() -> None:
 
 def test_sums_of_many_noises() -> None:
     law = LAWS["two-scale"]
-    found = ratios.sum_of({law: 3, LAWS["left"]: 2})
+    found = ratios.sum_of([(ratios.values_of(law), 3), (ratios.values_of(LAWS["left"]), 2)])
     parts = [np.array(list(chances(one).values())) for one in (law, law, law, LAWS["left"], LAWS["left"])]
     wanted, first = np.ones(1), 0
     for part, one in zip(parts, (law, law, law, LAWS["left"], LAWS["left"]), strict=True):
@@ -113,7 +129,7 @@ def test_sums_of_many_noises() -> None:
     at = found.first - first
     assert np.abs(found.chances - wanted[at : at + len(found.chances)]).max() < 1e-13
     assert found.mean == pytest.approx(3 * law.mean() + 2 * LAWS["left"].mean())
-    assert ratios.sum_of({}).chances.tolist() == [1.0]
+    assert ratios.sum_of([]).chances.tolist() == [1.0]
 
 
 def test_shares_that_do_not_fit_into_64_bits_are_rounded() -> None:

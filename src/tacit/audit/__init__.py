@@ -5,6 +5,7 @@ sampled(release, hidden, cover, epsilon)  a lower confidence bound on the loss, 
 assert_no_leak(release, hidden, cover)    the same, for a test
 release(policy, query, epsilon)           the same for a whole release of a session, rows in and record out
 posterior_odds(query, policy, epsilon)    how far a release moves the odds of somebody who knows something
+disclosure(rows, public, sensitive)       what noisy answers tell of groups; reads private data, for the curator
 closeness(theta, phi, scale, tau)         how likely a noisy confidence is close to the true one
 ratio_cdf(z, theta, phi, scale)           the law of the ratio of two noisy counts
 planted                                   mistakes on purpose, which the audits must find
@@ -33,8 +34,13 @@ In reading order:
     table            the table of all audits
     ratios           what the ratio of two noisy counts tells
     whole_ratios     the same for what is published: whole noise, exact sizes, sums
+    confidences      groups of people and their sensitive values
+    published        what readers see of them
+    disclosures      what is told of them
+    disclosure_curves  the same at other costs
 """
 
+from tacit.audit.disclosures import Disclosure, disclosure
 from tacit.audit.exact_audit import exact
 from tacit.audit.loss import ExactAudit, Loss, Witness
 from tacit.audit.planted import planted
@@ -45,6 +51,7 @@ from tacit.audit.releases import release
 from tacit.audit.sampled_audit import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
 
 __all__ = [
+    "Disclosure",
     "ExactAudit",
     "Loss",
     "PlantedLeak",
@@ -55,6 +62,7 @@ __all__ = [
     "Witness",
     "assert_no_leak",
     "closeness",
+    "disclosure",
     "exact",
     "planted",
     "posterior_odds",

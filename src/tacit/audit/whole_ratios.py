@@ -13,6 +13,8 @@ Guarantee   None: these numbers say what a reader of noisy answers learns. They 
 Assumes     Noise is published less its mean, as Tacit does. True counts are whole numbers.
 Why         Let r be the noise of the size, or of the other cells, and p(r) its law. Given r, the guess is close for
             noise of the numerator between two ends, so the probability is the sum of p(r) P(low <= noise <= high).
+            Where the entries of a release share something (the radius of a cube), this is so given what they share,
+            and the result is the mixture; of more than 512 radii, so many of equal weight stand for all.
             Ends are compared exactly, as fractions of whole numbers, since with whole noise a tie has a probability.
             Sizes that are negative turn the ends around; a size of zero gives no guess, which is not close.
             Summed: with R = the rest of the group and Y = the numerator, Y/(Y+R) is between z1 < 1 and z2 for Y between
@@ -25,10 +27,10 @@ Checked by  tests/unit/test_whole_ratios.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -37,14 +39,12 @@ import numpy.typing as npt
 from tacit.amounts import as_fraction
 from tacit.audit.ratios import no_such_noise
 from tacit.errors import PlanError
-from tacit.noise.law import Law
+from tacit.noise.law import MOST_VALUES, RAREST, Law
 from tacit.noise.two_scale import TwoScale
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 NAMED: Final = ("two-sided", "one-sided")
-RAREST: Final = 2.0**-53  # what may be left out at either end of a law
-MOST_VALUES: Final = 1 << 22  # of noise, that a sum goes over
 AT_ONCE: Final = 1 << 18
 LARGEST: Final = 2**62
 TIE: Final = 1e-9
@@ -58,6 +58,18 @@ class Values:
     first: int
     chances: Floats
     mean: float
+
+    def between(self, low: Ints, high: Ints) -> Floats:
+        """Return P(low <= noise <= high)."""
+        last = len(self.chances)
+        ends = [np.clip(end - self.first + 1, 0, last) for end in (low - 1, high)]
+        return np.maximum(self._upto[ends[1]] - self._upto[ends[0]], 0.0)
+
+    @cached_property
+    def _upto(self) -> Floats:
+        """How likely noise is below each point; all of it beyond the last."""
+        found = np.concatenate([[0.0], np.cumsum(self.chances)])
+        return np.asarray(found / found[-1])
 
     @property
     def points(self) -> Ints:
@@ -77,7 +89,7 @@ NOTHING: Final = Values(0, np.ones(1), 0.0)
 
 def whole_closeness(theta: Any, phi: Any, scale: Any, tau: Any, noise: str | Law) -> Any:
     """Return closeness probabilities where both counts are entries of one release with whole-number noise."""
-    law = _named(scale, noise)
+    law = named(scale, noise)
     share = as_share(tau)
     counts = []
     for key, given in (("theta", theta), ("phi", phi)):
@@ -99,7 +111,8 @@ def as_share(tau: Any) -> Fraction:
     return share
 
 
-def _named(scale: Any, noise: str | Law) -> Law:
+def named(scale: Any, noise: str | Law) -> Law:
+    """Return the law of a noise that has a name, or the law itself."""
     if isinstance(noise, Law):
         if scale is not None:
             raise PlanError("must be None beside a law of noise, which has its own", key="scale", given=str(scale))
@@ -115,15 +128,12 @@ def _named(scale: Any, noise: str | Law) -> Law:
 # ---- where the size comes from --------------------------------------------------------------------------------------
 
 
-def exact(theta: Ints, law: Law | None, tau: Fraction) -> Floats:
+def exact(theta: Ints, noise: Values, tau: Fraction) -> Floats:
     """Return how likely the noise of the numerator alone is at most tau theta."""
-    if law is None:
-        return np.asarray(theta > 0, dtype=np.float64)
 
     def close(part: Ints, _: Ints) -> Floats:
         top = tau.numerator * part
-        found = law.between(_at_least(-top, tau.denominator, law.mean()), _at_most(top, tau.denominator, law.mean()))
-        return np.asarray(found, dtype=np.float64)
+        return noise.between(_at_least(-top, tau.denominator, noise.mean), _at_most(top, tau.denominator, noise.mean))
 
     return _each(theta, theta, 1, close)
 
@@ -139,20 +149,18 @@ def beside(theta: Ints, phi: Ints, law: Law, tau: Fraction) -> Floats:
     return _each(theta, phi, len(noise.chances), close)
 
 
-def apart(theta: Ints, phi: Ints, law: Law | None, size: Values, tau: Fraction) -> Floats:
+def apart(theta: Ints, phi: Ints, noise: Values, size: Values, tau: Fraction) -> Floats:
     """Return the same where the size has noise of its own."""
-    law = TwoScale(Fraction(0), Fraction(0)) if law is None else law
-    table = _Running(law)
 
     def close(part: Ints, whole: Ints) -> Floats:
-        return np.asarray(table.between(*_ends_of_ratio(part, whole, size, law.mean(), tau)) @ size.chances)
+        return np.asarray(noise.between(*_ends_of_ratio(part, whole, size, noise.mean, tau)) @ size.chances)
 
     return _each(theta, phi, len(size.chances), close)
 
 
-def summed(theta: Ints, phi: Ints, law: Law, others: Values, tau: Fraction) -> Floats:
+def summed(theta: Ints, phi: Ints, noise: Values, others: Values, tau: Fraction) -> Floats:
     """Return the same where the size is the sum of the numerator and of the other cells of the group."""
-    table, p, q = _Running(law), tau.numerator, tau.denominator
+    p, q = tau.numerator, tau.denominator
 
     def close(part: Ints, whole: Ints) -> Floats:
         rest = (whole - part)[:, None] + others.points - _whole_mean(others.mean)
@@ -162,19 +170,19 @@ def summed(theta: Ints, phi: Ints, law: Law, others: Values, tau: Fraction) -> F
         bounded = high_bottom > 0
         first = _Ratio(low_top, size, low_bottom)
         last = _Ratio(high_top, size, np.where(high_bottom == 0, 1, np.abs(high_bottom)))
-        moved = law.mean() - part[:, None]
+        moved = noise.mean - part[:, None]
         # where the rest is positive; the mirror image has the ends of -Y
-        right = _between(first.up(1, moved), np.where(bounded, last.down(1, moved), BEYOND), table)
-        left = _between(np.where(bounded, last.up(-1, moved), -BEYOND), first.down(-1, moved), table)
-        again = _between(np.full_like(rest, -BEYOND, dtype=np.int64), last.down(-1, moved), table)
-        mirrored = _between(last.up(1, moved), np.full_like(rest, BEYOND, dtype=np.int64), table)
+        right = _between(first.up(1, moved), np.where(bounded, last.down(1, moved), BEYOND), noise)
+        left = _between(np.where(bounded, last.up(-1, moved), -BEYOND), first.down(-1, moved), noise)
+        again = _between(np.full_like(rest, -BEYOND, dtype=np.int64), last.down(-1, moved), noise)
+        mirrored = _between(last.up(1, moved), np.full_like(rest, BEYOND, dtype=np.int64), noise)
         turned = high_bottom < 0
         above = right + np.where(turned, again, 0.0)
         below = left + np.where(turned, mirrored, 0.0)
         # no rest at all: the guess is one, if there is any
         nobody = _at_least(np.zeros_like(part), 1, moved[:, 0])
         is_whole = np.isclose(moved[:, 0], nobody)
-        alone = 1.0 - np.where(is_whole, table.between(nobody, nobody), 0.0)
+        alone = 1.0 - np.where(is_whole, noise.between(nobody, nobody), 0.0)
         full = np.where(high_bottom[:, 0] <= 0, alone, 0.0)
         chance = np.where(sign > 0, above, np.where(sign < 0, below, full[:, None]))
         return np.asarray(chance @ others.chances)
@@ -182,24 +190,26 @@ def summed(theta: Ints, phi: Ints, law: Law, others: Values, tau: Fraction) -> F
     return _each(theta, phi, len(others.chances), close)
 
 
-def fitted(theta: Ints, law: Law, weight: Fraction, others: Values, tau: Fraction) -> Floats:
+def fitted(theta: Ints, noise: Values, weight: Fraction, others: Values, tau: Fraction) -> Floats:
     """Return the same where the cells of the group were made to add up to its exact size.
 
     `weight` is the part of the group's error that this cell takes.
     """
-    table = _Running(law)
     if weight == 1:
         return np.asarray(theta > 0, dtype=np.float64)  # a cell that makes up the whole group is exact
-    scaled = weight / (1 - weight), tau / (1 - weight)
-    bottom = scaled[0].denominator * scaled[1].denominator
-    of_others, of_part = scaled[0] * bottom, scaled[1] * bottom
-    centre = law.mean() - float(scaled[0]) * others.mean
+    of_others, of_part = weight / (1 - weight), tau / (1 - weight)
+    bottom = of_others.denominator * of_part.denominator
+    centre = noise.mean - float(of_others) * others.mean
+    reach = float(max(of_others, of_part)) * bottom * (np.abs(others.points).max() + theta.max(initial=0))
 
     def close(part: Ints, _: Ints) -> Floats:
-        middle = int(of_others) * others.points
-        far = int(of_part) * part[:, None]
-        ends = _at_least(middle - far, bottom, centre), _at_most(middle + far, bottom, centre)
-        return np.asarray(table.between(*ends) @ others.chances)
+        whole = reach < LARGEST
+        units = (
+            (int(of_others * bottom), int(of_part * bottom), bottom) if whole else (float(of_others), float(of_part), 1)
+        )
+        middle, far = units[0] * others.points, units[1] * part[:, None]
+        ends = _at_least(middle - far, units[2], centre), _at_most(middle + far, units[2], centre)
+        return np.asarray(noise.between(*ends) @ others.chances)
 
     return _each(theta, theta, len(others.chances), close)
 
@@ -207,9 +217,8 @@ def fitted(theta: Ints, law: Law, weight: Fraction, others: Values, tau: Fractio
 # ---- laws as tables -------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=32)
 def values_of(law: Law) -> Values:
-    """Return a law as a table, without what is too rare to matter."""
+    """Return the law of one entry as a table, without what is too rare to matter."""
     first, last = law.quantile(RAREST), law.quantile(1 - RAREST)
     if last - first >= MOST_VALUES:
         raise PlanError(
@@ -221,9 +230,18 @@ def values_of(law: Law) -> Values:
     return Values(first, np.asarray(law.pmf(np.arange(first, last + 1))), law.mean())
 
 
-def sum_of(laws: Mapping[Law, int]) -> Values:
+def mixture_of(law: Law) -> Iterator[tuple[float, Values]]:
+    """Yield the laws of independent entries, with their probabilities, that the law of all entries is a mixture of.
+
+    All have the mean of the mixture, which is what published counts are corrected by.
+    """
+    for chance, first, chances in law.given_shared():
+        yield chance, Values(first, np.asarray(chances, dtype=np.float64), law.mean())
+
+
+def sum_of(parts: Sequence[tuple[Values, int]]) -> Values:
     """Return the law of a sum of independent noises: so many of each law."""
-    parts = [(values_of(law), many) for law, many in laws.items() if many]
+    parts = [(part, many) for part, many in parts if many]
     if not parts:
         return NOTHING
     size = 1 + sum(many * (len(part.chances) - 1) for part, many in parts)
@@ -236,22 +254,6 @@ def sum_of(laws: Mapping[Law, int]) -> Values:
     chances = np.clip(np.fft.irfft(transformed, points)[:size], 0.0, None)
     first, mean = sum(many * part.first for part, many in parts), sum(many * part.mean for part, many in parts)
     return Values(first, chances, mean).trimmed()
-
-
-class _Running:
-    """P(noise <= k) as a table, which is faster than asking the law for each."""
-
-    def __init__(self, law: Law) -> None:
-        values = values_of(law)
-        self._first, last = values.first - 1, values.first + len(values.chances) - 1
-        self._upto = np.asarray(law.cdf(np.arange(self._first, last + 1)), dtype=np.float64)
-        self._upto[0], self._upto[-1] = 0.0, 1.0
-
-    def between(self, low: Ints, high: Ints) -> Floats:
-        """Return P(low <= noise <= high)."""
-        last = len(self._upto) - 1
-        ends = [np.clip(end - self._first, 0, last) for end in (low - 1, high)]
-        return np.maximum(self._upto[ends[1]] - self._upto[ends[0]], 0.0)
 
 
 # ---- ends that are compared exactly ---------------------------------------------------------------------------------
@@ -303,8 +305,8 @@ def _at_least(top: npt.NDArray[Any], bottom: Any, moved: Any) -> Ints:
     return -_at_most(-top, bottom, -np.asarray(moved))
 
 
-def _between(low: Ints, high: Ints, table: _Running) -> Floats:
-    return table.between(*np.broadcast_arrays(low, high))
+def _between(low: Ints, high: Ints, noise: Values) -> Floats:
+    return noise.between(*np.broadcast_arrays(low, high))
 
 
 def _whole_mean(mean: float) -> Any:
