@@ -6,6 +6,7 @@ assert_no_leak(release, hidden, cover)    the same, for a test
 release(policy, query, epsilon)           the same for a whole release of a session, rows in and record out
 posterior_odds(query, policy, epsilon)    how far a release moves the odds of somebody who knows something
 disclosure(rows, public, sensitive)       what noisy answers tell of groups; reads private data, for the curator
+syntactic(frame, public, sensitive)       k-anonymity and its kin, for the curator as well
 closeness(theta, phi, scale, tau)         how likely a noisy confidence is close to the true one
 ratio_cdf(z, theta, phi, scale)           the law of the ratio of two noisy counts
 planted                                   mistakes on purpose, which the audits must find
@@ -38,6 +39,8 @@ In reading order:
     published        what readers see of them
     disclosures      what is told of them
     disclosure_curves  the same at other costs
+    yardsticks       how much alike the rows of a table are
+    taxonomies       values that are made more general
 """
 
 from tacit.audit.disclosures import Disclosure, disclosure
@@ -49,6 +52,7 @@ from tacit.audit.possible_worlds import PosteriorOdds, posterior_odds, steps_amo
 from tacit.audit.ratios import closeness, ratio_cdf
 from tacit.audit.releases import release
 from tacit.audit.sampled_audit import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
+from tacit.audit.yardsticks import Yardsticks, syntactic
 
 __all__ = [
     "Disclosure",
@@ -60,6 +64,7 @@ __all__ = [
     "SampledWitness",
     "Verdict",
     "Witness",
+    "Yardsticks",
     "assert_no_leak",
     "closeness",
     "disclosure",
@@ -70,4 +75,5 @@ __all__ = [
     "release",
     "sampled",
     "steps_among",
+    "syntactic",
 ]

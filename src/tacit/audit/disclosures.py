@@ -41,6 +41,7 @@ from tacit.audit.confidences import (
 from tacit.audit.disclosure_curves import Curve, overall_error
 from tacit.audit.published import OneScale, Planned, Published
 from tacit.audit.ratios import LAPLACE
+from tacit.audit.yardsticks import Yardsticks
 from tacit.drawing import draw
 from tacit.errors import PlanError, kind_of, sealed
 from tacit.plan.any_plan import AnyPlan
@@ -132,6 +133,11 @@ class Disclosure:
         safe = self.largest_safe_epsilon
         return None if safe is None else overall_error(self.published.at(safe), self.parts, self.people)
 
+    @property
+    def yardsticks(self) -> tuple[Yardsticks, ...]:
+        """How much alike the people of each table's groups are: k-anonymity and its kin."""
+        return tuple(Yardsticks(part, 2, 0.1) for part in self.parts if len(part.places))
+
     def chart(self) -> Any:
         """Return disclosures and error against epsilon in one chart."""
         return draw("disclosure", self)
@@ -150,6 +156,7 @@ class Disclosure:
             "overall_error_there": self.error_when_safe,
             "curve": self.curve().to_dict("records"),
             "worst": self.worst().to_dict("records"),
+            "yardsticks": [table.document() for table in self.yardsticks],
             "left_out": list(self.left_out),
         }
 
@@ -179,6 +186,15 @@ class Disclosure:
                 f"  - {row.group} -> {row.told}: {row.share:.1%} of {row.size:,} people, "
                 f"{row.jump:.1f} times the share of all; closeness {row.closeness:.3f}"
                 for row in worst.itertuples()
+            ]
+        tables = self.yardsticks
+        if tables:
+            lines += [
+                "",
+                f"Over all tables: k-anonymity {min(one.k for one in tables)}, distinct l-diversity "
+                f"{min(one.distinct for one in tables)}, t-closeness {max(one.t_equal for one in tables):.3g}, "
+                f"beta-likeness {max(one.beta for one in tables):.3g}, delta-growth "
+                f"{max(one.growth for one in tables):.3g}.",
             ]
         lines += [f"Not looked at: {one}." for one in self.left_out]
         return "\n".join(lines)

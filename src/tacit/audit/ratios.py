@@ -56,7 +56,7 @@ def ratio_cdf(z: npt.ArrayLike, theta: npt.ArrayLike, phi: npt.ArrayLike, scale:
     are filled by its limits.
 
     >>> round(ratio_cdf(0.8, theta=420, phi=501, scale=20), 4)
-    0.2072
+    0.2641
     """
     shape, (at, part, whole, unit) = _broadcast(z=z, theta=theta, phi=phi, scale=scale)
     _check_counts(part, whole)
