@@ -30,10 +30,10 @@ def conflict(rows: list[dict[str, Any]], epsilon: float | None = None) -> Any:
     base = alt.Chart(alt.Data(values=rows)).properties(width=WIDTH - 60, height=_HIGH)
     shared = alt.X("epsilon:Q", title="epsilon", scale=alt.Scale(type="log"), axis=alt.Axis(format="~g", tickCount=6))
     tips = [tip("epsilon:Q", "epsilon"), tip("many:Q", "disclosures"), tip("error:Q", "error over the count")]
-    many = base.mark_line(point=True, color=ORANGE).encode(
+    many = base.mark_line(point=alt.OverlayMarkDef(color=ORANGE), color=ORANGE).encode(
         x=shared, y=alt.Y("many:Q", title="disclosures"), tooltip=tips
     )
-    error = base.mark_line(point=True, color=BLUE).encode(
+    error = base.mark_line(point=alt.OverlayMarkDef(color=BLUE), color=BLUE).encode(
         x=shared,
         y=alt.Y("error:Q", title="overall error", scale=alt.Scale(type="log"), axis=alt.Axis(format="~%", tickCount=5)),
         tooltip=tips,
