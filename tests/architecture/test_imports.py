@@ -57,6 +57,7 @@ MAY_READ_ROWS = (
     "rows/file_columns.py",  # the schemas of Parquet files
     "rows/spark_log.py",
     "rows/sample.py",
+    "rows/groups.py",
     "release/row_check.py",
     "monitor/events.py",
 )

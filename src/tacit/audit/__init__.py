@@ -6,6 +6,10 @@ assert_no_leak(release, hidden, cover)    the same, for a test
 release(policy, query, epsilon)           the same for a whole release of a session, rows in and record out
 posterior_odds(query, policy, epsilon)    how far a release moves the odds of somebody who knows something
 exclusion(dependence, sensitive, epsilon) what leaving records out gives away where attributes depend on each other
+disclosure(rows, public, sensitive)       what noisy answers tell of groups; reads private data, for the curator
+syntactic(frame, public, sensitive)       k-anonymity and its kin, for the curator as well
+closeness(theta, phi, scale, tau)         how likely a noisy confidence is close to the true one
+ratio_cdf(z, theta, phi, scale)           the law of the ratio of two noisy counts
 planted                                   mistakes on purpose, which the audits must find
 
 In reading order:
@@ -34,8 +38,17 @@ In reading order:
     exclusion_audit  what suppressed attributes tell about each other
     case_audit       the same for a case: every application and coalition, against epsilon and limit
     table            the table of all audits
+    ratios           what the ratio of two noisy counts tells
+    whole_ratios     the same for what is published: whole noise, exact sizes, sums
+    confidences      groups of people and their sensitive values
+    published        what readers see of them
+    disclosures      what is told of them
+    disclosure_curves  the same at other costs
+    yardsticks       how much alike the rows of a table are
+    taxonomies       values that are made more general
 """
 
+from tacit.audit.disclosures import Disclosure, disclosure
 from tacit.audit.exact_audit import exact
 from tacit.audit.exclusion_audit import Exclusion, exclusion
 from tacit.audit.exclusion_results import Freedom, LeakReport, WorstOutcome
@@ -43,10 +56,13 @@ from tacit.audit.loss import ExactAudit, Loss, Witness
 from tacit.audit.planted import planted
 from tacit.audit.planted.planted_leak import PlantedLeak
 from tacit.audit.possible_worlds import PosteriorOdds, posterior_odds, steps_among
+from tacit.audit.ratios import closeness, ratio_cdf
 from tacit.audit.releases import release
 from tacit.audit.sampled_audit import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
+from tacit.audit.yardsticks import Yardsticks, syntactic
 
 __all__ = [
+    "Disclosure",
     "ExactAudit",
     "Exclusion",
     "Freedom",
@@ -59,12 +75,17 @@ __all__ = [
     "Verdict",
     "Witness",
     "WorstOutcome",
+    "Yardsticks",
     "assert_no_leak",
+    "closeness",
+    "disclosure",
     "exact",
     "exclusion",
     "planted",
     "posterior_odds",
+    "ratio_cdf",
     "release",
     "sampled",
     "steps_among",
+    "syntactic",
 ]

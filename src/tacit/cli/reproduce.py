@@ -1,4 +1,4 @@
-"""`tacit reproduce 001`, `002` and `003`: recompute the figures of a paper beside what it claims."""
+"""`tacit reproduce 001`, `002`, `003` and `004`: recompute the figures of a paper beside what it claims."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ class Paper(StrEnum):
     dependence = "001"
     asymmetric = "002"
     blowfish = "003"
+    disclosure = "004"
 
 
 def reproduce_paper(
     paper: Annotated[
         Paper,
         typer.Argument(
-            help="001: one-sided privacy of dependent attributes; 002: asymmetric differential privacy; 003: Blowfish."
+            help="001: one-sided privacy of dependent attributes; 002: asymmetric differential privacy; 003: Blowfish; "
+            "004: disclosure and reconstruction."
         ),
     ],
     *,
@@ -51,13 +53,14 @@ def reproduce_paper(
     as_json: AsJson = False,
 ) -> None:
     """Recompute the figures of a paper, and say for each claim what we find and whether it holds."""
-    from tacit.papers import figures_001, figures_002, figures_003
+    from tacit.papers import figures_001, figures_002, figures_003, figures_004
     from tacit.papers.data import data_folder
 
     reproduce = {
         Paper.dependence: figures_001.reproduce,
         Paper.asymmetric: figures_002.reproduce,
         Paper.blowfish: figures_003.reproduce,
+        Paper.disclosure: figures_004.reproduce,
     }[paper]
     folder = data_folder(data)
     with progress(f"document {paper.value}", as_json=as_json) as on_progress:
