@@ -2,7 +2,7 @@
 
 The stages, in the order in which data flows (imports only point left):
 
-    policy -> noise -> plan -> mechanism -> ledger -> rows -> release -> monitor -> audit -> report
+    policy -> noise -> plan -> mechanism -> ledger -> rows -> release -> monitor -> publish -> audit -> report
 
 >>> import pandas as pd
 >>> import tacit as tc

@@ -4,6 +4,7 @@ exact(query, policy, epsilon)             the worst loss, added up over every ed
 sampled(release, hidden, cover, epsilon)  a lower confidence bound on the loss, from outputs alone
 assert_no_leak(release, hidden, cover)    the same, for a test
 release(policy, query, epsilon)           the same for a whole release of a session, rows in and record out
+reconstruction(rows, public=.., ..)       which groups a perturbed table would tell too much about
 posterior_odds(query, policy, epsilon)    how far a release moves the odds of somebody who knows something
 planted                                   mistakes on purpose, which the audits must find
 
@@ -28,6 +29,7 @@ In reading order:
     registry         one case for each way in which answers are blurred
     planted          what the audits must find
     possible_worlds  what somebody learns who knows what the policy declares, or more
+    reconstruction_audit  which personal groups can be estimated too well
     table            the table of all audits
 """
 
@@ -36,6 +38,7 @@ from tacit.audit.loss import ExactAudit, Loss, Witness
 from tacit.audit.planted import planted
 from tacit.audit.planted.planted_leak import PlantedLeak
 from tacit.audit.possible_worlds import PosteriorOdds, posterior_odds, steps_among
+from tacit.audit.reconstruction_audit import ReconstructionAudit, reconstruction
 from tacit.audit.releases import release
 from tacit.audit.sampled_audit import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
 
@@ -44,6 +47,7 @@ __all__ = [
     "Loss",
     "PlantedLeak",
     "PosteriorOdds",
+    "ReconstructionAudit",
     "SampledAudit",
     "SampledWitness",
     "Verdict",
@@ -52,6 +56,7 @@ __all__ = [
     "exact",
     "planted",
     "posterior_odds",
+    "reconstruction",
     "release",
     "sampled",
     "steps_among",

@@ -30,5 +30,6 @@ In reading order:
     file_columns   which files there are, and the names of their columns
     headers        whether a first line holds names or values
     sample         a random sample of a table, for drafts
+    public_groups  groups of people by columns that are public
     draft          a first draft of a policy from a sample
 """
