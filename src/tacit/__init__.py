@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from tacit import audit as audit
     from tacit import noise as noise
+    from tacit import publish as publish
     from tacit.errors import BudgetExceeded as BudgetExceeded
     from tacit.errors import DataRefused as DataRefused
     from tacit.errors import InternalError as InternalError
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from tacit.policy.policy import Policy as Policy
     from tacit.policy.where import col as col
     from tacit.policy.where import where as where
+    from tacit.publish.estimates import reconstruct as reconstruct
     from tacit.release.record import ReleaseRecord as ReleaseRecord
     from tacit.release.row_check import RowsCheck as RowsCheck
     from tacit.release.row_check import check_rows as check_rows
@@ -113,6 +115,7 @@ _MODULES: Final = {
     "policy.domain": ["Domain"],
     "policy.policy": ["ABSENT", "Policy"],
     "policy.where": ["col", "where"],
+    "publish.estimates": ["reconstruct"],
     "release.record": ["ReleaseRecord"],
     "release.row_check": ["RowsCheck", "check_rows"],
     "release.session": ["Session"],
@@ -123,6 +126,7 @@ _WHOLE: Final = {
     "audit": "audit",
     "known": "policy.knowledge",
     "noise": "noise",
+    "publish": "publish",
     "secrets": "policy.secrets",
 }
 
@@ -198,8 +202,10 @@ __all__ = [
     "mean",
     "median",
     "noise",
+    "publish",
     "quantiles",
     "ranges",
+    "reconstruct",
     "rectangles",
     "secrets",
     "top_k",

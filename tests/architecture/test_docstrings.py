@@ -15,8 +15,11 @@ ROOT = Path(__file__).parents[2]
 HEADINGS = ("Guarantee", "Assumes", "Why", "Reference", "Checked by")
 # Outside the mechanisms: what noise is calibrated to.
 LINE = ("grouped", "line_noise", "line_tables", "line_splits", "line_draws", "log_concave")
-DRAWS = ("keystream", "tables", "draws", "two_scale", "cube", "radius_draws", "tilted_cube", *LINE)
+DRAWS = ("keystream", "tables", "draws", "thinning", "two_scale", "cube", "radius_draws", "tilted_cube", *LINE)
 CALIBRATION = (
+    "publish/criterion.py",
+    "publish/perturbation.py",
+    "publish/source.py",
     "plan/steps.py",
     "plan/coupling.py",
     "plan/noise_for.py",

@@ -1,7 +1,25 @@
 """Tables for everybody: rows whose sensitive values are perturbed, so that much is learnt about many, little about few.
 
+perturbed(rows, public=.., sensitive=..)  each record keeps its sensitive value, or gets a random one
+append(table, rows)                       a new version of such a table
+reconstruct(table, where, value)          what a table says about many people (also `tc.reconstruct`)
+retention_for(values, epsilon=..)         how often a value may be kept
+
 In reading order:
 
-    groups     people who agree in every public column
-    criterion  when an estimate about a few people is too good
+    groups           people who agree in every public column
+    criterion        when an estimate about a few people is too good
+    method           what every way to publish says about itself
+    perturbation     uniform perturbation
+    table            what is published
+    estimates        what it says about many people
+    source           where counts come from, and who pays
+    perturbed_table  uniform perturbation of rows, or of a session
 """
+
+from tacit.publish.estimates import Reconstruction, reconstruct
+from tacit.publish.perturbation import retention_for
+from tacit.publish.perturbed_table import perturbed
+from tacit.publish.table import PublishedTable, append
+
+__all__ = ["PublishedTable", "Reconstruction", "append", "perturbed", "reconstruct", "retention_for"]

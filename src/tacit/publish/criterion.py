@@ -12,10 +12,10 @@ standard deviations, less than 1e-15, are left out. The exact tail does not fall
 
 Guarantee   `is_private` decides each (count, size) by the stated probability, up to rounding of 1e-12.
 Assumes     Each record keeps its value with probability `retention`, else gets one of `values` uniformly, by itself.
-Why         The perturbed count is Bin(count, p + (1-p)/m) + Bin(size - count, (1-p)/m), and F' is that count, moved and
-            divided (Lemma 3), so an error beyond lambda f is a count beyond an exact rational threshold. Two shortcuts
-            only skip what they prove: Chernoff's bound below delta means that the exact tail is; the normal tail is
-            within 0.56 / sd of the exact one (Berry and Esseen, with Shevtsova's constant).
+Why         The perturbed count is Bin(count, p + (1-p)/m) + Bin(size - count, (1-p)/m), and F' is that count, moved
+            and divided (Lemma 3), so an error beyond lambda f is a count beyond an exact rational threshold. Two
+            shortcuts only skip what they prove: Chernoff's bound below delta means that the exact tail is; the normal
+            tail is within 0.56 / sd of the exact one (Berry and Esseen, with Shevtsova's constant).
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016: Definition 8, Corollary 5, Eq 4.9.
             Shevtsova, An improvement of convergence rate estimates in the Lyapunov theorem, 2010.
 Checked by  tests/unit/test_criterion.py.
