@@ -1,6 +1,7 @@
 """Tables for everybody: rows whose sensitive values are perturbed, so that much is learnt about many, little about few.
 
 perturbed(rows, public=.., sensitive=..)  each record keeps its sensitive value, or gets a random one
+reconstruction_private(rows, ..)          tables that satisfy the criterion of reconstruction privacy
 append(table, rows)                       a new version of such a table
 reconstruct(table, where, value)          what a table says about many people (also `tc.reconstruct`)
 retention_for(values, epsilon=..)         how often a value may be kept
@@ -15,11 +16,24 @@ In reading order:
     estimates        what it says about many people
     source           where counts come from, and who pays
     perturbed_table  uniform perturbation of rows, or of a session
+    sampled          a perturbed sample of each group
+    groupwise        a retention for each size of a group
+    masked           private counts, each masked by noise that grows with it
+    private_tables   the best of these
 """
 
 from tacit.publish.estimates import Reconstruction, reconstruct
 from tacit.publish.perturbation import retention_for
 from tacit.publish.perturbed_table import perturbed
+from tacit.publish.private_tables import reconstruction_private
 from tacit.publish.table import PublishedTable, append
 
-__all__ = ["PublishedTable", "Reconstruction", "append", "perturbed", "reconstruct", "retention_for"]
+__all__ = [
+    "PublishedTable",
+    "Reconstruction",
+    "append",
+    "perturbed",
+    "reconstruct",
+    "reconstruction_private",
+    "retention_for",
+]

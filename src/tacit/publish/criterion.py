@@ -114,6 +114,18 @@ class Criterion:
         return f"{tail} of an error above {shown(self.lam)} f {which} is at least {shown(self.delta)}"
 
 
+def not_prevented(asked: Criterion) -> list[str]:
+    """Say what a table does not prevent that satisfies a criterion."""
+    lam = shown(asked.lam)
+    return [
+        "who knows a good estimate of a group's frequencies from elsewhere needs no table: often the rate among all "
+        f"people is within {lam} of a group's own",
+        "estimates that are drawn towards those of other groups (empirical Bayes), or cut off at 0 and at the size of "
+        "the group, are wrong less often than is promised for the published estimate and its multiples",
+        "nothing is promised about aggregates of several groups: learning these is what the table is for",
+    ]
+
+
 def as_retention(value: Any) -> Fraction:
     """Return a retention probability as an exact fraction strictly between 0 and 1, or refuse."""
     retention = as_fraction(value, key="retention")

@@ -26,6 +26,14 @@ class Method(ABC):
     def epsilon(self) -> Fraction:
         """What one record loses at most."""
 
+    def check(self) -> None:  # noqa: B027 - nothing to refuse, unless a method says so
+        """Refuse, from public parameters alone, what could not be published, before anything is charged."""
+
+    @property
+    def unit(self) -> Fraction:
+        """What one unit of the published numbers is worth, in records."""
+        return Fraction(1)
+
     @abstractmethod
     def draw(self, counts: Ints) -> Ints:
         """Return what is published for these true counts."""
@@ -54,6 +62,11 @@ class Method(ABC):
         """
         even = np.repeat(sizes[:, None] / values, values, axis=1)
         return float(np.sqrt(self.variances(even, sizes)[:, 0].sum()))
+
+    @property
+    def leaves_open(self) -> list[str]:
+        """What it does not prevent, where that is more than what everybody expects."""
+        return []
 
     @abstractmethod
     def words(self) -> list[str]:

@@ -104,6 +104,7 @@ def _drawn(groups: PersonalGroups, choose: ChooseMethod, about: dict[str, Any]) 
         else "for every two records that agree in the public columns: Pr[M(hidden) in O] <= exp(epsilon) * "
         "Pr[M(cover) in O], whatever is known about other records",
         "terms": method.words(),
+        "not_prevented": method.leaves_open,
     }
     return PublishedTable(groups.without_counts(), groups.sizes, method.draw(groups.counts), method, certificate)
 

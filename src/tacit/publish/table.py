@@ -63,7 +63,9 @@ class PublishedTable:
         columns: dict[str, Any] = {
             **self.groups.group_labels(lines=len(self.values)),
             **self.groups.columns.value_labels(len(self.sizes)),
-            "count": self.published.ravel(),
+            "count": self.published.ravel()
+            if self.method.unit == 1
+            else self.published.ravel() * float(self.method.unit),
             "estimate": self.estimates.ravel(),
         }
         return self.groups.frame(columns)
@@ -87,6 +89,20 @@ class PublishedTable:
         return self.groups.frame(columns)
 
     @property
+    def expected_error(self) -> float:
+        """The expected error (root mean square) of the count of one value among all, if all are equally frequent."""
+        return self.method.expected_error(self.sizes, len(self.values))
+
+    @property
+    def personal_errors(self) -> Floats:
+        """About how wrong the estimate of each count is, relative to it: a row for each group; at most 1,000%.
+
+        These are estimates themselves, from what is published.
+        """
+        counts = np.maximum(self.estimates, 1)
+        return np.asarray(np.minimum(np.sqrt(self.method.variances(counts, self.sizes)) / counts, 10.0))
+
+    @property
     def warnings(self) -> list[str]:
         """What a reader should know who trusts the promise."""
         return [*([TWO_VALUES] if len(self.values) == 2 else []), CORRELATED]
@@ -97,6 +113,8 @@ class PublishedTable:
                 f"{len(self.sizes):,} groups, {int(self.sizes.sum()):,} records, {len(self.values)} sensitive values; "
                 f"epsilon {float(self.epsilon):.6g}",
                 *(f"  {line}" for line in self.method.words()),
+                f"  expected error of the count of one value among all people: {self.expected_error:.4g}",
+                *(f"  not prevented: {line}" for line in self.method.leaves_open),
                 *(f"  note: {line}" for line in self.warnings),
             ]
         )
