@@ -109,7 +109,7 @@ def _copied(sample: Ints, sizes: Ints) -> Ints:
     found = shown * copies[:, None]
     for row in range(len(shown)):
         found[row] += thin(shown[row], Fraction(int(rest[row]), int(many[row])))
-    return found
+    return np.asarray(found)
 
 
 def _by_share(counts: Ints) -> tuple[Ints, None]:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tacit.errors import sealed
 from tacit.publish.criterion import Channel, Criterion, is_private, largest_size
+from tacit.publish.generalise import as_maps, merged
 from tacit.publish.groups import PersonalGroups, as_columns, personal_groups
 
 FOR_THE_HOLDER: Final = "this audit reads private counts: its result is for the holder of the rows, not for publication"
@@ -83,6 +84,7 @@ def reconstruction(
     delta: Any,
     criterion: str = "exact",
     tails: str = "each",
+    groups: Any = None,
 ) -> ReconstructionAudit:
     """Say for every personal group whether uniform perturbation at this retention would hide its values well enough.
 
@@ -96,12 +98,15 @@ def reconstruction(
         delta: how likely such an error must be.
         criterion: `chernoff`, the thesis' bound (Eq 4.9), or `exact`.
         tails: `each` (Definition 8: both errors that likely) or `together` (one or the other).
+        groups: what values of public columns become, so that some make one group: `{column: {value: name}}`, or what
+            `generalise` returns.
     """
     columns = as_columns(public, sensitive, values)
     channel = Channel(retention, int(np.prod(columns.shape)))
     asked = Criterion(lam, delta, criterion, tails)
     asked.check(channel)
-    return audit_groups(personal_groups(rows, columns), channel, asked)
+    maps = as_maps(groups, columns.public)
+    return audit_groups(merged(personal_groups(rows, columns), maps), channel, asked)
 
 
 def audit_groups(groups: PersonalGroups, channel: Channel, asked: Criterion) -> ReconstructionAudit:

@@ -5,6 +5,7 @@ reconstruction_private(rows, ..)          tables that satisfy the criterion of r
 append(table, rows)                       a new version of such a table
 reconstruct(table, where, value)          what a table says about many people (also `tc.reconstruct`)
 retention_for(values, epsilon=..)         how often a value may be kept
+generalise(source, ..)                    public values that say the same become one
 
 In reading order:
 
@@ -14,6 +15,7 @@ In reading order:
     perturbation     uniform perturbation
     table            what is published
     estimates        what it says about many people
+    generalise       public values that say the same become one
     source           where counts come from, and who pays
     perturbed_table  uniform perturbation of rows, or of a session
     sampled          a perturbed sample of each group
@@ -23,15 +25,18 @@ In reading order:
 """
 
 from tacit.publish.estimates import Reconstruction, reconstruct
+from tacit.publish.generalise import Generalisation, generalise
 from tacit.publish.perturbation import retention_for
 from tacit.publish.perturbed_table import perturbed
 from tacit.publish.private_tables import reconstruction_private
 from tacit.publish.table import PublishedTable, append
 
 __all__ = [
+    "Generalisation",
     "PublishedTable",
     "Reconstruction",
     "append",
+    "generalise",
     "perturbed",
     "reconstruct",
     "reconstruction_private",

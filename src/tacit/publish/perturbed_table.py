@@ -25,6 +25,7 @@ def perturbed(
     retention: Any = None,
     epsilon: Any = None,
     rho: Any = None,
+    groups: Any = None,
 ) -> PublishedTable:
     """Publish a table in which each record keeps its sensitive value with probability `retention`.
 
@@ -36,10 +37,12 @@ def perturbed(
         retention: the probability that a record keeps its value; or say what is promised instead:
         epsilon: what one record may lose at most.
         rho: a pair (rho1, rho2), see `retention_for`.
+        groups: what values of public columns become, so that some make one group: `{column: {value: name}}`, or what
+            `generalise` returns.
     """
     columns = columns_for(rows, public, sensitive, values)
     method = Uniform(Channel(chosen_retention(columns, retention, epsilon, rho), int(np.prod(columns.shape))))
-    return published(rows, columns, lambda sizes: method, method.epsilon)
+    return published(rows, columns, lambda sizes: method, method.epsilon, groups)
 
 
 def chosen_retention(columns: Columns, retention: Any, epsilon: Any, rho: Any) -> Fraction:

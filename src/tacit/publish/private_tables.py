@@ -42,6 +42,7 @@ def reconstruction_private(
     criterion: str = "exact",
     method: str = "best",
     largest_frequency: Any = 1,
+    groups: Any = None,
 ) -> PublishedTable:
     """Publish a table from which no frequency in a personal group can be estimated too well.
 
@@ -58,13 +59,15 @@ def reconstruction_private(
         criterion: `exact`, or `chernoff`: the thesis' bound, which lets larger groups through than it should.
         method: `sample`, `retention`, `masked`, or `best`: the one with the least expected error of aggregates.
         largest_frequency: a public bound on the frequency of any value in any group; sampling and retention use it.
+        groups: what values of public columns become, so that some make one group: `{column: {value: name}}`, or what
+            `generalise` returns.
     """
     columns = columns_for(rows, public, sensitive, values)
     channel = Channel(chosen_retention(columns, retention, epsilon, rho), int(np.prod(columns.shape)))
     asked = Criterion(lam, delta, criterion, "together")
     asked.check(channel)
     choose = method_chooser(channel, asked, method, _bound(largest_frequency))
-    return published(rows, columns, choose, epsilon_of(channel))
+    return published(rows, columns, choose, epsilon_of(channel), groups)
 
 
 def _bound(given: Any) -> Fraction:

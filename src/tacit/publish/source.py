@@ -13,7 +13,7 @@ Checked by  tests/unit/test_published_tables.py.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -28,6 +28,7 @@ from tacit.plan.coupling import is_touched
 from tacit.plan.query import as_plan_error
 from tacit.plan.tally import CellCounts, Tally
 from tacit.policy.policy import Policy
+from tacit.publish.generalise import as_maps, check_complete, merged
 from tacit.publish.groups import Columns, PersonalGroups, as_columns, personal_groups
 from tacit.publish.method import Ints, Method
 from tacit.publish.table import PublishedTable
@@ -78,12 +79,16 @@ def check_policy(policy: Policy, columns: Columns) -> None:
             raise PlanError(rule, key="secrets", fix="Choose secrets that leave it alone, or release counts.")
 
 
-def published(rows: Any, columns: Columns, choose: ChooseMethod, epsilon: Fraction) -> PublishedTable:
-    """Count the groups, choose a method by their public sizes, and draw. A session pays first."""
+def published(rows: Any, columns: Columns, choose: ChooseMethod, epsilon: Fraction, groups: Any) -> PublishedTable:
+    """Count the groups, merge some, choose a method by their public sizes, and draw. A session pays first."""
+    maps = as_maps(groups, columns.public)
     if isinstance(rows, Session):
-        found = rows.publish(_Publication(rows.policy, epsilon, columns, choose))
+        for name, one in maps.items():
+            check_complete(name, rows.policy.domain[name].every_value(), one)
+        found = rows.publish(_Publication(rows.policy, epsilon, columns, choose, maps))
         return found if isinstance(found, PublishedTable) else _never()
-    return _drawn(personal_groups(rows, columns), choose, {"secrets": {"attributes": list(columns.sensitive)}})
+    about = {"secrets": {"attributes": list(columns.sensitive)}}
+    return _drawn(merged(personal_groups(rows, columns), maps), choose, about)
 
 
 def _never() -> PublishedTable:
@@ -117,6 +122,7 @@ class _Publication:
     epsilon: Fraction
     columns: Columns
     choose: ChooseMethod
+    maps: Mapping[str, Mapping[Any, str]]
 
     @property
     def tallies(self) -> Sequence[Tally]:
@@ -142,4 +148,4 @@ class _Publication:
             "policy_fingerprint": self.policy.fingerprint,
             "ledger": None if receipt is None else {"entry": receipt.entry, "hash": receipt.hash},
         }
-        return _drawn(groups, self.choose, about)
+        return _drawn(merged(groups, self.maps), self.choose, about)
