@@ -22,6 +22,7 @@ In reading order:
     groupwise        a retention for each size of a group
     masked           private counts, each masked by noise that grows with it
     private_tables   the best of these
+    table_job        files that ask for a table
 """
 
 from tacit.publish.estimates import Reconstruction, reconstruct
