@@ -77,6 +77,7 @@ bench: $(TOOLS)
 	$(BIN)/python benchmarks/bench_clusters.py
 	$(BIN)/python benchmarks/bench_grids.py
 	$(BIN)/python benchmarks/bench_lines.py
+	$(BIN)/python benchmarks/bench_disclosure.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis tacit-demo tacit-demo-[0-9]*

@@ -46,6 +46,7 @@ MAY_READ_ROWS = (
     "rows/spark_log.py",
     "rows/sample.py",
     "rows/public_groups.py",
+    "rows/groups.py",
     "release/row_check.py",
     "monitor/events.py",
 )

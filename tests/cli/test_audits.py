@@ -163,6 +163,45 @@ releases:
     assert files_in(clinic) == before
 
 
+DISCLOSING = """
+policy:
+  domain: {ward: {categories: [A, B]}, disease: {categories: [flu, hiv]}}
+  secrets: {attributes: [disease]}
+rows: patients.csv
+budget: 1
+releases:
+  - {name: table, query: {histogram: [ward, disease]}, epsilon: 0.5}
+"""
+
+
+@pytest.fixture
+def disclosing(tmp_path: Path) -> Path:
+    rows = [("A", "hiv")] * 80 + [("A", "flu")] * 20 + [("B", "flu")] * 900
+    (tmp_path / "patients.csv").write_text("ward,disease\n" + "".join(f"{w},{d}\n" for w, d in rows), encoding="utf-8")
+    (tmp_path / "job.yaml").write_text(DISCLOSING, encoding="utf-8")
+    return tmp_path
+
+
+def test_what_a_job_would_disclose_is_for_the_curator(disclosing: Path) -> None:
+    before = files_in(disclosing)
+    refused = inside(disclosing, "audit", "disclosure", "job.yaml")
+    assert (refused.code, refused.out) == (1, "")
+    assert "--curator must be given: this audit opens the rows" in refused.err
+    found = inside(disclosing, "audit", "disclosure", "job.yaml", "--curator")
+    assert (found.code, found.err) == (0, "")
+    assert found.out.startswith("For the curator only: this audit reads private data.")
+    assert "ward=A -> disease=hiv: 80.0% of 100 people, 10.0 times the share of all" in found.out.replace("\n    ", " ")
+    said = strict(inside(disclosing, "audit", "disclosure", "job.yaml", "--curator", "--json"))
+    assert said["disclosures"] == 1
+    assert said["private"].startswith("For the curator only")
+    assert files_in(disclosing) == before
+    drawn = inside(disclosing, "audit", "disclosure", "job.yaml", "--curator", "--chart", "c.svg", "--jump", "20")
+    assert "\n0 disclosures in 2 groups" in drawn.out
+    assert "For the curator only" in (disclosing / "c.svg").read_text(encoding="utf-8")
+    again = inside(disclosing, "audit", "disclosure", "job.yaml", "--curator", "--chart", "c.svg")
+    assert "--chart must be a new file" in again.err
+
+
 @pytest.mark.slow
 def test_a_job_as_data(clinic: Path) -> None:
     said = strict(inside(clinic, "audit", "job", "clinic.job.yaml", "--samples", "2000", "--json"))

@@ -158,3 +158,14 @@ def test_another_paper_is_wrong_usage(tmp_path):
     done = inside(tmp_path, "reproduce", "009")
     assert done.code == 2
     assert "002" in done.err
+
+
+def test_disclosure_goes_on_without_data_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("tacit.papers.disclosures_004.FEW_ROWS", 2_000)
+    done = inside(tmp_path, "reproduce", "004", "--quick", "--json")
+    assert done.code == 0, done
+    assert "the census tables are made up" in done.document["how"][0]
+    assert all(claim["holds"] in KINDS for claim in done.document["claims"])
+    refused = inside(tmp_path, "reproduce", "004")
+    assert refused.code == 1
+    assert "--data must be named" in refused.err

@@ -6,6 +6,10 @@ assert_no_leak(release, hidden, cover)    the same, for a test
 release(policy, query, epsilon)           the same for a whole release of a session, rows in and record out
 reconstruction(rows, public=.., ..)       which groups a perturbed table would tell too much about
 posterior_odds(query, policy, epsilon)    how far a release moves the odds of somebody who knows something
+disclosure(rows, public, sensitive)       what noisy answers tell of groups; reads private data, for the curator
+syntactic(frame, public, sensitive)       k-anonymity and its kin, for the curator as well
+closeness(theta, phi, scale, tau)         how likely a noisy confidence is close to the true one
+ratio_cdf(z, theta, phi, scale)           the law of the ratio of two noisy counts
 planted                                   mistakes on purpose, which the audits must find
 
 In reading order:
@@ -32,18 +36,30 @@ In reading order:
     reconstruction_audit  which personal groups can be estimated too well
     reconstruction_attacks  tables that are wrong on purpose, and the attacks that show it
     table            the table of all audits
+    ratios           what the ratio of two noisy counts tells
+    whole_ratios     the same for what is published: whole noise, exact sizes, sums
+    confidences      groups of people and their sensitive values
+    published        what readers see of them
+    disclosures      what is told of them
+    disclosure_curves  the same at other costs
+    yardsticks       how much alike the rows of a table are
+    taxonomies       values that are made more general
 """
 
+from tacit.audit.disclosures import Disclosure, disclosure
 from tacit.audit.exact_audit import exact
 from tacit.audit.loss import ExactAudit, Loss, Witness
 from tacit.audit.planted import planted
 from tacit.audit.planted.planted_leak import PlantedLeak
 from tacit.audit.possible_worlds import PosteriorOdds, posterior_odds, steps_among
+from tacit.audit.ratios import closeness, ratio_cdf
 from tacit.audit.reconstruction_audit import ReconstructionAudit, reconstruction
 from tacit.audit.releases import release
 from tacit.audit.sampled_audit import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
+from tacit.audit.yardsticks import Yardsticks, syntactic
 
 __all__ = [
+    "Disclosure",
     "ExactAudit",
     "Loss",
     "PlantedLeak",
@@ -53,12 +69,17 @@ __all__ = [
     "SampledWitness",
     "Verdict",
     "Witness",
+    "Yardsticks",
     "assert_no_leak",
+    "closeness",
+    "disclosure",
     "exact",
     "planted",
     "posterior_odds",
+    "ratio_cdf",
     "reconstruction",
     "release",
     "sampled",
     "steps_among",
+    "syntactic",
 ]

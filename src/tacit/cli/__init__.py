@@ -56,8 +56,9 @@ from tacit_command import INTERRUPTED, TERMINATED, unless_loading
 
 __all__ = ["main"]
 
-# Only these never come near rows (unless --rows names some), so only these may show a traceback with TACIT_DEBUG.
+# Only these never come near rows (unless an option opens some), so only these may show a traceback with TACIT_DEBUG.
 NEVER_OPENS_ROWS = ("audit", "check", "schema", "ledger")
+OPENS_ROWS = ("--rows", "--curator")
 MAY_CHARGE = ("demo", "run", "monitor", "publish")
 
 # click, or the copy of it that typer carries: in both, the base of BadParameter is what wrong usage raises.
@@ -211,7 +212,7 @@ def _wrong_usage(fault: Any) -> dict[str, Any]:
 
 def _fault(given: list[str]) -> dict[str, Any]:
     """Return a fault of ours, without its text: that may quote a row."""
-    opens_rows = any(argument.split("=")[0] == "--rows" for argument in given)
+    opens_rows = any(argument.split("=")[0] in OPENS_ROWS for argument in given)
     if given and given[0] in NEVER_OPENS_ROWS and not opens_rows:
         if os.environ.get("TACIT_DEBUG"):
             traceback.print_exc()

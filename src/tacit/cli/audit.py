@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tacit.cli.screen import AsJson, OnProgress, note, progress, show, show_json
+from tacit.cli.screen import AsJson, OnProgress, note, progress, show, show_json, show_wrapped
 from tacit.errors import PlanError, nearest
 
 if TYPE_CHECKING:
@@ -100,6 +100,69 @@ def audit_job(
         rows.append(lambda on, n=name, p=plan: audit_subject(subject_of(n, p), samples, alpha, on))
         rows.append(lambda on, n=names[-1], w=whole: audit_whole(n, w, samples, alpha, on))
     return _report(rows, names, as_json=as_json, say_witness=True)
+
+
+@app.command("disclosure", short_help="Say what a job would disclose of groups; reads private data, for the curator.")
+def audit_disclosure(
+    job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file.")],
+    *,
+    curator: Annotated[
+        bool, typer.Option("--curator", help="Say that you may see the rows: this audit opens them, for you alone.")
+    ] = False,
+    public: Annotated[
+        list[str] | None,
+        typer.Option("--public", metavar="NAME", help="What a reader may know of a person; else what is no secret."),
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option("--sensitive", metavar="NAME", help="What must not be told; else what the policy keeps secret."),
+    ] = None,
+    tau: Annotated[float, typer.Option("--tau", help="How far off a guess may be, as a share of the truth.")] = 0.2,
+    closeness: Annotated[float, typer.Option("--closeness", help="How likely a guess must be as near as that.")] = 0.7,
+    jump: Annotated[
+        float, typer.Option("--jump", help="How many times as large as among all people the share must be.")
+    ] = 3.0,
+    chart: Annotated[Path | None, typer.Option("--chart", metavar="FILE.svg", help="Also draw the chart here.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say in which groups a job's answers would tell a sensitive value, before it is run. Spends nothing.
+
+    This reads private data and shows what it finds: it is for whoever holds the rows, who says so with --curator.
+    """
+    from tacit.audit.disclosures import disclosure
+    from tacit.release.job_file import read_job
+    from tacit.release.job_plan import check_rows, plan_releases
+
+    if not curator:
+        raise PlanError(
+            "must be given: this audit opens the rows and shows true counts, for whoever holds them",
+            key="--curator",
+            fix="Say --curator if you are that person, and publish nothing of it.",
+        )
+    if chart is not None and (chart.exists() or not chart.parent.is_dir()):
+        raise PlanError(
+            "must be a new file in a folder that exists", key="--chart", given=str(chart), fix="Name another."
+        )
+    found = read_job(job)
+    check_rows(found)
+    _, plans = plan_releases(found)
+    audited = disclosure(
+        list(found.rows),
+        plan=list(plans.values()),
+        public=public or None,
+        sensitive=sensitive or None,
+        tau=tau,
+        closeness=closeness,
+        jump=jump,
+    )
+    if chart is not None:
+        from tacit.report.charts import chart_svg
+
+        chart.write_text(chart_svg(audited.chart()), encoding="utf-8")
+    if as_json:
+        show_json(audited.document())
+    else:
+        show_wrapped(str(audited).splitlines())
 
 
 @app.command("all", short_help="Audit every mechanism of the package and every planted leak.")

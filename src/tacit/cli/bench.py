@@ -30,6 +30,7 @@ class Benchmark(StrEnum):
     clusters = "clusters"
     grids = "grids"
     lines = "lines"
+    disclosure = "disclosure"
 
 
 def run_benchmarks(
@@ -38,7 +39,7 @@ def run_benchmarks(
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes: seconds instead of minutes.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure noise, counting, lists, monitors, plans, clusters, grids and ranges, each beside a named baseline."""
+    """Measure noise, counting, lists, monitors, plans, clusters, grids, ranges and audits, each beside a named baseline."""
     found: dict[str, Any] = {}
     for name in Benchmark if which is None else (which,):
         module = _load(name)

@@ -1,4 +1,4 @@
-"""`tacit reproduce 002` and `003`: recompute the figures of a paper beside what it claims."""
+"""`tacit reproduce 002`, `003` and `004`: recompute the figures of a paper beside what it claims."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ class Paper(StrEnum):
 
     asymmetric = "002"
     blowfish = "003"
+    disclosure = "004"
 
 
 def reproduce_paper(
-    paper: Annotated[Paper, typer.Argument(help="002: asymmetric differential privacy; 003: Blowfish privacy.")],
+    paper: Annotated[
+        Paper, typer.Argument(help="002: asymmetric differential privacy; 003: Blowfish privacy; 004: disclosure.")
+    ],
     *,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few runs and one data set per figure: seconds instead of minutes.")
@@ -45,10 +48,14 @@ def reproduce_paper(
     as_json: AsJson = False,
 ) -> None:
     """Recompute the figures of a paper, and say for each claim what we find and whether it holds."""
-    from tacit.papers import figures_002, figures_003
+    from tacit.papers import figures_002, figures_003, figures_004
     from tacit.papers.data import data_folder
 
-    reproduce = {Paper.asymmetric: figures_002.reproduce, Paper.blowfish: figures_003.reproduce}[paper]
+    reproduce = {
+        Paper.asymmetric: figures_002.reproduce,
+        Paper.blowfish: figures_003.reproduce,
+        Paper.disclosure: figures_004.reproduce,
+    }[paper]
     folder = data_folder(data)
     with progress(f"document {paper.value}", as_json=as_json) as on_progress:
         found = reproduce(folder, quick=quick, fresh=fresh, on_progress=on_progress)

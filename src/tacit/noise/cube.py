@@ -15,7 +15,7 @@ Accuracy of the numbers: see `noise/radius.py`: 1e-10 in most cases, 1e-8 in the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import expm1, floor, inf, log
@@ -28,7 +28,7 @@ from tacit.amounts import as_fraction
 from tacit.errors import PlanError
 from tacit.noise.draws import Size, count_of, shape_of, uniform_upto
 from tacit.noise.keystream import current_stream
-from tacit.noise.law import Law, quantile_of, whole_numbers
+from tacit.noise.law import RAREST, Law, quantile_of, whole_numbers
 from tacit.noise.radius import FloatArray, SmoothRadius, SummedRadius, radius_law
 from tacit.noise.radius_draws import radius_sampler
 from tacit.noise.scales import LARGEST_SCALE, SMALLEST_SCALE, ScaleLike, as_scale
@@ -36,6 +36,7 @@ from tacit.noise.tables import CHUNK, IntArray, chunks
 
 Sides = Literal["right", "left", "both"]
 MOST_DIMENSIONS = 10**6
+MOST_RADII = 512  # that a mixture is made of
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,55 @@ class Cube(Law):
         if self.sides == "left":
             return self._at_most(-1 - whole_numbers(k))
         return self._above(whole_numbers(k))
+
+    def given_shared(self) -> Iterator[tuple[float, int, FloatArray]]:
+        """Yield the uniform laws that coordinates have given their radius.
+
+        Of more than `MOST_RADII` radii that matter, so many in the middle of equally likely parts stand for all.
+        """
+        last = self.radius().highest()
+        radii = np.arange(last + 1)
+        chances = self.radius().mass(radii)
+        if (chances > RAREST).sum() > MOST_RADII:
+            below = np.cumsum(chances)
+            radii = np.searchsorted(below, (np.arange(MOST_RADII) + 0.5) / MOST_RADII)
+            chances = np.full(MOST_RADII, 1 / MOST_RADII)
+        for radius, chance in zip(radii.tolist(), chances.tolist(), strict=True):
+            if chance > RAREST:
+                values = 2 * radius + 1 if self.sides == "both" else radius + 1
+                yield chance, 0 if self.sides == "right" else -radius, np.full(values, 1 / values)
+
+    def beside(self, k: ArrayLike, low: ArrayLike, high: ArrayLike) -> FloatArray:
+        """Return P(x_i = k and low <= x_j <= high) for two coordinates.
+
+        Given the radius both are uniform, so P(x_i = k, x_j = l) = E[1/n^2; m >= max(|k|, |l|)] for n values each: one
+        number for all l up to |k|, and beyond it a sum of tails.
+        """
+        if self.dimensions < 2:
+            raise PlanError("must have two coordinates at least", key="dimensions", given=self.dimensions)
+        x, first, last = np.broadcast_arrays(*(self._rightward(one) for one in (k, low, high)))
+        if self.sides == "left":
+            first, last = last, first
+        far = np.abs(x)
+        reach = self.radius().highest()
+        first, last = np.clip(first, -reach - 1, reach + 1), np.clip(last, -reach - 1, reach + 1)
+        lowest = -far if self.sides == "both" else np.zeros_like(far)
+        inside = np.maximum(np.minimum(last, far) - np.maximum(first, lowest) + 1, 0)
+        found = inside * self.radius().tail(-2, far) + self._pairs(np.maximum(first, far + 1), last)
+        if self.sides == "both":
+            found = (found + self._pairs(np.maximum(-last, far + 1), -first)) / 4
+        return np.where((last >= first) & ((x >= 0) | (self.sides == "both")), found, 0.0)
+
+    def _pairs(self, first: IntArray, last: IntArray) -> FloatArray:
+        """Return the sum of E[1/u^2; m >= j] over j from first to last."""
+        radius = self.radius()
+        shift = 0.5 if self.sides == "both" else 1.0
+
+        def onwards(j: IntArray) -> FloatArray:
+            # sum over j' >= j of E[1/u^2; m >= j'] = E[(m - j + 1)/u^2; m >= j], and m = u - shift
+            return np.asarray(radius.tail(-1, j) - (j - 1 + shift) * radius.tail(-2, j))
+
+        return np.where(last >= first, np.maximum(onwards(first) - onwards(last + 1), 0.0), 0.0)
 
     def quantile(self, p: float) -> int:
         """Return the smallest k with P(x_i <= k) >= p, for 0 < p < 1."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import isfinite
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,9 @@ from numpy.typing import ArrayLike
 from tacit.errors import PlanError
 from tacit.noise.draws import Size
 from tacit.noise.radius import FloatArray, IntArray
+
+RAREST: Final = 2.0**-53  # what a table of a law may leave out at either end
+MOST_VALUES: Final = 1 << 22  # of such a table
 
 
 class Law(ABC):
@@ -74,6 +77,35 @@ class Law(ABC):
     def survival(self, k: ArrayLike) -> FloatArray:
         """Return P(z > k), accurate where it is small."""
 
+    @property
+    def is_alike(self) -> bool:
+        """Whether every two entries of a release go together in the same way."""
+        return True
+
+    def given_shared(self) -> Iterator[tuple[float, int, FloatArray]]:
+        """Yield laws of independent entries which, mixed, are the law of all: one, unless entries share something.
+
+        Each with its probability, as a table: its first value, and how likely that and the following ones are.
+        """
+        first, last = self.quantile(RAREST), self.quantile(1 - RAREST)
+        if last - first >= MOST_VALUES:
+            raise PlanError(
+                f"must have fewer than {MOST_VALUES:,} values that matter",
+                key="noise",
+                given=f"{last - first + 1:,}",
+                fix="Ask for less noise.",
+            )
+        yield 1.0, first, self.pmf(np.arange(first, last + 1))
+
+    def beside(self, k: ArrayLike, low: ArrayLike, high: ArrayLike) -> FloatArray:
+        """Return P(z = k in one entry and low <= z <= high in another of the same release)."""
+        return np.asarray(self.pmf(k) * self.between(low, high))
+
+    def between(self, low: ArrayLike, high: ArrayLike) -> FloatArray:
+        """Return P(low <= z <= high): 0 where the ends are in the wrong order."""
+        first, last = whole_numbers(low), whole_numbers(high)
+        return np.where(last >= first, np.maximum(self.cdf(last) - self.cdf(first - 1), 0.0), 0.0)
+
     @abstractmethod
     def quantile(self, p: float) -> int:
         """Return the smallest k with P(z <= k) >= p, for 0 < p < 1."""
@@ -129,9 +161,20 @@ class EvenJointLaw(Law):
         """Return zero: noise is as likely as its negative."""
         return 0.0
 
+    @property
+    def is_alike(self) -> bool:
+        """How two entries go together depends on which they are."""
+        return False
+
     def on_sides(self, *, falls: bool, rises: bool) -> Law:
         """Return this law: it is drawn for all entries together."""
         return self
+
+    def beside(self, k: ArrayLike, low: ArrayLike, high: ArrayLike) -> FloatArray:
+        """Refuse: how two entries go together depends on which they are."""
+        raise PlanError(
+            "must be the same for every two entries", key="noise", given=self.name, fix="Ask about one of its parts."
+        )
 
 
 def whole_numbers(k: ArrayLike) -> IntArray:

@@ -45,7 +45,7 @@ class SummedRadius:
         self._u, self._weight = u, weight
         # Added up from the far end, so that a tail keeps its own relative accuracy. One entry more than radii: the
         # empty sum, for everything above the highest radius.
-        self._tails = {power: _suffix_sums(weight * u**power) for power in (-1, 0, 1, 2)}
+        self._tails = {power: _suffix_sums(weight * u**power) for power in (-2, -1, 0, 1, 2)}
         # E[(m-k)^+ / u] = sum over j >= k of E[1/u; m > j]: adding tails avoids the difference of two large sums.
         self._excess = np.append(_suffix_sums(self._tails[-1])[1:], 0.0)
         self._below = np.append(0.0, np.cumsum(weight))
@@ -110,7 +110,9 @@ class SmoothRadius:
         start = (np.maximum(radius, 0) + (self._shift - 0.5)) / self._scale
         integral = _upper(a + 1, start) + self._correction(a, start)
         # scale^(a+1) a! / (scale^(d+1) d!)
-        units = self._scale**power * {-1: 1 / self._d, 0: 1, 1: self._d + 1, 2: (self._d + 1.0) * (self._d + 2)}[power]
+        d = float(self._d)
+        pairs = 1 / (d * (d - 1)) if power == -2 else 0.0  # there are none in one dimension, where nobody asks
+        units = self._scale**power * {-2: pairs, -1: 1 / d, 0: 1, 1: d + 1, 2: (d + 1) * (d + 2)}[power]
         return np.asarray(integral * units / (1 + self._total_less_one))
 
     def excess(self, radius: IntArray) -> FloatArray:

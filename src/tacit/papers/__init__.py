@@ -25,4 +25,10 @@ In reading order:
     clusters_003     its clusters
     kmeans_003       its k-means, as printed and with valid noise
     charts_003       the figures, drawn
+    figures_004      document 004, disclosure and reconstruction privacy
+    parts            what a part of it comes to
+    tables_004       its tables of people
+    examples_004     its examples and small tables
+    disclosures_004  what noisy answers disclose
+    charts_004       the figures, drawn
 """

@@ -32,6 +32,7 @@ In reading order:
     line_strategies  every way to measure a line that is worth trying
     predict          the expected error
     any_plan         what every plan has
+    counted_tables   tables of counts: the noise of each cell, and exact sums
     choose           a whole plan
     coverage         bounds on the noise of one answer
     weighted_tables  several tables, each with its own noise

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -20,6 +21,9 @@ from tacit.plan.query import Bools, Ints, Linear, Query
 from tacit.plan.responses import Watched
 from tacit.plan.steps import LargestStep
 from tacit.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from tacit.plan.counted_tables import CountedTable
 
 # what every exact number, and every interval, is about: a row with a value that the domain does not have is dropped,
 # or counts with the value that `clip` or `otherwise` puts in its place
@@ -120,6 +124,10 @@ class AnyPlan(ABC):
     def laws(self) -> list[tuple[Law, Any]]:
         """Return each law of the noise that is added to entries of the base, with those entries; none by default."""
         return []
+
+    def counted_tables(self) -> Iterator[CountedTable]:
+        """Yield the tables of counts of everybody that are published, with the noise of each cell; none by default."""
+        return iter(())
 
     def telling_others(self, moves: Bools) -> Ints | None:
         """Return how many others in each count show most of a person who moves these; None where it does not matter."""

@@ -8,7 +8,7 @@ up; the way with the smallest expected error is chosen.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -20,6 +20,7 @@ from tacit.amounts import as_epsilon
 from tacit.errors import InternalError
 from tacit.noise.law import Law
 from tacit.plan.any_plan import AnyPlan
+from tacit.plan.counted_tables import CountedTable, counted_tables
 from tacit.plan.noise_for import noise_for
 from tacit.plan.predict import expected_variance, groups_used
 from tacit.plan.query import Bools, Ints, Linear, resolve
@@ -175,6 +176,10 @@ class Plan(AnyPlan):
             if mask.any():
                 found.append((self.noise.on_sides(falls=fall, rises=rise), mask))
         return found
+
+    def counted_tables(self) -> Iterator[CountedTable]:
+        """Yield the tables of counts of everybody that are published, with the noise of each cell."""
+        return counted_tables(self)
 
     def per_entry(self, number: Callable[[Law], float]) -> Any:
         """Return a number of the law of each entry, such as its mean, as an array."""

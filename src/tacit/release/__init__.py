@@ -23,6 +23,7 @@ In reading order:
     job_file          a file of releases: what it says
     job_plan          what it would cost, and whether it could run
     job_run           pay for it and make its releases
+    private_counts    true counts for audits, for the curator
     row_check         which cells of the rows do not fit the domain
     table_file        released numbers as CSV, large tables as Parquet
     number_texts      released numbers as people read them

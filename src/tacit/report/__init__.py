@@ -1,6 +1,7 @@
 """What we show: charts of releases, tables for the terminal, one HTML report, and the folder that is published.
 
-Everything here works on plans, records and ledger accounts, which are public; rows are never opened in this stage.
+Everything here works on plans, records and ledger accounts, which are public, but for the chart of a disclosure audit,
+which is for the curator and says so; rows are never opened in this stage.
 
     views             the parts of charts, and the registries of questions
     linear_charts     counts, tables, lines and sums
@@ -9,6 +10,7 @@ Everything here works on plans, records and ledger accounts, which are public; r
     selection_charts  verdicts, and what was chosen
     charts            one chart for every kind of question
     monitor_chart     verdicts over time, and a map of places
+    disclosure_chart  what is disclosed, and how wrong counts are, against epsilon
     text              tables for the terminal
     csv_tables        released numbers as files for colleagues
     html              the report that a privacy officer shows to a lawyer

@@ -29,6 +29,7 @@ In reading order:
     file_kinds     what a file of rows must be
     file_columns   which files there are, and the names of their columns
     headers        whether a first line holds names or values
+    groups         rows counted by their cells, without a domain, for their holder
     sample         a random sample of a table, for drafts
     public_groups  groups of people by columns that are public
     draft          a first draft of a policy from a sample

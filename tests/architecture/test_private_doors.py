@@ -1,0 +1,41 @@
+"""Who looks at true counts outside of a release: one door, and the audits that go through it say whom they are for."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import tacit
+
+SRC = Path(tacit.__file__).parent
+DOOR = "release/private_counts.py"
+
+
+def importers(module: str) -> set[str]:
+    """Return the modules that import another, anywhere in them."""
+    found = set()
+    for file in SRC.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if module in names:
+                found.add(file.relative_to(SRC).as_posix())
+    return found
+
+
+def test_rows_are_grouped_without_a_domain_behind_one_door() -> None:
+    assert importers("tacit.rows.groups") == {DOOR}
+
+
+def test_only_audits_ask_for_true_counts() -> None:
+    """Never a release, a monitor, a ledger or a report: what they hold may leave the house."""
+    asking = importers("tacit.release.private_counts")
+    assert asking
+    assert {name.split("/")[0] for name in asking} <= {"audit", "papers"}
+
+
+def test_every_audit_that_asks_is_marked() -> None:
+    """Modules that make a result of true counts carry the sentence that says whom it is for."""
+    entries = {"audit/disclosures.py", "audit/yardsticks.py"}
+    assert all("PRIVATE" in (SRC / name).read_text(encoding="utf-8") for name in entries)
+    assert entries <= importers("tacit.release.private_counts")

@@ -1,0 +1,60 @@
+"""True counts for the curator: by columns as they are, and at the positions of a domain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import tacit as tc
+from tacit.release.private_counts import counts_of_columns, counts_under
+
+ROWS = pd.DataFrame({"sex": ["F", "M", "M", None, "F"], "age": [30.0, 31.0, np.nan, 31.0, 30.0], "who": list("abcde")})
+TABLES = [("sex", "age"), ("age",)]
+
+
+def as_file(frame: pd.DataFrame, folder: Path) -> Any:
+    frame.to_parquet(folder / "rows.parquet")
+    return str(folder / "rows.parquet")
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "file"])
+def test_every_engine_counts_the_same(kind: str, tmp_path: Path) -> None:
+    source = {
+        "pandas": lambda: ROWS,
+        "polars": lambda: pl.from_pandas(ROWS),
+        "arrow": lambda: pa.Table.from_pandas(ROWS),
+        "file": lambda: as_file(ROWS, tmp_path),
+    }[kind]()
+    found = counts_of_columns(source, TABLES)
+    assert found.people == 5
+    assert list(found.values["sex"]) == ["F", "M", None]
+    assert list(found.values["age"]) == [30.0, 31.0, None]
+    assert found.tables["sex", "age"].tolist() == [[2, 0, 0], [0, 1, 1], [0, 1, 0]]
+    assert found.tables["age",].tolist() == [2, 2, 1]
+
+
+def test_a_policy_says_whose_rows_count() -> None:
+    domain = tc.Domain({"sex": tc.Categories(["F", "M"], otherwise="M"), "age": tc.Integers(29, 31)})
+    found = counts_under(tc.Policy(domain, tc.secrets.everything()), ROWS, TABLES)
+    assert found.people == 4  # an age is missing
+    assert found.tables["sex", "age"].tolist() == [[0, 2, 0], [0, 0, 2]]
+    assert list(found.values["age"]) == [29, 30, 31]
+
+
+def test_rows_that_cannot_be_grouped_are_refused() -> None:
+    with pytest.raises(tc.DataRefused, match="column 'sexx' must be a column of the data"):
+        counts_of_columns(ROWS, [("sexx",)])
+    with pytest.raises(tc.DataRefused, match="item counts have no cells"):
+        counts_of_columns(tc.ItemCounts([1, 2], people=3), [("sex",)])
+    lists = pd.DataFrame({"sex": [["a"], ["b"]]})
+    with pytest.raises(tc.DataRefused, match="must hold one value per row"):
+        counts_of_columns(pa.Table.from_pandas(lists), [("sex",)])
+    wide = pd.DataFrame({"a": range(20_000), "b": range(20_000)})
+    with pytest.raises(tc.PlanError, match="must have at most 2\\^27 cells"):
+        counts_of_columns(wide, [("a", "b")])

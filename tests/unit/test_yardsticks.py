@@ -1,0 +1,191 @@
+"""Syntactic yardsticks against plain loops, with defined results for odd tables; taxonomies and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import tacit as tc
+
+TABLE_2_1 = pd.DataFrame(
+    {
+        "job": ["Professional"] * 3 + ["Artist"] * 4,
+        "sex": ["M"] * 3 + ["F"] * 4,
+        "disease": ["Hepatitis", "Hepatitis", "HIV", "Flu", "HIV", "HIV", "HIV"],
+    }
+)
+TAXONOMY = """
+job:
+  Professional: [Engineer, Lawyer]
+  Artist: {Stage: [Dancer, Singer], Studio: [Painter]}
+age:
+  young: [20..29, 30]
+  old: [31..99]
+"""
+
+
+def by_definition(rows: pd.DataFrame, public: list[str], sensitive: str, rho1: float) -> dict[str, float]:
+    values = sorted(rows[sensitive].unique())
+    q = {value: (rows[sensitive] == value).mean() for value in values}
+    found: dict[str, list[float]] = {}
+    for _, group in rows.groupby(public):
+        p = {value: (group[sensitive] == value).mean() for value in values}
+        running, far = 0.0, 0.0
+        for value in values:
+            running += p[value] - q[value]
+            far += abs(running)
+        falling = sorted(p.values(), reverse=True)
+        for name, number in {
+            "k": len(group),
+            "distinct": sum(share > 0 for share in p.values()),
+            "entropy": math.exp(-sum(share * math.log(share) for share in p.values() if share)),
+            "recursive": falling[0] / sum(falling[1:]) if sum(falling[1:]) else math.inf,
+            "t_equal": sum(abs(p[value] - q[value]) for value in values) / 2,
+            "t_ordered": far / (len(values) - 1),
+            "beta": max((p[value] - q[value]) / q[value] for value in values),
+            "growth": max(p[value] - q[value] for value in values),
+            "rho2": max([0.0, *(p[value] for value in values if q[value] <= rho1)]),
+        }.items():
+            found.setdefault(name, []).append(number)
+    least = ("k", "distinct", "entropy")
+    return {name: min(numbers) if name in least else max(numbers) for name, numbers in found.items()}
+
+
+def test_every_yardstick_is_its_definition() -> None:
+    rng = np.random.default_rng(2)
+    rows = pd.DataFrame({"a": rng.integers(0, 3, 400), "b": rng.choice(list("xy"), 400)})
+    rows["s"] = rng.choice([1, 2, 5, 9], 400, p=[0.6, 0.25, 0.1, 0.05])
+    for rho1 in (0.04, 0.15):
+        found = tc.audit.syntactic(rows, public=["a", "b"], sensitive="s", rho1=rho1)
+        for name, wanted in by_definition(rows, ["a", "b"], "s", rho1).items():
+            assert getattr(found, name) == pytest.approx(wanted, abs=1e-12), name
+
+
+def test_table_2_1_of_document_004() -> None:
+    """k = 3; three of four artists have HIV."""
+    found = tc.audit.syntactic(TABLE_2_1, public=["job", "sex"], sensitive="disease")
+    assert (found.k, found.distinct) == (3, 2)
+    assert found.frame.set_index("group").loc["job=Artist, sex=F", "growth"] == pytest.approx(0.75 - 4 / 7)
+    assert found.recursive == 3.0
+    assert tc.audit.syntactic(TABLE_2_1, public="job", sensitive="disease", l=3).recursive is None
+
+
+def test_the_order_of_values_can_be_given() -> None:
+    given: dict[str, Any] = {"public": "job", "sensitive": "disease"}
+    first = tc.audit.syntactic(TABLE_2_1, **given, order=["Flu", "HIV", "Hepatitis"])
+    other = tc.audit.syntactic(TABLE_2_1, **given, order=["Flu", "Cold", "Hepatitis", "HIV"])
+    assert first.t_equal == other.t_equal
+    assert first.t_ordered != other.t_ordered
+    with pytest.raises(tc.DataRefused, match="column 'disease' has values that the order misses"):
+        tc.audit.syntactic(TABLE_2_1, **given, order=["Flu"])
+    with pytest.raises(tc.PlanError, match="order must list each value once"):
+        tc.audit.syntactic(TABLE_2_1, **given, order=["Flu", "Flu"])
+
+
+def test_odd_tables_have_defined_results() -> None:
+    one = tc.audit.syntactic(TABLE_2_1.head(1), public="job", sensitive="disease")
+    same = tc.audit.syntactic(TABLE_2_1.assign(disease="Flu"), public="job", sensitive="disease")
+    for found in (one, same):
+        assert (found.distinct, found.entropy, found.recursive) == (1, 1.0, None)
+        assert (found.t_equal, found.t_ordered, found.beta, found.growth, found.rho2) == (0, 0, 0, 0, 0)
+        json.dumps(found.document(), allow_nan=False)
+        assert "nan" not in str(found)
+    assert one.k == 1
+    with pytest.raises(tc.DataRefused, match="the table must have rows"):
+        tc.audit.syntactic(TABLE_2_1.head(0), public="job", sensitive="disease")
+    with pytest.raises(tc.DataRefused, match="column 'job' must have a value in every row"):
+        tc.audit.syntactic(TABLE_2_1.assign(job=[None, *TABLE_2_1.job[1:]]), public="job", sensitive="disease")
+
+
+@pytest.fixture
+def taxonomy(tmp_path: Path) -> Path:
+    path = tmp_path / "classes.yaml"
+    path.write_text(TAXONOMY, encoding="utf-8")
+    return path
+
+
+def people() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "job": ["Engineer", "Lawyer", "Dancer", "Singer", "Painter", "Painter"],
+            "age": [25, 30, 31, 40.0, 99, 20],
+            "s": list("abcaba"),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("levels", "groups"),
+    [
+        (None, {"job=Artist, age=old", "job=Artist, age=young", "job=Professional, age=young"}),
+        ({"job": 0, "age": 1}, {"job=*, age=old", "job=*, age=young"}),
+        ({"job": 2, "age": 0}, {"job=Stage, age=*", "job=Studio, age=*", "job=Engineer, age=*", "job=Lawyer, age=*"}),
+        ({"age": 1}, None),
+    ],
+)
+def test_values_become_more_general(levels: Any, groups: Any, taxonomy: Path) -> None:
+    found = tc.audit.syntactic(people(), public=["job", "age"], sensitive="s", taxonomy=taxonomy, levels=levels)
+    assert int(found.frame["size"].sum()) == 6
+    assert groups is None or set(found.frame.group) == groups
+
+
+def test_a_taxonomy_that_misses_values_is_refused(taxonomy: Path) -> None:
+    rows = people().assign(job=["Engineer", "Lawyer", "Dancer", "Singer", "Painter", "secret agent"])
+    with pytest.raises(tc.DataRefused, match="column 'job' has values that the taxonomy misses") as refused:
+        tc.audit.syntactic(rows, public="job", sensitive="s", taxonomy=taxonomy)
+    assert "agent" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("job: {A: [x], B: [x]}", "must be in one class only"),
+        ("job: [x, y]", "must have classes with values"),
+        ("job: {A: [[x]]}", "must be a value"),
+        ("job: {A: [9..3]}", "the smaller end first"),
+        ("", "must not be empty"),
+    ],
+)
+def test_broken_taxonomies_are_refused(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "classes.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(tc.PolicyError, match=words):
+        tc.audit.syntactic(people(), public="job", sensitive="s", taxonomy=path)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"sensitive": ["s", "age"]}, "sensitive must be one attribute"),
+        ({"public": ["s"]}, "public must not be sensitive as well"),
+        ({"l": 0}, "l must be a whole number from 1"),
+        ({"rho1": 1}, "rho1 must lie between 0 and 1"),
+        ({"levels": {"job": 1}}, "levels needs a taxonomy"),
+        ({"taxonomy": "classes.yaml", "levels": {"age": 1}}, "levels must be one of the public attributes"),
+        ({"taxonomy": "classes.yaml", "levels": {"job": -1}}, "levels.job must be a whole number from 0"),
+        ({"taxonomy": 3}, "taxonomy must be the path of a file, not an int"),
+        (
+            {"public": ["job", "sex"], "taxonomy": "classes.yaml", "levels": {"sex": 1}},
+            "must be an attribute of the tax",
+        ),
+    ],
+)
+def test_bad_arguments_are_refused(
+    given: dict[str, Any], words: str, taxonomy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(taxonomy.parent)
+    with pytest.raises(tc.PlanError, match=words):
+        tc.audit.syntactic(people().assign(sex="F"), **{"public": ["job"], "sensitive": "s", **given})
+
+
+def test_the_report_says_whom_it_is_for() -> None:
+    found = tc.audit.syntactic(TABLE_2_1, public="job", sensitive="disease")
+    assert str(found).startswith("For the curator only")
+    assert "k-anonymity      k = 3" in str(found)
+    assert repr(found) == "Yardsticks(for the curator only)"
