@@ -42,7 +42,7 @@ def largest_sample(size: int, channel: Channel, criterion: Criterion, bound: Fra
 
     >>> half, asked = Channel(Fraction(1, 2), 2), Criterion(Fraction(3, 10), Fraction(3, 10))
     >>> [largest_sample(size, half, asked, Fraction(1)) for size in (7, 12, 1000)]
-    [7, 10, 11]
+    [7, 7, 11]
     """
     most = floor(bound * size)
     if most == 0:
