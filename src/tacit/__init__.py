@@ -2,7 +2,8 @@
 
 The stages, in the order in which data flows (imports only point left):
 
-    policy -> dependence -> noise -> plan -> mechanism -> ledger -> rows -> release -> monitor -> audit -> report
+    policy -> dependence -> noise -> plan -> mechanism -> ledger -> rows
+    -> release -> monitor -> publish -> audit -> report
 
 >>> import pandas as pd
 >>> import tacit as tc
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tacit import audit as audit
     from tacit import noise as noise
     from tacit import plan as plan
+    from tacit import publish as publish
     from tacit.dependence.dependence import Dependence as Dependence
     from tacit.errors import BudgetExceeded as BudgetExceeded
     from tacit.errors import DataRefused as DataRefused
@@ -71,6 +73,7 @@ if TYPE_CHECKING:
     from tacit.policy.policy import Policy as Policy
     from tacit.policy.where import col as col
     from tacit.policy.where import where as where
+    from tacit.publish.estimates import reconstruct as reconstruct
     from tacit.release.record import ReleaseRecord as ReleaseRecord
     from tacit.release.row_check import RowsCheck as RowsCheck
     from tacit.release.row_check import check_rows as check_rows
@@ -120,6 +123,7 @@ _MODULES: Final = {
     "policy.domain": ["Domain"],
     "policy.policy": ["ABSENT", "Policy"],
     "policy.where": ["col", "where"],
+    "publish.estimates": ["reconstruct"],
     "release.record": ["ReleaseRecord"],
     "release.row_check": ["RowsCheck", "check_rows"],
     "release.session": ["Session"],
@@ -131,6 +135,7 @@ _WHOLE: Final = {
     "known": "policy.knowledge",
     "noise": "noise",
     "plan": "plan",
+    "publish": "publish",
     "secrets": "policy.secrets",
 }
 
@@ -209,8 +214,10 @@ __all__ = [
     "median",
     "noise",
     "plan",
+    "publish",
     "quantiles",
     "ranges",
+    "reconstruct",
     "rectangles",
     "secrets",
     "top_k",

@@ -15,11 +15,17 @@ ROOT = Path(__file__).parents[2]
 HEADINGS = ("Guarantee", "Assumes", "Why", "Reference", "Checked by")
 # Outside the mechanisms: what noise is calibrated to, and what leaks by dependence.
 LINE = ("grouped", "line_noise", "line_tables", "line_splits", "line_draws", "log_concave")
-DRAWS = ("keystream", "tables", "draws", "two_scale", "cube", "radius_draws", "tilted_cube", *LINE)
+DRAWS = ("keystream", "tables", "draws", "thinning", "two_scale", "cube", "radius_draws", "tilted_cube", *LINE)
 CALIBRATION = (
     "dependence/suppression.py",
     "dependence/information.py",
     "dependence/posterior_bounds.py",
+    "publish/criterion.py",
+    "publish/perturbation.py",
+    "publish/source.py",
+    "publish/sampled.py",
+    "publish/groupwise.py",
+    "publish/masked.py",
     "plan/steps.py",
     "plan/coupling.py",
     "plan/noise_for.py",

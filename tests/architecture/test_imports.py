@@ -22,6 +22,7 @@ STAGES = (
     "rows",
     "release",
     "monitor",
+    "publish",
     "audit",
     "report",
 )
@@ -57,6 +58,7 @@ MAY_READ_ROWS = (
     "rows/file_columns.py",  # the schemas of Parquet files
     "rows/spark_log.py",
     "rows/sample.py",
+    "rows/public_groups.py",
     "rows/groups.py",
     "release/row_check.py",
     "monitor/events.py",

@@ -40,7 +40,7 @@ def test_an_unknown_command_gets_the_nearest_one(tmp_path: Path) -> None:
         (
             ["zzz"],
             "No such command 'zzz'. Known: demo, init, check, plan, run, reproduce, schema, bench, audit, ledger, "
-            "monitor.",
+            "monitor, publish.",
         ),
         (["ledger", "verfy", "x"], "No such command 'verfy'. Did you mean 'verify'?"),
         (["ledger"], "Missing command."),

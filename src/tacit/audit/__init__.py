@@ -4,6 +4,7 @@ exact(query, policy, epsilon)             the worst loss, added up over every ed
 sampled(release, hidden, cover, epsilon)  a lower confidence bound on the loss, from outputs alone
 assert_no_leak(release, hidden, cover)    the same, for a test
 release(policy, query, epsilon)           the same for a whole release of a session, rows in and record out
+reconstruction(rows, public=.., ..)       which groups a perturbed table would tell too much about
 posterior_odds(query, policy, epsilon)    how far a release moves the odds of somebody who knows something
 exclusion(dependence, sensitive, epsilon) what leaving records out gives away where attributes depend on each other
 disclosure(rows, public, sensitive)       what noisy answers tell of groups; reads private data, for the curator
@@ -37,6 +38,8 @@ In reading order:
     exclusion_results  what the next one finds
     exclusion_audit  what suppressed attributes tell about each other
     case_audit       the same for a case: every application and coalition, against epsilon and limit
+    reconstruction_audit  which personal groups can be estimated too well
+    reconstruction_attacks  tables that are wrong on purpose, and the attacks that show it
     table            the table of all audits
     ratios           what the ratio of two noisy counts tells
     whole_ratios     the same for what is published: whole noise, exact sizes, sums
@@ -57,6 +60,7 @@ from tacit.audit.planted import planted
 from tacit.audit.planted.planted_leak import PlantedLeak
 from tacit.audit.possible_worlds import PosteriorOdds, posterior_odds, steps_among
 from tacit.audit.ratios import closeness, ratio_cdf
+from tacit.audit.reconstruction_audit import ReconstructionAudit, reconstruction
 from tacit.audit.releases import release
 from tacit.audit.sampled_audit import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
 from tacit.audit.yardsticks import Yardsticks, syntactic
@@ -70,6 +74,7 @@ __all__ = [
     "Loss",
     "PlantedLeak",
     "PosteriorOdds",
+    "ReconstructionAudit",
     "SampledAudit",
     "SampledWitness",
     "Verdict",
@@ -84,6 +89,7 @@ __all__ = [
     "planted",
     "posterior_odds",
     "ratio_cdf",
+    "reconstruction",
     "release",
     "sampled",
     "steps_among",

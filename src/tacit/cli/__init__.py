@@ -1,6 +1,6 @@
 """The command line, thin: one file per command.
 
-    tacit demo | init | check | plan | run | ledger | monitor | audit | reproduce | bench | schema
+    tacit demo | init | check | plan | run | ledger | monitor | publish | audit | reproduce | bench | schema
 
 Exit codes: 0 done, 1 refused (policy, budget, data), 2 wrong usage, 130 interrupted, 143 ended by SIGTERM. A refusal
 is one sentence on stderr, or with `--json` one document on stdout. There is never a traceback: it would quote local
@@ -15,6 +15,7 @@ In reading order:
     run        make a job's releases
     ledger     look at budgets, grant more
     monitor    watch places
+    publish    publish tables
     audit      check what a mechanism promises
     leakage    what applications could learn, and which epsilons to choose
     reproduce  the figures of a paper
@@ -46,6 +47,7 @@ from tacit.cli.init import draft
 from tacit.cli.ledger import ledger_app
 from tacit.cli.monitor import monitor_app
 from tacit.cli.plan import show_plan
+from tacit.cli.publish import publish_app
 from tacit.cli.reproduce import reproduce_paper
 from tacit.cli.run import run_releases
 from tacit.cli.schema import show_schema
@@ -58,7 +60,7 @@ __all__ = ["main"]
 # Only these never come near rows (unless an option opens some), so only these may show a traceback with TACIT_DEBUG.
 NEVER_OPENS_ROWS = ("audit", "check", "schema", "ledger")
 OPENS_ROWS = ("--rows", "--curator")
-MAY_CHARGE = ("demo", "run", "monitor")
+MAY_CHARGE = ("demo", "run", "monitor", "publish")
 
 # click, or the copy of it that typer carries: in both, the base of BadParameter is what wrong usage raises.
 _UsageError: Any = typer.BadParameter.__bases__[0]
@@ -80,6 +82,7 @@ app.command("run", short_help="Make the releases of a job and write the report."
 app.add_typer(audit_app, name="audit", short_help="Check what a mechanism promises.")
 app.add_typer(ledger_app, name="ledger", short_help="Show, verify or grant budgets.")
 app.add_typer(monitor_app, name="monitor", short_help="Watch places in files of events as they come.")
+app.add_typer(publish_app, name="publish", short_help="Publish a table whose sensitive values are perturbed.")
 app.command("reproduce", short_help="Recompute the figures of a paper beside what it claims.")(reproduce_paper)
 app.command("schema", short_help="Print the JSON schema of policy, job or case files.")(show_schema)
 app.command("bench", short_help="Measure noise and counting on this machine.")(run_benchmarks)

@@ -23,6 +23,7 @@ In reading order:
     line_moments    second moments of such noise, between two exact counts
     line_variances  variances of such noise, of any run
     log_concave     bounds on noise whose variance is known
+    thinning        many records at once, by their counts
     draws           uniform integers, coins and permutations
     kept_coins      coins that are kept, and remembered
     tables          exact draws by inversion

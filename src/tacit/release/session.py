@@ -18,7 +18,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial, singledispatch
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,7 @@ from tacit.plan.grids.grid_plan import GridPlan
 from tacit.plan.leakage.shown import Shown
 from tacit.plan.records_plan import RecordsPlan
 from tacit.plan.selection_plan import SelectionPlan
+from tacit.plan.tally import Tally
 from tacit.plan.verdicts import BelowPlan
 from tacit.policy.policy import Policy, as_policy
 from tacit.release import clusters as _clusters  # noqa: F401 - it registers its record
@@ -53,6 +54,7 @@ from tacit.release.rectangles import infer_rectangles
 from tacit.release.selected import SelectionRecord, select
 from tacit.release.split import Parent, Pay, Split
 from tacit.release.true_records import show_records
+from tacit.rows.engines import MakeFrame
 from tacit.rows.file_columns import is_file
 from tacit.rows.guard import charges, closed, paid_for
 from tacit.rows.rows import Rows, columns_of, open_rows
@@ -280,6 +282,22 @@ class Session:
         return replace(record, promise=promise, _make_frame=self._rows.frame)
 
     @sealed
+    def publish(self, publication: Publication) -> object:
+        """Pay for a table, count the rows and return what is published of the counts; see `tc.publish`."""
+        if publication.policy != self.policy:
+            raise _not_ours(under_another_policy=True)
+        tallies = publication.tallies
+        for tally in tallies:
+            self._rows.check(tally)
+        (receipt,) = self._charge([(publication.epsilon, str(publication))])
+
+        def made() -> object:
+            return publication.make(self._rows.tally(tallies), self._rows.frame, self.dataset, receipt)
+
+        with paid_for(publication.epsilon):
+            return closed(made, InternalError("rows were open"))
+
+    @sealed
     def asking(self, at_most: int, epsilon: Any) -> Asking:
         """Begin to ask whether counts are above thresholds, one at a time; the whole cost is charged now.
 
@@ -371,6 +389,30 @@ class Session:
             entry = max((coins.entries[line] for line in one.lines if line in coins.entries), default=None)
             found.append(None if entry is None else self._ledger.receipt(**whom, entry=entry))
         return found
+
+
+class Publication(Protocol):
+    """Something that is made of counts and is no answer to a question: a table. It keeps its own promise.
+
+    It is public, as a plan is: `make` alone sees true counts, once, and returns what may be seen of them.
+    """
+
+    @property
+    def policy(self) -> Policy:
+        """The policy along whose edges it promises its epsilon."""
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What it costs."""
+
+    @property
+    def tallies(self) -> Sequence[Tally]:
+        """What is counted for it."""
+
+    def make(
+        self, counts: Sequence[npt.NDArray[Any]], frame: MakeFrame, dataset: str, receipt: Receipt | None
+    ) -> object:
+        """Draw, and return what is published."""
 
 
 class Reserved:

@@ -1,0 +1,213 @@
+"""Attacks on tables that claim reconstruction privacy, and tables that are wrong on purpose.
+
+These mistakes cost no epsilon: each record stays as private as it was, and what they break is the (lambda, delta)
+criterion. So they are no `PlantedLeak`s; what an attack measures is how often it is within lambda of the true count.
+
+masks-that-add-up   Masks of private counts that add up to zero over all groups: aggregates are nearly exact. Whoever
+                    knows the counts of the other groups finds a group's own from the total. Right: independent masks.
+scales-published    Masked counts, with the scales of the masks beside them: a scale is proportional to the private
+                    count. Right: scales stay secret.
+sampled-by-share    The thesis' SPS: a sample whose size follows from the largest frequency, copies up to the size of
+                    the group. Counts are near multiples of the number of copies, and that number tells the frequency.
+                    Right: a simple random sample of a public size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+from scipy.special import gammaln
+
+from tacit.noise.thinning import thin
+from tacit.noise.two_scale import discrete_laplace
+from tacit.publish.criterion import Channel, Criterion, chernoff_size
+from tacit.publish.masked import PARTS, Masked, masks
+from tacit.publish.method import Floats, Ints, Method
+from tacit.publish.perturbation import perturb
+from tacit.publish.sampled import Sampled
+
+MULTIPLES: Final = np.linspace(0.7, 1.3, 61)
+
+
+@dataclass(frozen=True)
+class PlantedTable:
+    """A way to publish that is wrong on purpose, the attack that shows it, and the way that is right.
+
+    `publish(counts)` and `repaired(counts)` return what an adversary sees; `attack(seen, counts)` returns estimates of
+    the first column of counts. Of the true counts it uses only what its words allow: sizes, and in one case the counts
+    of other groups.
+    """
+
+    name: str
+    mistake: str
+    publish: Callable[[Ints], Any]
+    repaired: Callable[[Ints], Any]
+    attack: Callable[[Any, Ints], Floats]
+
+    def successes(self, counts: Ints, lam: float) -> tuple[float, float]:
+        """Return in which share of groups the attack is within lam of the true count: as planted, and repaired."""
+        found = [self.attack(one(counts), counts) for one in (self.publish, self.repaired)]
+        planted, repaired = (float(np.mean(abs(one - counts[:, 0]) <= lam * counts[:, 0])) for one in found)
+        return planted, repaired
+
+
+def share_within(method: Method, counts: Ints, lam: float) -> Floats:
+    """Return for each multiple of the estimates how often it is within lam of a true count that is not zero."""
+    estimates = method.estimates(method.draw(counts), counts.sum(axis=1))
+    there = counts > 0
+    errors = abs(MULTIPLES[:, None] * estimates[there] - counts[there])
+    return np.asarray((errors <= lam * counts[there]).mean(axis=1))
+
+
+_CRITERION: Final = Criterion(Fraction(3, 10), Fraction(3, 10))
+_TWO: Final = Masked(Channel(Fraction(1, 2), 2), _CRITERION)
+_TEN: Final = Channel(Fraction(1, 2), 10)
+
+
+def _masked_pairs(counts: Ints, *, add_up: bool) -> Ints:
+    sizes = counts.sum(axis=1)
+    private = counts[:, 0] + discrete_laplace(_TWO.noise.right, len(sizes))
+    mask = masks((_TWO.kappa * np.maximum(np.maximum(private, sizes - private), 1)) ** 2)
+    if add_up:
+        mask[-1] = -mask[:-1].sum()  # BROKEN: whoever knows the other groups knows this one
+        mask -= mask.sum() // len(mask)
+    return np.asarray(PARTS * private + mask)
+
+
+def _from_the_total(seen: Ints, counts: Ints) -> Floats:
+    """Estimate each group from the total and the true counts of all other groups."""
+    others = counts[:, 0].sum() - counts[:, 0]
+    return np.asarray(seen.sum() / PARTS - others)
+
+
+def _with_scales(counts: Ints, *, shown: bool) -> tuple[Ints, Floats]:
+    sizes = counts.sum(axis=1)
+    private = counts[:, 0] + discrete_laplace(_TWO.noise.right, len(sizes))
+    variance = (_TWO.kappa * np.maximum(np.maximum(private, sizes - private), 1)) ** 2
+    # BROKEN: the scale is shown, and it is a function of the private count
+    return PARTS * private + masks(variance), np.sqrt(variance) if shown else np.full(len(sizes), np.nan)
+
+
+def _from_the_scale(seen: tuple[Ints, Floats], counts: Ints) -> Floats:
+    """Estimate each group from the scale of its mask: it is kappa times the count, or times what the others have."""
+    masked, scale = seen
+    count, size = scale / _TWO.kappa, counts.sum(axis=1)
+    nearer = np.where(abs(masked / PARTS - count) <= abs(masked / PARTS - size + count), count, size - count)
+    return np.where(np.isnan(scale), masked / PARTS, nearer)
+
+
+def _copied(sample: Ints, sizes: Ints) -> Ints:
+    """Perturb samples and scale them up by copies, one more for some records at random."""
+    shown = perturb(sample, _TEN)
+    many = np.maximum(shown.sum(axis=1), 1)
+    copies, rest = sizes // many, sizes % many
+    found = shown * copies[:, None]
+    for row in range(len(shown)):
+        found[row] += thin(shown[row], Fraction(int(rest[row]), int(many[row])))
+    return np.asarray(found)
+
+
+def _by_share(counts: Ints) -> tuple[Ints, None]:
+    sizes = counts.sum(axis=1)
+    sample = np.minimum(chernoff_size(counts.max(axis=1) / sizes, _TEN, _CRITERION), sizes)  # BROKEN: follows from f
+    shares = counts * (sample / sizes)[:, None]
+    certain = np.floor(shares).astype(np.int64)
+    part = np.rint((shares - certain) * (1 << 40)).astype(np.int64)
+    return _copied(certain + thin(np.ones_like(certain), part, denominator=1 << 40), sizes), None
+
+
+def _by_public_size(counts: Ints) -> tuple[Ints, Ints]:
+    method, sizes = Sampled(_TEN, _CRITERION, Fraction(1)), counts.sum(axis=1)
+    samples = method.samples(sizes)
+    shown = method.draw(counts)
+    copies, rest = sizes // samples, sizes % samples
+    found = shown * copies[:, None]
+    for row in range(len(shown)):
+        found[row] += thin(shown[row], Fraction(int(rest[row]), int(samples[row])))
+    return found, samples
+
+
+def plain_estimates(scaled: Ints, sizes: Ints) -> Floats:
+    """Return the estimate of the first count that anybody would make of a scaled table."""
+    share = scaled[:, 0] / np.maximum(scaled.sum(axis=1), 1)
+    return np.asarray((share - float(_TEN.spread)) / float(_TEN.retention) * sizes)
+
+
+def _from_the_copies(seen: tuple[Ints, Ints | None], counts: Ints) -> Floats:
+    """Find the size of the sample that makes the counts most likely as copies, and the frequency that it follows from.
+
+    Where the size is public there is nothing to find, and the plain estimate is all there is.
+    """
+    scaled, samples = seen
+    sizes = counts.sum(axis=1)
+    plain = plain_estimates(scaled, sizes)
+    if samples is not None:
+        return plain
+    return np.array(
+        [_frequency(row, share / size) * size for row, share, size in zip(scaled, plain, sizes, strict=True)]
+    )
+
+
+def _frequency(scaled: Ints, plain: float) -> float:
+    total, p, spread = int(scaled.sum()), float(_TEN.retention), float(_TEN.spread)
+    grid = np.linspace(max(plain / 2, 0.05), min(2 * plain, 1.0), 4000)
+    sizes = np.rint(chernoff_size(grid, _TEN, _CRITERION)).astype(np.int64)
+    kept = p + spread
+    best, found = -np.inf, plain
+    for sample in np.unique(sizes):
+        f = float(np.median(grid[sizes == sample]))
+        deviation = np.sqrt((f * kept * (1 - kept) + (1 - f) * spread * (1 - spread)) / sample) / p
+        copies, part = divmod(total, int(sample))
+        chance = part / sample
+        low, high = -(-scaled // (copies + 1)), scaled // max(copies, 1)
+        if (low > high).any() or not 0 < chance < 1:
+            continue
+        shown = low[:, None] + np.arange(int((high - low).max()) + 1)
+        more = scaled[:, None] - copies * shown
+        fits = (shown <= high[:, None]) & (more >= 0) & (more <= shown)
+        more_, shown_ = np.where(fits, more, 0), np.where(fits, shown, 0)
+        log = gammaln(shown_ + 1.0) - gammaln(more_ + 1.0) - gammaln(shown_ - more_ + 1.0)
+        log = np.where(fits, log + more_ * np.log(chance) + (shown_ - more_) * np.log1p(-chance), -np.inf)
+        top = log.max(axis=1)
+        if not np.isfinite(top).all():
+            continue
+        told = (top + np.log(np.exp(log - top[:, None]).sum(axis=1))).sum() - len(scaled) * np.log(sample)
+        weight = told - (plain - f) ** 2 / (2 * deviation**2)
+        if weight > best:
+            best, found = float(weight), f
+    return found
+
+
+planted_tables: Mapping[str, PlantedTable] = MappingProxyType(
+    {
+        one.name: one
+        for one in (
+            PlantedTable(
+                "masks-that-add-up",
+                "masks of different groups add up to zero, so that other groups tell about one",
+                lambda counts: _masked_pairs(counts, add_up=True),
+                lambda counts: _masked_pairs(counts, add_up=False),
+                _from_the_total,
+            ),
+            PlantedTable(
+                "scales-published",
+                "the scale of a mask is shown, and it follows from the count that is masked",
+                lambda counts: _with_scales(counts, shown=True),
+                lambda counts: _with_scales(counts, shown=False),
+                _from_the_scale,
+            ),
+            PlantedTable(
+                "sampled-by-share",
+                "the size of a sample follows from the largest frequency, and copies show the size",
+                _by_share,
+                _by_public_size,
+                _from_the_copies,
+            ),
+        )
+    }
+)

@@ -1,0 +1,121 @@
+"""Which personal groups a perturbed table would tell too much about: the (lambda, delta) criterion, group by group.
+
+The audit reads the true counts of every group, and its result says which groups have a very frequent value. So it is
+for whoever holds the rows, and never to be published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import sealed
+from tacit.publish.criterion import Channel, Criterion, is_private, largest_size
+from tacit.publish.generalise import as_maps, merged
+from tacit.publish.groups import PersonalGroups, as_columns, personal_groups
+
+FOR_THE_HOLDER: Final = "this audit reads private counts: its result is for the holder of the rows, not for publication"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReconstructionAudit:
+    """What an audit of personal groups found. `frame` has a line for each group.
+
+    `violated` says whether some value of the group can be estimated too well. `largest` is the size that the most
+    frequent value of the group allows.
+    """
+
+    channel: Channel
+    criterion: Criterion
+    groups: PersonalGroups
+    sizes: npt.NDArray[np.int64]
+    largest: npt.NDArray[np.float64]
+    violated: npt.NDArray[np.bool_]
+
+    @cached_property
+    def frame(self) -> Any:
+        """A line for each group: its public values, its size, the largest allowed size, and whether it is violated."""
+        columns: dict[str, Any] = {
+            **self.groups.group_labels(),
+            "size": self.sizes,
+            "largest allowed size": self.largest,
+            "violated": self.violated,
+        }
+        return self.groups.frame(columns)
+
+    @property
+    def count(self) -> int:
+        """How many groups are violated."""
+        return int(self.violated.sum())
+
+    @property
+    def share_of_groups(self) -> float:
+        """The share of groups that are violated; of no groups, none."""
+        return float(self.violated.sum() / max(self.violated.size, 1))
+
+    @property
+    def share_of_records(self) -> float:
+        """The share of records in groups that are violated; of no records, none."""
+        return float(self.sizes[self.violated].sum() / max(int(self.sizes.sum()), 1))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.count:,} of {self.violated.size:,} groups ({self.share_of_groups:.1%}) with "
+            f"{self.share_of_records:.1%} of the records violate: {self.criterion}; {FOR_THE_HOLDER}"
+        )
+
+    def __repr__(self) -> str:
+        return f"ReconstructionAudit({self.violated.size} groups)"
+
+
+@sealed
+def reconstruction(
+    rows: Any,
+    *,
+    public: Any,
+    sensitive: Any,
+    values: Any,
+    retention: Any,
+    lam: Any,
+    delta: Any,
+    criterion: str = "exact",
+    tails: str = "each",
+    groups: Any = None,
+) -> ReconstructionAudit:
+    """Say for every personal group whether uniform perturbation at this retention would hide its values well enough.
+
+    Args:
+        rows: a path or a frame of any kind.
+        public: the columns that make personal groups.
+        sensitive: the column (or columns, jointly) that is perturbed.
+        values: every value that it may have; of several columns, a list for each.
+        retention: the probability that a record keeps its value.
+        lam: an error above `lam` times the frequency is large enough.
+        delta: how likely such an error must be.
+        criterion: `chernoff`, the thesis' bound (Eq 4.9), or `exact`.
+        tails: `each` (Definition 8: both errors that likely) or `together` (one or the other).
+        groups: what values of public columns become, so that some make one group: `{column: {value: name}}`, or what
+            `generalise` returns.
+    """
+    columns = as_columns(public, sensitive, values)
+    channel = Channel(retention, int(np.prod(columns.shape)))
+    asked = Criterion(lam, delta, criterion, tails)
+    asked.check(channel)
+    maps = as_maps(groups, columns.public)
+    return audit_groups(merged(personal_groups(rows, columns), maps), channel, asked)
+
+
+def audit_groups(groups: PersonalGroups, channel: Channel, asked: Criterion) -> ReconstructionAudit:
+    """Audit groups that were counted before."""
+    counts, sizes = groups.counts, groups.sizes
+    most = counts.max(axis=1, initial=0)
+    # nearly always the most frequent value decides; the others are looked at only where it does not
+    violated = ~is_private(most, sizes, channel, asked)
+    rest = np.flatnonzero(~violated)
+    violated[rest] = ~is_private(counts[rest], sizes[rest, None], channel, asked).all(axis=1)
+    largest = largest_size(most / np.maximum(sizes, 1), channel, asked)
+    return ReconstructionAudit(channel, asked, groups.without_counts(), sizes, largest, violated)

@@ -1,0 +1,318 @@
+"""When an estimate about a personal group is too good: the (lambda, delta) criterion of reconstruction privacy.
+
+A group has `size` records, of which `count` have a value: the frequency is f = count / size. From the perturbed group
+somebody estimates F'. The value is hidden well enough if F' is wrong by more than lambda * f often enough:
+
+    each      Pr[F' < f - lambda f] >= delta and Pr[F' > f + lambda f] >= delta     (the thesis' Definition 8)
+    together  Pr[|F' - f| > lambda f] > delta                                       (what publications promise)
+
+`chernoff` takes Chernoff's bound for the lower tail, as the thesis does: an upper bound on the probability of an error,
+so it calls groups private that are not. `exact` adds up the sum of two binomials that the tail is; its terms beyond 8.5
+standard deviations, less than 1e-15, are left out. The exact tail does not fall steadily with the size.
+
+Guarantee   `is_private` decides each (count, size) by the stated probability, up to rounding of 1e-12.
+Assumes     Each record keeps its value with probability `retention`, else gets one of `values` uniformly, by itself.
+Why         The perturbed count is Bin(count, p + (1-p)/m) + Bin(size - count, (1-p)/m), and F' is that count, moved
+            and divided (Lemma 3), so an error beyond lambda f is a count beyond an exact rational threshold. Two
+            shortcuts only skip what they prove: Chernoff's bound below delta means that the exact tail is; the normal
+            tail is within 0.56 / sd of the exact one (Berry and Esseen, with Shevtsova's constant).
+Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016: Definition 8, Corollary 5, Eq 4.9.
+            Shevtsova, An improvement of convergence rate estimates in the Lyapunov theorem, 2010.
+Checked by  tests/unit/test_criterion.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import bdtr, bdtrc, gammaln, ndtr
+
+from tacit.amounts import as_fraction, shown
+from tacit.errors import PlanError, nearest, word_or_kind
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+CRITERIA: Final = ("chernoff", "exact")
+TAILS: Final = ("each", "together")
+_REACH: Final = 8.5  # standard deviations on either side; what lies beyond weighs less than 1e-15
+_BERRY_ESSEEN: Final = 0.56
+_TERMS: Final = 1 << 21  # added up at once
+LOOKED_AT: Final = 512  # sizes among which the largest allowed one is looked for by the exact criterion
+
+
+@dataclass(frozen=True)
+class Channel:
+    """How one record is perturbed: it keeps its value with probability `retention`, else gets any of `values`."""
+
+    retention: Fraction
+    values: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "retention", as_retention(self.retention))
+        if self.values < 2:
+            raise PlanError(
+                "must be at least two: a value that everybody has is no secret",
+                key="values",
+                given=self.values,
+                fix="List every value that the sensitive attribute may have.",
+            )
+
+    @property
+    def kept(self) -> float:
+        """The probability that a record shows the value that it has."""
+        return float(self.retention + self.spread)
+
+    @property
+    def spread(self) -> Fraction:
+        """The probability that a record shows a given value that it does not have."""
+        return (1 - self.retention) / self.values
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """How often an estimate must be how wrong, and how that is decided."""
+
+    lam: Fraction
+    delta: Fraction
+    how: str = "exact"
+    tails: str = "together"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lam", as_fraction(self.lam, key="lam"))
+        object.__setattr__(self, "delta", as_fraction(self.delta, key="delta"))
+        for key, given, known in (("criterion", self.how, CRITERIA), ("tails", self.tails, TAILS)):
+            if given not in known:
+                rule, fix = f"must be one of {', '.join(known)}", nearest(str(word_or_kind(given)), known)
+                raise PlanError(rule, key=key, given=word_or_kind(given), fix=fix)
+        if self.lam <= 0:
+            raise PlanError("must be positive", key="lam", given=shown(self.lam), fix="For instance 0.3.")
+        if not 0 < self.delta < 1:
+            raise PlanError("must lie between 0 and 1", key="delta", given=shown(self.delta), fix="For instance 0.3.")
+
+    def check(self, channel: Channel) -> None:
+        """Refuse an error so large that no estimate can be that far below the truth."""
+        largest = 1 + channel.spread / channel.retention
+        if self.lam > largest:
+            raise PlanError(
+                f"must be at most 1 + (1 - p) / (m p) = {float(largest):.6g}: the estimate of a frequency "
+                "near 1 cannot be wrong by more on the lower side",
+                key="lam",
+                given=shown(self.lam),
+                fix="Ask for a smaller error, or keep fewer values.",
+            )
+
+    def __str__(self) -> str:
+        which = {"each": "on either side", "together": "on one side or the other"}[self.tails]
+        tail = {"chernoff": "Chernoff's bound on the chance", "exact": "the chance"}[self.how]
+        return f"{tail} of an error above {shown(self.lam)} f {which} is at least {shown(self.delta)}"
+
+
+def not_prevented(asked: Criterion) -> list[str]:
+    """Say what a table does not prevent that satisfies a criterion."""
+    lam = shown(asked.lam)
+    return [
+        "who knows a good estimate of a group's frequencies from elsewhere needs no table: often the rate among all "
+        f"people is within {lam} of a group's own",
+        "estimates that are drawn towards those of other groups (empirical Bayes), or cut off at 0 and at the size of "
+        "the group, are wrong less often than is promised for the published estimate and its multiples",
+        "nothing is promised about aggregates of several groups: learning these is what the table is for",
+    ]
+
+
+def as_retention(value: Any) -> Fraction:
+    """Return a retention probability as an exact fraction strictly between 0 and 1, or refuse."""
+    retention = as_fraction(value, key="retention")
+    if not 0 < retention < 1:
+        raise PlanError(
+            "must lie strictly between 0 and 1",
+            key="retention",
+            given=value,
+            fix="At 0 nothing could be learnt, at 1 nothing would be hidden. For instance 0.5.",
+        )
+    return retention
+
+
+# ---- the thesis' bound ----------------------------------------------------------------------------------------------
+
+
+def chernoff_size(frequency: npt.ArrayLike, channel: Channel, criterion: Criterion) -> Floats:
+    """Return the largest size that Chernoff's bound allows at a frequency (Eq 4.9); at frequency 0 any size.
+
+    >>> channel, asked = Channel(Fraction(1, 2), 10), Criterion(Fraction(3, 10), Fraction(3, 10), "chernoff", "each")
+    >>> float(np.floor(chernoff_size(0.5, channel, asked)))
+    128.0
+    """
+    f = np.asarray(frequency, np.float64)
+    p, spread, lam = float(channel.retention), float(channel.spread), float(criterion.lam)
+    with np.errstate(divide="ignore"):
+        return np.where(f > 0, -2 * (f * p + spread) * np.log(float(criterion.delta)) / (lam * p * f) ** 2, np.inf)
+
+
+def _chernoff_tails(count: Ints, size: Ints, channel: Channel, criterion: Criterion) -> tuple[Floats, Floats]:
+    """Return bounds on the probabilities of too low and too high an estimate (Eq 4.7, 4.6)."""
+    mean = count * float(channel.retention) + size * float(channel.spread)
+    omega = float(criterion.lam) * float(channel.retention) * count / mean
+    below = np.where(omega <= 1, np.exp(-(omega**2) * mean / 2), 0.0)
+    return below, np.exp(-(omega**2) * mean / (2 + omega))
+
+
+# ---- the tails themselves -------------------------------------------------------------------------------------------
+
+
+def thresholds(count: Ints, size: Ints, channel: Channel, lam: Fraction) -> tuple[Ints, Ints]:
+    """Return the largest perturbed count that is too low, and the largest that is not too high; exact."""
+    p, m = channel.retention, channel.values
+    # F' < f - lam f  iff  O < size (1-p)/m + p (1-lam) count;  all multiplied by the denominators
+    unit = p.denominator * m * lam.denominator
+    of_size = (p.denominator - p.numerator) * lam.denominator
+    of_low = p.numerator * m * (lam.denominator - lam.numerator)
+    of_high = p.numerator * m * (lam.denominator + lam.numerator)
+    largest = (int(np.max(size, initial=0)) + 1) * max(of_size + max(of_high, abs(of_low)), unit)
+    kind: Any = np.int64 if largest < 1 << 62 else object
+    whole, many = np.asarray(count).astype(kind), np.asarray(size).astype(kind)
+    low = -((-(many * of_size + whole * of_low)) // unit) - 1
+    high = (many * of_size + whole * of_high) // unit
+    return low.astype(np.int64), high.astype(np.int64)
+
+
+def exact_tails(count: npt.ArrayLike, size: npt.ArrayLike, channel: Channel, lam: Fraction) -> tuple[Floats, Floats]:
+    """Return the probabilities that the estimate is below f - lam f, and above f + lam f, for each pair.
+
+    >>> below, above = exact_tails([5], [10], Channel(Fraction(1, 2), 10), Fraction(3, 10))
+    >>> bool(min(below[0], above[0]) >= 0.3)
+    True
+    """
+    have, many = np.broadcast_arrays(np.asarray(count, np.int64), np.asarray(size, np.int64))
+    shape, have, many = have.shape, have.ravel(), many.ravel()
+    low, high = thresholds(have, many, channel, lam)
+    kept, spread = channel.kept, float(channel.spread)
+    # the narrower binomial is added up term by term, the other one is a distribution function
+    swap = have * kept * (1 - kept) > (many - have) * spread * (1 - spread)
+    n_sum, n_cdf = np.where(swap, many - have, have), np.where(swap, have, many - have)
+    p_sum, p_cdf = np.where(swap, spread, kept), np.where(swap, kept, spread)
+    reach = _REACH * np.sqrt(n_sum * p_sum * (1 - p_sum)) + _REACH
+    first = np.maximum(np.floor(n_sum * p_sum - reach), 0).astype(np.int64)
+    terms = np.minimum(np.ceil(n_sum * p_sum + reach).astype(np.int64), n_sum) - first + 1
+    below, above = np.empty(have.size), np.empty(have.size)
+    ends = np.concatenate([[0], np.cumsum(terms)])
+    start = 0
+    while start < have.size:
+        stop = max(int(np.searchsorted(ends, ends[start] + _TERMS, "right")) - 1, start + 1)
+        part = slice(start, stop)
+        of = np.repeat(np.arange(stop - start), terms[part])
+        begins = ends[part] - ends[start]
+        j = np.arange(of.size) - begins[of] + first[part][of]
+        weight = _binomial_pmf(j, n_sum[part][of], p_sum[part][of])
+        n, p = n_cdf[part][of], p_cdf[part][of]
+        below[part] = np.add.reduceat(weight * _at_most(low[part][of] - j, n, p), begins)
+        above[part] = np.add.reduceat(weight * _more_than(high[part][of] - j, n, p), begins)
+        start = stop
+    return below.reshape(shape), above.reshape(shape)
+
+
+def _binomial_pmf(k: Ints, n: Ints, p: Floats) -> Floats:
+    log = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0) + k * np.log(p) + (n - k) * np.log1p(-p)
+    return np.asarray(np.exp(log))
+
+
+def _at_most(k: Ints, n: Ints, p: Floats) -> Floats:
+    inside = bdtr(np.clip(k, 0, np.maximum(n, 0)).astype(np.float64), n, p)
+    return np.where(k < 0, 0.0, np.where(k >= n, 1.0, inside))
+
+
+def _more_than(k: Ints, n: Ints, p: Floats) -> Floats:
+    inside = bdtrc(np.clip(k, 0, np.maximum(n, 0)).astype(np.float64), n, p)
+    return np.where(k < 0, 1.0, np.where(k >= n, 0.0, inside))
+
+
+# ---- deciding -------------------------------------------------------------------------------------------------------
+
+
+def is_private(count: npt.ArrayLike, size: npt.ArrayLike, channel: Channel, criterion: Criterion) -> Bools:
+    """Say of each pair whether the criterion holds; where nobody has the value there is nothing to find out.
+
+    Each distinct pair is decided once.
+    """
+    have, many = np.broadcast_arrays(np.asarray(count, np.int64), np.asarray(size, np.int64))
+    keys = (many.ravel().astype(np.uint64) << np.uint64(32)) | have.ravel().astype(np.uint64)
+    distinct, which = np.unique(keys, return_inverse=True)
+    c = (distinct & np.uint64((1 << 32) - 1)).astype(np.int64)
+    n = (distinct >> np.uint64(32)).astype(np.int64)
+    verdict: Bools = _decided(c, n, channel, criterion)[which.ravel()]
+    return verdict.reshape(have.shape)
+
+
+def _decided(count: Ints, size: Ints, channel: Channel, criterion: Criterion) -> Bools:
+    found = np.ones(count.size, np.bool_)
+    there = np.flatnonzero(count > 0)
+    count, size = count[there], size[there]
+    if criterion.how == "chernoff":
+        found[there] = size <= chernoff_size(count / size, channel, criterion)
+        return found
+    delta = float(criterion.delta)
+    each = criterion.tails == "each"
+    below, above = _chernoff_tails(count, size, channel, criterion)
+    refuted = (np.minimum(below, above) if each else below + above) < delta
+    kept, spread = channel.kept, float(channel.spread)
+    deviation = np.sqrt(count * kept * (1 - kept) + (size - count) * spread * (1 - spread))
+    normal = ndtr(-float(criterion.lam) * float(channel.retention) * count / deviation)
+    # a threshold between two whole numbers costs nothing: the bound holds for every real one
+    slack = _BERRY_ESSEEN / deviation
+    proved = normal - slack > delta if each else 2 * (normal - slack) > delta
+    refuted |= normal + slack < delta if each else 2 * (normal + slack) < delta
+    open_ = np.flatnonzero(~refuted & ~proved)
+    verdict = ~refuted
+    below, above = exact_tails(count[open_], size[open_], channel, criterion.lam)
+    verdict[open_] = np.minimum(below, above) >= delta if each else below + above > delta
+    found[there] = verdict
+    return found
+
+
+def largest_size(frequency: npt.ArrayLike, channel: Channel, criterion: Criterion) -> Floats:
+    """Return the largest size at which a value of this frequency is hidden well enough; 0 if there is none.
+
+    By the exact criterion: the largest s up to LOOKED_AT such that the nearest whole number to s f, out of s, is hidden
+    well enough; smaller sizes may be too telling, since the tail does not fall steadily. A frequency so small that
+    larger sizes may be allowed gets the size that the normal law allows.
+
+    >>> channel = Channel(Fraction(1, 2), 10)
+    >>> largest_size([0.5], channel, Criterion(Fraction(3, 10), Fraction(3, 10), "exact", "each")).tolist()
+    [10.0]
+    """
+    f = np.asarray(frequency, np.float64)
+    if criterion.how == "chernoff":
+        return np.floor(chernoff_size(f, channel, criterion))
+    distinct, which = np.unique(f.ravel(), return_inverse=True)
+    found = np.where(distinct > 0, 0.0, np.inf)
+    table = _private_counts(channel, criterion)
+    for s in range(1, LOOKED_AT + 1):
+        c = np.rint(distinct * s).astype(np.int64)
+        found[(c > 0) & table[s, c]] = s
+    far = (distinct > 0) & (found > 0.9 * LOOKED_AT)
+    found[far] = np.maximum(found[far], _normal_size(distinct[far], channel, criterion))
+    return found[which.ravel()].reshape(f.shape)
+
+
+@lru_cache(maxsize=8)
+def _private_counts(channel: Channel, criterion: Criterion) -> Bools:
+    """Return for each size up to LOOKED_AT which counts are hidden well enough."""
+    size, count = np.tril_indices(LOOKED_AT + 1)
+    table = np.zeros((LOOKED_AT + 1, LOOKED_AT + 1), np.bool_)
+    table[size, count] = _decided(count.astype(np.int64), size.astype(np.int64), channel, criterion)
+    return table
+
+
+def _normal_size(f: Floats, channel: Channel, criterion: Criterion) -> Floats:
+    from scipy.special import ndtri
+
+    kept, spread = channel.kept, float(channel.spread)
+    tail = float(criterion.delta) / (1 if criterion.tails == "each" else 2)
+    variance = f * kept * (1 - kept) + (1 - f) * spread * (1 - spread)
+    return np.floor(ndtri(tail) ** 2 * variance / (float(criterion.lam) * float(channel.retention) * f) ** 2)

@@ -1,0 +1,133 @@
+"""What a published table says about an aggregate: the frequency and the count of a value among many, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from tacit.errors import PlanError, PolicyError, kind_of, nearest, sealed, word_or_kind
+from tacit.plan.query import as_plan_error
+from tacit.policy.attributes import Categories
+from tacit.policy.domain import Domain
+from tacit.policy.where import Where
+from tacit.policy.where import where as as_where
+from tacit.publish.table import PublishedTable
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """An estimate of how many of `size` people have a value. `count` and `frequency` say the same."""
+
+    count: float
+    size: int
+    deviation: float
+
+    @property
+    def frequency(self) -> float:
+        """The estimated share of the people; of nobody, zero."""
+        return self.count / self.size if self.size else 0.0
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return an interval that contains the true count with about this probability; within 0 and the size.
+
+        It rests on the normal law: for a handful of people it is rough.
+        """
+        if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+            raise PlanError(
+                "must lie between 0 and 1", key="level", given=word_or_kind(level), fix="For instance 0.95."
+            )
+        reach = float(ndtri((1 + level) / 2)) * self.deviation
+        low, high = max(self.count - reach, 0.0), min(self.count + reach, float(self.size))
+        # of an estimate outside of what is possible, the nearest possible end is in the interval
+        return min(low, float(self.size)), max(high, 0.0)
+
+    def frequency_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the same for the frequency."""
+        low, high = self.interval(level)
+        return (low / self.size, high / self.size) if self.size else (0.0, 0.0)
+
+
+@sealed
+def reconstruct(
+    table: PublishedTable, where: Any = None, value: Any = None, *, nonnegative: bool = False
+) -> Reconstruction:
+    """Estimate how many people among some groups have a sensitive value, from a published table alone.
+
+    Args:
+        table: what was published.
+        where: which people, by public columns: a predicate as in `tc.count`, or `{column: value}`; None: everybody.
+        value: a sensitive value, or a list of them; of several columns, tuples.
+        nonnegative: take the most likely counts that are zero or more, instead of the estimate without bias.
+    """
+    if not isinstance(table, PublishedTable):
+        raise PlanError(f"must be a published table, not {kind_of(table)}", key="table", fix="Make one first.")
+    rows = np.flatnonzero(chosen_groups(table, where))
+    columns = chosen_values(table, value)
+    sizes, published = table.sizes[rows], table.published[rows]
+    size = int(sizes.sum())
+    unbiased = table.method.estimates(published, sizes)
+    found = table.method.nonnegative(published, sizes) if nonnegative else unbiased
+    variances = _of_sums(table, unbiased, sizes, columns)
+    return Reconstruction(float(found[:, columns].sum()), size, float(np.sqrt(variances)))
+
+
+def _of_sums(table: PublishedTable, counts: npt.NDArray[np.float64], sizes: Any, columns: list[int]) -> float:
+    """Return the variance of a sum of estimates; of several values, no more than all of them and than the others."""
+    each = table.method.variances(counts, sizes).sum(axis=0)
+    others = [at for at in range(len(each)) if at not in columns]
+    # estimates of a group add up to its size, so that a sum and what is left are equally wrong; and the deviation of a
+    # sum is at most the sum of deviations
+    return float(min(np.sqrt(each[columns]).sum(), np.sqrt(each[others]).sum()) ** 2)
+
+
+def chosen_groups(table: PublishedTable, where: Any) -> npt.NDArray[np.bool_]:
+    """Return which groups a predicate holds for."""
+    public, values = table.groups.columns.public, table.groups.values
+    everybody = np.ones(len(table.sizes), np.bool_)
+    if where is None:
+        return everybody
+    if isinstance(where, Mapping):
+        for name, value in where.items():
+            if name not in public:
+                raise PlanError("must name public columns", key="where", given=name, fix=nearest(str(name), public))
+            at = public.index(name)
+            wanted = value if isinstance(value, list | tuple | set) else [value]
+            everybody &= np.isin(table.groups.which[:, at], [n for n, v in enumerate(values[at]) if v in wanted])
+        return everybody
+    if not isinstance(where, str | Where):
+        rule = f"must be a predicate or {{column: value}}, not {kind_of(where)}"
+        raise PlanError(rule, key="where", fix="For instance {'sex': 'Female'}.")
+    domain = Domain({name: _categories(one) for name, one in zip(public, values, strict=True)})
+    try:
+        test = as_where(where).compile(domain)
+    except PolicyError as refusal:
+        refused = as_plan_error(refusal, key="where")
+    else:
+        used = sorted({axis.name for axis, _ in test.atoms})
+        places = table.groups.which[:, [public.index(name) for name in used]]
+        distinct, of = np.unique(places, axis=0, return_inverse=True)
+        holds = [test.of_record(dict(zip(used, map(int, one), strict=True))) for one in distinct]
+        return np.array(holds, np.bool_)[of.ravel()]
+    raise refused
+
+
+def _categories(values: Any) -> Categories:
+    plain = all(isinstance(value, str | int | bool) for value in values)
+    return Categories(values if plain else [str(value) for value in values], ordered=True)
+
+
+def chosen_values(table: PublishedTable, value: Any) -> list[int]:
+    """Return the columns of the sensitive values that were named."""
+    known = table.values
+    wanted = value if isinstance(value, list) else [value]
+    missing = [one for one in wanted if one not in known]
+    if missing or not wanted:
+        given = word_or_kind(missing[0]) if missing else []
+        fix = nearest(str(given), [str(one) for one in known], most=10)
+        raise PlanError("must be a sensitive value of the table", key="value", given=given, fix=fix)
+    return sorted({known.index(one) for one in wanted})

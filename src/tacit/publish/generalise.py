@@ -1,0 +1,181 @@
+"""Generalised personal groups: public values that say the same about the sensitive attribute become one value.
+
+If a colour tells nothing about a disease, people of all colours are one group, whether a table says so or not: whoever
+puts them together estimates that group's frequencies, and the criterion must hold for it. Two values say the same if a
+chi-square test of homogeneity does not tell their counts apart. Its degrees of freedom are the sensitive values that
+occur, less one; the thesis' printed m is one too many, and more where values are missing.
+
+Complete linkage merges values only if all pairs of them pass. Connected components, as in the thesis, chain: 77 values
+that drift from 10% to 90% in small steps become one.
+
+The test reads counts. On public data, or on a table that was published already, nothing is lost; on people's rows, what
+is merged depends on them, no epsilon covers it, and the result says `protected=False`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import squareform
+from scipy.stats import chi2
+
+from tacit.amounts import as_fraction
+from tacit.errors import PlanError, kind_of, nearest, sealed, word_or_kind
+from tacit.publish.groups import PersonalGroups, as_columns, personal_groups
+from tacit.publish.table import PublishedTable
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+LINKAGES: Final = ("complete", "components")
+DEGREES: Final = ("bins", "values")
+_FARTHEST: Final = 1e6  # minus the logarithm of a chance: beyond, two values are as different as can be
+
+
+@dataclass(frozen=True)
+class Generalisation:
+    """Which values of each public column become one: `maps[column][value]` is what a value becomes.
+
+    `protected` says whether it may be published as it is.
+    """
+
+    maps: Mapping[str, Mapping[Any, str]]
+    protected: bool
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many values each column has afterwards."""
+        return {name: len(set(one.values())) for name, one in self.maps.items()}
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{name} {len(one)} -> {self.sizes[name]}" for name, one in self.maps.items())
+        return sizes if self.protected else f"{sizes}; made from people's rows and not protected by any epsilon"
+
+
+@sealed
+def generalise(
+    source: Any,
+    *,
+    public: Any = None,
+    sensitive: Any = None,
+    values: Any = None,
+    significance: Any = 0.05,
+    linkage: str = "complete",
+    public_data: bool = False,
+) -> Generalisation:
+    """Merge the values of each public column that say the same about the sensitive one.
+
+    Args:
+        source: a published table; or rows, with the columns as for `perturbed`.
+        public: the columns whose values are merged.
+        sensitive: the column that they may tell about.
+        values: every value that it may have.
+        significance: how unlikely a difference must be by chance to keep two values apart.
+        linkage: `complete`, or `components` (connected components, as in the thesis).
+        public_data: these rows are public, or made up: what is found may be published.
+    """
+    _check(linkage, LINKAGES, "linkage")
+    level = float(as_fraction(significance, key="significance"))
+    if not 0 < level < 1:
+        raise PlanError("must lie between 0 and 1", key="significance", given=significance, fix="For instance 0.05.")
+    if isinstance(source, PublishedTable):
+        groups = replace(source.groups, counts=np.rint(np.maximum(source.estimates, 0)).astype(np.int64))
+    else:
+        groups = personal_groups(source, as_columns(public, sensitive, values))
+    maps = {}
+    for at, (name, known) in enumerate(zip(groups.columns.public, groups.values, strict=True)):
+        counts = np.zeros((len(known), groups.counts.shape[1]), np.int64)
+        np.add.at(counts, groups.which[:, at], groups.counts)
+        maps[name] = _named(known, same_impact(counts, level, linkage))
+    return Generalisation(maps, protected=public_data or isinstance(source, PublishedTable))
+
+
+def same_impact(counts: Ints, significance: float, how: str, degrees: str = "bins") -> Ints:
+    """Return the number of the cluster that each row of counts belongs to.
+
+    `degrees="values"` is the thesis' printed number of degrees of freedom.
+    """
+    _check(degrees, DEGREES, "degrees")
+    if len(counts) < 2:
+        return np.zeros(len(counts), np.int64)
+    chances = homogeneity(counts, degrees)
+    if how == "components":
+        return np.asarray(connected_components(chances > significance, directed=False)[1], np.int64)
+    far = np.minimum(-np.log(np.maximum(chances, 1e-300)), _FARTHEST)
+    np.fill_diagonal(far, 0.0)
+    tree = linkage(squareform(far, checks=False), method="complete")
+    return np.asarray(fcluster(tree, -np.log(significance) * (1 - 1e-12), criterion="distance"), np.int64) - 1
+
+
+def homogeneity(counts: Ints, degrees: str = "bins") -> Floats:
+    """Return for each pair of rows how likely counts at least as different are, if both follow one law (Eq 4.3)."""
+    sizes = counts.sum(axis=1).astype(np.float64)
+    found = np.ones((len(counts), len(counts)))
+    for row in range(len(counts)):
+        both = counts[row] + counts
+        there = both > 0
+        ratio = np.sqrt(np.maximum(sizes, 1) / max(sizes[row], 1))
+        apart = (ratio[:, None] * counts[row] - counts / ratio[:, None]) ** 2 / np.maximum(both, 1)
+        df = np.full(len(counts), counts.shape[1]) if degrees == "values" else there.sum(axis=1) - 1
+        # one value alone, or nobody: nothing tells them apart
+        told = (df > 0) & (sizes > 0) & (sizes[row] > 0)
+        found[row] = np.where(told, chi2.sf((apart * there).sum(axis=1), np.maximum(df, 1)), 1.0)
+    return np.minimum(found, found.T)
+
+
+def _named(values: tuple[Any, ...], clusters: Ints) -> dict[Any, str]:
+    names = {
+        one: " or ".join(str(value) for value, own in zip(values, clusters, strict=True) if own == one)
+        for one in set(clusters.tolist())
+    }
+    return {value: names[int(one)] for value, one in zip(values, clusters, strict=True)}
+
+
+def _check(given: Any, known: tuple[str, ...], key: str) -> None:
+    if given not in known:
+        rule, fix = f"must be one of {', '.join(known)}", nearest(str(word_or_kind(given)), known)
+        raise PlanError(rule, key=key, given=word_or_kind(given), fix=fix)
+
+
+def as_maps(given: Any, public: tuple[str, ...]) -> Mapping[str, Mapping[Any, str]]:
+    """Return which values are merged in which columns, or refuse."""
+    maps = given.maps if isinstance(given, Generalisation) else given
+    if maps is None:
+        return {}
+    if not isinstance(maps, Mapping) or not all(isinstance(one, Mapping) for one in maps.values()):
+        rule = f"must map columns to what their values become, not {kind_of(given)}"
+        raise PlanError(rule, key="groups", fix="Give {column: {value: name}}, or what `generalise` returns.")
+    unknown = [name for name in maps if name not in public]
+    if unknown:
+        fix = nearest(str(unknown[0]), public)
+        raise PlanError("must be about public columns", key="groups", given=word_or_kind(unknown[0]), fix=fix)
+    return maps
+
+
+def merged(groups: PersonalGroups, maps: Mapping[str, Mapping[Any, str]]) -> PersonalGroups:
+    """Return the groups after values of public columns were merged."""
+    which, values = groups.which.copy(), list(groups.values)
+    for name, one in maps.items():
+        at = groups.columns.public.index(name)
+        check_complete(name, groups.values[at], one)
+        names = sorted({str(one[value]) for value in groups.values[at]})
+        place = {label: number for number, label in enumerate(names)}
+        which[:, at] = np.array([place[str(one[value])] for value in groups.values[at]], np.int64)[which[:, at]]
+        values[at] = tuple(names)
+    distinct, of = np.unique(which, axis=0, return_inverse=True)
+    counts = np.zeros((len(distinct), groups.counts.shape[1]), np.int64)
+    np.add.at(counts, of.ravel(), groups.counts)
+    return replace(groups, values=tuple(values), which=distinct, counts=counts)
+
+
+def check_complete(name: str, values: Any, one: Mapping[Any, str]) -> None:
+    """Refuse a map that misses a value."""
+    missing = [value for value in values if value not in one]
+    if missing:
+        rule = f"must say what every value of {name!r} becomes"
+        raise PlanError(rule, key="groups", given=f"nothing for {missing[0]!r}", fix="Add it.")

@@ -1,0 +1,148 @@
+"""Group-wise retention: every record is perturbed, and the larger a group is, the less often a value is kept.
+
+Guarantee   At most epsilon of the largest retention for every edge between two records that agree in the public
+            columns. And the exact (lambda, delta) criterion for the unbiased estimate of every value in every group,
+            for every count that the public bound on frequencies allows.
+Assumes     Sizes of groups are public. The bound on frequencies is public and true.
+Why         The retention of a group follows from its public size. For each size it is the largest of a fine grid, at
+            or below what the normal law suggests, at which every count passes the exact criterion
+            (`publish/criterion.py`); the normal rule by itself fails at most sizes.
+Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016, section 4.3, names it and leaves
+            it.
+Checked by  tests/unit/test_sampled.py, tests/statistical/test_private_tables.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import floor
+from typing import ClassVar, Final
+
+import numpy as np
+from scipy.special import ndtri
+
+from tacit.amounts import shown
+from tacit.errors import PlanError
+from tacit.noise.thinning import spread, thin
+from tacit.publish.criterion import Channel, Criterion, is_private, not_prevented
+from tacit.publish.method import Floats, Ints, Method
+from tacit.publish.perturbation import epsilon_of
+
+_GRID: Final = 1 << 16
+_STEP: Final = 64  # each retention that fails is followed by one that is smaller by this part
+
+
+@lru_cache(maxsize=1 << 16)
+def largest_retention(size: int, channel: Channel, criterion: Criterion, bound: Fraction) -> Fraction:
+    """Return the largest retention tried at which a group of this size passes for every count; 0 if none does."""
+    most = floor(bound * size)
+    if most == 0:
+        return channel.retention
+    tried = min(floor(channel.retention * _GRID), floor(normal_retention(size, channel, criterion, bound) * _GRID) + 1)
+    counts = np.arange(1, most + 1)
+    if is_private(counts, size, channel, criterion).all():
+        return channel.retention
+    while tried:
+        own = Channel(Fraction(tried, _GRID), channel.values)
+        if is_private(most, size, own, criterion) and is_private(counts, size, own, criterion).all():
+            return own.retention
+        tried -= max(tried // _STEP, 1)
+    return Fraction(0)
+
+
+def normal_retention(size: int, channel: Channel, criterion: Criterion, bound: Fraction) -> float:
+    """Return the retention at which an error beyond lambda is as likely as delta, by the normal law."""
+    f, z = max(floor(bound * size), 1) / size, -float(ndtri(float(criterion.delta) / 2))
+    low, high = 0.0, float(channel.retention)
+    for _ in range(40):
+        p = (low + high) / 2
+        rest = (1 - p) / channel.values
+        variance = f * (p + rest) * (1 - p - rest) + (1 - f) * rest * (1 - rest)
+        low, high = (p, high) if float(criterion.lam) * p * f * size < z * np.sqrt(size * variance) else (low, p)
+    return low
+
+
+@dataclass(frozen=True)
+class Groupwise(Method):
+    """Perturbation with a retention for each size of a group."""
+
+    channel: Channel
+    criterion: Criterion
+    bound: Fraction
+
+    name: ClassVar[str] = "retention"
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What one record loses at most."""
+        return epsilon_of(self.channel)
+
+    def retentions(self, sizes: Ints) -> list[Fraction]:
+        """Return the retention of each group: public, as it follows from sizes alone."""
+        found = [largest_retention(int(size), self.channel, self.criterion, self.bound) for size in sizes]
+        if Fraction(0) in found:
+            raise PlanError(
+                "must be smaller: there is no retention at which groups of some size pass",
+                key="delta",
+                given=shown(self.criterion.delta),
+                fix="Ask for less, or take method='masked'.",
+            )
+        return found
+
+    def check(self) -> None:
+        """Refuse if a group of one person cannot be published."""
+        self.retentions(np.array([1]))
+
+    def draw(self, counts: Ints) -> Ints:
+        """Return the counts after perturbation."""
+        kept = np.zeros_like(counts)
+        for retention, rows in self._by_retention(counts.sum(axis=1)):
+            kept[rows] = thin(counts[rows], retention)
+        return kept + spread(counts.sum(axis=1) - kept.sum(axis=1), self.channel.values)
+
+    def _by_retention(self, sizes: Ints) -> list[tuple[Fraction, Ints]]:
+        retentions = self.retentions(sizes)
+        return [
+            (one, np.flatnonzero([other == one for other in retentions]))
+            for one in sorted(set(retentions), reverse=True)
+        ]
+
+    def estimates(self, published: Ints, sizes: Ints) -> Floats:
+        """Return estimates of the true counts, without bias."""
+        p = np.array([float(one) for one in self.retentions(sizes)])[:, None]
+        return np.asarray((published - sizes[:, None] * (1 - p) / self.channel.values) / p)
+
+    def variances(self, counts: Floats, sizes: Ints) -> Floats:
+        """Return the variance of the estimates where these are the true counts."""
+        return self.variances_at(np.array([float(one) for one in self.retentions(sizes)]), counts, sizes)
+
+    def variances_at(self, retentions: Floats, counts: Floats, sizes: Ints) -> Floats:
+        """Return the same for any retentions of the groups."""
+        p = retentions[:, None]
+        rest = (1 - p) / self.channel.values
+        have = np.clip(counts, 0, sizes[:, None])
+        coins = have * (p + rest) * (1 - p - rest) + (sizes[:, None] - have) * rest * (1 - rest)
+        return np.asarray(coins / p**2)
+
+    def least_error(self, sizes: Ints, values: int) -> float:
+        """Return a lower bound on the expected error, by the normal law, without proving any retention."""
+        even = np.repeat(sizes[:, None] / values, values, axis=1)
+        distinct, which = np.unique(sizes, return_inverse=True)
+        found = [normal_retention(int(size), self.channel, self.criterion, self.bound) for size in distinct]
+        return float(np.sqrt(self.variances_at(np.array(found)[which.ravel()], even, sizes)[:, 0].sum()))
+
+    @property
+    def leaves_open(self) -> list[str]:
+        """What it does not prevent."""
+        return not_prevented(self.criterion)
+
+    def words(self) -> list[str]:
+        """Say what is done, and what it promises."""
+        bound = "" if self.bound == 1 else f", as long as no frequency is above {shown(self.bound)}"
+        return [
+            f"each record keeps its value with a probability that follows from the size of its group, at most "
+            f"{shown(self.channel.retention)}",
+            f"the unbiased estimate of each frequency f in each group: {self.criterion}{bound}",
+        ]

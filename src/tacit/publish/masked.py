@@ -1,0 +1,216 @@
+"""Masked private counts: counts that are private already, each hidden once more by noise that grows with it.
+
+Guarantee   Epsilon for every edge between two records that agree in the public columns, against anybody. And the
+            (lambda, delta) criterion, in the limit of large counts and by exact enumeration of small ones where there
+            are two values: the published count, and every multiple of it, is wrong by more than lambda times the true
+            count with probability at least delta, whatever is known about other groups. Masks of different groups are
+            independent.
+Assumes     The scales of the masks stay secret: they are made of private counts and are never published. Nobody knows
+            some counts of a group and wants others. Sizes of groups are public.
+Why         Counts with discrete Laplace noise keep epsilon: a record that moves from one value to another changes two
+            of them by one (epsilon / 2 each), and of two values one number is enough, since the size is public
+            (epsilon). All else is made of these noisy counts and of fresh noise. A mask is a centred binomial: whole,
+            even, with one mode, and as wide as is asked for. If its deviation is kappa times the count, the error of a
+            y is normal with mean (a - 1) and deviation a kappa, relative to the count; kappa is the least at which no
+            a is within lambda more often than 1 - delta. A group's counts add up to its size, which would tell a count
+            from the others: so the published counts add up to the size, and their masks are wide enough after that. If
+            one value has more than half of the group, its mask is as wide as the size asks for and the others carry
+            it.
+Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016 (the criterion); Ghosh, Roughgarden,
+            Sundararajan, arXiv:0811.2841 (the noise of the counts).
+Checked by  tests/unit/test_masked.py, tests/statistical/test_private_tables.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar, Final
+
+import numpy as np
+from scipy.special import ndtr
+
+from tacit.amounts import shown
+from tacit.noise.thinning import symmetric
+from tacit.noise.two_scale import TwoScale, discrete_laplace
+from tacit.publish.criterion import Channel, Criterion, not_prevented
+from tacit.publish.method import Floats, Ints, Method
+from tacit.publish.perturbation import epsilon_of
+
+_STEPS: Final = 60  # halvings of an interval
+_DIGITS: Final = 10**4
+# A mask of whole records would stand out around small counts: 3 of 10 is an error of exactly 0.3, and whole numbers
+# land there. So masks come in parts of a record; up to this variance all of them.
+PARTS: Final = 16
+_FINE_VARIANCE: Final = 4.0
+
+
+@lru_cache(maxsize=64)
+def kappa_for(lam: Fraction, delta: Fraction) -> float:
+    """Return the least relative deviation at which no multiple of a masked count is within lam too often.
+
+    >>> kappa_for(Fraction(3, 10), Fraction(3, 10))
+    0.3021
+    """
+    low, high = 0.0, 1.0
+    while _best_multiple(high, float(lam)) > 1 - float(delta):
+        high *= 2
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _best_multiple(middle, float(lam)) > 1 - float(delta) else (low, middle)
+    return float(np.ceil(high * _DIGITS) / _DIGITS)
+
+
+def _best_multiple(kappa: float, lam: float) -> float:
+    """Return how often the best multiple a of a masked count is within lam of the count."""
+    a = np.linspace(0.02, 1.5, 2000)
+    return float(np.max(ndtr(((1 + lam) / a - 1) / kappa) - ndtr(((1 - lam) / a - 1) / kappa)))
+
+
+@dataclass(frozen=True)
+class Masked(Method):
+    """Private counts with masks. `channel` says which perturbation has the same epsilon."""
+
+    channel: Channel
+    criterion: Criterion
+
+    name: ClassVar[str] = "masked"
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What one record loses at most."""
+        return epsilon_of(self.channel)
+
+    @property
+    def noise(self) -> TwoScale:
+        """The noise that makes the counts private."""
+        scale = (1 if self.channel.values == 2 else 2) / self.epsilon
+        return TwoScale(scale, scale)
+
+    @property
+    def kappa(self) -> float:
+        """The deviation of a mask, relative to the count that it hides."""
+        return kappa_for(self.criterion.lam, self.criterion.delta)
+
+    def draw(self, counts: Ints) -> Ints:
+        """Return masked counts, whole numbers that add up to the size of their group."""
+        sizes = counts.sum(axis=1)
+        if self.channel.values == 2:
+            private = counts[:, 0] + discrete_laplace(self.noise.right, len(sizes))
+            widest = np.maximum(np.maximum(private, sizes - private), 1)
+            first = PARTS * private + masks((self.kappa * widest) ** 2)
+            return np.stack([first, PARTS * sizes - first], axis=1)
+        private = counts + discrete_laplace(self.noise.right, counts.shape)
+        scales, shares = self.scales(private, sizes)
+        raw = PARTS * private + masks(scales)
+        over = raw.sum(axis=1) - PARTS * sizes
+        masked = np.rint(raw - shares * over[:, None]).astype(np.int64)
+        # what rounding took away or added goes where the mask is widest
+        masked[np.arange(len(sizes)), scales.argmax(axis=1)] += PARTS * sizes - masked.sum(axis=1)
+        return np.asarray(masked)
+
+    @property
+    def unit(self) -> Fraction:
+        """What one unit of the published numbers is worth."""
+        return Fraction(1, PARTS)
+
+    def scales(self, private: Ints, sizes: Ints) -> tuple[Floats, Floats]:
+        """Return the variances of the masks of each group, and the share of what is over that each value gives back.
+
+        Let q be the variance that a value needs and T that of its mask. After what is over in the sum, with variance A,
+        is given back in proportion to T, T (A - T) / A is left of it: T follows from A by a quadratic equation, and A
+        by bisection from the sum of all T.
+        """
+        rows, top = np.arange(len(sizes)), private.argmax(axis=1)
+        need = (self.kappa * np.maximum(private, 1)) ** 2
+        large = 2 * private[rows, top] > sizes
+        need[rows[large], top[large]] = (self.kappa * np.maximum(sizes[large], 1)) ** 2
+        most = need[rows, top]
+        others = need.sum(axis=1) - most
+        alone = others <= most  # the others must carry the mask of the largest one
+        scales = need * np.where(alone, most / np.maximum(others, 1e-300), 1.0)[:, None]
+        shares = np.zeros_like(need)
+        shares[rows[alone], top[alone]] = 1.0
+        scales[rows[alone], top[alone]] = 0.0
+        some = np.flatnonzero(~alone)
+        scales[some] = _balanced(need[some], top[some])
+        shares[some] = scales[some] / scales[some].sum(axis=1, keepdims=True)
+        return scales, shares
+
+    def estimates(self, published: Ints, sizes: Ints) -> Floats:
+        """Return the masked counts: they have nearly no bias."""
+        return np.asarray(published / PARTS)
+
+    def variances(self, counts: Floats, sizes: Ints) -> Floats:
+        """Return about the variance of masked counts where these are the true ones."""
+        have = np.maximum(counts, 0)
+        if self.channel.values == 2:
+            have = np.maximum(have, sizes[:, None] - have)
+            return np.asarray((self.kappa * np.maximum(have, 1)) ** 2 + self.noise.variance())
+        need = (self.kappa * np.maximum(have, 1)) ** 2
+        rows, top = np.arange(len(sizes)), have.argmax(axis=1)
+        large = 2 * have[rows, top] > sizes
+        need[rows[large], top[large]] = (self.kappa * sizes[large]) ** 2
+        most = need[rows, top]
+        others = need.sum(axis=1) - most
+        wider = np.maximum(most / np.maximum(others, 1e-300), 1.0)
+        found = need * wider[:, None]
+        found[rows, top] = most
+        return np.asarray(found + self.noise.variance())
+
+    @property
+    def leaves_open(self) -> list[str]:
+        """What it does not prevent."""
+        return not_prevented(self.criterion)
+
+    def words(self) -> list[str]:
+        """Say what is done, and what it promises."""
+        return [
+            f"counts of each group with noise that keeps epsilon, masked by whole-number noise of {self.kappa:.4g} "
+            "times each count; scales of masks are secret, masks of groups are independent",
+            f"the published count and every multiple of it: the chance of an error above {shown(self.criterion.lam)} "
+            f"times the true count is at least {shown(self.criterion.delta)}, whatever is known about other groups",
+        ]
+
+
+def masks(variances: Floats) -> Ints:
+    """Return a mask of each variance, in parts of a record; rounded up.
+
+    A binomial of whole records for what is wide, one of parts for the rest: every mask has parts, so that they do not
+    tell how wide it is.
+    """
+    fine = np.minimum(variances, _FINE_VARIANCE)
+    parts = np.ceil(2 * PARTS**2 * fine).astype(np.int64)
+    return PARTS * symmetric(np.ceil(2 * (variances - fine)).astype(np.int64)) + symmetric(parts)
+
+
+def _balanced(need: Floats, top: Ints) -> Floats:
+    """Return the variances of masks of which, after what is over is given back, what is needed is left."""
+    rows = np.arange(len(top))
+    least = 4 * need.max(axis=1)
+
+    def small(total: Floats) -> Floats:
+        a = total[:, None]
+        return np.asarray(a / 2 * (1 - np.sqrt(np.maximum(1 - 4 * need / a, 0))))
+
+    def missing(total: Floats) -> Floats:
+        """Return how far the masks fall short of their sum; the largest one may be the larger of its two roots."""
+        parts = small(total)
+        own = parts[rows, top]
+        rest = parts.sum(axis=1) - own
+        return np.asarray(np.where(two_roots, own - rest, rest + own - total))
+
+    two_roots = small(least).sum(axis=1) < least
+    low, high = least.copy(), least.copy()
+    grows = missing(high) > 0
+    while grows.any():
+        high[grows] *= 4
+        grows = (missing(high) > 0) & (high < least * 1e12)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        short = missing(middle) > 0
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    found = small(high)
+    found[rows, top] = np.where(two_roots, high - (found.sum(axis=1) - found[rows, top]), found[rows, top])
+    return found

@@ -1,0 +1,81 @@
+"""What every way to publish a table says about itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+class Method(ABC):
+    """A way to publish the counts of personal groups. Everything in it is public.
+
+    Counts have a row for each group and a column for each sensitive value; `sizes` are the public sizes of the groups.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def epsilon(self) -> Fraction:
+        """What one record loses at most."""
+
+    def check(self) -> None:  # noqa: B027 - nothing to refuse, unless a method says so
+        """Refuse, from public parameters alone, what could not be published, before anything is charged."""
+
+    @property
+    def unit(self) -> Fraction:
+        """What one unit of the published numbers is worth, in records."""
+        return Fraction(1)
+
+    @abstractmethod
+    def draw(self, counts: Ints) -> Ints:
+        """Return what is published for these true counts."""
+
+    @abstractmethod
+    def estimates(self, published: Ints, sizes: Ints) -> Floats:
+        """Return estimates of the true counts, from what is published."""
+
+    @abstractmethod
+    def variances(self, counts: Floats, sizes: Ints) -> Floats:
+        """Return the variance of the estimates where these are the true counts."""
+
+    def nonnegative(self, published: Ints, sizes: Ints) -> Floats:
+        """Return estimates of the counts of all groups together that are zero or more, and add up (one row)."""
+        return _nearest_counts(self.estimates(published, sizes).sum(axis=0), float(sizes.sum()))[None, :]
+
+    @property
+    def appends(self) -> bool:
+        """Whether rows may come later without breaking what was promised about those before."""
+        return False
+
+    def expected_error(self, sizes: Ints, values: int) -> float:
+        """Return the root mean squared error of the count of one value in all groups, if each value is as frequent.
+
+        It follows from public sizes alone: whether it is smaller than that of another method is no secret.
+        """
+        even = np.repeat(sizes[:, None] / values, values, axis=1)
+        return float(np.sqrt(self.variances(even, sizes)[:, 0].sum()))
+
+    @property
+    def leaves_open(self) -> list[str]:
+        """What it does not prevent, where that is more than what everybody expects."""
+        return []
+
+    @abstractmethod
+    def words(self) -> list[str]:
+        """Say what is done, and what it promises."""
+
+
+def _nearest_counts(counts: Floats, total: float) -> Floats:
+    """Return the nearest counts that are zero or more and add up to the total."""
+    falling = np.sort(counts)[::-1]
+    over = (np.cumsum(falling) - total) / np.arange(1, counts.size + 1)
+    level = over[np.flatnonzero(falling > over).max(initial=0)]
+    return np.asarray(np.maximum(counts - level, 0.0))

@@ -1,0 +1,55 @@
+"""Make a perturbed table of rows, or of a session, whose budget then pays for it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tacit.errors import PlanError, sealed
+from tacit.publish.criterion import Channel, as_retention
+from tacit.publish.groups import Columns
+from tacit.publish.perturbation import Uniform, retention_for
+from tacit.publish.source import columns_for, published
+from tacit.publish.table import PublishedTable
+
+
+@sealed
+def perturbed(
+    rows: Any,
+    *,
+    public: Any,
+    sensitive: Any,
+    values: Any = None,
+    retention: Any = None,
+    epsilon: Any = None,
+    rho: Any = None,
+    groups: Any = None,
+) -> PublishedTable:
+    """Publish a table in which each record keeps its sensitive value with probability `retention`.
+
+    Args:
+        rows: a path or a frame of any kind; or a `Session`, whose policy then must allow it and whose budget pays.
+        public: the columns that are published as they are; they make personal groups.
+        sensitive: the column that is perturbed; several are perturbed jointly, as one.
+        values: every value that it may have; of several columns, a list for each. Of a session, its domain says it.
+        retention: the probability that a record keeps its value; or say what is promised instead:
+        epsilon: what one record may lose at most.
+        rho: a pair (rho1, rho2), see `retention_for`.
+        groups: what values of public columns become, so that some make one group: `{column: {value: name}}`, or what
+            `generalise` returns.
+    """
+    columns = columns_for(rows, public, sensitive, values)
+    method = Uniform(Channel(chosen_retention(columns, retention, epsilon, rho), int(np.prod(columns.shape))))
+    return published(rows, columns, lambda sizes: method, method.epsilon, groups)
+
+
+def chosen_retention(columns: Columns, retention: Any, epsilon: Any, rho: Any) -> Fraction:
+    """Return the retention that was given, or that follows from what is promised."""
+    if sum(one is not None for one in (retention, epsilon, rho)) != 1:
+        rule = "must be given, or one of epsilon and rho instead"
+        raise PlanError(rule, key="retention", fix="For instance retention=0.5.")
+    if retention is not None:
+        return as_retention(retention)
+    return retention_for(int(np.prod(columns.shape)), epsilon=epsilon, rho=rho)

@@ -1,0 +1,177 @@
+"""Repaired sampling: a simple random sample of a public size from each group, perturbed, then scaled up.
+
+Guarantee   Epsilon of the perturbation for every edge between two records that agree in the public columns. And the
+            exact (lambda, delta) criterion for the unbiased estimate of every value in every group, for every count
+            that the public bound on frequencies allows: Pr[|F' - f| > lambda f] > delta.
+Assumes     Sizes of groups are public. The bound on frequencies is public and true.
+Why         Who is sampled depends on nobody's value, and the size of a sample on the group's public size alone; what
+            is published is a perturbed sample, and scaling it up is done by the reader. So nothing follows from a
+            sample's size, and the thesis' attack through it finds what the plain estimate finds. The law of the
+            perturbed count is added up over the hypergeometric number of sampled records with the value; each size of
+            a group gets the largest sample that holds for all counts, tried one by one, since neither is the tail
+            steady in the size.
+Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016: Algorithm 1, which samples by
+            secret frequencies, kept as a planted leak (`audit/planted/records.py`).
+Checked by  tests/unit/test_sampled.py, tests/statistical/test_private_tables.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import ceil, floor
+from typing import ClassVar, Final
+
+import numpy as np
+from scipy.special import gammaln, ndtri
+
+from tacit.amounts import shown
+from tacit.errors import PlanError
+from tacit.noise.thinning import pick
+from tacit.publish.criterion import Channel, Criterion, chernoff_size, not_prevented
+from tacit.publish.method import Floats, Ints, Method
+from tacit.publish.perturbation import epsilon_of, perturb
+
+MOST_SAMPLED: Final = 300  # a larger sample would hold where frequencies are small, and take long to prove
+
+
+@lru_cache(maxsize=1 << 16)
+def largest_sample(size: int, channel: Channel, criterion: Criterion, bound: Fraction) -> int:
+    """Return the largest sample of a group of this size that holds for every count up to bound * size; 0 if none.
+
+    >>> half, asked = Channel(Fraction(1, 2), 2), Criterion(Fraction(3, 10), Fraction(3, 10))
+    >>> [largest_sample(size, half, asked, Fraction(1)) for size in (7, 12, 1000)]
+    [7, 7, 11]
+    """
+    most = floor(bound * size)
+    if most == 0:
+        return size
+    if criterion.how == "chernoff":
+        return min(size, floor(float(chernoff_size(most / size, channel, criterion))))
+    f, p, spread, kept = most / size, float(channel.retention), float(channel.spread), channel.kept
+    variance = f * kept * (1 - kept) + (1 - f) * spread * (1 - spread) + p * p * f * (1 - f)
+    normal = float(ndtri(float(criterion.delta) / 2)) ** 2 * variance / (float(criterion.lam) * p * f) ** 2
+    first = min(size, MOST_SAMPLED, ceil(1.3 * normal) + 6)
+    return next((s for s in range(first, 0, -1) if _holds(size, s, most, channel, criterion)), 0)
+
+
+def _holds(size: int, sample: int, most: int, channel: Channel, criterion: Criterion) -> bool:
+    few = np.arange(max(most - 2, 1), most + 1)
+    return _least(few, size, sample, channel, criterion) and _least(
+        np.arange(1, most + 1), size, sample, channel, criterion
+    )
+
+
+def _least(counts: Ints, size: int, sample: int, channel: Channel, criterion: Criterion) -> bool:
+    return bool((error_chances(counts, size, sample, channel, criterion.lam) > float(criterion.delta)).all())
+
+
+def error_chances(counts: Ints, size: int, sample: int, channel: Channel, lam: Fraction) -> Floats:
+    """Return for each true count how likely the estimate from a perturbed sample is wrong by more than lam f."""
+    p, m = channel.retention, channel.values
+    # O < s (spread + p (1 - lam) c / n), times the denominators
+    unit = p.denominator * m * lam.denominator * size
+    fixed = (p.denominator - p.numerator) * lam.denominator * size
+    low = -((-sample * (fixed + p.numerator * m * (lam.denominator - lam.numerator) * counts)) // unit) - 1
+    high = sample * (fixed + p.numerator * m * (lam.denominator + lam.numerator) * counts) // unit
+    k = np.arange(sample + 1)
+    drawn = _hypergeometric(counts[:, None], k, size, sample)
+    upto = np.cumsum(_shown(sample, channel), axis=1)
+    rows = np.arange(len(counts))
+    law = drawn @ np.concatenate([np.zeros((sample + 1, 1)), upto], axis=1)  # column x + 1: at most x are shown
+    inside = law[rows, np.clip(high, -1, sample) + 1] - law[rows, np.clip(low, -1, sample) + 1]
+    return np.asarray(1 - inside)
+
+
+def _hypergeometric(counts: Ints, k: Ints, size: int, sample: int) -> Floats:
+    possible = (k <= counts) & (sample - k <= size - counts)
+    k_, c = np.where(possible, k, 0), np.where(possible, counts, 0)
+    rest = np.where(possible, sample - k, 0)
+    log = _choose(c, k_) + _choose(size - c, rest) - _choose(np.float64(size), np.float64(sample))
+    return np.where(possible, np.exp(log), 0.0)
+
+
+def _choose(n: Floats | Ints | np.float64, k: Floats | Ints | np.float64) -> Floats:
+    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
+
+
+@lru_cache(maxsize=64)
+def _shown(sample: int, channel: Channel) -> Floats:
+    """Return how likely each number of records shows a value that k of the sampled records have: a row for each k."""
+    found = np.zeros((sample + 1, sample + 1))
+    for k in range(sample + 1):
+        law = np.ones(1)
+        for many, chance in ((k, channel.kept), (sample - k, float(channel.spread))):
+            j = np.arange(many + 1)
+            log = _choose(np.float64(many), j) + j * np.log(chance) + (many - j) * np.log1p(-chance)
+            law = np.convolve(law, np.exp(log))
+        found[k] = law
+    return found
+
+
+@dataclass(frozen=True)
+class Sampled(Method):
+    """A simple random sample of each group, perturbed."""
+
+    channel: Channel
+    criterion: Criterion
+    bound: Fraction
+
+    name: ClassVar[str] = "sample"
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What one record loses at most."""
+        return epsilon_of(self.channel)
+
+    def samples(self, sizes: Ints) -> Ints:
+        """Return how many records of each group are sampled: public, as it follows from sizes alone."""
+        distinct, which = np.unique(sizes, return_inverse=True)
+        found = [largest_sample(int(size), self.channel, self.criterion, self.bound) for size in distinct]
+        if 0 in found:
+            raise PlanError(
+                "must be smaller: at this one, even a single perturbed record tells too much for the criterion",
+                key="retention",
+                given=shown(self.channel.retention),
+                fix="Keep values less often, or take method='masked'.",
+            )
+        return np.array(found, np.int64)[which.ravel()]
+
+    def check(self) -> None:
+        """Refuse if a group of one person cannot be published; larger ones can give a sample of one."""
+        self.samples(np.array([1]))
+
+    def draw(self, counts: Ints) -> Ints:
+        """Return the counts of the perturbed samples."""
+        return perturb(pick(counts, self.samples(counts.sum(axis=1))), self.channel)
+
+    def estimates(self, published: Ints, sizes: Ints) -> Floats:
+        """Return estimates of the true counts, without bias: scaled by the sizes of group and sample."""
+        samples = np.maximum(self.samples(sizes), 1)[:, None]
+        spread, p = float(self.channel.spread), float(self.channel.retention)
+        return np.asarray((published - samples * spread) / p * sizes[:, None] / samples)
+
+    def variances(self, counts: Floats, sizes: Ints) -> Floats:
+        """Return the variance of the estimates where these are the true counts."""
+        samples = np.maximum(self.samples(sizes), 1)[:, None].astype(np.float64)
+        size = np.maximum(sizes[:, None], 1).astype(np.float64)
+        f = np.clip(counts / size, 0, 1)
+        kept, spread, p = self.channel.kept, float(self.channel.spread), float(self.channel.retention)
+        coins = samples * (f * kept * (1 - kept) + (1 - f) * spread * (1 - spread)) / p**2
+        drawn = samples * f * (1 - f) * (size - samples) / np.maximum(size - 1, 1)
+        return np.asarray((size / samples) ** 2 * (coins + drawn))
+
+    @property
+    def leaves_open(self) -> list[str]:
+        """What it does not prevent."""
+        return not_prevented(self.criterion)
+
+    def words(self) -> list[str]:
+        """Say what is done, and what it promises."""
+        bound = "" if self.bound == 1 else f", as long as no frequency is above {shown(self.bound)}"
+        return [
+            "of each group a simple random sample, whose size follows from the group's alone; each sampled record "
+            f"keeps its value with probability {shown(self.channel.retention)}",
+            f"the unbiased estimate of each frequency f in each group: {self.criterion}{bound}",
+        ]

@@ -1,0 +1,151 @@
+"""Where the counts of a table come from, and who pays: plain rows, or a session with a policy and a budget.
+
+Guarantee   A table is drawn only if every secret edge of the session's policy leaves the public columns as they are,
+            and epsilon is charged before rows are opened.
+Assumes     The method keeps its epsilon along every edge that changes one record's sensitive values alone.
+Why         Edges between neighbours change one person's record: one row, since of each person one row counts. Refused
+            are edges that change a public column, secret presence (sizes of groups are published), and facts that an
+            edge changes: making up for them may move other people along any values.
+Reference   Blowfish privacy, section 8 (constraints couple people).
+Checked by  tests/unit/test_published_tables.py.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import PlanError, PolicyError
+from tacit.ledger.ledger import Receipt
+from tacit.noise.keystream import is_replayed
+from tacit.plan.coupling import is_touched
+from tacit.plan.query import as_plan_error
+from tacit.plan.tally import CellCounts, Tally
+from tacit.policy.policy import Policy
+from tacit.publish.generalise import as_maps, check_complete, merged
+from tacit.publish.groups import Columns, PersonalGroups, as_columns, personal_groups
+from tacit.publish.method import Ints, Method
+from tacit.publish.table import PublishedTable
+from tacit.release.session import Session
+from tacit.rows.engines import MakeFrame
+
+ChooseMethod = Callable[[Ints], Method]
+
+
+def columns_for(rows: Any, public: Any, sensitive: Any, values: Any) -> Columns:
+    """Return the columns of a table; of a session, with the values of its domain."""
+    if not isinstance(rows, Session):
+        return as_columns(public, sensitive, values)
+    if values is not None:
+        fix = "Leave it out."
+        raise PlanError("must not be given for a session, whose domain says it", key="values", fix=fix)
+    domain, names = rows.policy.domain, [sensitive] if isinstance(sensitive, str) else sensitive
+    try:
+        found = as_columns(public, sensitive, {name: domain.attribute(name, key="sensitive") for name in names})
+        for name in found.public:
+            if domain.attribute(name, key="public").is_set:
+                raise PlanError("must have one value for each person", key="public", given=name, fix="Leave it out.")
+    except PolicyError as refusal:
+        refused = as_plan_error(refusal)
+    else:
+        check_policy(rows.policy, found)
+        return found
+    raise refused
+
+
+def check_policy(policy: Policy, columns: Columns) -> None:
+    """Refuse a policy along whose edges a table would show more than its epsilon."""
+    moved = [name for name in columns.public if name in policy.moved_attributes]
+    if moved:
+        rule = "must not be a column that a secret edge changes"
+        raise PlanError(rule, key="public", given=moved[0], fix="Name it as sensitive, or leave it out.")
+    if policy.absences:
+        raise PlanError(
+            "must be public, since sizes of groups are published", key="presence", given="secret", fix="Release counts."
+        )
+    if policy.per_person > 1:
+        rule = "must be 1: each record of a person would lose epsilon"
+        raise PlanError(rule, key="per_person", given=policy.per_person, fix="Keep one row of each person.")
+    alone = Policy(policy.domain, policy.secrets)
+    for fact in policy.known:
+        if is_touched(fact, alone):
+            rule = f"must not change what is known, but it is known {fact.words()}"
+            raise PlanError(rule, key="secrets", fix="Choose secrets that leave it alone, or release counts.")
+
+
+def published(rows: Any, columns: Columns, choose: ChooseMethod, epsilon: Fraction, groups: Any) -> PublishedTable:
+    """Count the groups, merge some, choose a method by their public sizes, and draw. A session pays first."""
+    maps = as_maps(groups, columns.public)
+    if isinstance(rows, Session):
+        for name, one in maps.items():
+            check_complete(name, rows.policy.domain[name].every_value(), one)
+        found = rows.publish(_Publication(rows.policy, epsilon, columns, choose, maps))
+        return found if isinstance(found, PublishedTable) else _never()
+    about = {"secrets": {"attributes": list(columns.sensitive)}}
+    return _drawn(merged(personal_groups(rows, columns), maps), choose, about)
+
+
+def _never() -> PublishedTable:
+    raise TypeError("a session returns what a publication makes")
+
+
+def _drawn(groups: PersonalGroups, choose: ChooseMethod, about: dict[str, Any]) -> PublishedTable:
+    method = choose(groups.sizes)
+    certificate = {
+        **about,
+        "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "public": list(groups.columns.public),
+        "sensitive": list(groups.columns.sensitive),
+        "method": method.name,
+        "epsilon": str(method.epsilon),
+        "guarantee": "none: the noise was replayed for a test"
+        if is_replayed()
+        else "for every two records that agree in the public columns: Pr[M(hidden) in O] <= exp(epsilon) * "
+        "Pr[M(cover) in O], whatever is known about other records",
+        "terms": method.words(),
+        "not_prevented": method.leaves_open,
+    }
+    return PublishedTable(groups.without_counts(), groups.sizes, method.draw(groups.counts), method, certificate)
+
+
+@dataclass(frozen=True)
+class _Publication:
+    """What a session needs to know of a table: what it costs, what is counted, and what is made of the counts."""
+
+    policy: Policy
+    epsilon: Fraction
+    columns: Columns
+    choose: ChooseMethod
+    maps: Mapping[str, Mapping[Any, str]]
+
+    @property
+    def tallies(self) -> Sequence[Tally]:
+        return (CellCounts((*self.columns.public, *self.columns.sensitive)),)
+
+    def __str__(self) -> str:
+        return f"table of {', '.join(self.columns.sensitive)} by {', '.join(self.columns.public)}"
+
+    def make(
+        self, counts: Sequence[npt.NDArray[Any]], frame: MakeFrame, dataset: str, receipt: Receipt | None
+    ) -> PublishedTable:
+        (found,) = counts
+        table = found.reshape(-1, int(np.prod(self.columns.shape)))
+        there = np.flatnonzero(table.sum(axis=1))
+        domain, public = self.policy.domain, self.columns.public
+        shape = tuple(domain[name].size for name in public)
+        which = np.stack(np.unravel_index(there, shape), axis=1) if shape else np.zeros((len(there), 0), np.int64)
+        values = tuple(tuple(domain[name].every_value()) for name in public)
+        groups = PersonalGroups(self.columns, values, which.astype(np.int64), table[there].astype(np.int64), frame)
+        about = {
+            "dataset": dataset,
+            "policy": self.policy.document(),
+            "policy_fingerprint": self.policy.fingerprint,
+            "ledger": None if receipt is None else {"entry": receipt.entry, "hash": receipt.hash},
+        }
+        return _drawn(merged(groups, self.maps), self.choose, about)

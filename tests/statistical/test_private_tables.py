@@ -1,0 +1,87 @@
+"""Tables that satisfy the criterion, measured: every group is wrong often enough, and wrong tables are found."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import tacit as tc
+from tacit.audit.reconstruction_attacks import plain_estimates, planted_tables, share_within
+from tacit.publish.criterion import Channel, Criterion
+from tacit.publish.groupwise import Groupwise
+from tacit.publish.masked import Masked
+from tacit.publish.perturbation import Uniform
+from tacit.publish.sampled import Sampled
+
+THIRD = Fraction(3, 10)
+ASKED = Criterion(THIRD, THIRD)
+REPEATED = 400
+# 0.3 less five standard deviations of 400 repetitions: a group that is right is accused once in 3.5 million
+ACCUSED = 0.3 - 5 * np.sqrt(0.21 / REPEATED)
+COUNTS = {
+    2: np.array([[1, 0], [5, 2], [40, 60], [900, 100], [13, 0], [250, 250]]),
+    6: np.array([[1, 0, 0, 0, 0, 0], [9, 1, 1, 0, 0, 0], [60, 50, 40, 30, 20, 10], [500, 3, 3, 3, 3, 3], [7] * 6]),
+}
+
+
+def wrong_often(method: object, counts: np.ndarray) -> np.ndarray:
+    """Return how often each count that is not zero is estimated with an error above 30%."""
+    many = np.tile(counts, (REPEATED, 1))
+    found = method.estimates(method.draw(many), many.sum(axis=1))  # type: ignore[attr-defined]
+    wrong = (abs(found - many) > 0.3 * many).reshape(REPEATED, *counts.shape).mean(axis=0)
+    return wrong[counts > 0]
+
+
+@pytest.mark.parametrize("values", COUNTS)
+@pytest.mark.parametrize("kind", [Sampled, Groupwise, Masked])
+def test_every_group_is_wrong_often_enough(kind: type, values: int) -> None:
+    channel = Channel(Fraction(1, 2), values)
+    method = kind(channel, ASKED) if kind is Masked else kind(channel, ASKED, Fraction(1))
+    with tc.noise.replayed(tc.noise.Keystream(key=b"w" * 32)):
+        assert wrong_often(method, COUNTS[values]).min() > ACCUSED
+        assert wrong_often(Uniform(channel), COUNTS[values]).min() < ACCUSED
+
+
+@pytest.mark.parametrize("values", COUNTS)
+def test_no_multiple_of_masked_counts_is_better(values: int) -> None:
+    counts = np.tile(COUNTS[values][2:4], (2000, 1))
+    with tc.noise.replayed(tc.noise.Keystream(key=b"a" * 32)):
+        shares = share_within(Masked(Channel(Fraction(1, 2), values), ASKED), counts, 0.3)
+    assert shares.max() < 0.7 + 5 * np.sqrt(0.21 / len(counts))
+
+
+@pytest.mark.parametrize("name", ["masks-that-add-up", "scales-published"])
+def test_wrong_masks_are_found(name: str) -> None:
+    first = 50 + 3 * np.arange(120)
+    counts = np.stack([first, first[::-1] + 7], axis=1)
+    with tc.noise.replayed(tc.noise.Keystream(key=b"p" * 32)):
+        planted, repaired = planted_tables[name].successes(counts, 0.3)
+    assert planted > 0.8
+    assert repaired < 0.7 + 5 * np.sqrt(0.21 / 120)
+
+
+def test_samples_by_share_tell_the_frequency_and_public_ones_do_not() -> None:
+    """Thesis 004, Algorithm 1: f is found within 2% where the plain estimate is wrong by about 10%."""
+    counts = np.tile([2500, *[278] * 9], (12, 1))
+    counts[:, 0] += 40 * np.arange(12)
+    wrong = planted_tables["sampled-by-share"]
+    with tc.noise.replayed(tc.noise.Keystream(key=b"s" * 32)):
+        planted, repaired = wrong.successes(counts, 0.02)
+        scaled, _ = wrong.publish(counts)
+    plain = np.mean(abs(plain_estimates(scaled, counts.sum(axis=1)) - counts[:, 0]) <= 0.02 * counts[:, 0])
+    assert planted > 0.7 > 0.5 > plain
+    assert repaired < 0.5
+
+
+def test_the_best_method_follows_from_public_things() -> None:
+    sizes = np.array([5, 80, 2000])
+    from tacit.publish.private_tables import best_method, errors_of
+
+    channel = Channel(Fraction(1, 2), 6)
+    methods = Masked(channel, ASKED), Sampled(channel, ASKED, Fraction(1)), Groupwise(channel, ASKED, Fraction(1))
+    errors = errors_of(sizes, *methods)
+    assert best_method(sizes, *methods) is methods[0]
+    assert errors[methods[0]] == min(errors.values())
+    assert best_method(np.full(20, 1), *methods).name == "sample"  # nobody is left out, and one coin is less than noise

@@ -1,0 +1,178 @@
+"""Perturbed tables: from rows of any kind and from sessions, estimates, versions, refusals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import tacit as tc
+
+PEOPLE = pd.DataFrame(
+    {
+        "ward": ["a"] * 600 + ["b"] * 300 + ["c"],
+        "sex": (["f", "m"] * 451)[:901],
+        "ill": (["flu"] * 2 + ["hiv"] + ["none"] * 3) * 150 + ["flu"],
+    }
+)
+ASKED = {"public": ["ward", "sex"], "sensitive": "ill", "values": ["flu", "hiv", "none"], "retention": 0.5}
+DOMAIN = tc.Domain(
+    {
+        "ward": tc.Categories(["a", "b", "c"]),
+        "sex": tc.Categories(["f", "m"]),
+        "ill": tc.Categories(["flu", "hiv", "none"]),
+    }
+)
+POLICY = tc.Policy(DOMAIN, tc.secrets.attributes("ill"))
+
+
+def key(word: bytes) -> tc.noise.Keystream:
+    return tc.noise.Keystream(key=word * 8)
+
+
+@pytest.mark.parametrize(
+    "as_rows", [lambda f: f, pl.from_pandas, lambda f: pl.from_pandas(f).lazy(), duckdb.from_df], ids=str
+)
+def test_any_kind_of_rows_gives_the_same_table(as_rows: object) -> None:
+    with tc.noise.replayed(key(b"rows")):
+        table = tc.publish.perturbed(as_rows(PEOPLE), **ASKED)  # type: ignore[operator]
+    with tc.noise.replayed(key(b"rows")):
+        expected = tc.publish.perturbed(PEOPLE.sample(frac=1, random_state=1), **ASKED)
+    assert (table.published == expected.published).all()
+    assert table.sizes.tolist() == [300, 300, 150, 150, 1]
+    assert (table.published.sum(axis=1) == table.sizes).all()
+    assert float(table.epsilon) == pytest.approx(math.log(4), abs=1e-11)
+
+
+def test_the_frame_has_a_line_for_each_group_and_value() -> None:
+    table = tc.publish.perturbed(PEOPLE, **ASKED)
+    assert list(table.frame) == ["ward", "sex", "ill", "count", "estimate"]
+    assert len(table.frame) == 15
+    assert table.frame["count"].sum() == 901
+    assert table.frame["estimate"].sum() == pytest.approx(901)
+    listed = table.rows.groupby(["ward", "sex", "ill"]).size()
+    assert listed.sum() == 901
+    assert listed["a", "f", "hiv"] == table.frame.query("ward == 'a' and sex == 'f' and ill == 'hiv'")["count"].item()
+
+
+def test_a_session_pays_and_its_policy_must_allow_it() -> None:
+    session = tc.Session(POLICY, PEOPLE, budget=2)
+    table = tc.publish.perturbed(session, public=["ward", "sex"], sensitive="ill", retention=0.5)
+    assert session.remaining == 2 - table.epsilon
+    assert table.sizes.tolist() == [300, 300, 150, 150, 1]
+    assert table.certificate["policy_fingerprint"] == POLICY.fingerprint
+    with pytest.raises(tc.BudgetExceeded):
+        tc.publish.perturbed(session, public=["ward"], sensitive="ill", retention=0.5)
+    assert session.remaining == 2 - table.epsilon
+
+
+@pytest.mark.parametrize(
+    ("policy", "sentence"),
+    [
+        (tc.Policy(DOMAIN, tc.secrets.everything()), "public must not be a column that a secret edge changes"),
+        (tc.Policy(DOMAIN, tc.secrets.attributes("ill"), presence="secret"), "presence must be public"),
+        (tc.Policy(DOMAIN, tc.secrets.attributes("ill"), person="id", per_person=2), "per_person must be 1"),
+        (tc.Policy(DOMAIN, tc.secrets.attributes("ill"), [tc.known.marginal("ill")]), "must not change what is known"),
+    ],
+)
+def test_policies_that_a_table_would_break(policy: tc.Policy, sentence: str) -> None:
+    session = tc.Session(policy, PEOPLE.assign(id=range(901)), budget=2)
+    with pytest.raises(tc.PlanError, match=sentence):
+        tc.publish.perturbed(session, public=["ward"], sensitive="ill", retention=0.5)
+    assert session.remaining == 2
+
+
+def test_estimates_have_no_bias_and_intervals_hold() -> None:
+    truth, hits, found = 200, 0, []
+    with tc.noise.replayed(tc.noise.Keystream(key=b"c" * 32)):
+        table, counts = tc.publish.perturbed(PEOPLE[:600], **ASKED), np.array([[200, 100, 100], [0, 0, 200]])
+        for _ in range(300):
+            drawn = replace(table, published=table.method.draw(counts), sizes=counts.sum(axis=1))
+            made = tc.reconstruct(drawn, where={"ward": "a"}, value="flu")
+            low, high = made.interval(0.9)
+            hits += low <= truth <= high
+            found.append(made.count)
+            assert made.frequency == made.count / 600
+    deviation = math.sqrt(200 * (2 / 3) * (1 / 3) + 400 * (1 / 6) * (5 / 6)) / 0.5
+    assert abs(np.mean(found) - truth) < 5 * deviation / math.sqrt(300)
+    assert abs(np.std(found) / deviation - 1) < 5 / math.sqrt(600)
+    assert 240 <= hits <= 295  # 270 expected, six standard deviations are 31
+
+
+def test_where_value_and_nonnegative() -> None:
+    with tc.noise.replayed(tc.noise.Keystream(key=b"w" * 32)):
+        table = tc.publish.perturbed(PEOPLE, **ASKED)
+    by_text = tc.reconstruct(table, where="ward == 'a' and sex == 'f'", value="hiv")
+    by_column = tc.reconstruct(table, where={"ward": "a", "sex": "f"}, value="hiv")
+    by_predicate = tc.reconstruct(table, where=(tc.col("ward") == "a") & (tc.col("sex") == "f"), value="hiv")
+    assert by_text == by_column == by_predicate
+    every = [tc.reconstruct(table, where={"ward": "c"}, value=one, nonnegative=True).count for one in table.values]
+    assert min(every) >= 0
+    assert sum(every) == pytest.approx(1)
+    both = tc.reconstruct(table, value=["flu", "hiv"])
+    assert both.count == pytest.approx(901 - tc.reconstruct(table, value="none").count)
+    assert both.deviation == pytest.approx(tc.reconstruct(table, value="none").deviation)
+    nobody = tc.reconstruct(table, where={"ward": "z"}, value="flu")
+    assert (nobody.frequency, nobody.interval(0.95)) == (0.0, (0.0, 0.0))
+    for wrong in ({"where": {"wart": 1}}, {"where": "ward > "}, {"value": "cold"}, {"value": []}):
+        with pytest.raises(tc.PlanError):
+            tc.reconstruct(table, **{"value": "flu", **wrong})
+
+
+def test_new_rows_leave_old_coins_alone() -> None:
+    first = tc.publish.perturbed(PEOPLE[:600], **ASKED)
+    later = tc.publish.append(first, PEOPLE[600:])
+    assert later.sizes.tolist() == [300, 300, 150, 150, 1]
+    assert (later.published[:2] == first.published).all()
+    assert later.epsilon == first.epsilon
+    again = tc.publish.append(later, PEOPLE[:2])
+    assert again.sizes.sum() == 903
+    assert (again.published >= later.published).all()
+
+
+def test_several_sensitive_columns_are_one() -> None:
+    asked = {
+        "public": ["ward"],
+        "sensitive": ["sex", "ill"],
+        "values": {"sex": ["f", "m"], "ill": ["flu", "hiv", "none"]},
+    }
+    table = tc.publish.perturbed(PEOPLE, **asked, epsilon=2)
+    assert list(table.frame) == ["ward", "sex", "ill", "count", "estimate"]
+    assert 2 - 1e-6 < table.epsilon <= 2
+    assert tc.reconstruct(table, value=[("f", "flu"), ("m", "flu")]).size == 901
+
+
+def test_what_a_reader_must_know() -> None:
+    two = tc.publish.perturbed(PEOPLE, public=["ward"], sensitive="sex", values=["f", "m"], retention=0.5)
+    assert "there are two sensitive values" in str(two)
+    assert "two sensitive values" not in str(tc.publish.perturbed(PEOPLE, **ASKED))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"retention": None}, "retention must be given"),
+        ({"epsilon": 1}, "retention must be given, or one of epsilon and rho instead"),
+        ({"values": ["flu"]}, "values must be at least two"),
+        ({"values": "flu"}, "values must be a list of values"),
+        ({"values": ["flu", "flu"]}, "must not repeat a value"),
+        ({"retention": 1.5}, "retention must lie strictly between 0 and 1"),
+        ({"public": ["ward", "ward"]}, "public must not name a column twice"),
+    ],
+)
+def test_refusals(change: dict[str, object], sentence: str) -> None:
+    with pytest.raises(tc.PlanError, match=sentence):
+        tc.publish.perturbed(PEOPLE, **{**ASKED, **change})
+
+
+def test_a_missing_column_and_no_rows() -> None:
+    with pytest.raises(tc.DataRefused, match="column 'warp' must be a column of the rows"):
+        tc.publish.perturbed(PEOPLE, **{**ASKED, "public": ["warp"]})
+    empty = tc.publish.perturbed(PEOPLE[:0], **ASKED)
+    assert len(empty.frame) == 0
+    assert tc.reconstruct(empty, value="flu").frequency == 0

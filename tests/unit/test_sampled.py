@@ -1,0 +1,91 @@
+"""Repaired sampling and group-wise retention: exact sizes, against sums over every outcome."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+
+import tacit as tc
+from tacit.publish.criterion import Channel, Criterion, exact_tails
+from tacit.publish.groupwise import Groupwise, largest_retention
+from tacit.publish.sampled import Sampled, error_chances, largest_sample
+
+HALF, THIRD, WHOLE = Fraction(1, 2), Fraction(3, 10), Fraction(1)
+ASKED = Criterion(THIRD, THIRD)
+
+
+def brute_chance(count: int, size: int, sample: int, channel: Channel) -> Fraction:
+    """Add up, over every sample and every coin, how likely the estimate is wrong by more than lambda f."""
+    kept, spread = channel.retention + channel.spread, channel.spread
+    f, wrong = Fraction(count, size), Fraction(0)
+    for k in range(max(0, sample - size + count), min(count, sample) + 1):
+        drawn = Fraction(comb(count, k) * comb(size - count, sample - k), comb(size, sample))
+        for i in range(k + 1):
+            for j in range(sample - k + 1):
+                weight = comb(k, i) * kept**i * (1 - kept) ** (k - i)
+                weight *= comb(sample - k, j) * spread**j * (1 - spread) ** (sample - k - j)
+                estimate = (Fraction(i + j, sample) - spread) / channel.retention
+                wrong += drawn * weight if abs(estimate - f) > THIRD * f else 0
+    return wrong
+
+
+@pytest.mark.parametrize(("size", "sample", "values"), [(13, 11, 2), (9, 9, 2), (14, 6, 5)])
+def test_chances_are_sums_over_every_sample(size: int, sample: int, values: int) -> None:
+    channel = Channel(HALF, values)
+    counts = np.array([1, size // 2, size - 1, size])
+    brute = [float(brute_chance(int(c), size, sample, channel)) for c in counts]
+    assert error_chances(counts, size, sample, channel, THIRD) == pytest.approx(brute, abs=1e-12)
+
+
+@pytest.mark.parametrize(("values", "unsampled", "sizes"), [(2, 7, (11, 48)), (14, 11, (10, 36)), (46, 7, (10, 35))])
+def test_samples_of_known_sizes(values: int, unsampled: int, sizes: tuple[int, int]) -> None:
+    """Groups that need no sampling, and samples of a large group where no frequency is above 1, and above 1/2."""
+    channel = Channel(HALF, values)
+    whole = [size for size in range(1, 12) if largest_sample(size, channel, ASKED, WHOLE) == size]
+    assert whole[:unsampled] == list(range(1, unsampled + 1))
+    assert unsampled == 11 or whole[-1] == unsampled
+    assert (largest_sample(5000, channel, ASKED, WHOLE), largest_sample(5000, channel, ASKED, HALF)) == sizes
+
+
+def test_a_size_that_holds_for_large_groups_fails_for_some() -> None:
+    channel = Channel(HALF, 2)
+    assert largest_sample(1000, channel, ASKED, WHOLE) == 11
+    assert brute_chance(12, 13, 11, channel) < THIRD < brute_chance(13, 13, 11, channel)
+    assert largest_sample(13, channel, ASKED, WHOLE) == 7
+
+
+def test_every_count_of_every_size_holds() -> None:
+    channel = Channel(HALF, 3)
+    method = Sampled(channel, ASKED, WHOLE)
+    for size, sample in zip(range(1, 40), method.samples(np.arange(1, 40)), strict=True):
+        assert (error_chances(np.arange(1, size + 1), size, int(sample), channel, THIRD) > 0.3).all()
+
+
+def test_every_retention_holds_for_every_count() -> None:
+    channel = Channel(HALF, 2)
+    for size in (5, 12, 61, 300):
+        own = Channel(largest_retention(size, channel, ASKED, WHOLE), 2)
+        below, above = exact_tails(np.arange(1, size + 1), size, own, THIRD)
+        assert (below + above > 0.3).all()
+        assert own.retention <= HALF
+
+
+@pytest.mark.parametrize("kind", [Sampled, Groupwise])
+def test_predicted_errors_are_measured(kind: type) -> None:
+    counts = np.array([[30, 10, 20], [3, 2, 1], [0, 200, 100]])
+    method, sizes = kind(Channel(HALF, 3), ASKED, WHOLE), counts.sum(axis=1)
+    with tc.noise.replayed(tc.noise.Keystream(key=b"m" * 32)):
+        published = method.draw(np.tile(counts, (600, 1)))
+    drawn = method.estimates(published, np.tile(sizes, 600)).reshape(600, 3, 3)
+    predicted = method.variances(counts.astype(float), sizes)
+    assert (abs(drawn.mean(axis=0) - counts) < 5 * np.sqrt(predicted / 600)).all()
+    assert drawn.var(axis=0) == pytest.approx(predicted, rel=0.35)
+
+
+def test_what_cannot_be_published_is_refused_before_rows_are_looked_at() -> None:
+    asked = {"public": [], "sensitive": "ill", "values": ["a", "b"], "lam": 0.3, "delta": 0.3, "method": "sample"}
+    with pytest.raises(tc.PlanError, match="even a single perturbed record tells too much"):
+        tc.publish.reconstruction_private(None, **asked, retention=0.9)
