@@ -251,3 +251,18 @@ def test_rows_that_cannot_be_read_cost_nothing_and_begin_no_ledger(line: bytes, 
     assert refusal.endswith(" Nothing was charged.")
     assert not (clinic / "ledger.db").exists()
     assert not (clinic / "results").exists()
+
+
+def test_a_job_that_plain_privacy_could_not_answer_is_planned_run_and_reported(tmp_path: Path) -> None:
+    policy = "domain:\n  amount: {integers: [0, 1000000000000000]}\nsecrets:\n  within: {amount: 1}\n"
+    (tmp_path / "wide.policy.yaml").write_text(policy, encoding="utf-8")
+    (tmp_path / "rows.csv").write_text("amount\n1\n2\n", encoding="utf-8")
+    release = "{name: sum, query: {total: amount}, epsilon: 0.00001}"
+    job = f"policy: wide.policy.yaml\nrows: rows.csv\nbudget: 1\nreleases:\n  - {release}\n"
+    (tmp_path / "job.yaml").write_text(job, encoding="utf-8")
+    said = " ".join(inside(tmp_path, "plan", "job.yaml", "--verbose").out.split())
+    assert "at the same epsilon: no answer, since it needs noise of scale 1e+20" in said
+    (made,) = inside(tmp_path, "run", "job.yaml", "--json").document["releases"]
+    assert made["plain_dp_rmse"] is None
+    assert "needs noise of scale" in made["plain_dp_refused"]
+    assert "has no answer at the same cost" in (tmp_path / "job-release" / "report.html").read_text(encoding="utf-8")

@@ -48,7 +48,7 @@ def told() -> dict[str, str]:
         (tc.rectangles("place", [[0, 1, 0, 1]]), "1 rectangle for", "largest step (proven bound): up 1"),
         (tc.cumulative("age"), "30 answers", "largest step: up 1"),
         (tc.quantiles("age", [0.5]), "1 answer for", "largest step of a running count: up 1"),
-        (tc.clusters("age", k=2), "2 centres", "largest step of a cell"),
+        (tc.clusters("age", k=2), "2 centres", "largest step of the count of a cell"),
     ],
     ids=str,
 )
@@ -88,6 +88,8 @@ def test_a_report_counts_rectangles_and_not_cells(told):
     assert "600 answers" not in said
     assert "along age" in said
     assert "along x" not in said
+    assert "place up to a distance of 2 (l1): the rough value stays public -> never moves" not in said
+    assert "The other secret never moves them." in said
 
 
 def test_a_mechanism_is_named_once(told):

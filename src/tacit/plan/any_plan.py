@@ -146,7 +146,9 @@ class AnyPlan(ABC):
     @property
     def mechanism_words(self) -> str:
         """The mechanism and what it is used on, each once."""
-        return self.mechanism if self.strategy in ("direct", self.mechanism) else f"{self.mechanism}, {self.strategy}"
+        if self.strategy in ("direct", self.mechanism):
+            return self.mechanism
+        return f"{self.mechanism}{',' if len(self.parts) == 1 else ';'} {self.strategy}"
 
     @property
     @abstractmethod

@@ -56,11 +56,11 @@ def range_of(attribute: Any) -> tuple[float, float]:
 class Derived(Query):
     """A question whose answers follow from those of linear ones.
 
-    `roles` are what these are called, `measured` is one number of the first.
+    `roles` are what these are called, `measured` is one number of the first, and all of them.
     """
 
     roles: ClassVar[tuple[str, ...]]
-    measured: ClassVar[str]
+    measured: ClassVar[tuple[str, str]]
 
     @abstractmethod
     def size(self, domain: Domain) -> int:
@@ -158,7 +158,7 @@ class DerivedPlan(AnyPlan):
     def moved(self) -> tuple[str, str]:
         """What the step is about: the numbers of the first part, or what they are read off."""
         first = self.parts[0]
-        return (self.query.measured, self.query.roles[0]) if first.base == first.query else first.moved
+        return self.query.measured if first.base == first.query else first.moved
 
     @property
     def mechanism(self) -> str:

@@ -120,8 +120,8 @@ class Explanation:
         ]
         others = [mse for name, mse in tried if name != self.chosen]
         times = rough(others[0] / self.expected_mse, 3)
-        won = f"  chosen because every other way that was compared has at least {times} times its mean squared error;"
-        return [f"{won} expected of one answer:", *lines]
+        won = f"  chosen because every other way that was compared has at least {times} times its mean squared error."
+        return [f"{won} Expected of one answer:", *lines]
 
     def _plain_words(self) -> str:
         if self.plain_rmse is None:

@@ -607,7 +607,7 @@ def _(query: Ranges, domain: Domain) -> tuple[str, int]:
 @list_parts.register
 def _(query: Rectangles, domain: Domain) -> tuple[str, int]:
     if query.rectangles is None:
-        return "every rectangle is a sum of these cells", 1
+        return "all rectangles, each of which is a sum of these cells", 1
     many = len(query.rectangles)
     return "; ".join(_rectangle_words(query, domain, at) for at in range(min(many, MOST_LISTED))), many
 

@@ -174,7 +174,9 @@ def plan_rectangles(
         most = listed_change(moves, workload)
         one_way, largest = (most, most) if moves.coupled is not None else (min(most, workload.deepest), 1)
         corners = {(one_way, most - one_way), (most - one_way, one_way)}
-        step = LargestStep(largest, largest, most, most * largest, tuple(sorted(corners)), step.why, exact=False)
+        step = LargestStep(
+            largest, largest, most, most * largest, tuple(sorted(corners)), step.why, exact=False, still=step.still
+        )
         why = f"nobody changes more than {most} of the listed rectangles"
         return GridPlan(
             query, policy, epsilon, step, why, query, noise, query.size(policy.domain), strategy=best.name,
@@ -218,4 +220,5 @@ def _step(strategy: Strategy, moves: GridMoves, cells: LargestStep, measured: st
         else:
             profiles |= {(counted + sum(ramps), 0), (0, counted + sum(ramps))}
     note = f"measured are {measured}"
-    return LargestStep(largest, largest, l1, square, tuple(sorted(profiles)), (*cells.why, note), exact=False)
+    why = (*cells.why, note)
+    return LargestStep(largest, largest, l1, square, tuple(sorted(profiles)), why, exact=False, still=cells.still)

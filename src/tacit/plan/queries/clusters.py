@@ -87,7 +87,7 @@ class Clusters(Derived):
     keyword: ClassVar[str] = "clusters"
     error_of: ClassVar[str] = "the centres, as a distance"
     roles: ClassVar[tuple[str, ...]] = ("cells", "people")
-    measured: ClassVar[str] = "a cell"
+    measured: ClassVar[tuple[str, str]] = Marginals.entry_words
 
     @property
     def counted(self) -> Marginals:

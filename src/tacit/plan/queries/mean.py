@@ -41,7 +41,7 @@ class Mean(Summed, Derived):
 
     keyword: ClassVar[str] = "mean"
     roles: ClassVar[tuple[str, ...]] = ("sums", "counts")
-    measured: ClassVar[str] = "a sum"
+    measured: ClassVar[tuple[str, str]] = ("a sum", "sums")
 
     @property
     def counted(self) -> Total:

@@ -51,7 +51,7 @@ class Quantiles(Derived):
     where: Where | None = None
     keyword: ClassVar[str] = "quantiles"
     roles: ClassVar[tuple[str, ...]] = ("cumulative counts",)
-    measured: ClassVar[str] = "a running count"
+    measured: ClassVar[tuple[str, str]] = Cumulative.entry_words
 
     @property
     def counted(self) -> Cumulative:

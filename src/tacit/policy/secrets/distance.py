@@ -86,7 +86,7 @@ class Within(Secrets):
             raise PolicyError(
                 f"must not be larger than the range of {listed(self.names)}, {shown(wide)}",
                 key="secrets.within.theta",
-                given=shown(self.theta),
+                given=int(self.theta) if self.theta.denominator == 1 else shown(self.theta),
                 fix="Lower it." + (all_of_it if len(self.names) == 1 else ""),
             )
 
