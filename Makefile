@@ -1,7 +1,7 @@
 # Everything that a newcomer needs: Python 3.11 or newer, make, and a way to install packages.
 #
 #   make demo    release statistics of the Adult data and write a report, in a new folder
-#   make test    formatting, lint, types, then every test but the slow ones
+#   make test    formatting and lint, then types and every test but the slow ones
 #   make check   formatting, lint and types only: seconds
 #   make audit   audit every mechanism and every planted leak; then the slow tests, and the others and the fuzz with fresh examples
 #   make bench   speed of the noise, of counting rows, of top-k lists, of monitors and of planning and of ranges, on this machine; errors on grids and of clusters

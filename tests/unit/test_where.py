@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force import every_record
-from parameters import examples
 from strategies import domains, predicates
 from tacit.errors import PlanError, PolicyError
 from tacit.plan.queries import count, cumulative, histogram, marginals
@@ -264,7 +263,7 @@ PREDICATES = st.recursive(
 )
 
 
-@examples(300)
+@settings(max_examples=300, deadline=None)
 @given(PREDICATES)
 def test_every_predicate_reads_back_as_itself(predicate):
     assert where(str(predicate)) == predicate

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import copy
 import itertools
@@ -220,6 +221,7 @@ def _beside(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
     return other
 
 
+atexit.register(_shared.clear)  # before what it needs is taken apart
 if hasattr(os, "register_at_fork"):
     # a child has none of the threads of a DuckDB, and would wait for them at its end
     os.register_at_fork(before=_shared.clear)
