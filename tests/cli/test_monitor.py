@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.shell import TACIT, files_in, inside, tacit
+from cli.shell import TACIT, files_in, inside
 from tacit import Ledger
 
 POLICY = "domain: {visited: {items: [gym, cafe]}}\nsecrets: {values: {visited: [1]}}\n"
