@@ -1,7 +1,7 @@
 # Everything that a newcomer needs: Python 3.11 or newer, make, and a way to install packages.
 #
 #   make demo    release statistics of the Adult data and write a report, in a new folder
-#   make test    formatting, lint, types, then every test but the slow ones
+#   make test    formatting and lint, then types and every test but the slow ones
 #   make check   formatting, lint and types only: seconds
 #   make audit   audit every mechanism and every planted leak; then the slow tests, and the others and the fuzz with fresh examples
 #   make bench   speed of the noise, of counting rows, of top-k lists, of monitors and of planning and of ranges, on this machine; errors on grids and of clusters
@@ -14,9 +14,11 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Tests start the command many times; without files of byte code each start compiles the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check audit bench venv clean java
+.PHONY: help demo test check style types tests audit bench venv clean java
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -46,15 +48,23 @@ venv: $(PACKAGE)
 demo: $(PACKAGE)
 	@$(BIN)/tacit demo
 
-check: $(TOOLS)
+check: style types
+
+style: $(TOOLS)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: $(TOOLS)
 	$(BIN)/mypy
 
 # Each worker begins with its own half, in order, so that what a file shares is made once; who is done takes over.
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-test: check java
+# Types take a minute when nothing is known of them yet, on one core: the tests go on beside them.
+test: style java
+	@$(MAKE) --no-print-directory -j 2 types tests
+
+tests: $(TOOLS)
 	$(PYTEST) -m "not slow"
 
 # Spark is the only thing that needs Java. Its tests skip without it; say so here, where it is seen.

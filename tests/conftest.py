@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -30,6 +31,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return asked.isdisjoint(("spark", "postgres"))
 
     items.sort(key=needs_no_server)
+
+
+def pytest_collection_finish() -> None:
+    """Take thousands of collected tests out of every later search for garbage."""
+    gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Let garbage be found at the end: some libraries complain about what is left."""
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

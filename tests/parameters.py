@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
 import pytest
+from hypothesis import settings
+
+
+def examples(many: int) -> settings:
+    """Draw so many examples where they are fresh (`make audit`); other runs take half of them, always the same ones."""
+    return settings(max_examples=many if os.environ.get("TACIT_EXAMPLES") == "fresh" else many // 2, deadline=None)
 
 
 def one_in(share: int, *lists: Iterable[Any]) -> list[Any]:

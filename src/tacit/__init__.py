@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from tacit.release.row_check import RowsCheck as RowsCheck
     from tacit.release.row_check import check_rows as check_rows
     from tacit.release.session import Session as Session
-    from tacit.rows.rows import ItemCounts as ItemCounts
+    from tacit.rows.item_counts import ItemCounts as ItemCounts
 
 __version__ = "0.1.0"
 
@@ -127,7 +127,7 @@ _MODULES: Final = {
     "release.record": ["ReleaseRecord"],
     "release.row_check": ["RowsCheck", "check_rows"],
     "release.session": ["Session"],
-    "rows.rows": ["ItemCounts"],
+    "rows.item_counts": ["ItemCounts"],
 }
 _PLACES: Final = {name: module for module, names in _MODULES.items() for name in names}
 _WHOLE: Final = {

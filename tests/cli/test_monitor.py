@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.shell import TACIT, files_in, inside, tacit
+from cli.shell import TACIT, files_in, inside
 from tacit import Ledger
 
 POLICY = "domain: {visited: {items: [gym, cafe]}}\nsecrets: {values: {visited: [1]}}\n"
@@ -118,7 +118,7 @@ def test_following_goes_on_after_a_kill(town: Path) -> None:
         wait_for(lambda: lines() == ["day0.csv", "day2.csv"])
         second = inside(town, "monitor", "run", "town.yaml", "--follow", "events", "--once")
         assert "is in use by another process" in second.refusal()
-        looked = tacit(town, "monitor", "show", "town-state")
+        looked = inside(town, "monitor", "show", "town-state")
         assert (looked.code, looked.err) == (0, "")
         assert "gym" in looked.out
     finally:

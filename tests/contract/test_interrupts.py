@@ -36,6 +36,7 @@ sources = {
 }
 policy = tc.Policy(tc.Domain({"age": tc.Integers(0, 99)}), tc.secrets.within(5, "age"))
 session = tc.Session(policy, sources[sys.argv[1]](), 100)
+session.plan(tc.histogram("age"), 0.001)  # loads what plans need, which may take longer than the time until the signal
 try:
     threading.Timer(float(sys.argv[2]), os.kill, (os.getpid(), signal.SIGINT)).start()
     while True:

@@ -57,10 +57,10 @@ def counted(source: Any, domain: Domain, **options: Any) -> bool:
 
 
 @pytest.mark.one_in(8)
-@pytest.mark.parametrize(("role", "source"), one_in(3, ROLES, SOURCES))
-def test_a_type_is_refused_at_the_door_or_counted(role: str, source: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("role", "source", "third"), one_in(3, ROLES, SOURCES, range(3)))
+def test_a_type_is_refused_at_the_door_or_counted(role: str, source: str, third: int, tmp_path: Path) -> None:
     opened = 0
-    for kind in TYPES:
+    for kind in TYPES[third::3]:
         cells = pa.nulls(3, kind)
         others = {"a": pa.array([1, 2, 3]), "u": pa.array(["p", "p", "q"]), "o": pa.array([1, 2, 3])}
         table = pa.table({**others, {"person": "u", "order": "o"}.get(role, "a"): cells})

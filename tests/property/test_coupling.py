@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from brute_force import step_by_data_sets
-from parameters import every_two_together
+from parameters import every_two_together, examples
 from strategies import facts, linear_queries, policies
 from tacit.errors import PlanError
 from tacit.plan.queries import count, cumulative, histogram, total
@@ -109,7 +109,7 @@ def test_what_no_fact_fixes_needs_noise():
         assert largest_step(histogram("x", "s"), policy).l1 > 0
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data(), free=policies(most=2, largest=3))
 def test_the_bound_under_knowledge_is_never_too_small(data, free):
     check_bound(data, free)

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from brute_force import every_record
+from parameters import examples
 from strategies import families, policies
 from tacit.errors import PolicyError
 from tacit.policy import knowledge, secrets
@@ -47,7 +48,7 @@ def check(policy, start):
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(100)
 def test_the_distance_is_that_of_a_search_through_all_records(data):
     policy = data.draw(policies(most=2, presences=("public", "public", "secret")))
     if data.draw(st.booleans()):

@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from brute_force import answers_of, edges_of, every_record
+from parameters import examples
 from strategies import policies, predicates
 from tacit.plan.line_moves import LineMoves, line_moves
 from tacit.plan.queries import Count, Cumulative
@@ -46,7 +47,7 @@ def check_moves(data, policy):
         assert moves.segments == (moves.values,)
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(data=st.data(), policy=policies(presences=("public", "public", "secret")))
 def test_moves_on_a_line_are_what_enumeration_of_all_edges_finds(data, policy):
     check_moves(data, policy)

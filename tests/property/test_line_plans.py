@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit as tc
+from parameters import examples
 from tacit.audit.exact_audit import plan_loss
 from tacit.errors import InternalError
 from tacit.noise.grouped import GroupedNoise
@@ -62,7 +63,7 @@ def check_losses(line, epsilon):
                 assert found.forward >= float(plan.epsilon * NEARLY), (plan.strategy, plan.noise)
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(line=lines(), epsilon=st.sampled_from(["1/10", 1, 3]))
 def test_the_exact_loss_of_every_way_is_epsilon(line, epsilon):
     check_losses(line, epsilon)

@@ -8,10 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from line_layouts import matrix
+from parameters import examples
 from tacit import noise
 from tacit.noise.grouped import GroupedNoise
 from tacit.plan.line_moves import LineMoves
@@ -44,7 +45,7 @@ def worst_loss(sums, moves):
     return max((sums.noise.loss_of(moved) for moved in by_group.tolist()), default=F(0))
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(moves(), st.sampled_from([F(1, 7), F(1), F(3)]), st.sampled_from(["ranges", "prefixes", "cells", ((0, 0),)]))
 def test_every_scheme_spends_exactly_epsilon(moves, epsilon, workload):
     schemes = line_schemes(moves, workload)

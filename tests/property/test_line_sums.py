@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import tacit as tc
 from brute_force import edges_of
 from line_layouts import dense, layouts, matrix, noises
+from parameters import examples
 from tacit.errors import PlanError
 from tacit.noise.grouped import GroupedNoise
 from tacit.plan.line_moves import LineMoves
@@ -42,7 +43,7 @@ def test_sums_are_what_they_say(layout, data):
     assert len(layout.names) == len(layout.sizes)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(layouts(most=14), st.data())
 def test_the_loss_is_the_worst_over_all_moves(layout, data):
     moves = LineMoves(layout.segments, data.draw(st.integers(0, 16)), layout.leaves)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force import answers_of, edges_of
+from parameters import examples
 from strategies import linear_queries, policies
 from tacit.noise.cube import Cube
 from tacit.plan.choose import choose
@@ -58,7 +59,7 @@ def check_the_plan(data, policy, epsilon):
             assert not change.any()
 
 
-@settings(max_examples=160)
+@examples(160)
 @given(data=st.data(), policy=policies(), epsilon=EPSILONS)
 def test_the_worst_loss_over_all_edges_is_epsilon(data, policy, epsilon):
     check_that_all_of_epsilon_is_used(data, policy, epsilon)
@@ -71,7 +72,7 @@ def test_the_worst_loss_over_all_edges_of_many_policies_is_epsilon(data, policy,
     check_that_all_of_epsilon_is_used(data, policy, epsilon)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(data=st.data(), policy=policies(), epsilon=EPSILONS)
 def test_a_plan_hides_its_base_query(data, policy, epsilon):
     check_the_plan(data, policy, epsilon)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force import every_record
+from parameters import examples
 from strategies import facts, policies
 from tacit.errors import PolicyError
 from tacit.policy import secrets
@@ -48,7 +49,7 @@ def check_that_it_reads_back(policy):
     VALIDATOR.validate(yaml.safe_load(text))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(policies_with_facts())
 def test_a_policy_reads_back_as_itself(policy):
     check_that_it_reads_back(policy)
@@ -142,7 +143,7 @@ def awkward_policies(draw):
     return Policy(domain, secret, presence=draw(st.sampled_from(["public", "secret"])))
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(awkward_policies())
 def test_awkward_names_and_values_come_back(policy):
     again = read_policy(write_policy(policy))
@@ -152,7 +153,7 @@ def test_awkward_names_and_values_come_back(policy):
     assert json.dumps(policy_document(again)) == json.dumps(policy_document(policy))
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(policies_with_facts() | awkward_policies())
 def test_every_example_is_what_the_policy_says(policy):
     for example in protected_examples(policy):
@@ -163,7 +164,7 @@ def test_every_example_is_what_the_policy_says(policy):
     assert describe(policy).startswith(f"Policy {policy.name}: ")
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(policies())
 def test_chains_are_as_short_as_said_and_missing_where_said(policy):
     records = [dict(zip(policy.domain, record, strict=True)) for record in every_record(policy.domain)]

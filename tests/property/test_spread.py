@@ -10,10 +10,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit as tc
+from parameters import examples
 from strategies import linear_queries, policies
 from tacit.noise.combined import bounds_near, error_bounds
 from tacit.noise.cube import Cube
@@ -257,7 +258,7 @@ def test_exact_totals_stay_whole_numbers(query, count):
                 assert (found[whole] == answers[whole]).all()
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(data=st.data(), policy=policies(presences=("public", "secret")), epsilon=st.sampled_from(["1/10", 1, 3]))
 def test_the_predicted_error_is_that_of_the_law_that_intervals_are_made_from(data, policy, epsilon):
     plan = choose(data.draw(linear_queries(policy.domain)), policy, epsilon)

@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from brute_force import answers_of, edges_of, every_record, largest, step_by_edges
+from parameters import examples
 from strategies import domains, families, linear_queries, policies
 from tacit.errors import PlanError
 from tacit.plan.queries import Count, Marginals, Total, count, cumulative, histogram
@@ -33,7 +34,7 @@ def check_against_enumeration(query, policy):
         assert all(right * fall + left * rise <= most for fall, rise in slow["profiles"])
 
 
-@settings(max_examples=350)
+@examples(350)
 @given(data=st.data(), policy=policies())
 def test_largest_step_is_what_enumeration_of_all_edges_finds(data, policy):
     check_against_enumeration(data.draw(linear_queries(policy.domain)), policy)
@@ -73,7 +74,7 @@ def check_several_rows(data, policy, rows):
         assert all(right * fall + left * rise <= most for fall, rise in slow["profiles"])
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data(), policy=policies(items=False, most=1, presences=("public",)), rows=st.integers(2, 3))
 def test_a_person_with_several_rows_stays_within_the_step(data, policy, rows):
     check_several_rows(data, policy, rows)
@@ -110,7 +111,7 @@ def check_cover(data, domain):
         assert stronger.covers(weaker) == (not missing)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(data=st.data(), domain=domains())
 def test_a_policy_that_covers_another_has_all_its_edges(data, domain):
     check_cover(data, domain)

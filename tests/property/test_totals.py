@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from brute_force import answers_of, edges_of, every_record, known_numbers
+from parameters import examples
 from strategies import TABLES, facts, linear_queries, policies, predicates
 from tacit.plan.choose import choose
 from tacit.plan.directions import directions
@@ -40,7 +41,7 @@ def check_totals(data, policy):
             assert found[hidden] == found[cover]
 
 
-@settings(max_examples=130)
+@examples(130)
 @given(data=st.data(), policy=policies(presences=("public", "public", "public", "secret")))
 def test_no_edge_changes_an_exact_total(data, policy):
     check_totals(data, policy)
@@ -53,7 +54,7 @@ def test_no_edge_of_many_policies_changes_an_exact_total(data, policy):
     check_totals(data, policy)
 
 
-@settings(max_examples=120)
+@examples(120)
 @given(data=st.data(), policy=policies())
 def test_no_edge_raises_or_lowers_a_cell_that_is_said_not_to(data, policy):
     query = resolve(data.draw(linear_queries(policy.domain, TABLES)), policy.domain)
@@ -86,7 +87,7 @@ def check_cumulative_counts_and_attributes(data, policy):
         assert all(by_name[0][name] == by_name[1][name] for name in fixed)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(data=st.data(), policy=policies(presences=("public", "public", "public", "secret")))
 def test_no_edge_changes_an_exact_cumulative_count_or_attribute(data, policy):
     check_cumulative_counts_and_attributes(data, policy)
@@ -117,7 +118,7 @@ def check_totals_under_knowledge(data, free):
         assert seen.setdefault(tuple(sum(numbers[record] for record in world)), totals) == totals
 
 
-@settings(max_examples=80)
+@examples(80)
 @given(data=st.data(), free=policies(most=2, largest=3, presences=("public",)))
 def test_under_knowledge_agreeing_data_sets_have_the_same_exact_totals(data, free):
     check_totals_under_knowledge(data, free)

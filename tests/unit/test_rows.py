@@ -28,7 +28,8 @@ from tacit.plan.tally import CellCounts, ItemHolders
 from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.where import where
-from tacit.rows.rows import ItemCounts, open_rows
+from tacit.rows.item_counts import ItemCounts
+from tacit.rows.rows import open_rows
 
 AGES = Domain({"age": Integers(0, 9), "sex": Categories(["m", "w"])})
 PEOPLE = pd.DataFrame({"age": [1, 2, 2, 99], "sex": ["m", "w", "w", "m"], "who": [1, 2, 3, 4]})

@@ -16,13 +16,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_matrix, vstack
 
 from tacit.release.shared_sums import shared_names
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -77,6 +79,8 @@ class Agreement:
 
 def agreement(tables: Sequence[Names], sizes: Sequence[Sequence[int]], groups: Sequence[Ints] | None) -> Agreement:
     """Return what must agree between tables of these attributes, and the groups of cells with exact totals."""
+    from scipy.sparse import csr_matrix, vstack  # takes longer to load than most releases to be made
+
     cells = [int(np.prod(size, dtype=np.int64)) for size in sizes]
     starts = np.concatenate([[0], np.cumsum(cells)])
     blocks: list[csr_matrix] = []

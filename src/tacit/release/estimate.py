@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import isotonic_regression
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -58,6 +57,8 @@ def nonnegative(values: Floats, groups: Ints | None = None, totals: Floats | Non
 
 def increasing(values: Floats, exact: npt.NDArray[np.bool_] | None, truth_at_exact: Floats | None) -> Floats:
     """Return the nearest cumulative counts that never fall, between 0 and the exact ones."""
+    from scipy.optimize import isotonic_regression  # takes longer to load than most releases to be made
+
     if exact is None or truth_at_exact is None or not exact.any():
         return np.maximum(np.asarray(isotonic_regression(values).x), 0.0)
     out = np.empty_like(values)

@@ -26,8 +26,10 @@ from tacit.rows.encode import Code, Column, Expr
 from tacit.rows.engines import PERSON, Engine, engine_for, with_readings
 from tacit.rows.guard import closed
 from tacit.rows.headers import is_called_an_id
+from tacit.rows.item_counts import ItemCounts
 from tacit.rows.kinds import code_of, unexpected_of
-from tacit.rows.rows import ItemCounts, Rows, columns_of
+from tacit.rows.named_columns import columns_of
+from tacit.rows.rows import Rows
 from tacit.rows.sample import selected
 from tacit.rows.unexpected import UNEXPECTED
 

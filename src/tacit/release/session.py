@@ -57,7 +57,8 @@ from tacit.release.true_records import show_records
 from tacit.rows.engines import MakeFrame
 from tacit.rows.file_columns import is_file
 from tacit.rows.guard import charges, closed, paid_for
-from tacit.rows.rows import Rows, columns_of, open_rows
+from tacit.rows.named_columns import columns_of
+from tacit.rows.rows import Rows, open_rows
 
 Ints = npt.NDArray[np.int64]
 

@@ -20,7 +20,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr
 
 from tacit.noise.tilted_cube import TiltedCube
 
@@ -89,6 +88,8 @@ def estimate_counts(noisy: Ints, law: TiltedCube, middle: tuple[float, float] | 
 
 def _fits_middle(gap: float, rate: float, spread: float) -> float:
     """Return how well a noisy mean fits: exponential noise above a mean that is itself known up to a normal spread."""
+    from scipy.special import log_ndtr  # takes longer to load than most releases to be made
+
     return float(-rate * gap + log_ndtr(gap / max(spread, 1e-9) - rate * spread))
 
 

@@ -6,6 +6,9 @@ opened, and a test keeps it at these two: `release/row_check.py`, for the holder
 In reading order:
 
     rows           the only door: tallies go in, counts and sums come out
+    asked_tables   what a tally asks for, or the refusal of what is no table
+    item_counts    rows of which only the counts per item exist
+    named_columns  columns by name, and where a missing one may be
     engines        the few things that each engine needs said in its own way
     kinds          how the cells of each kind of attribute are read: one line for a kind
     encode         from a raw cell to a position of the domain, the same on every engine

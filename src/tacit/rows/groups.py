@@ -19,7 +19,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 from tacit.errors import DataRefused, nearest, sealed
 from tacit.rows.engines import engine_for
 from tacit.rows.guard import closed
-from tacit.rows.rows import ItemCounts
+from tacit.rows.item_counts import ItemCounts
 
 Ints = npt.NDArray[np.int64]
 

@@ -28,7 +28,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any, Final, Protocol
 
 import narwhals as nw
@@ -36,27 +35,25 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.errors import DataRefused, InternalError, PlanError, nearest, sealed
+from tacit.errors import DataRefused, InternalError, sealed
 from tacit.plan.tally import CellCounts, CellSums, ItemHolders, Tally
-from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
+from tacit.rows.asked_tables import asked_of, items_of, numbers_of, where_of
 from tacit.rows.counting import JOINT, Asked, Counted
 from tacit.rows.encode import Code, Column, Expr, Helper, Positions, never
 from tacit.rows.engines import PERSON, Engine, MakeFrame, engine_for, unreadable, with_readings
 from tacit.rows.first_rows import Layout, Order, Slot, place_of
-from tacit.rows.frames import as_pandas
 from tacit.rows.guard import closed
-from tacit.rows.headers import known_columns
+from tacit.rows.item_counts import CountedItems, Counts, ItemCounts
 from tacit.rows.item_lists import ListReading, list_reading
 from tacit.rows.kinds import code_of
+from tacit.rows.named_columns import NamedColumns, check_shared, columns_of
 from tacit.rows.one_pass import OnePass
 from tacit.rows.records import NAMING, Work, decoded, not_a_name, worked_on
 from tacit.rows.records import Asked as RecordsAsked
 
-Counts = npt.NDArray[np.int64]
-_MOST_CELLS: Final = 2**31
 _HALF: Final = 2**31  # totals are summed in two halves so that no engine's 64-bit sum can overflow
 _CHANGED: Final = "the rows must stay as they were when they were opened"
 _CHANGED_FIX: Final = "Open a new session, and let nobody write the file or change the table while it lives."
@@ -86,33 +83,6 @@ class Rows(Protocol):
         """What makes a frame of the user's own kind out of columns that may be shown; it knows no row."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ItemCounts:
-    """Rows when only the counts per item exist: how many people have each item, out of how many.
-
-    `at_most` of the domain is then a promise about how the counts were made; nothing can check it here.
-    """
-
-    counts: Counts
-    people: int
-
-    def __init__(self, counts: Sequence[int] | npt.NDArray[Any], *, people: int) -> None:
-        array = np.asarray(counts)
-        if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu":
-            raise DataRefused("item counts must be a list of whole numbers", fix="Give one count per item.")
-        if isinstance(people, bool) or not isinstance(people, int | np.integer) or people < 0:
-            raise DataRefused("people must be a whole number from 0", fix="Say how many people were counted.")
-        if (array < 0).any() or (array > int(people)).any():
-            raise DataRefused("item counts must lie between 0 and the number of people", fix="Count each person once.")
-        frozen = array.astype(np.int64)
-        frozen.flags.writeable = False
-        object.__setattr__(self, "counts", frozen)
-        object.__setattr__(self, "people", int(people))
-
-    def __repr__(self) -> str:
-        return f"ItemCounts({len(self.counts)} items)"
-
-
 @sealed
 def open_rows(
     source: Any,
@@ -140,95 +110,10 @@ def open_rows(
         if name is not None and not isinstance(name, str):
             raise DataRefused(f"{key} must be the name of a column", fix="Give its name as a text.")
     if isinstance(source, ItemCounts):
-        return _CountedItems(source, domain)
+        return CountedItems(source, domain)
     if isinstance(per_person, bool) or not isinstance(per_person, int) or per_person < 1:
         raise DataRefused("per_person must be a whole number from 1", fix="Leave it out for one row per person.")
     return _EngineRows(source, domain, person=person, per_person=per_person, order=order, item=item, moved=moved)
-
-
-def columns_of(domain: Domain, item: str | None) -> dict[str, tuple[str, ...]]:
-    """Return the data columns that each attribute is read from."""
-    return {name: attribute.read_from(name, item) for name, attribute in domain.items()}
-
-
-class _CountedItems:
-    """Item counts, asked as rows."""
-
-    kind = "items"
-
-    def __init__(self, source: ItemCounts, domain: Domain) -> None:
-        self._source, self._domain = source, domain
-        ((name, items), *others) = domain.items()
-        if others or not items.is_set:
-            raise DataRefused("item counts need a domain with one set of items", fix="Declare only the items.")
-        if items.cells != len(source.counts):
-            raise DataRefused("must have one count per item of the domain", column=name, fix="Check the two lengths.")
-
-    def check(self, tally: Tally) -> None:
-        """Refuse what item counts alone cannot answer."""
-        self._check(tally.attributes, _compiled(tally, self._domain))
-
-    def _check(self, names: tuple[str, ...], where: Test | None) -> None:
-        if names and names != tuple(self._domain):
-            raise _no_cells(names)
-        if names and where is not None:
-            raise DataRefused("item counts cannot be restricted to some people", fix="Give the rows.")
-        if where is not None and len({axis.name for axis, _ in where.atoms}) > 1:
-            raise DataRefused("item counts cannot say how many people have two items together", fix="Give the rows.")
-
-    def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
-        """Return the counts that each tally asks for."""
-        return [self._tallied(tally) for tally in tallies]
-
-    def _tallied(self, tally: Tally) -> npt.NDArray[Any]:
-        where = _compiled(tally, self._domain)
-        match tally:
-            case CellCounts(names):
-                return self.counts(names, where)
-            case ItemHolders(name):
-                return self.item_counts(name, where)
-            case CellSums(name):
-                raise _no_total(name)
-
-    def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
-        """Count the people, or those who have (or lack) one item."""
-        if names:
-            raise _no_cells(names)
-        self._check(names, where)
-        if where is None:
-            return np.array(self._source.people, dtype=np.int64)
-        axis = where.atoms[0][0]
-        having = int(self._source.counts[axis.item])
-        picked = (having if where.of_record({axis.name: 1}) else 0) + (
-            self._source.people - having if where.of_record({axis.name: 0}) else 0
-        )
-        return np.array(picked, dtype=np.int64)
-
-    def item_counts(self, name: str, where: Test | None = None) -> Counts:
-        """Return the counts."""
-        _items(self._domain, name)
-        self._check((name,), where)
-        return self._source.counts.copy()
-
-    def total(self, name: str, where: Test | None = None) -> int:
-        """Refuse: items have no total."""
-        raise _no_total(name)
-
-    def check_naming(self, naming: Sequence[str]) -> None:
-        """Refuse: there are no rows to name."""
-        raise DataRefused("item counts have no records", fix="Give the rows.")
-
-    def records(self, names: Sequence[str], key: Sequence[str], work: Work) -> Iterator[Any]:
-        """Refuse: there are no rows."""
-        raise DataRefused("item counts have no records", fix="Give the rows.")
-
-    @property
-    def frame(self) -> MakeFrame:
-        """Make a pandas frame."""
-        return as_pandas
-
-    def __repr__(self) -> str:
-        return "Rows(items)"
 
 
 class _EngineRows:
@@ -258,7 +143,7 @@ class _EngineRows:
         lists = frozenset(raw_of[name][0] for name in sets)
         self._engine: Engine = engine_for(source, lists=lists, declared=declared)
         self.kind = self._engine.kind
-        self._columns = _Columns(self._engine, declared)
+        self._columns = NamedColumns(self._engine, declared)
         column = self._columns.read
 
         self._codes: dict[str, Code] = {}
@@ -278,7 +163,7 @@ class _EngineRows:
                 reading = list_reading(attribute, element)
                 keys = replace(reading.element or element, raw=element.raw, name=element.name)
                 self._lists[name] = reading, code_of(attribute, (keys,))
-        _check_shared(raw_of, moved)
+        check_shared(raw_of, moved)
         single = [one for one in self._item_columns.values() if one.reading != "list"]
         if len(single) > 1:
             raise DataRefused("only one set of items can have one row per item", fix="Use columns of lists.")
@@ -442,7 +327,7 @@ class _EngineRows:
 
     def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
         """Return what every tally asks for, all of them in one pass where batches are counted here."""
-        return self._tallied([(tally, _compiled(tally, self._domain)) for tally in tallies])
+        return self._tallied([(tally, where_of(tally, self._domain)) for tally in tallies])
 
     def counts(self, names: tuple[str, ...], where: Test | None = None) -> Counts:
         """Count the people in each cell of these attributes; with no name, all of them (a 0-d array)."""
@@ -464,14 +349,14 @@ class _EngineRows:
         tables: dict[int, Asked] = {}
         for number, (tally, where) in enumerate(asked):
             if isinstance(tally, ItemHolders):
-                _items(self._domain, tally.name)
+                items_of(self._domain, tally.name)
                 continue
-            tables[number] = _asked_of(tally, where, self._domain)
+            tables[number] = asked_of(tally, where, self._domain)
         for number, (tally, where) in enumerate(asked):
             if isinstance(tally, ItemHolders):
                 found[number] = self._held_items(tally.name, where)
         for (number, one), table in zip(tables.items(), self._tabled(list(tables.values())), strict=True):
-            added = None if one.added is None else _numbers_of(self._domain, one.added)
+            added = None if one.added is None else numbers_of(self._domain, one.added)
             if added is not None:
                 first, spacing = added
                 table = np.asarray(first * table[..., 1] + spacing * table[..., 0], dtype=object)
@@ -595,7 +480,7 @@ class _EngineRows:
         return nw.when(need.where.holds(lambda axis, found: atom(axis.name, found), lambda e: ~e)).then(cell)
 
     def _held_items(self, name: str, where: Test | None) -> Counts:
-        attribute = _items(self._domain, name)
+        attribute = items_of(self._domain, name)
 
         def grouped() -> Any:
             held = self._held_in_rows(name, where) if self._person is None else self._held(name, where)
@@ -832,7 +717,7 @@ class _EngineRows:
         return _Held(frame if code.valid is None else frame.filter(code.valid), code.keys)
 
     def _item_positions(self, name: str, keys: Sequence[pa.ChunkedArray]) -> Positions:
-        if self._person is not None and _items(self._domain, name).at_most is not None:
+        if self._person is not None and items_of(self._domain, name).at_most is not None:
             return _whole(keys[0])
         code = self._lists[name][1] if self._person is None else self._item_codes[name]
         return code.decode(keys)
@@ -885,7 +770,7 @@ class _EngineRows:
 
     def _held(self, name: str, where: Test | None = None) -> _Held:
         """Return the known items of the people that `where` picks: "u" and the item, at most `at_most` a person."""
-        attribute, code, source = _items(self._domain, name), self._item_codes[name], self._item_columns[name]
+        attribute, code, source = items_of(self._domain, name), self._item_codes[name], self._item_columns[name]
         is_list, bounded = source.reading == "list", attribute.at_most is not None
         frame = self._select((source,), self._order_column if bounded else None)
         if where is not None or any(other.valid is not None for other in self._codes.values()):
@@ -939,32 +824,6 @@ class _Held:
     has: Callable[[int], Expr] = lambda _: nw.lit(value=False)
 
 
-class _Columns:
-    """The columns of a source, found by name. A name means one column, or it is refused."""
-
-    def __init__(self, engine: Engine, declared: frozenset[str]) -> None:
-        unlisted = DataRefused("the columns of the source could not be listed")
-        self._names = closed(engine.names, unlisted)
-        self._schema = closed(engine.schema, unlisted)
-        self._declared = declared
-        self._is_file = engine.kind == "file"
-        self._found: dict[str, Column] = {}
-
-    def read(self, raw: str) -> Column:
-        """Return a column under a plain name."""
-        if raw not in self._names:
-            fix = _pointer(raw, self._declared, self._names, is_file=self._is_file)
-            raise DataRefused("must be a column of the data", column=raw, fix=fix)
-        if self._names.count(raw) > 1:
-            raise DataRefused("must be there only once", column=raw, fix="Rename the second one.")
-        alike = [name for name in self._names if name != raw and name.casefold() == raw.casefold()]
-        if alike:
-            # some engines would read the other one; of a file without a header, its name would be a value
-            other = "another column" if self._is_file and alike[0] not in self._declared else repr(alike[0])
-            raise DataRefused(f"must differ from {other} in more than case", column=raw, fix="Rename one of them.")
-        return self._found.setdefault(raw, replace(self._schema[raw], raw=raw, name=f"c{len(self._found)}"))
-
-
 def _fails(work: Callable[[], None]) -> bool:
     """Say whether work on rows of which there are none fails, which only their types can be the reason for."""
     failure = DataRefused("the rows cannot be counted")
@@ -973,20 +832,6 @@ def _fails(work: Callable[[], None]) -> bool:
     except DataRefused as raised:
         return raised is failure
     return False
-
-
-def _check_shared(raw_of: Mapping[str, tuple[str, ...]], moved: frozenset[str] | None) -> None:
-    """Refuse two attributes that read one column, if an edge moves one of them: it would move both in every row."""
-    readers: dict[str, str] = {}
-    for name, columns in raw_of.items():
-        for column in columns:
-            other = readers.setdefault(column, name)
-            if other != name and (moved is None or {name, other} & moved):
-                raise DataRefused(
-                    f"must not be read as {other!r} and as {name!r} if one of them is secret",
-                    column=column,
-                    fix="Keep one of the two, or make none of them secret.",
-                )
 
 
 def _either(has: Expr, positions: Intervals) -> Expr:
@@ -1015,19 +860,6 @@ def _cell_numbers(groups: int, places: Sequence[Positions], shape: tuple[int, ..
     return np.where(inside, cells, -1)
 
 
-def _pointer(raw: str, declared: frozenset[str], known: list[str], *, is_file: bool) -> str:
-    """Return the sentence that helps to find a column; a file without a header has a person's values for names."""
-    found = sum(name in known for name in declared)
-    if not found:
-        return "No declared column was found: is there a header?"
-    if not is_file:
-        return nearest(raw, sorted(known))
-    match = get_close_matches(raw, sorted(known), n=1, cutoff=0.6) if 2 * found >= len(declared) else []
-    if match:
-        return f"Did you mean {match[0]!r}?"
-    return known_columns(known, declared) or "Check the name in the header of the file."
-
-
 def _grouped(frame: Any, keys: Sequence[Expr], *, distinct: tuple[str, ...] = (), lines: Expr | None = None) -> Any:
     """Count the lines in each group of keys as "n"; lines that agree in `distinct` and the keys count once.
 
@@ -1047,41 +879,3 @@ def _grouped(frame: Any, keys: Sequence[Expr], *, distinct: tuple[str, ...] = ()
 
 def _whole(column: pa.ChunkedArray) -> Counts:
     return np.asarray(column.cast(pa.int64()).fill_null(0).to_numpy(), dtype=np.int64)  # the sum of no lines is missing
-
-
-def _compiled(tally: Tally, domain: Domain) -> Test | None:
-    return None if tally.where is None else tally.where.compile(domain)
-
-
-def _asked_of(tally: CellCounts | CellSums, where: Test | None, domain: Domain) -> Asked:
-    """Return what a tally asks for, or refuse what is no table."""
-    if isinstance(tally, CellSums) and domain.attribute(tally.name, key="total").unit is None:
-        raise _no_total(tally.name)
-    names = tally.by if isinstance(tally, CellSums) else tally.names
-    for name in names:
-        domain.attribute(name, key="counts")
-    if any(domain[name].is_set for name in names):
-        raise _no_cells(names)
-    if math.prod(domain[name].size for name in names) > _MOST_CELLS:
-        raise PlanError("must have at most 2^31 cells", key="histogram", given=list(names), fix="Ask for fewer.")
-    return Asked(names, where, tally.name if isinstance(tally, CellSums) else None)
-
-
-def _numbers_of(domain: Domain, name: str) -> tuple[int, int]:
-    """Return the number at an attribute's first position, and how far one is from the next, in its unit."""
-    return domain[name].number(0), domain[name].spacing
-
-
-def _items(domain: Domain, name: str) -> Attribute:
-    attribute = domain.attribute(name, key="item_counts")
-    if not attribute.is_set:
-        raise PlanError("must be a set of items", key="item_counts", given=name, fix="Ask for a histogram.")
-    return attribute
-
-
-def _no_cells(names: tuple[str, ...]) -> PlanError:
-    return PlanError("must not be a set of items", key="counts", given=list(names), fix="Ask for its item counts.")
-
-
-def _no_total(name: str) -> PlanError:
-    return PlanError("must be declared as integers or decimals", key="total", given=name, fix="Count it instead.")

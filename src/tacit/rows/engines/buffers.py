@@ -17,7 +17,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from tacit.rows.batches import Piece, of_columns
 from tacit.rows.encode import Column, column_of
 from tacit.rows.engines.arrow_cells import arrow_column, is_held, plain_cells
-from tacit.rows.engines.duckdb_engine import DuckDBEngine, embedded
+from tacit.rows.engines.duckdb_engine import DuckDBEngine, shared_embedded
 from tacit.rows.engines.engine import (
     EVENTS,
     ORDER,
@@ -40,7 +40,7 @@ class Buffers(DuckDBEngine, ABC):
         self._table = table
         self.rows = len(table)
         self._names = [name for name in names if isinstance(name, str)]  # no domain can mean any other name
-        self.connection = embedded()
+        self.connection = shared_embedded()
         self._converted: dict[tuple[str, str], pa.ChunkedArray] = {}
 
     def schema(self) -> dict[str, Column]:

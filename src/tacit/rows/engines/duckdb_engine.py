@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import copy
 import itertools
@@ -158,8 +159,8 @@ class DuckDBEngine:
         return str(self.relation({"c": raw}).types[0])
 
     def helper(self) -> duckdb.DuckDBPyConnection:
-        """Return a connection beside our own, or one to a DuckDB of its own beside the user's."""
-        return embedded() if self.connection is None else self.connection.cursor()
+        """Return a connection beside our own, or one to a DuckDB that is not the user's."""
+        return shared_embedded() if self.connection is None else self.connection.cursor()
 
 
 def _exact(expression: str, kind: Any) -> str:
@@ -185,18 +186,45 @@ def _sql_number(text: str) -> str:
     )
 
 
+_NO_BAR: Final = "SET enable_progress_bar = false"
 _numbers: Final = itertools.count()
+_shared: Final[list[duckdb.DuckDBPyConnection]] = []  # the DuckDB of this process, once it is there
 
 
 def embedded() -> duckdb.DuckDBPyConnection:
-    """Return a DuckDB in this process that fetches nothing, shows nothing and spills into a private folder."""
+    """Return a DuckDB of its own in this process: it fetches nothing, shows nothing, spills into a private folder."""
     # no extension is fetched from the network, and no progress bar is drawn over the user's terminal
     settings: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     connection = duckdb.connect(":memory:", config=settings)
-    connection.execute("SET enable_progress_bar = false")
+    connection.execute(_NO_BAR)
     spill = private_folder(os.getpid()) / str(next(_numbers))
     connection.execute(f"SET temp_directory = {quoted(str(spill))}")  # made when needed, removed with the connection
     return connection
+
+
+def shared_embedded() -> duckdb.DuckDBPyConnection:
+    """Return a connection of its own to one DuckDB for the whole process, for rows that are in memory already.
+
+    It takes longer to start a DuckDB than to count a small table. Tables and interrupts belong to a connection; limits
+    of memory and what is kept of files belong to a DuckDB, so whoever needs these takes one of its own.
+    """
+    for known in _shared:
+        with contextlib.suppress(duckdb.Error):  # one that has failed for good, and would refuse all that come after
+            return _beside(known)
+    _shared[:] = [embedded()]
+    return _beside(_shared[0])
+
+
+def _beside(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    other = connection.cursor()
+    other.execute(_NO_BAR)
+    return other
+
+
+atexit.register(_shared.clear)  # before what it needs is taken apart
+if hasattr(os, "register_at_fork"):
+    # a child has none of the threads of a DuckDB, and would wait for them at its end
+    os.register_at_fork(before=_shared.clear)
 
 
 def quoted(text: str) -> str:

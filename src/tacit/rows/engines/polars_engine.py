@@ -15,7 +15,7 @@ from tacit.rows.batches import Piece, of_columns
 from tacit.rows.date_texts import polars_date
 from tacit.rows.encode import NUMBER, Column
 from tacit.rows.engines.arrow_cells import is_held, plain_cells
-from tacit.rows.engines.duckdb_engine import embedded
+from tacit.rows.engines.duckdb_engine import shared_embedded
 from tacit.rows.engines.engine import (
     Engine,
     MakeFrame,
@@ -134,8 +134,8 @@ class PolarsEngine:
         return str(self._found[raw])
 
     def helper(self) -> duckdb.DuckDBPyConnection:
-        """Return a DuckDB of its own."""
-        return embedded()
+        """Return a connection to the DuckDB of this process."""
+        return shared_embedded()
 
     def numbers(self, native: Any, columns: Mapping[str, str]) -> Any:
         """Read texts as numbers."""

@@ -15,7 +15,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from tacit.rows.batches import Piece
 from tacit.rows.date_texts import spark_date
 from tacit.rows.encode import NUMBER, Column
-from tacit.rows.engines.duckdb_engine import embedded
+from tacit.rows.engines.duckdb_engine import shared_embedded
 from tacit.rows.engines.engine import (
     Engine,
     MakeFrame,
@@ -61,8 +61,8 @@ class SparkEngine:
         return str(self._source.schema[raw].dataType.simpleString())
 
     def helper(self) -> duckdb.DuckDBPyConnection:
-        """Return a DuckDB of its own."""
-        return embedded()
+        """Return a connection to the DuckDB of this process."""
+        return shared_embedded()
 
     def __init__(self, source: Any) -> None:
         self._source = source
