@@ -150,6 +150,16 @@ def test_people_with_several_rows_share_epsilon_between_them():
         session(tc.Policy(DOMAIN, POLICY.secrets, person="room", per_person=39)).release(KEYED, epsilon=1)
 
 
+def test_what_is_asked_about_some_rows_must_hold_for_all():
+    """Two rows under one key share a coin; of two questions, each about one of them, the one would tell the other."""
+    rows = pd.DataFrame({"id": [1, 1, 2], "arrival": "ok", "leaving": "ok", "room": ["A", "B", "A"], "day": 1})
+    with pytest.raises(tc.DataRefused, match="a key is there twice"):
+        session(rows=rows).release(tc.true_records("arrival", key="id", where="room == 'A'"), epsilon=1)
+    policy = tc.Policy(DOMAIN, POLICY.secrets, person="room", per_person=20)
+    with pytest.raises(tc.DataRefused, match="at most 20 rows of one person"):
+        session(policy).release(tc.true_records("arrival", key=["room", "day"], where="day <= 20"), epsilon=1)
+
+
 @pytest.mark.parametrize(
     ("question", "policy", "says"),
     [
