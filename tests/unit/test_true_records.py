@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
 from fractions import Fraction
@@ -67,7 +68,7 @@ def test_the_same_again_is_the_same_and_costs_nothing_and_more_costs_the_differe
     more = asked.release(KEYED, epsilon=1.75).frame
     assert asked.remaining == Fraction(1, 4)
     shown = [frame["arrival"].notna() for frame in (less, first.frame, more)]
-    for smaller, larger in zip(shown, shown[1:], strict=False):
+    for smaller, larger in itertools.pairwise(shown):
         assert (smaller <= larger).all()
         assert smaller.sum() < larger.sum()
     with pytest.raises(tc.BudgetExceeded):
@@ -147,6 +148,16 @@ def test_people_with_several_rows_share_epsilon_between_them():
     assert record.plan.each == Fraction(1, 40)
     with pytest.raises(tc.DataRefused, match="at most 39 rows of one person"):
         session(tc.Policy(DOMAIN, POLICY.secrets, person="room", per_person=39)).release(KEYED, epsilon=1)
+
+
+def test_what_is_asked_about_some_rows_must_hold_for_all():
+    """Two rows under one key share a coin; of two questions, each about one of them, the one would tell the other."""
+    rows = pd.DataFrame({"id": [1, 1, 2], "arrival": "ok", "leaving": "ok", "room": ["A", "B", "A"], "day": 1})
+    with pytest.raises(tc.DataRefused, match="a key is there twice"):
+        session(rows=rows).release(tc.true_records("arrival", key="id", where="room == 'A'"), epsilon=1)
+    policy = tc.Policy(DOMAIN, POLICY.secrets, person="room", per_person=20)
+    with pytest.raises(tc.DataRefused, match="at most 20 rows of one person"):
+        session(policy).release(tc.true_records("arrival", key=["room", "day"], where="day <= 20"), epsilon=1)
 
 
 @pytest.mark.parametrize(

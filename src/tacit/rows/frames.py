@@ -47,6 +47,62 @@ def write_parquet(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     pq.write_table(table, path, compression="zstd", write_statistics=numbers)
 
 
+class TableWriter:
+    """A Parquet file that is written batch by batch; the first batch says what the types are."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: Any = None
+
+    def write(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Write some rows."""
+        import pyarrow.parquet as pq
+
+        table = pa.table({name: _entries(column) for name, column in columns.items()})
+        if self._writer is None:
+            names = [name for name, column in columns.items() if isinstance(column, Labels)]
+            self._writer = pq.ParquetWriter(
+                self._path,
+                table.schema,
+                use_dictionary=names,
+                # whole numbers that follow each other take few bits
+                column_encoding={name: "DELTA_BINARY_PACKED" for name in columns if name not in names},
+                store_schema=False,  # plain types for whoever reads it
+            )
+        self._writer.write_table(table if table.schema == self._writer.schema else table.cast(self._writer.schema))
+
+    def close(self) -> None:
+        """Finish the file."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+def _entries(column: Sequence[Any]) -> pa.Array:
+    """Return labels as the entries of a dictionary, none for what is missing; numbers as they are."""
+    if not isinstance(column, Labels):
+        return _cells(column)
+    has_none = bool(len(column.values)) and column.values[-1] is None
+    entries = _cells(column.values[:-1] if has_none else column.values)
+    if pa.types.is_null(entries.type):
+        entries = entries.cast(pa.string())
+    which = np.asarray(column.which)
+    missing = which == len(entries) if has_none else None
+    return pa.DictionaryArray.from_arrays(pa.array(which.astype(np.int32), mask=missing), entries)
+
+
+def read_columns(path: Path) -> dict[str, Labels]:
+    """Return the columns of a Parquet file of ours, each value once; None for what is missing."""
+    import pyarrow.parquet as pq
+
+    found = {}
+    for name, column in zip((table := pq.read_table(path)).column_names, table.columns, strict=True):
+        encoded = column.combine_chunks().dictionary_encode()
+        values = encoded.dictionary.to_pylist()
+        which = encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
+        found[name] = Labels([*values, None] if encoded.null_count else values, which)
+    return found
+
+
 def _stored(column: Sequence[Any]) -> pa.Array:
     """Return a column as it is stored: a dictionary of labels, if they repeat and are texts or numbers."""
     if not isinstance(column, Labels):
