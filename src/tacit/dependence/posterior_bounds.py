@@ -9,7 +9,9 @@ Why         The posterior is (c.p) / (d.p), where d is the chance of what was se
             maximise c.y, where d.y = 1, sum(y) = t and every bound on p holds for y times t. Any multipliers of the
             constraints bound it from above (weak duality), so what is returned is computed from the solver's
             multipliers and not from its point; the point, divided anew, says how far off that can be.
-            Cells with the same value and the same chance of what was seen can be merged.
+            Over one neighbourhood the optimum is known beforehand: at the optimum v, mass in a cell is worth
+            (1 - v) d if it has the value and -v d if not, so that one order of the cells is best for every v; the
+            distribution that favours this order attains the optimum, and no solver is needed.
 Reference   Charnes and Cooper, Programming with linear fractional functionals, 1962.
 Checked by  tests/property/test_posterior_bounds.py.
 """
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LARGEST_GAP: Final = 1e-7  # between the two sides of a program; more is refused
+Cells = npt.NDArray[np.bool_]
 _ROUNDING: Final = 1e-12
 _SMALLEST_WEIGHT: Final = 1e-9  # of a cell, against the largest: below it a solver's tolerance decides
 
@@ -97,32 +100,45 @@ def posterior_bounds(
         axis = keep.index(dependence.names[place])
         logs = logs + weights.reshape([-1 if other == axis else 1 for other in range(len(sides))])
     target = np.repeat(np.arange(len(values)), math.prod(sides[1:]))
-    flat = logs.ravel()
-    if not several and not knowledge.intervals:
-        classes, flat, target = _classes(target, flat)
-        allowed = allowed.merged(classes, len(flat))
-    chances = _scaled(flat)
-    program = _Program(allowed, chances)
-    hidden = release.is_sensitive(attribute)
-    ends = [program.range_of(np.where(target == code, chances, 0.0)) for code in range(len(values))]
-    sensitive = program.range_of(np.where(hidden[target], chances, 0.0))
+    near = _Neighbourhood if not several and not knowledge.intervals else _Program
+    ranges = near(allowed, logs.ravel())
+    ends = [ranges.range_of(target == code) for code in range(len(values))]
+    sensitive = ranges.range_of(release.is_sensitive(attribute)[target])
     return PosteriorBounds(
         attribute,
         MappingProxyType(dict(zip(values, (low for low, _ in ends), strict=True))),
         MappingProxyType(dict(zip(values, (high for _, high in ends), strict=True))),
         sensitive,
         str(knowledge),
-        program.gap,
+        ranges.gap,
         dependence.is_network,
     )
 
 
-def _classes(
-    target: npt.NDArray[np.int64], logs: Floats
-) -> tuple[npt.NDArray[np.int64], Floats, npt.NDArray[np.int64]]:
-    """Return the class of each cell: same value of the target, same chance of what was seen; and these two."""
-    pairs, classes = np.unique(np.column_stack([target, logs]), axis=0, return_inverse=True)
-    return classes.ravel().astype(np.int64), pairs[:, 1], pairs[:, 0].astype(np.int64)
+class _Neighbourhood:
+    """One neighbourhood of the dependence: one order of the cells is best whatever the optimum is."""
+
+    gap = 0.0
+
+    def __init__(self, allowed: Possible, logs: Floats) -> None:
+        self._allowed, self._logs = allowed, logs
+        if self._chance(np.argsort(-logs, kind="stable"), np.ones(len(logs), dtype=np.bool_)) == -np.inf:
+            raise _impossible()
+
+    def range_of(self, wanted: Cells) -> tuple[float, float]:
+        """Return the least and the largest share that the wanted cells can have of what was seen."""
+        return 1 - self._largest(~wanted), self._largest(wanted)
+
+    def _largest(self, wanted: Cells) -> float:
+        order = np.lexsort((np.where(wanted, -self._logs, self._logs), ~wanted))
+        above, below = self._chance(order, wanted), self._chance(order, ~wanted)
+        return 1 / (1 + math.exp(below - above)) if above > -np.inf and below - above < 700 else 0.0
+
+    def _chance(self, order: npt.NDArray[np.int64], cells: Cells) -> float:
+        """Return the logarithm of the chance of what was seen in some cells, where an order of cells is favoured."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self._allowed.favouring(order)[cells]) + self._logs[cells]
+        return float(np.logaddexp.reduce(logs, initial=-np.inf))
 
 
 def _scaled(logs: Floats) -> Floats:
@@ -134,16 +150,25 @@ def _scaled(logs: Floats) -> Floats:
             "makes some values too unlikely for bounds that can be trusted",
             key="suppressed",
             given=float(f"{found[small].min() if small.any() else 0.0:.3g}"),
-            fix="Ask about fewer questions or smaller epsilons: epsilon times questions at most 20.",
+            fix="Ask about fewer questions (epsilon times questions at most 20), or give one kind of knowledge.",
         )
     return found
+
+
+def _impossible() -> PlanError:
+    return PlanError(
+        "allows no distribution that can bring this about",
+        key="knows",
+        fix="Check that intervals do not contradict each other, and that what was seen is possible.",
+    )
 
 
 class _Program:
     """The programs over one set of distributions and one pattern; they differ in what is maximised."""
 
-    def __init__(self, allowed: Possible, chances: Floats) -> None:
+    def __init__(self, allowed: Possible, logs: Floats) -> None:
         self.gap = 0.0
+        chances = _scaled(logs)
         self._falls: tuple[slice, int] | None = None  # the rows of the centre, and the row of the distance
         self._chances = chances
         cells = len(chances)
@@ -171,9 +196,10 @@ class _Program:
         whole[1, :cells] = chances  # d.y = 1
         self._whole = whole
 
-    def range_of(self, wanted: Floats) -> tuple[float, float]:
+    def range_of(self, wanted: Cells) -> tuple[float, float]:
         """Return the least and the largest share that the wanted cells can have of what was seen."""
-        return max(1 - self._largest(self._chances - wanted), 0.0), min(self._largest(wanted), 1.0)
+        ends = [self._largest(np.where(cells, self._chances, 0.0)) for cells in (~wanted, wanted)]
+        return max(1 - ends[0], 0.0), min(ends[1], 1.0)
 
     def _largest(self, wanted: Floats) -> float:
         if not wanted.any():
@@ -191,11 +217,7 @@ class _Program:
             options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
         )
         if found.x is None:
-            raise PlanError(
-                "allows no distribution that can bring this about",
-                key="knows",
-                fix="Check that intervals do not contradict each other, and that what was seen is possible.",
-            )
+            raise _impossible()
         point = found.x[:cells]
         reached = float(wanted @ point / (self._chances @ point))
         bound = self._bound(goal, -found.ineqlin.marginals)
