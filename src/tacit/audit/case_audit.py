@@ -89,7 +89,7 @@ def trade_off(case: Case) -> list[dict[str, float]]:
     for share in SHARES:
         limit = _times(case.limit, share)
         try:
-            plan = case.plan(limit, cap=case.options.get("cap", CAP))
+            plan = case.plan_with(limit, cap=case.options.get("cap", CAP))
         except Refused:  # a drift may leave nothing of a small limit
             continue
         found.append({"share": share, "leakage": plan.leakage, "reached": plan.value, "gap": plan.gap})

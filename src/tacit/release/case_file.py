@@ -12,25 +12,29 @@ Checked by  tests/unit/test_case_file.py, tests/cli/test_leakage_commands.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
+from tacit.amounts import as_fraction
 from tacit.dependence.dependence import Dependence
 from tacit.errors import InternalError, JobError, nearest
 from tacit.ledger.applications import Applications
+from tacit.plan.choose import choose
 from tacit.plan.leakage.budget import OBJECTIVES, leakage_budget
 from tacit.plan.leakage.leakage_plan import LeakagePlan
 from tacit.plan.leakage.measured_tables import MEASURES
 from tacit.plan.queries.marginals import Marginals
+from tacit.plan.query import Query
 from tacit.policy.domain import Domain
 from tacit.policy.file import policy_below
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import everything
 from tacit.policy.yaml_entries import Entry
 from tacit.release.answers import true_answers
-from tacit.release.job_file import JOB_KEYS, Job, job_below, job_schema, open_job
+from tacit.release.job_file import JOB_KEYS, PLANNED, Job, job_below, job_schema, open_job
 from tacit.rows.guard import closed
 from tacit.rows.rows import open_rows
 
@@ -50,6 +54,7 @@ _CASE_KEYS: Final = (
     "drift",
 )
 _FORMS: Final = ("table", "counts", "network")
+DECIMALS: Final = 4  # of an epsilon that is planned for a release
 MOST_CELLS: Final = 2**20  # of a dependence that is counted
 
 
@@ -72,10 +77,17 @@ class Case:
     limit: Any
     options: Mapping[str, Any]
     job: Job | None
-    places: Mapping[str, Entry]
+    places: Mapping[str, Entry] = field(repr=False, compare=False)
+    made: dict[str, LeakagePlan] = field(default_factory=dict, repr=False, compare=False)
 
-    def plan(self, limit: Any = None, **others: Any) -> LeakagePlan:
-        """Return the epsilons that release the most under the limit of the file, or with another limit or option."""
+    def plan(self) -> LeakagePlan:
+        """Return the epsilons that release the most under the limit of the file; it is made once."""
+        if "plan" not in self.made:
+            self.made["plan"] = self.plan_with()
+        return self.made["plan"]
+
+    def plan_with(self, limit: Any = None, **others: Any) -> LeakagePlan:
+        """Return the same under another limit, or with other options."""
         wanted = self.limit if limit is None else limit
         if wanted is None:
             raise JobError(
@@ -136,10 +148,9 @@ def read_case(path: str | Path) -> Case:
     if "limit" not in fields and "epsilon" not in fields:
         raise top.refuse("must have the key limit or the key epsilon", given=sorted(fields), fix="Add `limit: 0.1`.")
     policy = policy_below(fields["policy"], Path(path).parent)
-    runs = "rows" in fields or "releases" in fields
-    job = job_below(top, path, also=_CASE_KEYS) if runs else None
-    rows = () if job is None else job.rows
-    dependence = _dependence(fields["dependence"], policy, Path(path).absolute().parent, rows)
+    folder = Path(path).absolute().parent
+    private = [folder / one.text() for one in fields["rows"].one_or_more()] if "rows" in fields else []
+    dependence = _dependence(fields["dependence"], policy, folder, private)
     sensitive = _by_attribute(fields["sensitive"], policy, dependence)
     applications = _groups(fields["applications"], list(dependence.names), "an attribute of the dependence")
     coalitions = (
@@ -158,11 +169,38 @@ def read_case(path: str | Path) -> Case:
         epsilon=_epsilons(fields["epsilon"], applications) if "epsilon" in fields else None,
         limit=_limit(fields["limit"]) if "limit" in fields else None,
         options=_options(fields),
-        job=job,
+        job=None,
         places={**fields, "case": top},
     )
     case.limits()  # refused now, with its line, if it means nothing
-    return case
+    if "rows" not in fields and "releases" not in fields:
+        return case
+    return replace(case, job=job_below(top, path, also=_CASE_KEYS, planned=lambda query: _planned(case, query)))
+
+
+def _planned(case: Case, query: Query) -> Fraction:
+    """Return what a release must cost for its attribute to have the epsilon that the case plans or gives."""
+    tried = [one for one in choose(query, case.policy, 1).shows if not one.is_public]
+    if len(tried) != 1 or tried[0].application not in case.applications:
+        raise JobError(
+            "must be a number, unless one attribute is shown to an application of the case",
+            key="epsilon",
+            given=PLANNED,
+            fix="Write {true_records: {columns: [arrival], key: [room, day], application: lighting}}, or a number.",
+        )
+    (one,) = tried
+    wanted = case.epsilons()[one.application].get(one.attribute)
+    if wanted is None or not wanted > 0:
+        raise JobError(
+            f"must be a number: the case {'plans nothing of' if wanted is None else 'leaves nothing for'} "
+            f"{one.attribute} for {one.application}",
+            key="epsilon",
+            given=PLANNED,
+            fix="Leave the release out, or raise the limit.",
+        )
+    # rounded down to what people can read, where that leaves anything
+    short = Fraction(math.floor(wanted * 10**DECIMALS), 10**DECIMALS)
+    return (short or as_fraction(wanted, key="epsilon")) / one.epsilon
 
 
 def _options(fields: Mapping[str, Entry]) -> dict[str, Any]:
@@ -222,7 +260,7 @@ def _epsilons(entry: Entry, applications: Mapping[str, tuple[str, ...]]) -> dict
 # ---- the dependence -------------------------------------------------------------------------------------------------
 
 
-def _dependence(entry: Entry, policy: Policy, folder: Path, rows: tuple[str, ...]) -> Dependence:
+def _dependence(entry: Entry, policy: Policy, folder: Path, rows: Sequence[Path]) -> Dependence:
     fields = entry.fields(_FORMS)
     if len(fields) != 1:
         raise entry.refuse("must have one of the keys table, counts and network", given=sorted(fields), fix="Keep one.")
@@ -241,6 +279,13 @@ def _attribute(entry: Entry, name: str, domain: Domain) -> None:
         )
 
 
+def _read(entry: Entry, domain: Domain, name: str) -> Any:
+    """Return a value of an attribute, or refuse one that it does not have."""
+    value = domain[name].read_value(entry)
+    with entry.blamed():
+        return domain[name].value(domain[name].position(value))
+
+
 def _table(entry: Entry, policy: Policy) -> Dependence:
     fields = entry.fields(("names", "cells"), required=("names", "cells"))
     names = [one.text() for one in fields["names"].listed()]
@@ -255,7 +300,7 @@ def _table(entry: Entry, policy: Policy) -> Dependence:
                 given=one.plain(),
                 fix="Write [late, early, 0.2].",
             )
-        cell = tuple(policy.domain[name].read_value(part) for name, part in zip(names, parts, strict=False))
+        cell = tuple(_read(part, policy.domain, name) for name, part in zip(names, parts, strict=False))
         if cell in cells:
             raise one.refuse("must not be given twice", given=one.plain(), fix="Add the two up.")
         cells[cell] = float(parts[-1].real())
@@ -309,7 +354,7 @@ def _value(entry: Entry, domain: Domain, name: str, key: str) -> Any:
     return known[key]
 
 
-def _counts(entry: Entry, policy: Policy, folder: Path, rows: tuple[str, ...]) -> Dependence:
+def _counts(entry: Entry, policy: Policy, folder: Path, rows: Sequence[Path]) -> Dependence:
     """Count a public or earlier data set, read as the policy reads rows."""
     known = ("file", "attributes", "smoothing", "unprotected")
     fields = entry.fields(known, required=("file", "attributes"))
@@ -328,7 +373,7 @@ def _counts(entry: Entry, policy: Policy, folder: Path, rows: tuple[str, ...]) -
             "must be a file", given=fields["file"].text(), fix="Check the path; it is relative to the case file."
         )
     unprotected = fields["unprotected"].yes_or_no() if "unprotected" in fields else False
-    if not unprotected and any(Path(one).exists() and path.samefile(one) for one in rows):
+    if not unprotected and any(one.exists() and path.samefile(one) for one in rows):
         raise fields["file"].refuse(
             "must be public: it is the rows of the case, and nobody pays for what their counts tell",
             given=fields["file"].text(),
@@ -356,7 +401,7 @@ def _by_attribute(entry: Entry, policy: Policy, dependence: Dependence) -> dict[
         if name not in dependence.values:
             fix = nearest(name, list(dependence.names))
             raise listed.refuse("must be an attribute of the dependence", given=name, fix=fix)
-        found[name] = tuple(policy.domain[name].read_value(one) for one in listed.one_or_more())
+        found[name] = tuple(_read(one, policy.domain, name) for one in listed.one_or_more())
         for value, one in zip(found[name], listed.one_or_more(), strict=True):
             if value not in dependence.values[name]:
                 known = ", ".join(map(str, dependence.values[name][:10]))
@@ -400,6 +445,8 @@ def case_schema() -> dict[str, Any]:
     found["title"], found["description"] = "Tacit case", "Who is shown what, and what may be learned from it."
     found["required"] = ["policy", "dependence", "sensitive", "applications"]
     found["anyOf"] = [{"required": ["limit"]}, {"required": ["epsilon"]}]
+    releases = found["properties"]["releases"]["items"]["properties"]
+    releases["epsilon"] = {"anyOf": [{"const": PLANNED}, *releases["epsilon"].pop("anyOf")], **releases["epsilon"]}
     found["properties"] |= {
         "dependence": {
             "type": "object",

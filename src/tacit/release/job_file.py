@@ -12,7 +12,7 @@ from __future__ import annotations
 import glob
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -33,6 +33,7 @@ from tacit.policy.schema import policy_schema
 from tacit.policy.yaml_entries import Entry, Source
 
 DEMO: Final = "demo:"
+PLANNED: Final = "planned"
 
 JOB_KEYS: Final = (
     "name",
@@ -134,8 +135,13 @@ def open_job(path: str | Path, *, whole: str = "the job", kind: str = "a job fil
     ).read()
 
 
-def job_below(top: Entry, path: str | Path, *, also: Sequence[str] = ()) -> Job:
-    """Read a job from the top of its file; `also` are keys that others read."""
+def job_below(
+    top: Entry, path: str | Path, *, also: Sequence[str] = (), planned: Callable[[Query], Fraction] | None = None
+) -> Job:
+    """Read a job from the top of its file; `also` are keys that others read.
+
+    A release whose epsilon is the word `planned` has what `planned` gives for its question.
+    """
     file = Path(path).absolute()
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")  # repeats nothing of it
@@ -154,7 +160,7 @@ def job_below(top: Entry, path: str | Path, *, also: Sequence[str] = ()) -> Job:
         name=fields["name"].text() if "name" in fields else file.stem,
         policy=policy,
         rows=rows,
-        releases=_releases(fields["releases"], policy),
+        releases=_releases(fields["releases"], policy, planned),
         dataset=_dataset(fields, rows),
         out=_out(fields.get("out"), file),
         budget=_epsilon(fields["budget"]) if "budget" in fields else None,
@@ -263,7 +269,14 @@ def _epsilon(entry: Entry) -> Fraction:
         return as_epsilon(entry.amount())
 
 
-def _releases(entry: Entry, policy: Policy) -> tuple[JobRelease, ...]:
+def _epsilon_of(entry: Entry, query: Query, planned: Callable[[Query], Fraction]) -> Fraction:
+    if entry.is_list or entry.is_mapping or entry.node.value != PLANNED:
+        return _epsilon(entry)
+    with entry.blamed():
+        return planned(query)
+
+
+def _releases(entry: Entry, policy: Policy, planned: Callable[[Query], Fraction] | None) -> tuple[JobRelease, ...]:
     if entry.is_empty or (entry.is_list and not entry.listed()):
         raise entry.refuse("must list a release", given=entry.plain(), fix="Add one below, with a dash.")
     found: list[JobRelease] = []
@@ -279,10 +292,11 @@ def _releases(entry: Entry, policy: Policy) -> tuple[JobRelease, ...]:
                 fix=f"Rename it; the first is in line {taken[name.casefold()]}.",
             )
         taken[name.casefold()] = fields["name"].line
+        query = _query(fields["query"], policy)
         release = JobRelease(
             name=name,
-            query=_query(fields["query"], policy),
-            epsilon=_epsilon(fields["epsilon"]),
+            query=query,
+            epsilon=_epsilon(fields["epsilon"]) if planned is None else _epsilon_of(fields["epsilon"], query, planned),
             consistent=fields["consistent"].yes_or_no() if "consistent" in fields else False,
             nonnegative=fields["nonnegative"].yes_or_no() if "nonnegative" in fields else False,
         )

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import altair as alt
 
-from tacit.audit.case_audit import CaseAudit, groups_of, posterior_curves, strengths, trade_off
+from tacit.audit.case_audit import EPSILONS, CaseAudit, groups_of, posterior_curves, strengths, trade_off
 from tacit.report.charts import chart_svg
 from tacit.report.views import styled
 
@@ -29,6 +29,7 @@ def leakage_charts(audit: CaseAudit) -> dict[str, Any]:
 
 def posterior_chart(rows: Sequence[Row]) -> Any:
     """Return the worst posterior of each protected attribute against epsilon, a line for each coalition."""
+    log = alt.Scale(type="log", domain=[EPSILONS[0], EPSILONS[-1]])
     panels = []
     for name in dict.fromkeys(row["attribute"] for row in rows):
         own = [row for row in rows if row["attribute"] == name]
@@ -36,7 +37,7 @@ def posterior_chart(rows: Sequence[Row]) -> Any:
             alt.Chart(alt.Data(values=own))
             .mark_line()
             .encode(
-                x=alt.X("epsilon:Q", title="epsilon of every line", scale=alt.Scale(type="log")),
+                x=alt.X("epsilon:Q", title="epsilon of every line", scale=log),
                 y=alt.Y("posterior:Q", title="probability, at worst", scale=alt.Scale(domain=[0, 1])),
                 color=_by(rows, "who"),
                 strokeDash=alt.StrokeDash("who:N", legend=None, sort=None),
@@ -115,7 +116,8 @@ def graph_chart(audit: CaseAudit) -> Any:
     )
     base = alt.Chart(alt.Data(values=nodes)).encode(x=x, y=y)
     dots = base.mark_circle(size=600, opacity=1, stroke="#333333").encode(fill=fill)
-    names = base.mark_text(dy=-22, fontSize=12).encode(text="name:N")
+    names = base.mark_text(dy=24, fontSize=12, stroke="white", strokeWidth=4, strokeJoin="round").encode(text="name:N")
+    names += base.mark_text(dy=24, fontSize=12).encode(text="name:N")
     said = ["The wider a grey line, the more two attributes tell about each other."]
     return styled(
         alt.layer(drawn, dots, names)

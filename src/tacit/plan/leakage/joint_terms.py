@@ -52,14 +52,13 @@ class JointPart:
         for mask, lines in zip(self.sensitive, self.lines, strict=True):
             hidden = np.prod(1.0 - u[:, lines], axis=1).reshape((-1, *(1,) * (found.ndim - 2)))
             shown = found[:, :, ~mask]
-            nothing = found[:, :, mask].sum(axis=2) + hidden * shown.sum(axis=2)
-            released = (1.0 - hidden)[:, :, None] * shown
-            found = np.concatenate(
-                [released, np.broadcast_to(nothing[:, :, None], (*nothing.shape[:2], 1, *nothing.shape[2:]))], axis=2
-            )
-            found = np.moveaxis(found, 2, -1)
-        cells = found.reshape(len(found), self.table.shape[0], -1)
-        prior = self.table.reshape(self.table.shape[0], -1).sum(axis=1)
+            # the attribute's axis goes to the end: what is shown of it, and last of all nothing
+            after = np.empty((len(u), *found.shape[1:2], *found.shape[3:], shown.shape[2] + 1))
+            after[..., -1] = found[:, :, mask].sum(axis=2) + hidden * shown.sum(axis=2)
+            after[..., :-1] = (1.0 - hidden)[..., None] * np.moveaxis(shown, 2, -1)
+            found = after
+        cells = found.reshape(len(found), len(self.table), -1)
+        prior = self.table.reshape(len(self.table), -1).sum(axis=1)
         expected = prior[None, :, None] * cells.sum(axis=1)[:, None, :]
         with np.errstate(divide="ignore", invalid="ignore"):
             found = np.where(cells > 0, cells * np.log(cells / expected), 0.0)

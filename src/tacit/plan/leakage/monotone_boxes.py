@@ -25,8 +25,8 @@ from tacit.plan.leakage.convex_terms import Floats
 
 Places = npt.NDArray[np.intp]
 
-STEPS = 24  # of the search for a root; half a dozen are enough
-NEAR = 1e-10  # how well a root is known
+STEPS = 40  # of the search for a root; half a dozen are mostly enough
+NEAR = 1e-9  # how well a root is known
 ROUNDING = 1e-12  # how far beyond a limit an evaluation must be to prove that the limit is broken
 AT_ONCE = 128
 
@@ -93,32 +93,33 @@ def _looked_at(problem: Rising, low: Floats, high: Floats, alone: int, others: P
 def _root(excess: Callable[[Floats], Floats], at_start: Floats, upper: float) -> tuple[Floats, Floats]:
     """Return between which two numbers a rising convex function leaves zero: allowed at the first, not at the second.
 
-    The chord between the two meets zero where the function is not positive; the chord of two points before the root,
-    drawn out, meets zero behind it. Only what was evaluated moves an end.
+    The chord between the two meets zero where the function is not positive; the line through two points behind the
+    root, drawn out, meets zero where it is not negative. Only what was evaluated moves an end.
     """
     start, stop = np.zeros(len(at_start)), np.full(len(at_start), upper)
     at_stop = excess(stop)
+    whole = at_stop <= ROUNDING
     start = np.where(at_stop <= 0, stop, start)
-    before, at_before = start, at_start
+    behind, at_behind = stop, at_stop
 
     def look(at: Floats) -> None:
-        nonlocal start, stop, at_start, at_stop, before, at_before
+        nonlocal start, stop, at_start, at_stop, behind, at_behind
         at = np.clip(at, start, stop)
         found = excess(at)
         moves = (found <= 0) & (at > start)
-        before, at_before = np.where(moves, start, before), np.where(moves, at_start, at_before)
         start, at_start = np.where(moves, at, start), np.where(moves, found, at_start)
         beyond = (found > ROUNDING) & (at < stop)
+        behind, at_behind = np.where(beyond, stop, behind), np.where(beyond, at_stop, at_behind)
         stop, at_stop = np.where(beyond, at, stop), np.where(beyond, found, at_stop)
 
     for step in range(STEPS):
-        if (stop - start <= NEAR).all():
+        if (whole | (at_start > 0) | (stop - start <= NEAR)).all():
             break
-        rise = at_stop - at_start
+        rise, slope = at_stop - at_start, at_behind - at_stop
+        drawn = stop - at_stop * (behind - stop) / np.where(slope > 0, slope, 1.0) + NEAR / 4
+        middle = 0.5 * (start + stop)
+        look(np.where((slope > 0) & (step % 4 < 3), drawn, middle))
         look(start - at_start * (stop - start) / np.where(rise > 0, rise, 1.0))
-        fall = at_start - at_before
-        drawn = start - at_start * (start - before) / np.where(fall > 0, fall, 1.0)
-        look(np.where(fall > 0, drawn + NEAR / 2, 0.5 * (start + stop)) if step % 3 < 2 else 0.5 * (start + stop))
     return start, stop
 
 

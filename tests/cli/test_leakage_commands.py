@@ -1,0 +1,119 @@
+"""`tacit audit exclusion`, `tacit plan leakage`, `tacit run` and `tacit ledger show` on one case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from cli.shell import inside
+
+CASE = """\
+policy:
+  domain:
+    arrival: {categories: [late, early]}
+    leaving: {categories: [late, early]}
+  secrets:
+    values: {arrival: [late], leaving: [early]}
+rows: days.csv
+ledger: ledger.db
+budget: 5
+out: out
+dependence:
+  counts: {file: earlier.csv, attributes: [arrival, leaving], smoothing: 0.5}
+sensitive: {arrival: [late], leaving: [early]}
+applications: {lighting: [arrival], space: [leaving]}
+coalitions: {lighting: [lighting], both: [lighting, space]}
+limit: {lighting: 0.1, both: 0.2}
+releases:
+  - {name: starts, query: {true_records: {columns: [arrival], key: room, application: lighting}}, epsilon: planned}
+  - {name: ends, query: {true_records: {columns: [leaving], key: room, application: space}}, epsilon: planned}
+"""
+
+
+def rows(shift: int) -> str:
+    lines = [
+        f"r{number},{'late' if (number + shift) % 10 < 3 else 'early'},{'early' if number % 5 < 2 else 'late'}"
+        for number in range(60)
+    ]
+    return "\n".join(["room,arrival,leaving", *lines]) + "\n"
+
+
+@pytest.fixture
+def rooms(tmp_path: Path) -> Path:
+    (tmp_path / "case.yaml").write_text(CASE)
+    (tmp_path / "days.csv").write_text(rows(0))
+    (tmp_path / "earlier.csv").write_text(rows(1))
+    return tmp_path
+
+
+def test_one_case_is_planned_audited_and_run(rooms: Path) -> None:
+    planned = inside(rooms, "plan", "leakage", "case.yaml", "--json").document
+    assert planned["gap"] < 1e-5
+    assert all(use["leakage"] <= use["limit"] for use in planned["limits"])
+    audited = inside(rooms, "audit", "exclusion", "case.yaml", "--json").document
+    assert audited["epsilon"] == planned["epsilon"]
+    both = [row for row in audited["rows"] if row["who"] == "both"]
+    assert sum(row["value"] for row in both) == pytest.approx(planned["limits"][1]["leakage"], abs=1e-9)
+    ran = inside(rooms, "run", "case.yaml", "--json")
+    assert ran.code == 0
+    assert (rooms / "out" / "starts.csv").is_file() or any((rooms / "out").glob("starts.*"))
+    shown = inside(rooms, "ledger", "show", "ledger.db", "--json").document
+    assert [stands["coalition"] for stands in shown["leakage"]["days"]] == ["lighting", "both"]
+    told = inside(rooms, "ledger", "show", "ledger.db")
+    assert "both has seen arrival at" in told.out
+    assert inside(rooms, "ledger", "verify", "ledger.db").code == 0
+
+
+def test_a_run_that_would_tell_too_much_is_refused_and_costs_nothing(rooms: Path) -> None:
+    assert inside(rooms, "run", "case.yaml").code == 0
+    more = CASE.replace("epsilon: planned}\n  - {name: ends", "epsilon: 1}\n  - {name: ends").replace(
+        "out: out", "out: b"
+    )
+    (rooms / "case.yaml").write_text(more)
+    before = inside(rooms, "ledger", "show", "ledger.db", "--json").document["accounts"]
+    refused = inside(rooms, "run", "case.yaml", "--json")
+    assert refused.code == 1
+    assert refused.document["error"]["kind"] == "BudgetExceeded"
+    assert "leakage of lighting must stay at most 0.1 nats" in refused.document["error"]["message"]
+    assert inside(rooms, "ledger", "show", "ledger.db", "--json").document["accounts"] == before
+    assert not (rooms / "b").exists()
+
+
+def test_charts_and_a_page_are_written_into_a_new_folder(rooms: Path) -> None:
+    made = inside(rooms, "audit", "exclusion", "case.yaml", "--output", "leak")
+    assert made.code == 0
+    names = {file.name for file in (rooms / "leak").iterdir()}
+    assert names == {"posterior.png", "graph.png", "leakage.png", "exclusion.html", "exclusion.json"}
+    assert all((rooms / "leak" / name).read_bytes().startswith(b"\x89PNG") for name in names if name.endswith("png"))
+    assert json.loads((rooms / "leak" / "exclusion.json").read_text())["case"] == "case"
+    assert "lighting" in (rooms / "leak" / "exclusion.html").read_text()
+    again = inside(rooms, "audit", "exclusion", "case.yaml", "--output", "leak")
+    assert again.code == 1
+    assert "must not exist yet" in again.err
+
+
+def test_jobs_are_planned_as_before(clinic: Path) -> None:
+    assert inside(clinic, "plan", "clinic.job.yaml").code == 0
+    wrong = inside(clinic, "plan", "clinic.job.yaml", "other.yaml")
+    assert wrong.code == 1
+    assert "must be one file" in wrong.err
+
+
+def test_the_schema_of_a_case_takes_this_one(rooms: Path) -> None:
+    schema = inside(rooms, "schema", "case").document
+    jsonschema.Draft202012Validator(schema).validate(yaml.safe_load(CASE))
+
+
+def test_what_is_wrong_in_a_case_is_refused_by_its_place(rooms: Path) -> None:
+    (rooms / "case.yaml").write_text(CASE.replace("both: 0.2", "bth: 0.2"))
+    for command in (["plan", "leakage"], ["audit", "exclusion"], ["run"]):
+        refused = inside(rooms, *command, "case.yaml", "--json")
+        assert refused.code == 1
+        error = refused.document["error"]
+        assert error["file"] == "case.yaml"
+        assert error["line"] == 16
+        assert "Did you mean 'both'?" in error["fix"]

@@ -1,0 +1,183 @@
+"""Case files: what they say, what they count, and how everything wrong in them is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+import tacit as tc
+from tacit.release.case_file import case_schema, read_case, read_job_or_case
+
+POLICY = {
+    "domain": {"arrival": {"categories": ["late", "early"]}, "leaving": {"integers": [15, 17]}},
+    "secrets": {"values": {"arrival": ["late"], "leaving": [15]}},
+}
+TABLE = {
+    "names": ["arrival", "leaving"],
+    "cells": [["late", 15, 0.2], ["late", 17, 0.1], ["early", 15, 0.2], ["early", 17, 0.5]],
+}
+NETWORK = {
+    "arrival": {"late": 0.3, "early": 0.7},
+    "leaving": {"given": ["arrival"], "table": {"late": {"15": 0.6, "17": 0.4}, "early": {"15": 0.2, "17": 0.8}}},
+}
+CASE: dict[str, Any] = {
+    "policy": POLICY,
+    "dependence": {"table": TABLE},
+    "sensitive": {"arrival": ["late"], "leaving": [15]},
+    "applications": {"lighting": ["arrival"], "space": ["leaving"]},
+    "coalitions": {"lighting": ["lighting"], "both": ["lighting", "space"]},
+    "limit": {"lighting": 0.1, "both": 0.2},
+}
+ROWS = "room,arrival,leaving\n" + "".join(
+    f"r{number},{'late' if number % 3 == 0 else 'early'},{15 + number % 3}\n" for number in range(30)
+)
+
+
+def written(folder: Path, **changes: Any) -> Path:
+    said = {key: value for key, value in {**CASE, **changes}.items() if value is not None}
+    (folder / "rooms.csv").write_text(ROWS)
+    (folder / "earlier.csv").write_text(ROWS.replace("r", "s", 0))
+    path = folder / "case.yaml"
+    path.write_text(yaml.safe_dump(said, sort_keys=False))
+    return path
+
+
+def release(name: str, attribute: str, application: str, epsilon: Any = "planned") -> dict[str, Any]:
+    query = {"true_records": {"columns": [attribute], "key": ["room"], "application": application}}
+    return {"name": name, "query": query, "epsilon": epsilon}
+
+
+def test_a_case_is_planned_as_it_says(tmp_path: Path) -> None:
+    case = read_case(written(tmp_path))
+    plan = case.plan()
+    expected = tc.plan.leakage_budget(
+        case.dependence,
+        sensitive=case.sensitive,
+        limit=CASE["limit"],
+        applications=case.applications,
+        coalitions=case.coalitions,
+    )
+    assert plan.epsilon == expected.epsilon
+    limits = case.limits()
+    assert limits is not None
+    assert list(limits.coalitions) == ["lighting", "both"]
+    jsonschema.Draft202012Validator(case_schema()).validate(json.loads(json.dumps(CASE)))
+
+
+def test_a_network_and_a_table_of_the_same_are_the_same(tmp_path: Path) -> None:
+    table = read_case(written(tmp_path)).dependence
+    cells = [["late", 15, 0.18], ["late", 17, 0.12], ["early", 15, 0.14], ["early", 17, 0.56]]
+    table = read_case(written(tmp_path, dependence={"table": {**TABLE, "cells": cells}})).dependence
+    network = read_case(written(tmp_path, dependence={"network": NETWORK})).dependence
+    assert network.total_variation(table) == pytest.approx(0, abs=1e-12)
+
+
+def test_counts_are_read_as_the_policy_reads_rows(tmp_path: Path) -> None:
+    counts = {"file": "earlier.csv", "attributes": ["arrival", "leaving"], "smoothing": 1}
+    found = read_case(written(tmp_path, dependence={"counts": counts})).dependence
+    assert found.values == {"arrival": ("late", "early"), "leaving": (15, 16, 17)}
+    assert found.marginal("arrival", "leaving")[0].tolist() == pytest.approx([11 / 36, 1 / 36, 1 / 36])
+    assert not found.unprotected
+
+
+def test_the_private_rows_are_counted_only_with_the_mark(tmp_path: Path) -> None:
+    counts = {"file": "rooms.csv", "attributes": ["arrival", "leaving"], "smoothing": 1}
+    run = {"rows": "rooms.csv", "budget": 2, "releases": [release("starts", "arrival", "lighting", 0.1)]}
+    with pytest.raises(tc.JobError, match="must be public: it is the rows of the case"):
+        read_case(written(tmp_path, dependence={"counts": counts}, **run))
+    marked = written(tmp_path, dependence={"counts": {**counts, "unprotected": True}}, **run)
+    assert read_case(marked).dependence.unprotected
+
+
+def test_a_release_has_the_planned_epsilon_and_the_limits(tmp_path: Path) -> None:
+    releases = [release("starts", "arrival", "lighting"), release("ends", "leaving", "space", 0.1)]
+    path = written(tmp_path, rows="rooms.csv", budget=2, releases=releases)
+    job = read_job_or_case(path)
+    planned = read_case(path).plan().epsilon["lighting"]["arrival"]
+    assert 0 < planned - float(job.releases[0].epsilon) <= 1e-4
+    assert float(job.releases[1].epsilon) == 0.1
+    assert job.leakage is not None
+    jsonschema.Draft202012Validator(case_schema()).validate(yaml.safe_load(path.read_text()))
+
+
+def test_epsilons_of_the_file_come_first(tmp_path: Path) -> None:
+    given = {"lighting": 0.3, "space": {"leaving": 0.2}}
+    case = read_case(written(tmp_path, epsilon=given, limit=None))
+    assert case.epsilons() == {"lighting": {"arrival": 0.3}, "space": {"leaving": 0.2}}
+    assert case.limits() is None
+    with pytest.raises(tc.JobError, match="limit must be given for a plan"):
+        case.plan()
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "key": ({"coalition": {}}, "coalition is not a key that may stand here. Did you mean 'coalitions'?"),
+    "nothing": ({"limit": None}, "must have the key limit or the key epsilon"),
+    "two forms": ({"dependence": {"table": TABLE, "network": NETWORK}}, "must have one of the keys table, counts"),
+    "attribute": (
+        {"dependence": {"table": {"names": ["arrival", "exit"], "cells": [["late", 15, 1]]}}},
+        "must be about attributes of the policy; got 'exit'",
+    ),
+    "value": (
+        {"dependence": {"table": {**TABLE, "cells": [["late", 99, 1.0]]}}},
+        "dependence.table.cells[0][1]",
+    ),
+    "sum": ({"dependence": {"table": {**TABLE, "cells": [["late", 15, 0.9]]}}}, "must sum to one; got 0.9"),
+    "cell": ({"dependence": {"table": {**TABLE, "cells": [["late", 0.9]]}}}, "must have a value for each of arrival"),
+    "twice": ({"dependence": {"table": {**TABLE, "cells": [["late", 15, 0.5]] * 2}}}, "must not be given twice"),
+    "cycle": (
+        {
+            "dependence": {
+                "network": {
+                    "arrival": {"given": "leaving", "table": {"15": {"late": 1}, "17": {"early": 1}}},
+                    "leaving": {"given": "arrival", "table": {"late": {"15": 1}, "early": {"17": 1}}},
+                }
+            }
+        },
+        "dependence.network.arrival must not depend on itself",
+    ),
+    "no file": (
+        {"dependence": {"counts": {"file": "gone.csv", "attributes": ["arrival"]}}},
+        "dependence.counts.file must be a file; got 'gone.csv'",
+    ),
+    "sensitive": ({"sensitive": {"arrival": ["never"]}}, "sensitive.arrival"),
+    "impossible": ({"sensitive": {"leaving": [16]}}, "must be a value of leaving in the dependence; got 16"),
+    "application": ({"applications": {"lighting": ["exit"]}}, "must be an attribute of the dependence; got 'exit'"),
+    "coalition": ({"coalitions": {"both": ["lightning"]}}, "Did you mean 'lighting'?"),
+    "limit": ({"limit": {"bth": 0.1}}, "Did you mean 'both'?"),
+    "negative": ({"limit": -1}, "limit must be a finite number, zero or more; got -1"),
+    "measure": ({"measure": "bits"}, "measure must be value or bit; got 'bits'"),
+    "epsilon": ({"epsilon": {"lighting": -1, "space": 1}}, "must not be negative"),
+    "epsilon missing": ({"epsilon": {"lighting": 1}}, "must have the key space"),
+    "posterior": ({"posterior": 2}, "posterior must be a probability"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_refused_with_file_line_and_key(name: str, tmp_path: Path) -> None:
+    changes, said = WRONG[name]
+    path = written(tmp_path, **changes)
+    with pytest.raises((tc.JobError, tc.PlanError, tc.PolicyError)) as refused:
+        read_case(path)
+    assert said in str(refused.value)
+    assert str(refused.value).startswith(f"{path}:")
+    assert refused.value.line is not None
+    assert refused.value.fix
+
+
+def test_a_planned_release_needs_an_application_of_the_case(tmp_path: Path) -> None:
+    run = {"rows": "rooms.csv", "budget": 2}
+    for wrong in (release("a", "arrival", "other"), {"name": "a", "query": {"count": None}, "epsilon": "planned"}):
+        with pytest.raises(tc.JobError, match="must be a number, unless one attribute is shown to an application"):
+            read_case(written(tmp_path, **run, releases=[wrong]))
+    with pytest.raises(tc.JobError, match="leaves nothing for arrival for lighting"):
+        read_case(written(tmp_path, **run, limit=0, releases=[release("a", "arrival", "lighting")]))
+
+
+def test_a_case_without_rows_cannot_be_run(tmp_path: Path) -> None:
+    with pytest.raises(tc.JobError, match="must have the keys rows and releases to be run"):
+        read_job_or_case(written(tmp_path))
