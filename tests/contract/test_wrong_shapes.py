@@ -159,6 +159,7 @@ def ledger_of_a_session(given: Any) -> Any:
     return tc.Session(POLICY, FRAME, 1, dataset="people", ledger=given)
 
 
+COIN = tc.Dependence.from_table({"heads": 0.5, "tails": 0.5}, ["a"])
 # every public callable that takes rows, a policy, a path or a ledger, by the place in which something else is given
 OTHERS: dict[str, Callable[[Any], Any]] = {
     "check_rows: policy": lambda given: tc.check_rows(given, FRAME),
@@ -172,6 +173,14 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
     "Policy: known": lambda given: tc.Policy(POLICY.domain, tc.secrets.everything(), known=given),
     "Ledger": tc.Ledger,
     "Ledger of a session": ledger_of_a_session,
+    "Dependence.from_table": lambda given: tc.Dependence.from_table(given, ["age"]),
+    "Dependence.from_table: values": lambda given: tc.Dependence.from_table({("x",): 1}, ["a"], values=given),
+    "Dependence.from_counts": tc.Dependence.from_counts,
+    "Dependence.from_network": tc.Dependence.from_network,
+    "audit.exclusion: dependence": lambda given: tc.audit.exclusion(given, {}, {}),
+    "audit.exclusion: sensitive": lambda given: tc.audit.exclusion(COIN, given, {}),
+    "audit.exclusion: epsilon": lambda given: tc.audit.exclusion(COIN, {}, given),
+    "audit.exclusion: released": lambda given: tc.audit.exclusion(COIN, {}, {"a": 1}).odds("a", {}, given),
     "audit.release": lambda given: tc.audit.release(given, tc.count(), 1),
     "explain: policy": lambda given: tc.explain(tc.count(), given, 1),
     "explain: query": lambda given: tc.explain(given, POLICY, 1),
@@ -266,6 +275,7 @@ def test_nothing_that_was_given_is_told(
 
 RIGHT = {  # there they belong
     *((entry, kind) for entry in ("check_rows: rows", "open_rows", "draft_policy", "draft") for kind in FRAMES),
+    *(("Dependence.from_counts", kind) for kind in (*FRAMES, "dict", "arrow batch")),
 }
 
 
@@ -503,6 +513,12 @@ MIXED_UP: dict[str, tuple[Callable[[Any], Any], str, set[str]]] = {
     "audit.exact": (lambda x: tc.audit.exact(x, POLICY, 1), "", {"query", "function"}),
     "audit.exact: policy": (lambda x: tc.audit.exact(tc.count(), x, 1), "policy", {"policy"}),
     "audit.exact: epsilon": (lambda x: tc.audit.exact(tc.count(), POLICY, x), "epsilon", {"number", "decimal"}),
+    "Dependence: table": (lambda x: tc.Dependence.from_table(x, ["a"]), "table", {"mapping"}),
+    "Dependence: counts": (tc.Dependence.from_counts, "frame", {"mapping", "frame"}),
+    "Dependence: network": (tc.Dependence.from_network, "tables", {"mapping", "domain"}),
+    "Dependence: other": (COIN.total_variation, "other", set()),
+    "audit.exclusion": (lambda x: tc.audit.exclusion(x, {}, {}), "dependence", set()),
+    "audit.exclusion: epsilon": (lambda x: tc.audit.exclusion(COIN, {}, {"a": x}), "epsilon", {"number", "decimal"}),
     "audit.sampled": (lambda x: tc.audit.sampled(x, 1, 2, 1, 1000), "release", {"function"}),
     "audit.sampled: epsilon": (lambda x: tc.audit.sampled(drawn, 1, 2, x, 1000), "epsilon", {"number", "decimal"}),
     "audit.sampled: samples": (lambda x: tc.audit.sampled(drawn, 1, 2, 1, x), "samples", set()),
@@ -551,7 +567,7 @@ def test_every_public_callable_is_tried_with_other_things() -> None:
     groups = {"secrets", "known", "noise", "audit", "ABSENT", "__version__"}
     assert set(tc.__all__) - classes_of_results - errors - groups - {"Categories"} <= tried
     functions = {f"noise.{name}" for name in tc.noise.__all__} - {"noise.Law", "noise.is_replayed"}
-    functions |= {f"audit.{name}" for name in ("exact", "sampled", "assert_no_leak", "release")}
+    functions |= {f"audit.{name}" for name in ("exact", "exclusion", "sampled", "assert_no_leak", "release")}
     assert functions <= tried
 
 

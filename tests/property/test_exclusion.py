@@ -139,6 +139,17 @@ def test_a_bit_misses_what_a_value_tells() -> None:
     assert mutual_information(seen, "j", ["i"]) == pytest.approx(0.8 * (1 - math.exp(-1)) * math.log(2), abs=1e-15)
 
 
+def test_copies_are_no_product_of_pairs_either() -> None:
+    """Two copies of one attribute tell as much as one at twice the epsilon; the product of factors says 16.96."""
+    copies = {(0, 0, 0): 0.45, (1, 1, 0): 0.05, (0, 0, 1): 0.05, (1, 1, 1): 0.45}
+    seen = suppression(tc.Dependence.from_table(copies, tuple("abc")), {n: [0] for n in "abc"}, {"a": 2.0, "b": 2.0})
+    pair = math.exp(seen.log_odds("c", suppressed=["a"]))
+    assert pair**2 == pytest.approx(16.96, abs=0.005)
+    both = math.exp(seen.log_odds("c", suppressed=["a", "b"]))
+    assert both == pytest.approx((0.9 * math.expm1(4) + 1) / (0.1 * math.expm1(4) + 1), rel=1e-12)
+    assert both == pytest.approx(7.74, abs=0.005)
+
+
 def test_three_attributes_are_no_product_of_pairs() -> None:
     xor = tc.Dependence.from_table(
         {(a, b, a ^ b): 0.25 for a, b in itertools.product((0, 1), repeat=2)}, names=("a", "b", "c")

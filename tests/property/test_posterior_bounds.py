@@ -14,6 +14,7 @@ from joints import Case, random_case, weights
 from tacit.dependence.posterior_bounds import LARGEST_GAP, PosteriorBounds
 
 CASES = [random_case(np.random.default_rng([51, number]), most=3, sizes=(2, 3)) for number in range(8)]
+NAMES = ("arrival", "leaving")
 SIZES = (0.0, 0.03, 0.2)
 
 
@@ -83,12 +84,16 @@ def test_neighbourhoods_are_bounded_by_what_filling_finds(kind: str, number: int
     name = case.names[0]
     for size in SIZES:
         found = audit(case).bounds(name, knows={kind: size}, suppressed=everything_seen(case))
-        assert found.gap <= LARGEST_GAP
         for value in case.dependence.values[name]:
             assert found.high[value] == pytest.approx(greedy(case, kind, size, value), abs=1e-9)
         exact = audit(case).posterior(name, suppressed=everything_seen(case))
         for value, chance in exact.items():
             assert found.low[value] - 1e-9 <= chance <= found.high[value] + 1e-9
+        free = {"variation": 1.0} if kind == "contamination" else {"contamination": 1.0}
+        solved = audit(case).bounds(name, knows={kind: size, **free}, suppressed=everything_seen(case))
+        assert dict(solved.low) == pytest.approx(dict(found.low), abs=1e-9)  # by a program, with nothing more known
+        assert dict(solved.high) == pytest.approx(dict(found.high), abs=1e-9)
+        assert solved.gap <= LARGEST_GAP
         if size == 0:
             assert dict(found.low) == pytest.approx(exact, abs=1e-9)
             assert dict(found.high) == pytest.approx(exact, abs=1e-9)
@@ -164,6 +169,32 @@ def test_drawn_distributions_stay_within_the_bounds() -> None:
                 assert found.low[value] - 1e-9 <= share <= found.high[value] + 1e-9
 
 
+def test_after_a_release_only_cells_with_its_value_count() -> None:
+    """Of 0.6 with this arrival, 0.1 may have left late, or have come from where this cannot be seen."""
+    day = tc.Dependence.from_table({("late", "late"): 0.3, ("late", "early"): 0.1, ("on time", "early"): 0.6}, NAMES)
+    leak = tc.audit.exclusion(day, {"arrival": ["late"], "leaving": ["early"]}, {"arrival": 1.0})
+    told = leak.bounds("leaving", knows={"variation": 0.1}, released={"arrival": "on time"})
+    assert told.low == pytest.approx({"late": 0, "early": 5 / 6}, abs=1e-9)
+    assert told.high == pytest.approx({"late": 1 / 6, "early": 1}, abs=1e-9)
+    rough = leak.bounds("leaving", knows={"contamination": 0.1}, released={"arrival": "on time"})
+    assert rough.high["late"] == pytest.approx(0.1 / (0.54 + 0.1), abs=1e-9)
+    boxed = leak.bounds("leaving", knows={"cells": 0.1}, released={"arrival": "on time"})
+    assert boxed.high["late"] == pytest.approx(0.1 / 0.6, abs=1e-9)
+    assert max(told.gap, rough.gap, boxed.gap) < 1e-9
+
+
+def test_one_neighbourhood_is_bounded_after_any_number_of_questions() -> None:
+    dep = tc.Dependence.from_table({("in", "x"): 0.3, ("out", "x"): 0.2, ("in", "y"): 0.5}, names=("a", "b"))
+    leak = tc.audit.exclusion(dep, {"a": ["out"], "b": ["x"]}, {"a": 1.0, "b": 1.0})
+    sure = leak.bounds("a", knows={"variation": 0.1}, suppressed={"a": 5000})
+    assert sure.sensitive == (1.0, 1.0)  # some of the 0.2 are left
+    rough = leak.bounds("a", knows={"variation": 0.2}, suppressed={"a": 5000, "b": 5000})
+    assert rough.sensitive == (0.0, 1.0)
+    closed = tc.audit.exclusion(dep, {"a": []}, {"a": 1.0, "b": math.inf})
+    with pytest.raises(tc.PlanError, match="knows allows no distribution"):
+        closed.bounds("a", knows={"variation": 0.1}, suppressed={"b": 1})
+
+
 def test_who_knows_nothing_may_believe_anything() -> None:
     dep = tc.Dependence.from_table({"x": 0.2, "y": 0.8}, names=["a"])
     found = tc.audit.exclusion(dep, {"a": ["x"]}, {"a": 1}).bounds("a", knows={"contamination": 1})
@@ -211,7 +242,7 @@ def test_knowledge_that_is_refused(knows: Any, says: str) -> None:
 def test_what_a_solver_could_not_tell_apart_is_refused() -> None:
     case = CASES[0]
     with pytest.raises(tc.PlanError, match="too unlikely for bounds"):
-        audit(case).bounds("a0", knows={"variation": 0.1}, suppressed={"a1": 1000})
+        audit(case).bounds("a0", knows={"variation": 0.1, "cells": 0.1}, suppressed={"a1": 1000})
     names = [f"b{place}" for place in range(15)]
     wide = tc.audit.exclusion(tc.Dependence.from_network({name: {0: 0.5, 1: 0.5} for name in names}), {}, {})
     with pytest.raises(tc.PlanError, match="20,000 is the most"):

@@ -110,6 +110,34 @@ def test_applications_and_coalitions() -> None:
     assert audit().report().rows[0].who == ("everybody",)
 
 
+def test_two_applications_that_see_the_same_attribute_have_two_coins() -> None:
+    leak = audit(
+        applications={"lighting": {"arrival": 1.0}, "heating": {"arrival": 0.25, "leaving": 0.5}, "lift": ["arrival"]},
+        coalitions=[["lighting", "heating"]],
+    )
+    assert leak.together("heating").release.epsilon == {"arrival": 0.25, "leaving": 0.5}
+    assert leak.together("lighting", "lift").release.epsilon == {"arrival": 2.0}
+    both = leak.together("lighting", "heating")
+    # nothing is seen of an arrival that is not sensitive only if both coins say so
+    assert both.odds("arrival", suppressed=["arrival"]) == pytest.approx(0.25 * math.exp(1.25), rel=1e-12)
+    assert both.freedom("arrival", ["arrival"]).level == pytest.approx(1.25, rel=1e-12)
+    row = next(row for row in leak.report().rows if row.who == ("lighting", "heating") and row.attribute == "arrival")
+    assert row.value == both.mutual_information("arrival")
+    assert row.value > leak.together("lighting").mutual_information("arrival")
+    kept = audit(coins="remembered", applications={"a": ["arrival"], "b": ["arrival"]}).together("a", "b")
+    assert kept.odds("arrival", suppressed={"arrival": 9}) == pytest.approx(0.25 * math.exp(2), rel=1e-12)
+    with pytest.raises(tc.PlanError, match="must be an application; got 'lihgting'"):
+        leak.together("lihgting")
+
+
+def test_what_has_too_many_outcomes_can_still_be_printed() -> None:
+    names = [f"a{place}" for place in range(30)]
+    wide = tc.Dependence.from_network({name: {0: 0.5, 1: 0.5} for name in names})
+    leak = tc.audit.exclusion(wide, dict.fromkeys(names, (0,)), dict.fromkeys(names, 1))
+    assert "Ask about fewer attributes at once" in str(leak)
+    assert leak.worst("a0", seen=names[:4]).posterior == pytest.approx(math.e / (1 + math.e))
+
+
 def test_an_unprotected_dependence_is_marked_wherever_it_is_printed() -> None:
     dep = tc.Dependence.from_counts({("x", "y"): 1, ("x", "z"): 2}, ["a", "b"], unprotected=True)
     assert "do not show this" in str(tc.audit.exclusion(dep, {"b": ["y"]}, {"b": 1}))
@@ -143,6 +171,7 @@ def test_cancellations_are_reported_both_ways() -> None:
         ({"coins": "new"}, 'coins must be "fresh" or "remembered"; got \'new\''),
         ({"applications": ["lighting"]}, "applications must be a mapping, not a list"),
         ({"applications": {"lighting": ["room"]}}, "seen must be an attribute of the dependence; got 'room'"),
+        ({"applications": {"lighting": {"arrival": -1}}}, "applications.lighting.arrival must be a number from 0"),
         ({"applications": {"lighting": "arrival"}}, "seen must be a list of attributes; got 'arrival'"),
         ({"applications": SEEN_BY, "coalitions": [["lighting", "heating"]]}, "coalitions must name applications"),
         ({"applications": SEEN_BY, "coalitions": ["lighting"]}, "coalitions must be a list of lists"),

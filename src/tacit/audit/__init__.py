@@ -30,13 +30,15 @@ In reading order:
     registry         one case for each way in which answers are blurred
     planted          what the audits must find
     possible_worlds  what somebody learns who knows what the policy declares, or more
+    exclusion_results  what the next one finds
     exclusion_audit  what suppressed attributes tell about each other
     case_audit       the same for a case: every application and coalition, against epsilon and limit
     table            the table of all audits
 """
 
 from tacit.audit.exact_audit import exact
-from tacit.audit.exclusion_audit import Exclusion, Freedom, LeakReport, WorstOutcome, exclusion
+from tacit.audit.exclusion_audit import Exclusion, exclusion
+from tacit.audit.exclusion_results import Freedom, LeakReport, WorstOutcome
 from tacit.audit.loss import ExactAudit, Loss, Witness
 from tacit.audit.planted import planted
 from tacit.audit.planted.planted_leak import PlantedLeak

@@ -20,118 +20,18 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 
+from tacit.audit.exclusion_results import Freedom, LeakReport, LeakRow, WorstOutcome
 from tacit.dependence.cancellation import Cancellation, cancellations, cancelling_epsilon
 from tacit.dependence.dependence import Dependence
 from tacit.dependence.given_tables import listed
-from tacit.dependence.information import NOTHING, checked_seen, outcomes
+from tacit.dependence.information import checked_seen, outcomes
 from tacit.dependence.posterior_bounds import PosteriorBounds, posterior_bounds
-from tacit.dependence.suppression import SOME_VALUE, Suppression, suppression
+from tacit.dependence.suppression import Suppression, checked_epsilon, suppression
 from tacit.errors import PlanError, kind_of, sealed, word_or_kind
 from tacit.policy.policy import Policy, as_policy
 
 _NAME: Final = 'Write "leaving", or ["arrival", "leaving"].'
-
-
-@dataclass(frozen=True)
-class WorstOutcome:
-    """What could be seen that raises the odds of an attribute being sensitive most.
-
-    `outcome` has for each attribute seen the value shown, or None where it was suppressed; `chance` is how often it
-    comes out. `prior` and `posterior` are the probabilities of being sensitive, `factor` is by how much the odds rise.
-    """
-
-    attribute: str
-    outcome: Mapping[str, Any]
-    chance: float
-    prior: float
-    posterior: float
-    factor: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.attribute} is sensitive with probability {self.posterior:.4g} instead of {self.prior:.4g} "
-            f"(odds times {self.factor:.4g}) after {_pattern(self.outcome)}, which has probability {self.chance:.4g}"
-        )
-
-
-@dataclass(frozen=True)
-class Freedom:
-    """The smallest epsilon at which a release is free from exclusion attacks, and what needs it.
-
-    `hidden` is a sensitive value of the attribute and `cover` another value; no outcome raises the odds of any such
-    pair by more than exp(level). It is infinite where something that can be seen rules a value out.
-    """
-
-    level: float
-    attribute: str | None
-    hidden: Any
-    cover: Any
-    outcome: Mapping[str, Any]
-
-    @property
-    def is_free(self) -> bool:
-        """Whether there is freedom from exclusion attacks at any epsilon at all."""
-        return self.level < math.inf
-
-    def __str__(self) -> str:
-        if self.attribute is None:
-            return "nothing that can be seen raises the odds of a sensitive value"
-        pair = f"{self.attribute} {self.hidden!r} against {self.cover!r}, after {_pattern(self.outcome)}"
-        if not self.is_free:
-            return f"not free from exclusion attacks at any epsilon: {pair}, which rules {self.cover!r} out"
-        return f"free from exclusion attacks at epsilon {self.level:.6g}: worst for {pair}"
-
-
-@dataclass(frozen=True)
-class LeakRow:
-    """What one application or coalition learns about one attribute. Information is in nats."""
-
-    who: tuple[str, ...]
-    attribute: str
-    prior: float
-    worst: WorstOutcome
-    bit: float
-    value: float
-    entropy: float
-    freedom: float
-
-
-@dataclass(frozen=True)
-class LeakReport:
-    """What every application and every coalition learns about every attribute that has sensitive values."""
-
-    rows: tuple[LeakRow, ...]
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The rows, as a pandas frame."""
-        return pd.DataFrame(
-            {
-                "who": [" + ".join(row.who) for row in self.rows],
-                "attribute": [row.attribute for row in self.rows],
-                "prior": [row.prior for row in self.rows],
-                "worst posterior": [row.worst.posterior for row in self.rows],
-                "after": [_pattern(row.worst.outcome) for row in self.rows],
-                "odds times": [row.worst.factor for row in self.rows],
-                "information of the bit": [row.bit for row in self.rows],
-                "information of the value": [row.value for row in self.rows],
-                "of at most": [row.entropy for row in self.rows],
-                "free at epsilon": [row.freedom for row in self.rows],
-            }
-        )
-
-    def __str__(self) -> str:
-        lines = []
-        for row in self.rows:
-            free = f"free at epsilon {row.freedom:.4g}" if row.freedom < math.inf else "not free at any epsilon"
-            lines.append(
-                f"{' + '.join(row.who)}, {row.attribute}: sensitive with probability {row.prior:.4g}, at worst "
-                f"{row.worst.posterior:.4g} after {_pattern(row.worst.outcome)}; "
-                f"{row.value:.4g} of {row.entropy:.4g} nats ({row.bit:.4g} of the bit alone); {free}"
-            )
-        return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,7 +39,7 @@ class Exclusion:
     """An exclusion audit. Made by `tc.audit.exclusion`."""
 
     release: Suppression
-    applications: Mapping[str, tuple[str, ...]]
+    applications: Mapping[str, Mapping[str, float]]  # what each sees, and at which epsilon
     coalitions: tuple[tuple[str, ...], ...]
 
     @property
@@ -148,7 +48,7 @@ class Exclusion:
         return self.release.dependence
 
     def sees(self, *applications: str) -> tuple[str, ...]:
-        """Return the attributes that some applications see together; all that are released, without a name."""
+        """Return the attributes that some applications see; all that are released, without a name."""
         for name in applications:
             if not isinstance(name, str) or name not in self.applications:
                 raise PlanError(
@@ -160,6 +60,19 @@ class Exclusion:
         if not applications:
             return tuple(self.release.epsilon)
         return tuple(dict.fromkeys(name for one in applications for name in self.applications[one]))
+
+    def together(self, *applications: str) -> Exclusion:
+        """Return the audit of some applications that exchange what they see.
+
+        Each has coins of its own, so that the epsilons of an attribute that several of them see add up: it is
+        suppressed for all of them only if all of their coins say so.
+        """
+        seen = {
+            name: sum(self.applications[one].get(name, 0.0) for one in applications)
+            for name in (self.sees(*applications) if applications else ())
+        }
+        release = Suppression(self.dependence, self.release.sensitive, MappingProxyType(seen), self.release.coins)
+        return Exclusion(release, MappingProxyType({}), ())
 
     # ---- after one pattern ------------------------------------------------------------------------------------------
 
@@ -281,19 +194,19 @@ class Exclusion:
         groups = [(name,) for name in self.applications] + [one for one in self.coalitions if len(one) > 1]
         rows = []
         for who in groups or [("everybody",)]:
-            seen = self.sees(*who) if groups else self.sees()
+            leak = self.together(*who) if groups else self
             for name, values in self.release.sensitive.items():
                 if not values:
                     continue
-                whole = outcomes(self.release, name, seen)
-                worst = self.worst(name, seen)
+                whole = outcomes(leak.release, name, leak.sees())
+                worst = leak.worst(name)
                 rows.append(
                     LeakRow(
                         who,
                         name,
                         worst.prior,
                         worst,
-                        self.mutual_information(name, seen, value=False),
+                        leak.mutual_information(name, value=False),
                         whole.information(),
                         _entropy(self.dependence.marginal(name)),
                         whole.freedom()[0],
@@ -310,7 +223,11 @@ class Exclusion:
 
     def __str__(self) -> str:
         mark = "\nThe dependence is unprotected: do not show this." if self.dependence.unprotected else ""
-        return f"{self.report()}\n{self.freedom()}{mark}"
+        try:
+            said = f"{self.report()}\n{self.freedom()}"
+        except PlanError as refused:  # too many outcomes; single questions may have fewer
+            said = f"{self!r}\n{refused}"
+        return said + mark
 
 
 @sealed
@@ -321,15 +238,16 @@ def exclusion(
     *,
     coins: str = "fresh",
     policy: Policy | None = None,
-    applications: Mapping[str, Iterable[str]] | None = None,
+    applications: Mapping[str, Iterable[str] | Mapping[str, float]] | None = None,
     coalitions: Iterable[Iterable[str]] = (),
 ) -> Exclusion:
     """Return the audit of a release of attributes that depend on each other.
 
     `sensitive` has the sensitive values of attributes, `epsilon` the epsilon at which each is released (0 never,
     infinite always where it is not sensitive). `coins` says whether asking again tosses a new coin ("fresh") or returns
-    the same ("remembered"). `applications` says who sees which attributes, `coalitions` which of them exchange what
-    they see. With a `policy`, every attribute and value must be one of its domain.
+    the same ("remembered"). `applications` says who sees which attributes, with `{"arrival": 0.5}` at epsilons of their
+    own; each has its own coins. `coalitions` says which of them exchange what they see. With a `policy`, every
+    attribute and value must be one of its domain.
 
     >>> import tacit as tc
     >>> day = tc.Dependence.from_table(
@@ -349,14 +267,21 @@ probability 0.6207
     return Exclusion(release, MappingProxyType(seen), _checked_coalitions(seen, coalitions))
 
 
-def _checked_applications(release: Suppression, given: Any) -> dict[str, tuple[str, ...]]:
+def _checked_applications(release: Suppression, given: Any) -> dict[str, Mapping[str, float]]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
         raise PlanError(
             f"must be a mapping, not {kind_of(given)}", key="applications", fix='Write {"lighting": ["arrival"]}.'
         )
-    return {str(name): checked_seen(release, seen) for name, seen in given.items()}
+    found: dict[str, Mapping[str, float]] = {}
+    for name, seen in given.items():
+        if isinstance(seen, Mapping):
+            own = checked_epsilon(release.dependence, seen, key=f"applications.{name}")
+        else:
+            own = {one: release.epsilon[one] for one in checked_seen(release, seen)}
+        found[str(name)] = MappingProxyType(own)
+    return found
 
 
 def _checked_coalitions(applications: Mapping[str, Any], given: Any) -> tuple[tuple[str, ...], ...]:
@@ -379,16 +304,6 @@ def _checked_coalitions(applications: Mapping[str, Any], given: Any) -> tuple[tu
                 )
         found.append(tuple(dict.fromkeys(members)))
     return tuple(found)
-
-
-def _pattern(outcome: Mapping[str, Any]) -> str:
-    """Return an outcome in words."""
-    parts = []
-    for name, shown in outcome.items():
-        parts.append(
-            f"{name} suppressed" if shown is NOTHING else f"{name} {'released' if shown is SOME_VALUE else shown}"
-        )
-    return ", ".join(parts) or "nothing"
 
 
 def _exp(log: float) -> float:

@@ -63,13 +63,25 @@ class Possible:
     variation: float | None
     events: tuple[tuple[npt.NDArray[np.bool_], float, float], ...]
 
-    def merged(self, classes: npt.NDArray[np.int64], count: int) -> Possible:
-        """Return the same over classes of cells; exact for one neighbourhood without events."""
+    def favouring(self, order: npt.NDArray[np.int64]) -> Floats:
+        """Return the one of them with the most in the first cells of an order and the least in the last.
 
-        def summed(numbers: Floats) -> Floats:
-            return np.bincount(classes, numbers, minlength=count).astype(np.float64)
-
-        return Possible(summed(self.low), summed(self.high), summed(self.centre), self.variation, ())
+        For one neighbourhood without events: it is filled up from its lower bounds, or as much as the variation allows
+        is taken from the last cells and given to the first.
+        """
+        if self.variation is None:
+            room = (self.high - self.low)[order]
+            before = np.cumsum(room) - room
+            found = self.low.copy()
+            found[order] += np.clip(1 - self.low.sum() - before, 0, room)
+            return found
+        last = order[::-1]
+        before = np.cumsum(self.centre[last]) - self.centre[last]
+        taken = np.clip(self.variation - before, 0, self.centre[last])
+        found = self.centre.copy()
+        found[last] -= taken
+        found[order[0]] += taken.sum()
+        return found
 
 
 def read_knowledge(dependence: Dependence, given: Any) -> Knowledge:

@@ -7,8 +7,11 @@ Assumes     As suppression, but for the dependence: its values are known, its pr
 Why         The posterior is (c.p) / (d.p), where d is the chance of what was seen in each cell and c is d in the cells
             with the value, else 0. With y = p / (d.p) and t = 1 / (d.p) (Charnes and Cooper) it is the linear program:
             maximise c.y, where d.y = 1, sum(y) = t and every bound on p holds for y times t. Any multipliers of the
-            constraints bound it from above (weak duality); the solver's are checked, and its point is divided anew.
-            Cells with the same value and the same chance of what was seen can be merged.
+            constraints bound it from above (weak duality), so what is returned is computed from the solver's
+            multipliers and not from its point; the point, divided anew, says how far off that can be.
+            Over one neighbourhood the optimum is known beforehand: at the optimum v, mass in a cell is worth
+            (1 - v) d if it has the value and -v d if not, so that one order of the cells is best for every v; the
+            distribution that favours this order attains the optimum, and no solver is needed.
 Reference   Charnes and Cooper, Programming with linear fractional functionals, 1962.
 Checked by  tests/property/test_posterior_bounds.py.
 """
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LARGEST_GAP: Final = 1e-7  # between the two sides of a program; more is refused
+Cells = npt.NDArray[np.bool_]
+_ROUNDING: Final = 1e-12
 _SMALLEST_WEIGHT: Final = 1e-9  # of a cell, against the largest: below it a solver's tolerance decides
 
 
@@ -42,8 +47,8 @@ _SMALLEST_WEIGHT: Final = 1e-9  # of a cell, against the largest: below it a sol
 class PosteriorBounds:
     """The least and largest posterior probability of each value, over everything that is held for possible.
 
-    `sensitive` bounds the probability of being sensitive, `gap` is how far the two sides of the programs are apart at
-    most. `relaxed` says that a network was relaxed: the bounds are safe, and may be wider than necessary.
+    `sensitive` bounds the probability of being sensitive. `gap` is how far these ends are, at most, from what some
+    distribution attains. `relaxed` says that a network was relaxed: its bounds are safe, and may be wider than needed.
     """
 
     attribute: str
@@ -95,32 +100,45 @@ def posterior_bounds(
         axis = keep.index(dependence.names[place])
         logs = logs + weights.reshape([-1 if other == axis else 1 for other in range(len(sides))])
     target = np.repeat(np.arange(len(values)), math.prod(sides[1:]))
-    flat = logs.ravel()
-    if not several and not knowledge.intervals:
-        classes, flat, target = _classes(target, flat)
-        allowed = allowed.merged(classes, len(flat))
-    chances = _scaled(flat)
-    program = _Program(allowed, chances)
-    hidden = release.is_sensitive(attribute)
-    ends = [program.range_of(np.where(target == code, chances, 0.0)) for code in range(len(values))]
-    sensitive = program.range_of(np.where(hidden[target], chances, 0.0))
+    near = _Neighbourhood if not several and not knowledge.intervals else _Program
+    ranges = near(allowed, logs.ravel())
+    ends = [ranges.range_of(target == code) for code in range(len(values))]
+    sensitive = ranges.range_of(release.is_sensitive(attribute)[target])
     return PosteriorBounds(
         attribute,
         MappingProxyType(dict(zip(values, (low for low, _ in ends), strict=True))),
         MappingProxyType(dict(zip(values, (high for _, high in ends), strict=True))),
         sensitive,
         str(knowledge),
-        program.gap,
+        ranges.gap,
         dependence.is_network,
     )
 
 
-def _classes(
-    target: npt.NDArray[np.int64], logs: Floats
-) -> tuple[npt.NDArray[np.int64], Floats, npt.NDArray[np.int64]]:
-    """Return the class of each cell: same value of the target, same chance of what was seen; and these two."""
-    pairs, classes = np.unique(np.column_stack([target, logs]), axis=0, return_inverse=True)
-    return classes.ravel().astype(np.int64), pairs[:, 1], pairs[:, 0].astype(np.int64)
+class _Neighbourhood:
+    """One neighbourhood of the dependence: one order of the cells is best whatever the optimum is."""
+
+    gap = 0.0
+
+    def __init__(self, allowed: Possible, logs: Floats) -> None:
+        self._allowed, self._logs = allowed, logs
+        if self._chance(np.argsort(-logs, kind="stable"), np.ones(len(logs), dtype=np.bool_)) == -np.inf:
+            raise _impossible()
+
+    def range_of(self, wanted: Cells) -> tuple[float, float]:
+        """Return the least and the largest share that the wanted cells can have of what was seen."""
+        return 1 - self._largest(~wanted), self._largest(wanted)
+
+    def _largest(self, wanted: Cells) -> float:
+        order = np.lexsort((np.where(wanted, -self._logs, self._logs), ~wanted))
+        above, below = self._chance(order, wanted), self._chance(order, ~wanted)
+        return 1 / (1 + math.exp(below - above)) if above > -np.inf and below - above < 700 else 0.0
+
+    def _chance(self, order: npt.NDArray[np.int64], cells: Cells) -> float:
+        """Return the logarithm of the chance of what was seen in some cells, where an order of cells is favoured."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self._allowed.favouring(order)[cells]) + self._logs[cells]
+        return float(np.logaddexp.reduce(logs, initial=-np.inf))
 
 
 def _scaled(logs: Floats) -> Floats:
@@ -132,16 +150,26 @@ def _scaled(logs: Floats) -> Floats:
             "makes some values too unlikely for bounds that can be trusted",
             key="suppressed",
             given=float(f"{found[small].min() if small.any() else 0.0:.3g}"),
-            fix="Ask about fewer questions or smaller epsilons: epsilon times questions at most 20.",
+            fix="Ask about fewer questions (epsilon times questions at most 20), or give one kind of knowledge.",
         )
     return found
+
+
+def _impossible() -> PlanError:
+    return PlanError(
+        "allows no distribution that can bring this about",
+        key="knows",
+        fix="Check that intervals do not contradict each other, and that what was seen is possible.",
+    )
 
 
 class _Program:
     """The programs over one set of distributions and one pattern; they differ in what is maximised."""
 
-    def __init__(self, allowed: Possible, chances: Floats) -> None:
+    def __init__(self, allowed: Possible, logs: Floats) -> None:
         self.gap = 0.0
+        chances = _scaled(logs)
+        self._falls: tuple[slice, int] | None = None  # the rows of the centre, and the row of the distance
         self._chances = chances
         cells = len(chances)
         moved = allowed.variation is not None
@@ -152,6 +180,7 @@ class _Program:
         if moved:  # p + fall >= centre, where all falls together are at most the distance
             rows += [[-one, -one], [sparse.csr_matrix((1, cells)), sparse.csr_matrix(np.ones((1, cells)))]]
             limits += [-allowed.centre, np.array([allowed.variation])]
+            self._falls = slice(2 * cells, 3 * cells), 3 * cells
         for mask, low, high in allowed.events:
             event = sparse.csr_matrix(mask[None, :].astype(np.float64))
             blank = [sparse.csr_matrix((1, cells))] if moved else []
@@ -167,9 +196,10 @@ class _Program:
         whole[1, :cells] = chances  # d.y = 1
         self._whole = whole
 
-    def range_of(self, wanted: Floats) -> tuple[float, float]:
+    def range_of(self, wanted: Cells) -> tuple[float, float]:
         """Return the least and the largest share that the wanted cells can have of what was seen."""
-        return max(1 - self._largest(self._chances - wanted), 0.0), min(self._largest(wanted), 1.0)
+        ends = [self._largest(np.where(cells, self._chances, 0.0)) for cells in (~wanted, wanted)]
+        return max(1 - ends[0], 0.0), min(ends[1], 1.0)
 
     def _largest(self, wanted: Floats) -> float:
         if not wanted.any():
@@ -187,26 +217,33 @@ class _Program:
             options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
         )
         if found.x is None:
+            raise _impossible()
+        point = found.x[:cells]
+        reached = float(wanted @ point / (self._chances @ point))
+        bound = self._bound(goal, -found.ineqlin.marginals)
+        if not bound - reached <= LARGEST_GAP:
             raise PlanError(
-                "allows no distribution that can bring this about",
+                "cannot be bounded with a certificate",
                 key="knows",
-                fix="Check that intervals do not contradict each other, and that what was seen is possible.",
-            )
-        shape, times = found.x[:-1], found.x[-1]
-        reached = float(wanted @ shape[:cells] / (self._chances @ shape[:cells]))
-        # weak duality: c.y <= price of (d.y = 1), if no column is left with a gain; what is left counts as broken
-        costs = np.maximum(-found.ineqlin.marginals, 0.0)
-        sums, price = -found.eqlin.marginals
-        left = goal - self._rows.T @ costs - self._whole.T @ np.array([sums, price])
-        broken = max(
-            float(np.maximum(self._bounds @ shape - self._most * times, 0).max()) / max(times, 1.0),
-            float(np.maximum(left, 0).max()),
-            abs(reached - float(price)),
-        )
-        if not broken <= LARGEST_GAP:
-            raise PlanError(
-                "cannot be bounded with a certificate", key="knows", given=float(f"{broken:.3g}"),
+                given=float(f"{bound - reached:.3g}"),
                 fix="Ask about fewer questions or attributes.",
-            )  # fmt: skip
-        self.gap = max(self.gap, broken)
-        return max(reached, float(price))
+            )
+        self.gap = max(self.gap, bound - reached)
+        return bound
+
+    def _bound(self, goal: Floats, costs: Floats) -> float:
+        """Return what the multipliers of the bounds prove: a number that c.y cannot exceed, however they were found.
+
+        For any costs >= 0 of the rows G p <= h, let rest = c - G'costs + h.costs in every cell. As sum(y) = t and
+        G y <= h t, c.y is at most the sum of rest * y. If rest <= price * d everywhere, that is at most price.
+        """
+        costs = np.maximum(costs, 0.0)
+        if self._falls is not None:  # a fall costs as much as all of them together, so that no fall has a gain
+            rows, total = self._falls
+            costs[total] = max(costs[total], costs[rows].max())
+        cells = len(self._chances)
+        rest = (goal[:-1] - self._bounds.T @ costs)[:cells] + self._most @ costs
+        seen = self._chances > 0
+        # cells in which this cannot be seen must have no gain at all; beyond rounding, nothing is proved
+        proved = seen.all() or rest[~seen].max() <= _ROUNDING
+        return float((rest[seen] / self._chances[seen]).max()) if proved else math.inf

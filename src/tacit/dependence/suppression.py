@@ -184,7 +184,7 @@ def suppression(dependence: Any, sensitive: Any, epsilon: Any, coins: Any = "fre
     return Suppression(
         dependence,
         MappingProxyType(_checked_sensitive(dependence, sensitive)),
-        MappingProxyType(_checked_epsilon(dependence, epsilon)),
+        MappingProxyType(checked_epsilon(dependence, epsilon)),
         "fresh" if coins == "fresh" else "remembered",
     )
 
@@ -240,16 +240,17 @@ def _checked_sensitive(dependence: Dependence, given: Any) -> dict[str, tuple[An
     return found
 
 
-def _checked_epsilon(dependence: Dependence, given: Any) -> dict[str, float]:
+def checked_epsilon(dependence: Dependence, given: Any, *, key: str = "epsilon") -> dict[str, float]:
+    """Return the epsilon of each attribute, or refuse."""
     fix = 'Write epsilon={"arrival": 1.0}; 0 never releases, math.inf always does.'
     if not isinstance(given, Mapping):
-        raise PlanError(f"must be a mapping, not {kind_of(given)}", key="epsilon", fix=fix)
+        raise PlanError(f"must be a mapping, not {kind_of(given)}", key=key, fix=fix)
     found = {}
     for name, amount in given.items():
-        dependence.place(name, key="epsilon")
+        dependence.place(name, key=key)
         found[name] = _number(amount)
         if not found[name] >= 0:
-            raise PlanError("must be a number from 0", key=f"epsilon.{name}", given=word_or_kind(amount), fix=fix)
+            raise PlanError("must be a number from 0", key=f"{key}.{name}", given=word_or_kind(amount), fix=fix)
     return found
 
 
