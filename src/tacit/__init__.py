@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tacit.errors import TacitError as TacitError
     from tacit.ledger.applications import Applications as Applications
     from tacit.ledger.ledger import Ledger as Ledger
+    from tacit.mechanism import local as local
     from tacit.monitor.monitor import MapMonitor as MapMonitor
     from tacit.monitor.monitor import PlaceMonitor as PlaceMonitor
     from tacit.plan.explain import Explanation as Explanation
@@ -129,6 +130,7 @@ _PLACES: Final = {name: module for module, names in _MODULES.items() for name in
 _WHOLE: Final = {
     "audit": "audit",
     "known": "policy.knowledge",
+    "local": "mechanism.local",
     "noise": "noise",
     "plan": "plan",
     "secrets": "policy.secrets",
@@ -204,6 +206,7 @@ __all__ = [
     "histogram",
     "known",
     "largest_step",
+    "local",
     "marginals",
     "mean",
     "median",

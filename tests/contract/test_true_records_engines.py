@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import datetime
+import gc
 
 import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import tacit as tc
+from tacit.release import show_records
+from tacit.release.true_records import FiledRecords
 
 KEY = bytes(32)
 DOMAIN = tc.Domain(
@@ -111,3 +115,52 @@ def test_many_batches_are_put_together_in_the_order_of_the_key(tmp_path):
     assert frames[0]["id"].tolist() == list(range(1, 100_001))
     shown = frames[0]["seat"].notna()
     assert (frames[0]["seat"][shown] == (100_000 - frames[0]["id"][shown]) % 10).all()
+
+
+BY_ID = tc.Domain({"id": tc.Integers(1, 10**9), "wing": tc.Categories(["z", "a"]), "seat": tc.Integers(0, 9)})
+
+
+@pytest.mark.parametrize("order", ["sorted", "mixed"])
+@pytest.mark.parametrize("key", [["id"], ["wing", "id"], None], ids=str)
+def test_more_rows_than_memory_should_hold_are_the_same_rows(order, key, tmp_path, monkeypatch):
+    """In a file as in memory: with a key, without one, sorted already or not."""
+    rows = pd.DataFrame({"id": range(1, 3001), "wing": ["z"] * 1500 + ["a"] * 1500, "seat": [3, 4, 5] * 1000})
+    rows = rows if order == "sorted" else rows.sample(frac=1, random_state=1)
+    rows.to_parquet(tmp_path / "rows.parquet", row_group_size=400)
+    policy = tc.Policy(BY_ID, tc.secrets.attributes("seat", where="seat == 3"))
+    question = tc.true_records(["wing", "seat"], key=key)
+    found = []
+    for most in (10**6, 1000):
+        monkeypatch.setattr(show_records, "MOST_IN_MEMORY", most)
+        with tc.noise.replayed(tc.noise.Keystream(key=KEY)):
+            session = tc.Session(policy, tmp_path / "rows.parquet", budget=5)
+            found.append(session.release(question, epsilon=1))
+    kept, filed = found
+    assert isinstance(filed, FiledRecords)
+    assert not isinstance(kept, FiledRecords)
+    assert filed.rows == kept.rows or key is None
+    if key is not None:
+        assert cells(filed) == cells(kept)
+        assert filed.values.tolist() == kept.values.tolist()
+        assert [end.tolist() for end in filed.interval()] == [end.tolist() for end in kept.interval()]
+    else:
+        wings = filed.frame["wing"].tolist()
+        assert wings == sorted(wings, key=["z", "a"].index)
+        assert "3" not in cells(filed)["seat"]
+    folder = filed.save(tmp_path / "out")
+    written = pd.read_parquet(folder / "values.parquet")
+    assert len(written) == filed.rows
+    assert set(written.columns) == {"wing", "seat", *(key or [])}
+    place = filed._file.path
+    assert place.exists()
+    del filed, found
+    gc.collect()
+    assert not place.exists()
+
+
+def test_a_key_that_is_there_twice_is_refused_in_a_file_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(show_records, "MOST_IN_MEMORY", 1000)
+    rows = pd.DataFrame({"id": [*range(1, 3000), 5], "wing": "z", "seat": 4})
+    policy = tc.Policy(BY_ID, tc.secrets.attributes("seat", where="seat == 3"))
+    with pytest.raises(tc.DataRefused, match="a key is there twice"):
+        tc.Session(policy, rows, budget=5).release(tc.true_records("seat", key="id"), epsilon=1)

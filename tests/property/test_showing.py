@@ -89,8 +89,12 @@ def test_no_edge_loses_more_than_its_coins_and_some_edge_loses_that(data, keyed)
     columns = list(domain)
     try:
         found = showing(columns, policy, keyed=keyed)
-    except PlanError as refusal:
-        assert "->" in str(refusal)  # with the edge that forbids it
+    except PlanError as refused:
+        refusal = str(refused)
+    else:
+        refusal = ""
+    if refusal:
+        assert "->" in refusal  # with the edge that forbids it
         return
     worst = worst_loss(policy, columns, found, keyed=keyed)
     assert worst <= found.together + 1e-9
@@ -174,7 +178,7 @@ def test_a_chain_of_edges_hides_what_lies_before_it():
     ids=["everything", "attributes", "both"],
 )
 def test_where_every_record_has_a_secret_nothing_is_shown(secrets):
-    with pytest.raises(PlanError, match="no record that may be shown: .* -> arrival"):
+    with pytest.raises(PlanError, match=r"no record that may be shown: .* -> arrival"):
         showing(["arrival"], tc.Policy(ROOMS, secrets), keyed=True)
 
 

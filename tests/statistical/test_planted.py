@@ -47,6 +47,7 @@ EVENTS = {
     "cells-read-off-the-data": lambda y: y[:, 2] > -1000,
     "naive-suppression": lambda y: y[:, 1] == -1,
     "coin-tossed-anew": lambda y: (y == -1).all(axis=1),
+    "coin-of-the-value": lambda y: (y == [1, -1, 1]).all(axis=1),
     "scaled-tables": lambda y: np.logical_and.reduce([(y % many).any(axis=1) for many in (3, 4, 6)]),
     "floating-point-laplace": lambda y: (np.abs(y) < 1) & (y * 2.0**53 % 1 != 0),
     "forked-noise-reuse": lambda y: y[:, 0] - y[:, 1] == 2,

@@ -13,7 +13,7 @@ import pytest
 import tacit as tc
 from tacit.audit import Verdict, sampled
 from tacit.noise.kept_coins import name_of_number, name_of_text, new_secret, remembered, secret_for, share_kept, tossed
-from tacit.release import true_records as released
+from tacit.release import show_records as released
 
 ALPHA = 1e-6
 KEY = b"tacit true records, statistical."

@@ -1,6 +1,7 @@
 """Job files: every refusal has a line and a fix, nothing is charged before everything is checked."""
 
 import os
+import textwrap
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -593,6 +594,28 @@ def test_the_schema_refuses_what_the_reader_refuses(folder: Path, change: dict[s
 
 def test_schema_and_reader_know_the_same_keys() -> None:
     schema = job_schema()
-    assert tuple(schema["properties"]) == tuple(sorted(schema["properties"], key=list(job_file._KEYS).index))
-    assert set(schema["properties"]) == set(job_file._KEYS)
+    assert tuple(schema["properties"]) == tuple(sorted(schema["properties"], key=list(job_file.JOB_KEYS).index))
+    assert set(schema["properties"]) == set(job_file.JOB_KEYS)
     assert set(schema["properties"]["releases"]["items"]["properties"]) == set(job_file._RELEASE_KEYS)
+
+
+def test_a_job_of_true_records_costs_nothing_the_second_time(tmp_path):
+    rows = pd.DataFrame({"id": range(50), "ill": [at % 3 == 0 for at in range(50)]})
+    rows.to_csv(tmp_path / "people.csv", index=False)
+    text = """
+        policy: {domain: {ill: flag}, secrets: {values: {ill: [true]}}}
+        rows: people.csv
+        budget: 1
+        ledger: ledger.db
+        releases:
+          - {name: ill, query: {true_records: {columns: [ill], key: [id]}}, epsilon: 1}
+        """
+    (tmp_path / "job.yaml").write_text(textwrap.dedent(text))
+    first, again = (run_job(read_job(tmp_path / "job.yaml"))["ill"] for _ in range(2))
+    assert again.frame.equals(first.frame)
+    planned = plan_job(read_job(tmp_path / "job.yaml"))
+    assert planned.cost == 0
+    assert planned.explanations["ill"].remaining == 0
+    (tmp_path / "more.yaml").write_text(textwrap.dedent(text).replace("epsilon: 1}", "epsilon: 1.5}"))
+    with pytest.raises(BudgetExceeded):
+        run_job(read_job(tmp_path / "more.yaml"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -52,7 +53,7 @@ def test_a_coin_is_the_same_whenever_and_with_whomever_it_is_asked_for():
 
 def test_what_is_kept_at_one_epsilon_is_kept_at_every_larger_one():
     kept = [remembered(SECRET, NUMBERS, Fraction(eps, 10)) for eps in (1, 5, 10, 30)]
-    for less, more in zip(kept, kept[1:], strict=False):
+    for less, more in itertools.pairwise(kept):
         assert (less <= more).all()
         assert less.sum() < more.sum()
 

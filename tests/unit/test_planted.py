@@ -275,6 +275,19 @@ def repeated_record(record, broken):
     return [law]
 
 
+def coins_of_values(records, broken):
+    law = {}
+    names = [record if broken else place for place, record in enumerate(records)]
+    for kept in itertools.product((True, False), repeat=3):
+        coins = dict(zip(range(3), kept, strict=True))
+        chance = math.prod(0.632 if coin else 0.368 for coin in kept)
+        output = tuple(
+            record if record != 2 and coins[name] else -1 for record, name in zip(records, names, strict=True)
+        )
+        law[output] = law.get(output, 0.0) + chance
+    return [law]
+
+
 def allowed_sample(f, error, chance):
     """The size that the thesis allows at retention 1/2 and two values."""
     return -2 * (f / 2 + 1 / 4) * math.log(chance) / (error * f / 2) ** 2
@@ -394,6 +407,7 @@ LAWS = {
     "joint-noise-one-cell": joint_running_counts,
     "naive-suppression": released_records,
     "coin-tossed-anew": repeated_record,
+    "coin-of-the-value": coins_of_values,
     "scaled-tables": scaled_table,
     "forked-noise-reuse": two_sessions,
     "error-raised-on-value": count_of_the_oldest,

@@ -35,6 +35,8 @@ DOMAIN = tc.Domain(
 )
 PLAIN = tc.Domain({name: DOMAIN[name] for name in ("age", "sex", "sick")})
 POLICY = tc.Policy(DOMAIN, tc.secrets.attributes("age", "sex", "clicked"))
+# what only some policies allow: no record is shown where every one has a secret, or where it may be a list of items
+SHOWN = tc.Policy(PLAIN, tc.secrets.attributes("age", where="age == 1"))
 SCHEMA = jsonschema.Draft202012Validator(query_schema())
 WRITTEN = {
     "count": ["count", {"count": "age < 3"}, {"count": {"where": "sick"}}, {"count": None}],
@@ -61,6 +63,10 @@ WRITTEN = {
         {"clusters": {"attributes": ["age"], "k": 2}},
         {"clusters": {"attributes": "age", "k": 1, "where": "sick"}},
     ],
+    "true_records": [
+        {"true_records": ["age", "sick"]},
+        {"true_records": {"columns": "age", "key": ["sex", "id"], "application": "lights", "where": "sex == 'm'"}},
+    ],
     "top_k": [{"top_k": {"attribute": "clicked", "k": 2}}],
     "above": [{"above": {"attribute": "clicked", "threshold": 3, "at_most": 1, "values": False}}],
     "below": [{"below": {"where": "sick", "threshold": 3}}, {"below": {"item": ["clicked", 1], "threshold": 3}}],
@@ -74,13 +80,14 @@ def test_every_question_is_written_here():
 @pytest.mark.one_in(8)
 @pytest.mark.parametrize("keyword", WRITTEN)
 def test_a_question_reads_fits_the_schema_and_is_written_as_it_reads(keyword):
+    policy = SHOWN if keyword == "true_records" else POLICY
     for document in WRITTEN[keyword]:
         SCHEMA.validate(document)
-        query = resolve(from_document(document), DOMAIN)
+        query = resolve(from_document(document), policy.domain)
         again = query.document()
         SCHEMA.validate(again)
-        assert resolve(from_document(again), DOMAIN) == query
-        assert choose(query, POLICY, 1).query.words(DOMAIN)
+        assert resolve(from_document(again), policy.domain) == query
+        assert choose(query, policy, 1).query.words(policy.domain)
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.keyword)
@@ -106,7 +113,8 @@ def test_no_question_takes_a_key_that_it_does_not_know(question):
 @pytest.mark.parametrize("keyword", KEYWORDS)
 def test_every_question_has_an_example_that_can_be_audited(keyword):
     domain = tc.Domain({"age": tc.Integers(0, 2), "sex": tc.Categories(["m", "f"]), "stage": tc.Integers(0, 1)})
-    policy = tc.Policy(domain, tc.secrets.everything())
+    shows = tc.secrets.records("age == 1 and sex == 'm'")
+    policy = tc.Policy(domain, shows if keyword == "true_records" else tc.secrets.everything())
     query = resolve(example(keyword, policy), domain)
     found = tc.audit.exact(query, policy, 1)
     assert found.forward.low <= 1
@@ -114,7 +122,7 @@ def test_every_question_has_an_example_that_can_be_audited(keyword):
 
 
 @pytest.mark.one_in(8)
-@pytest.mark.parametrize("keyword", [k for k in KEYWORDS if k not in ("top_k", "above", "below")])
+@pytest.mark.parametrize("keyword", [k for k in KEYWORDS if k not in ("top_k", "above", "below", "true_records")])
 def test_what_is_counted_gives_the_answers_of_the_definition(keyword):
     """Rows are counted for the tallies of a question; added up person by person it is the same."""
     people = every_record(PLAIN)[::3]

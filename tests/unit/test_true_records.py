@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
 from fractions import Fraction
@@ -67,7 +68,7 @@ def test_the_same_again_is_the_same_and_costs_nothing_and_more_costs_the_differe
     more = asked.release(KEYED, epsilon=1.75).frame
     assert asked.remaining == Fraction(1, 4)
     shown = [frame["arrival"].notna() for frame in (less, first.frame, more)]
-    for smaller, larger in zip(shown, shown[1:], strict=False):
+    for smaller, larger in itertools.pairwise(shown):
         assert (smaller <= larger).all()
         assert smaller.sum() < larger.sum()
     with pytest.raises(tc.BudgetExceeded):

@@ -2,7 +2,7 @@
 
 A test holds this list against the queries and the mechanism modules that exist, so that a new one is audited from the
 day it is written. Each case names the modules that it goes through. Monitors ask no question: their case is what they
-do for one place at one time.
+do for one place at one time. Nor do people who answer for themselves.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from tacit.audit.subjects import Subject, decision_subject, subject_of, visits_policy
+from tacit.audit.subjects import Subject, decision_subject, local_subject, subject_of, visits_policy
+from tacit.mechanism.local import RandomisedResponse, mangat, warner
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import choose, every_plan
 from tacit.plan.queries import (
@@ -38,7 +39,7 @@ from tacit.policy.domain import Domain
 from tacit.policy.knowledge import count as known_count
 from tacit.policy.knowledge import size
 from tacit.policy.policy import Policy
-from tacit.policy.secrets import attributes, everything, partition, records, taking_part, values, within
+from tacit.policy.secrets import Secrets, attributes, everything, partition, records, taking_part, values, within
 
 EPSILON: Final = 1
 IN_A_CORNER: Final = 2  # epsilon, where few outputs show the whole loss: a larger one is seen with fewer samples
@@ -113,6 +114,12 @@ def _decision(name: str, *, step: int) -> tuple[str, Case]:
     )
 
 
+def _local(name: str, rule: RandomisedResponse, secret: Secrets) -> tuple[str, Case]:
+    """Return the answer of one person, who needs trust nobody."""
+    policy = Policy(Domain({"sick": Flag()}), secret)
+    return name, Case("local", ("local",), EPSILON, policy, lambda: local_subject(name, rule, policy))
+
+
 MECHANISMS: Final[Mapping[str, Case]] = dict(
     [
         _case("count-two-sided", count("sick == True"), _EVERYTHING),
@@ -179,6 +186,8 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
         _case("true-records", true_records(["disease", "sick"]), _SOME_SECRET, "suppression"),
         _case("true-records-with-a-key", true_records(["age", "disease"], key="id"), _SOME_SECRET, "suppression"),
         _case("true-records-two-coins", true_records(["disease", "sick"], key="id"), _TWO_VALUES, "suppression"),
+        _local("local-warner", warner(EPSILON), attributes("sick")),
+        _local("local-mangat", mangat(EPSILON), values({"sick": [True]})),
         _decision("place-decision", step=1),
         _decision("place-decision-of-several-visits", step=2),
     ]

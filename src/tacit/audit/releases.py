@@ -17,7 +17,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -53,10 +52,6 @@ class WholeRelease:
     _sessions: dict[int, Session] = field(default_factory=dict, repr=False, compare=False)
     _remembered: dict[int, Remembered] = field(default_factory=dict, repr=False, compare=False)
 
-    @cached_property
-    def _remembers(self) -> bool:
-        return choose(self.query, self.policy, self.epsilon).remembers
-
     def pairs(self) -> list[MadeUp]:
         """Return the made-up neighbours."""
         plan = choose(self.query, self.policy, self.epsilon)
@@ -69,7 +64,7 @@ class WholeRelease:
 
     def _published(self, rows: pd.DataFrame) -> Any:
         session = self._sessions.get(id(rows))
-        if session is None or session.remaining < self.epsilon or self._remembers:
+        if session is None or session.remaining < self.epsilon or self.query.remembers:
             # answers that are remembered are drawn once in each session
             session = self._sessions[id(rows)] = self._opened(rows)
         record = session.release(self.query, self.epsilon, consistent=self.consistent, nonnegative=self.nonnegative)

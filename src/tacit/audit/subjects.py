@@ -25,6 +25,7 @@ from tacit.audit.shown_records import drawn, telling_records
 from tacit.audit.worlds import Ints, Neighbours, change_along, contributions, neighbours, records_to_try
 from tacit.mechanism.additive import blur
 from tacit.mechanism.alarm import NO_VALUE, alarm_noise, decide_all
+from tacit.mechanism.local import RandomisedResponse
 from tacit.mechanism.selection import draw_output
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
@@ -137,6 +138,19 @@ def decision_subject(name: str, epsilon: Fraction, *, step: int, threshold: int 
         threshold - step,
         lambda count, size: decide_all(np.full(size, count), threshold, epsilon, step=step),
         lambda: exact(law, visits_policy(step), epsilon, people=3),
+    )
+
+
+def local_subject(name: str, rule: RandomisedResponse, policy: Policy) -> Subject:
+    """Return the answer of one person to a yes/no question, which is the only attribute of a policy."""
+    return Subject(
+        name,
+        str(rule),
+        float(rule.epsilon),
+        True,
+        False,
+        lambda truth, size: rule.answers(np.full(size, truth)).astype(np.int64),
+        lambda: exact(lambda people: rule.law(truth=people[0][0]), policy, rule.epsilon),
     )
 
 

@@ -52,8 +52,8 @@ def show_plan(
     from tacit.release.job_plan import check_policy, check_rows, plan_job, remaining
 
     found = read_job_or_case(job)
-    explanations, left = plan_job(found).explanations, remaining(found)
-    fits = found.cost <= left
+    plan, left = plan_job(found), remaining(found)
+    explanations, fits = plan.explanations, plan.cost <= left
     refused, uncovered = _refusal(check_rows, found), _refusal(check_policy, found)
     if as_json:
         show_json(
@@ -62,7 +62,7 @@ def show_plan(
                 "dataset": found.dataset,
                 **people_and_budget(found),
                 "policy_fingerprint": found.about().fingerprint,
-                "cost": str(found.cost),
+                "cost": str(plan.cost),
                 "remaining": str(left),
                 "fits": fits,
                 "rows_missing": refused or None,
@@ -76,14 +76,12 @@ def show_plan(
             show(*(f"\n{name}\n{explained}" for name, explained in explanations.items()), "")
         run = f"`{command('run', job)}`"
         if not fits:
-            show(f"Costs {shown(found.cost)}, but only {shown(left)} remains: {run} would be refused.")
+            show(f"Costs {shown(plan.cost)}, but only {shown(left)} remains: {run} would be refused.")
         elif refused or uncovered:
             why = " and ".join([*(["rows"] if refused else []), *(["policy"] if uncovered else [])])
-            show(
-                f"Costs {shown(found.cost)} of {shown(left)}. Nothing was spent; {run} would be refused for its {why}."
-            )
+            show(f"Costs {shown(plan.cost)} of {shown(left)}. Nothing was spent; {run} would be refused for its {why}.")
         else:
-            show(f"Costs {shown(found.cost)} of {shown(left)}. Nothing was spent; {run} makes the releases.")
+            show(f"Costs {shown(plan.cost)} of {shown(left)}. Nothing was spent; {run} makes the releases.")
         note(*notes(found), *filter(None, [refused, uncovered]))
     return 0 if fits and not refused and not uncovered else 1
 

@@ -354,7 +354,7 @@ class Ledger:
     def coins(self, *, dataset: str, lines: Sequence[str]) -> CoinState:
         """Return the secret of a data set's coins, and how far these lines were paid for; begin with a new secret."""
         name = self._dataset(dataset)
-        found = self._store.read(lambda db: read_state(db, name, lines, self._seal))
+        found = self.coins_begun(dataset=name, lines=lines)
 
         def work(db: Connection) -> CoinState | None:
             self._sound_head(db)
@@ -366,6 +366,11 @@ class Ledger:
             found = self._store.write(work)
         assert found is not None  # noqa: S101 - it was begun
         return found
+
+    def coins_begun(self, *, dataset: str, lines: Sequence[str]) -> CoinState | None:
+        """Return the same of a data set that has such coins already, and write nothing; None if it has none."""
+        name = self._dataset(dataset)
+        return self._store.read(lambda db: read_state(db, name, lines, self._seal))
 
     def rotate_coins(self, *, dataset: str) -> None:
         """Forget the coins of a data set: from now on true records have new ones, and are charged anew."""

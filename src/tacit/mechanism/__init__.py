@@ -7,5 +7,6 @@ In reading order:
     top_k        choose the largest counts, then measure them
     selection    the right one of these for a plan
     suppression  show records where they are no secret
+    local        randomised response of single people
     alarm        is a count below a threshold, for monitors
 """

@@ -94,11 +94,6 @@ class AnyPlan(ABC):
         return self.parts
 
     @property
-    def remembers(self) -> bool:
-        """Whether asking again gives the same answer, because its coins are kept."""
-        return False
-
-    @property
     def lines_asked(self) -> dict[str, Fraction]:
         """The lines of coins that are remembered, each with the epsilon that it must have reached; none by default."""
         return {}

@@ -102,6 +102,11 @@ class Query(ABC):
         """Say what making the answers consistent did, or nothing."""
         return ""
 
+    @property
+    def remembers(self) -> bool:
+        """Whether asking again gives the same answer, and may cost nothing."""
+        return False
+
 
 class Linear(Query):
     """A question whose answers are sums over people of a function of one record.

@@ -148,11 +148,6 @@ class RecordsPlan(AnyPlan):
         return ()
 
     @property
-    def remembers(self) -> bool:
-        """Whether asking again gives the same answer."""
-        return bool(self.query.key)
-
-    @property
     def noise(self) -> Law | None:
         """No number has noise: a record is true, or missing."""
         return None

@@ -19,6 +19,7 @@ In reading order:
     rectangles        counts of rectangles, from the estimates of all cells
     selected          the same for choices: verdicts, rankings, lists
     true_records      records as they are
+    show_records      from rows to these
     tilted_estimates  values of chosen counts
     asking            one question at a time
     split             groups of people that together cost as much as the dearest

@@ -10,7 +10,7 @@ Checked by  tests/unit/test_job.py, tests/unit/test_plans.py, tests/cli/test_sta
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -40,6 +40,7 @@ class JobPlan:
     job: Job
     planner: Planner = field(repr=False)
     explanations: Mapping[str, Explanation]
+    cost: Fraction  # less than all epsilons where something was paid for before
 
     @property
     def plans(self) -> list[AnyPlan]:
@@ -52,13 +53,15 @@ def plan_job(job: Job) -> JobPlan:
 
     Nothing is charged and no row is opened. What remains falls below zero from the release on that does not fit.
     """
-    left = remaining(job)
+    left = start = remaining(job)
     planner, plans = plan_releases(job)
+    reached: Mapping[str, Fraction] = _reached(job, [line for plan in plans.values() for line in plan.lines_asked])
     found = {}
     for name, plan in plans.items():
-        left -= plan.epsilon
+        left -= plan.cost(reached)
+        reached = {**reached, **{line: max(at, reached.get(line, at)) for line, at in plan.lines_asked.items()}}
         found[name] = explain(plan, remaining=left)
-    return JobPlan(job, planner, found)
+    return JobPlan(job, planner, found, start - left)
 
 
 def planned(job: Job | JobPlan, *checks: Callable[[Job], None]) -> JobPlan:
@@ -93,6 +96,15 @@ def remaining(job: Job) -> Fraction:
             fix="Add `budget: 1.0`, or grant a budget: `tacit ledger grant`.",
         )
     return job.budget
+
+
+def _reached(job: Job, lines: Sequence[str]) -> Mapping[str, Fraction]:
+    """Return how far lines of coins that are remembered were paid for."""
+    if not lines:
+        return {}
+    with _begun_ledger(job) as ledger:
+        found = ledger is not None and ledger.coins_begun(dataset=job.dataset, lines=lines)
+        return found.reached if found else {}
 
 
 def check_policy(job: Job) -> None:
@@ -150,6 +162,8 @@ def _name_in_refusals(job: Job, release: JobRelease) -> Iterator[None]:
 def check_cost(job: Job) -> None:
     """Refuse a job that costs more than what remains."""
     left = remaining(job)
+    if any(release.query.remembers for release in job.releases):
+        return  # what was paid before is known once the ledger is charged, which refuses before rows are opened
     if job.cost > left:
         raise BudgetExceeded(
             f"must not cost more in all than what remains, {shown(left)}",

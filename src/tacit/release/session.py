@@ -51,8 +51,8 @@ from tacit.release.planner import Planner, yes_or_no
 from tacit.release.record import ReleaseRecord
 from tacit.release.rectangles import infer_rectangles
 from tacit.release.selected import SelectionRecord, select
+from tacit.release.show_records import show_records
 from tacit.release.split import Parent, Pay, Split
-from tacit.release.true_records import show_records
 from tacit.rows.file_columns import is_file
 from tacit.rows.guard import charges, closed, paid_for
 from tacit.rows.rows import Rows, columns_of, open_rows

@@ -1,68 +1,44 @@
-"""True records, shown as far as the plan lets them: from batches of positions to the record of a release.
+"""The record of a release of true records: the table, and what can be estimated from it.
 
-Guarantee   That of `plan/records_plan.py`: what is kept of the rows is what was shown of them, whether that was sure or
-            up to a coin, and how many rows have a key. All of it is a function of what is shown of each row by itself.
-Assumes     Coins as in `mechanism/suppression.py`. With a key, coins are made of the number of the key.
-Why         A row that is not shown leaves nothing behind but its key. Whether a shown row was sure to be shown never
-            changes along an edge (`plan/showing.py`), so that it tells no more than the row itself. Rows are sorted by
-            their key, or without one by what they show, so that no order of the source is left.
-            That a key is missing or there twice, or that a person has more rows than the policy says, is refused while
-            rows are open: keys are public, and so is that.
-Checked by  tests/unit/test_true_records.py, tests/statistical/test_true_records.py,
-            tests/contract/test_true_records_engines.py
+Guarantee   A record holds what was shown, whether that was sure or up to a coin, and how many rows have a key; nothing
+            of what was not shown. Estimates follow from these.
+Assumes     `release/show_records.py`.
+Why         Every record that a coin let through stands for 1 / share of them, where share is the known probability: the
+            number of those that were shown is binomial, and its inverse is exact (`ends_of_trials`).
+Checked by  tests/unit/test_true_records.py
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc
 
 from tacit.amounts import shown as shown_amount
-from tacit.errors import DataRefused, PlanError
-from tacit.mechanism.suppression import shown
-from tacit.noise.kept_coins import Names, name_of_number, name_of_text, remembered, share_kept, tossed
-from tacit.noise.keystream import Keystream, current_stream
+from tacit.errors import PlanError
+from tacit.noise.kept_coins import share_kept
 from tacit.plan.labels import Labels
 from tacit.plan.query import check_where, read_where
-from tacit.plan.records_plan import RecordsPlan, owner_in
-from tacit.plan.showing import OPEN, Rule
-from tacit.policy.attributes.attribute import Axis
+from tacit.plan.records_plan import RecordsPlan
+from tacit.plan.showing import Rule
+from tacit.policy.attributes.attribute import Attribute, Axis
 from tacit.policy.domain import Domain
 from tacit.policy.where import Test, Where
 from tacit.release.record import Floats, ReleaseRecord, check_level
-from tacit.rows.records import Named, Work
+from tacit.rows.shown_files import ShownFile
 
 Codes = npt.NDArray[Any]
 Bools = npt.NDArray[np.bool_]
 Positions = Mapping[str, Codes]
-_FEW: Final = 2**12  # values of an attribute that are all made, whether they were shown or not
-
-
-class Records(Protocol):
-    """Rows whose positions can be looked at one by one; see `rows/records.py`."""
-
-    def records(self, names: Sequence[str], key: Sequence[str], work: Work) -> Any:
-        """Yield what work returns for each batch of rows."""
-
-
-class Part(NamedTuple):
-    """What is shown of a batch: cells (the size of an attribute stands for none), names of rows, and what was sure.
-
-    `people` is how many rows there were.
-    """
-
-    cells: dict[str, Codes]
-    named: Mapping[str, Named]
-    sure: dict[int, Bools]
-    people: int
+MOST_IN_MEMORY: Final = 2**22  # rows
+FEW: Final = 2**12  # values of an attribute that are all made, whether they were shown or not
 
 
 @dataclass(frozen=True)
@@ -164,19 +140,21 @@ class TrueRecordsRecord(ReleaseRecord):
         """Return about how many records have no secret in a column and are picked."""
         number, picked = self._rule_of(name), self._is_shown(name)
         if test is not None:
-            columns = {axis.attribute for axis, _ in test.atoms}
-            for other in columns:
+            for other in {axis.attribute for axis, _ in test.atoms}:
                 picked = picked & self._is_shown(other)
-            picked = picked & _holds(test, self._cells, self.plan.policy.domain)
-        if number is None or not self._rules[number].tosses:
-            exact = float(picked.sum())
-            return Estimate(exact, exact, exact)
+            picked = picked & holding(test, self._cells, self.plan.policy.domain)
         sure = int((picked & self._sure[number]).sum()) if number in self._sure else 0
-        by_coin, share = int(picked.sum()) - sure, share_kept(self.plan.each)
-        low, high = ends_of_trials(by_coin, share, level)
+        return self._estimated_from(int(picked.sum()), sure, number, level)
+
+    def _estimated_from(self, many: int, sure: int, number: int | None, level: float) -> Estimate:
+        """Return what so many shown records say, so many of which were sure to be shown."""
+        if number is None or not self._rules[number].tosses:
+            return Estimate(float(many), float(many), float(many))
+        value = sure + (many - sure) / share_kept(self.plan.each)
+        low, high = ends_of_trials(many - sure, share_kept(self.plan.each), level)
         if self.plan.query.key:  # how many rows there are is public
             high = min(high, self.rows - sure)
-        return Estimate(sure + by_coin / share, float(sure + low), float(max(sure + high, sure + by_coin / share)))
+        return Estimate(value, float(sure + low), max(float(sure + high), value))
 
     # ---- the table ----
 
@@ -186,7 +164,7 @@ class TrueRecordsRecord(ReleaseRecord):
         return {
             name: Labels(self._names_of_rows[name], cells)
             if name in self._names_of_rows
-            else _labels(cells, domain, name)
+            else labels_of(cells, domain, name)
             for name, cells in self._cells.items()
         }
 
@@ -211,158 +189,61 @@ class TrueRecordsRecord(ReleaseRecord):
         return f"{name}.parquet"
 
 
-def show_records(plan: RecordsPlan, rows: Records, secret_of: Callable[[str], bytes]) -> TrueRecordsRecord:
-    """Look at every row once and return what is shown; `secret_of` has the secret of a line of coins."""
-    domain, query = plan.policy.domain, plan.query
-    test = None if query.where is None else query.where.compile(domain)
-    secrets = [secret_of(plan.line(rule.digest)) if query.key and rule.tosses else b"" for rule in _rules(plan)]
-    numbered = [name for name in query.key if name in domain]
-    stream = current_stream()  # also for the threads that work on batches
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class FiledRecords(TrueRecordsRecord):
+    """The same, in a file, for more rows than memory should hold. `frame` reads them all."""
 
-    def work(positions: Positions, named: Mapping[str, Named], people: int) -> Part:
-        rows = people
-        if test is not None:
-            picked = _holds(test, positions, domain)
-            positions = {name: codes[picked] for name, codes in positions.items()}
-            named, rows = {name: one.some(picked) for name, one in named.items()}, int(picked.sum())
-        cells = {name: np.array(positions[name]) for name in (*numbered, *query.shown)}
-        names = _names(plan, positions, named, rows) if any(secrets) else None
-        sure, hidden = {}, np.zeros(rows, dtype=np.bool_)
-        for at, rule in enumerate(_rules(plan)):
-            marks = rule.of_positions(lambda axis: _on_axis(positions, axis, domain), rows)
-            is_shown = shown(rule, marks, _coins(plan, secrets[at], names, stream))
-            for name in rule.names:
-                cells[name] = _missing_unless(is_shown, cells[name], domain[name].size)
-            if rule.tosses and (rule.marks == OPEN).any():
-                sure[at] = np.asarray(is_shown & (marks == OPEN))
-            hidden |= ~is_shown
-        if query.key:
-            return Part(cells, named, sure, people)
-        kept = ~hidden
-        some = {name: codes[kept] for name, codes in cells.items()}
-        return Part(some, {}, {at: found[kept] for at, found in sure.items()}, people)
+    _file: ShownFile = field(repr=False)
+    _shown_cells: dict[str, int] = field(repr=False)  # in how many rows each column is shown
+    _sure_cells: dict[int, int] = field(repr=False)  # by rule: how many rows were sure to be shown
 
-    asked = list(dict.fromkeys([*numbered, *query.shown, *plan.attributes_asked]))
-    return _gathered(plan, list(rows.records(asked, query.key, work)))
+    def __reduce__(self) -> NoReturn:
+        raise PlanError("is in a file, which no pickle holds", key="record", fix="Call record.save(folder).")
 
+    def labels(self) -> dict[str, Any]:
+        """Return the columns that were asked for, and in how many rows each is shown."""
+        return {"column": list(self._shown_cells), "rows that show it": list(self._shown_cells.values())}
 
-def _coins(plan: RecordsPlan, secret: bytes, names: Names | None, stream: Keystream) -> Callable[[int], Bools]:
-    if names is None:
-        return lambda many: tossed(plan.each, many, stream)
-    return lambda _: remembered(secret, names, plan.each)
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return the ends of intervals for the number of records without a secret, column by column."""
+        check_level(level)
+        found = []
+        for name, many in self._shown_cells.items():
+            number = self._rule_of(name)
+            found.append(self._estimated_from(many, self._sure_cells.get(number or 0, 0), number, level))
+        return np.array([one.lower for one in found]), np.array([one.upper for one in found])
 
-
-def _names(plan: RecordsPlan, positions: Positions, named: Mapping[str, Named], rows: int) -> Names:
-    """Return what coins are remembered by: the number of the key, or a block for each part of it."""
-    key, domain = plan.query.key, plan.policy.domain
-    if not named:
-        return name_of_number(_numbered({name: positions[name] for name in key}, _sizes(key, domain), rows))
-    blocks = np.zeros((rows, len(key), 2), dtype="<u8")
-    for place, name in enumerate(key):
-        if name in named:
-            of_values = np.array([_block(value) for value in named[name].values], dtype="<u8").reshape(-1, 2)
-            blocks[:, place] = of_values[named[name].which]
-        else:
-            blocks[:, place, 0] = positions[name]
-    return blocks
-
-
-def _block(value: Any) -> tuple[int, int]:
-    return name_of_text(value) if isinstance(value, str) else (value % 2**64, 0)
-
-
-def _missing_unless(is_shown: Bools, cells: Codes, size: int) -> Codes:
-    return np.where(is_shown, cells, np.asarray(size).astype(cells.dtype))
-
-
-def _gathered(plan: RecordsPlan, parts: list[Part]) -> TrueRecordsRecord:
-    """Put the batches together, in the order of the key or of what is shown."""
-    query, domain = plan.query, plan.policy.domain
-    declared, people = plan.policy.known_people, sum(part.people for part in parts)
-    if declared is not None and people != declared:
-        fix = "Correct known.size; rows that the domain drops do not count. What was asked stays charged."
-        raise DataRefused(f"must hold the declared number of people, {declared:,}", fix=fix)
-    sorted_by = query.key or query.columns
-    sizes = _sizes([name for name in dict.fromkeys([*query.key, *query.shown]) if name in domain], domain)
-    cells = {name: _joined([part.cells[name] for part in parts], np.int64) for name in sizes}
-    values: dict[str, list[Any]] = {}
-    for name in plan.naming:
-        values[name], cells[name] = _one_list([part.named[name] for part in parts])
-        sizes[name] = len(values[name])
-    order = _order({name: cells[name] for name in sorted_by}, sizes)
-    cells = {name: codes[order] for name, codes in cells.items()}
-    if query.key:
-        _check_keys(plan, cells)
-    sure = {at: _joined([part.sure[at] for part in parts], np.bool_)[order] for at in (parts[0].sure if parts else ())}
-    # the columns that were asked for, the key first where it was not among them
-    names = [*(name for name in query.key if name not in query.columns), *query.columns]
-    asked = {name: cells[name] for name in names}
-    blank = TrueRecordsRecord(
-        plan=plan, values=np.zeros(0), rows=len(order), _cells=asked, _sure=sure, _names_of_rows=values
-    )
-    return replace(blank, values=np.array(blank.numbers_without_secret()))
-
-
-def _joined(arrays: list[Codes], kind: Any) -> Codes:
-    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=kind)
-
-
-def _one_list(parts: list[Named]) -> tuple[list[Any], Codes]:
-    """Return all names of rows in order, numbers before texts, and which of them each row has."""
-    values = sorted(
-        {value for part in parts for value in part.values}, key=lambda value: (isinstance(value, str), value)
-    )
-    place = {value: at for at, value in enumerate(values)}
-    which = [np.array([place[value] for value in part.values], dtype=np.int64)[part.which] for part in parts]
-    return values, _joined(which, np.int64)
-
-
-def _order(cells: Positions, sizes: Mapping[str, int]) -> npt.NDArray[np.int64]:
-    """Return the rows in the order of some columns."""
-    rows = len(next(iter(cells.values())))
-    if math.prod(sizes[name] for name in cells) < 2**63:
-        return np.argsort(_numbered(cells, sizes, rows), kind="stable")
-    return np.lexsort(list(cells.values())[::-1])
-
-
-def _check_keys(plan: RecordsPlan, cells: Positions) -> None:
-    """Refuse keys that are there twice, and people with more rows than the policy says: both are public."""
-    key = plan.query.key
-    same = [cells[name][1:] == cells[name][:-1] for name in key]
-    if np.logical_and.reduce(same).any():
-        raise DataRefused(
-            "must name every row once: a key is there twice (keys are public, so that this may be said)",
-            column=", ".join(key),
-            fix="Add an attribute to the key that tells them apart. What was asked stays charged.",
+    def estimate(self, where: Where | str | None = None, level: float = 0.95) -> Estimate:
+        """Refuse: the rows are in a file."""
+        raise PlanError(
+            f"must be about at most {MOST_IN_MEMORY:,} rows", key="estimate", fix="Save the records, and count there."
         )
-    owner = owner_in(key, plan.policy) if plan.policy.person is not None else None
-    if owner is not None:
-        _, many = np.unique(cells[owner], return_counts=True)
-        if many.max(initial=0) > plan.rows_each:
-            raise DataRefused(
-                f"must have at most {plan.rows_each:,} rows of one person, as per_person says (keys are public)",
-                column=owner,
-                fix="Raise per_person. What was asked stays charged.",
-            )
+
+    def columns(self, level: float = 0.95) -> dict[str, Any]:
+        """Return the columns of the table, read into memory."""
+        return dict(self._file.columns())
+
+    def write_values(self, folder: Path, name: str) -> str:
+        """Copy the file."""
+        self._file.copy(folder / f"{name}.parquet")
+        return f"{name}.parquet"
 
 
-def _rules(plan: RecordsPlan) -> tuple[Rule, ...]:
+def estimated(plan: RecordsPlan, many: int, sure: Mapping[int, int], name: str) -> float:
+    """Return about how many records have no secret in a column, from how many show it."""
+    number = next((at for at, rule in enumerate(rules_of(plan)) if name in rule.names), None)
+    if number is None or not rules_of(plan)[number].tosses:
+        return float(many)
+    certain = sure.get(number, 0)
+    return certain + (many - certain) / share_kept(plan.each)
+
+
+def rules_of(plan: RecordsPlan) -> tuple[Rule, ...]:
+    """Return the rules that decide on what is shown."""
     return () if plan.showing is None else plan.showing.rules
 
 
-def _sizes(names: Sequence[str], domain: Domain) -> dict[str, int]:
-    return {name: domain[name].size for name in names}
-
-
-def _numbered(cells: Positions, sizes: Mapping[str, int], rows: int) -> npt.NDArray[np.uint64]:
-    """Return the number of each row's cells: positions as the digits of one number."""
-    numbers = np.zeros(rows, dtype=np.uint64)
-    for name, codes in cells.items():
-        numbers = numbers * np.uint64(sizes[name]) + codes.astype(np.uint64)
-    return numbers
-
-
-def _on_axis(positions: Positions, axis: Axis, domain: Domain) -> Codes:
+def on_axis(positions: Positions, axis: Axis, domain: Domain) -> Codes:
     """Return the positions on one axis of an attribute, which may have two."""
     axes = domain.axes_of(axis.attribute)
     inner = math.prod(one.size for one in axes[[one.name for one in axes].index(axis.name) + 1 :])
@@ -370,19 +251,19 @@ def _on_axis(positions: Positions, axis: Axis, domain: Domain) -> Codes:
     return codes if len(axes) == 1 else np.asarray(codes // inner % axis.size)
 
 
-def _holds(test: Test, positions: Positions, domain: Domain) -> Bools:
+def holding(test: Test, positions: Positions, domain: Domain) -> Bools:
     """Return which rows a predicate picks."""
     return np.asarray(
-        test.holds(lambda axis, found: found.marks(_on_axis(positions, axis, domain).astype(np.int64)), np.logical_not),
+        test.holds(lambda axis, found: found.marks(on_axis(positions, axis, domain).astype(np.int64)), np.logical_not),
         dtype=np.bool_,
     )
 
 
-def _labels(cells: Codes, domain: Domain, name: str) -> Labels:
+def labels_of(cells: Codes, domain: Mapping[str, Attribute], name: str) -> Labels:
     """Return a column of values, each of them once; the last one is None, for what is missing."""
     attribute = domain[name]
     size = attribute.size
-    used = np.arange(size) if size <= _FEW else np.unique(cells[cells != size])
+    used = np.arange(size) if size <= FEW else np.unique(cells[cells != size])
     which = np.where(cells == size, len(used), np.searchsorted(used, cells))
     values = [attribute.value(int(place)) for place in used]
     return Labels([*values, None] if (cells == size).any() else values, which)

@@ -22,6 +22,7 @@ In reading order:
     item_lists     lists of items, each row by itself
     object_cells   cells that are Python objects
     frames         columns that may be shown, as frames and Parquet files
+    shown_files    rows that may be shown and do not fit into memory
     guard          what leaves when work on rows fails or is interrupted
     spill          the folder for what does not fit into memory
     spark_log      Spark's log, off while rows are read

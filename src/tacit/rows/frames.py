@@ -47,6 +47,45 @@ def write_parquet(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     pq.write_table(table, path, compression="zstd", write_statistics=numbers)
 
 
+class TableWriter:
+    """A Parquet file that is written batch by batch; the first batch says what the types are."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._writer: Any = None
+
+    def write(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Write some rows."""
+        import pyarrow.parquet as pq
+
+        table = as_arrow(columns)
+        if self._writer is None:
+            # a column without a value in the first batch has no type of its own
+            known = [
+                field if not pa.types.is_null(field.type) else field.with_type(pa.string()) for field in table.schema
+            ]
+            self._writer = pq.ParquetWriter(self._path, pa.schema(known))
+        self._writer.write_table(table.cast(self._writer.schema))
+
+    def close(self) -> None:
+        """Finish the file."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+def read_columns(path: Path) -> dict[str, Labels]:
+    """Return the columns of a Parquet file of ours, each value once; None for what is missing."""
+    import pyarrow.parquet as pq
+
+    found = {}
+    for name, column in zip((table := pq.read_table(path)).column_names, table.columns, strict=True):
+        encoded = column.combine_chunks().dictionary_encode()
+        values = encoded.dictionary.to_pylist()
+        which = encoded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
+        found[name] = Labels([*values, None] if encoded.null_count else values, which)
+    return found
+
+
 def _stored(column: Sequence[Any]) -> pa.Array:
     """Return a column as it is stored: a dictionary of labels, if they repeat and are texts or numbers."""
     if not isinstance(column, Labels):

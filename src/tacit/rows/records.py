@@ -3,8 +3,9 @@
 Guarantee   Work gets the rows that are in the data, each with the position that `rows/encode.py` gives its cells, and
             of columns that name a row and are no attributes the value itself; nothing else of them, and no place in a
             file. Once reading has begun, every failure is one fixed sentence.
-Assumes     What work does with a batch depends on that batch alone, and what it returns may come in any order. Columns
-            that name a row are public: that one has no value may be said.
+Assumes     What work does with a batch depends on that batch alone. What it returns comes in the order of the source,
+            so that rows that are sorted already need not be sorted again; whoever keeps it must not keep that order.
+            Columns that name a row are public: that one has no value may be said.
 Why         Batches come from the engine in pieces that may be read at the same time (`rows/batches.py`). Engines that
             have none (Spark, lazy plans) select the keys of the positions, which are decoded here. A name is a whole
             number, a text or a date; a text that spells one of the others is that, so that a row has one name however
@@ -26,7 +27,7 @@ import numpy.typing as npt
 
 from tacit.errors import DataRefused
 from tacit.policy.domain import Domain
-from tacit.rows.batches import BATCH, Batch, Workers
+from tacit.rows.batches import BATCH, Batch, Piece, Workers
 from tacit.rows.encode import Code, Column
 from tacit.rows.engines import Engine
 from tacit.rows.positions import Codes, Encoder
@@ -94,19 +95,48 @@ def worked_on(
     looker = engine.helper()
     encoder = Encoder({name: codes[name] for name in names}, sizes, looker)
 
-    def done(batch: Batch) -> Any:
+    def done(numbered: tuple[int, Batch | None]) -> tuple[int, Any]:
+        piece, batch = numbered
+        if batch is None:
+            return piece, None
         encoder.prepare(names, batch)
         positions = {name: encoder.codes(name, batch) for name in names}
         named = {name: _named(batch.columns[column.name], name) for name, column in asked.naming.items()}
-        return work(*_kept(positions, named, sizes, asked.key, batch.rows))
+        return piece, work(*_kept(positions, named, sizes, asked.key, batch.rows))
 
     def results() -> Iterator[Any]:
         # a stream has one piece for each thread, all the same: one reader keeps its order
-        workers = Workers(pieces if len(set(map(id, pieces))) > 1 else pieces[:1], done)
+        own = pieces if len(set(map(id, pieces))) > 1 else pieces[:1]
+        workers: Any = Workers([_numbered(piece, at) for at, piece in enumerate(own)], done)  # type: ignore[arg-type]
         with engine.quiet(workers.stop, looker.interrupt):
-            yield from workers.results()
+            yield from _in_order(workers.results())
 
     return results()
+
+
+def _numbered(piece: Piece, at: int) -> Any:
+    """Return a piece whose batches say which piece they are of, and which says that it has ended."""
+
+    def batches() -> Iterator[tuple[int, Batch | None]]:
+        yield from ((at, batch) for batch in piece())
+        yield at, None
+
+    return batches
+
+
+def _in_order(results: Iterator[tuple[int, Any]]) -> Iterator[Any]:
+    """Yield results piece after piece; those of one piece come in its order. None is the end of a piece."""
+    first = 0
+    waiting: dict[int, list[Any]] = {}
+    for piece, result in results:
+        waiting.setdefault(piece, []).append(result)
+        while first in waiting:
+            ready, waiting[first] = waiting[first], []
+            yield from (one for one in ready if one is not None)
+            if not ready or ready[-1] is not None:
+                break
+            del waiting[first]
+            first += 1
 
 
 def decoded(table: Any, codes: Mapping[str, Code], asked: Asked, domain: Domain, work: Work) -> Iterator[Any]:

@@ -6,6 +6,9 @@ naive-suppression  Sensitive records are left out, all others are released. What
 coin-tossed-anew   One-sided randomised response, asked three times with a new coin each: a record that is missing
                    thrice is sensitive, or unlucky with probability exp(-3 eps). Loss 3, probability 1. Right: remember
                    the coin of a record.
+coin-of-the-value  One-sided randomised response whose coin is remembered for each value: of two people with the same
+                   value both are shown or none. Where the one is shown and the other not, that one is sensitive:
+                   infinite loss, probability 0.63. Right: remember the coin of a record, by its public key.
 scaled-tables      A group of 12 records is sampled, each value replaced by a random one with probability 1/2, and the
                    sample scaled up to 12 by copies. Printed: the size s of the sample follows from the frequency f of
                    the most frequent value, and each value gives its share of s, rounded at random. Copies show the size
@@ -52,6 +55,14 @@ def _ask_three_times(record: int, size: int, *, remembered: bool) -> IntArray:
         coins[:] = coins[:, :1]
     shown = SUPPRESSED if record == _SENSITIVE else record
     return np.where(coins, shown, SUPPRESSED)
+
+
+def _coins_of_values(records: Sequence[int], size: int, *, by_value: bool) -> IntArray:
+    """Return the records that are not sensitive and whose coin is kept: that of the value, or that of the record."""
+    coins = noise.bernoulli(_RELEASED, (size, max(len(records), _SENSITIVE + 1)))
+    kept = coins[:, list(records)] if by_value else coins[:, : len(records)]
+    shown = np.array([SUPPRESSED if record == _SENSITIVE else record for record in records])
+    return np.where(kept, shown, SUPPRESSED)
 
 
 def _sampled_by_frequency(counts: Sequence[int], size: int) -> IntArray:
@@ -106,6 +117,17 @@ PLANTED = (
         release=partial(_ask_three_times, remembered=False),  # BROKEN: three coins instead of one
         repaired=partial(_ask_three_times, remembered=True),
         exact_loss=-3 * math.log(1 - _RELEASED),
+    ),
+    PlantedLeak(
+        name="coin-of-the-value",
+        mistake="remembers the coin by the value, so that others with the same value tell it",
+        source="what comes to mind where records have no key",
+        claimed_epsilon=1.0,
+        hidden=(1, 2, 1),
+        cover=(1, 1, 1),
+        release=partial(_coins_of_values, by_value=True),  # BROKEN: a coin that many share
+        repaired=partial(_coins_of_values, by_value=False),
+        exact_loss=math.inf,
     ),
     PlantedLeak(
         name="scaled-tables",

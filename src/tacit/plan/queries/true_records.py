@@ -124,6 +124,11 @@ class TrueRecords(Query):
         """Return in words what comes out."""
         return f"records with {in_words(self.columns)}"
 
+    @property
+    def remembers(self) -> bool:
+        """Whether the coins of a record are kept: with a key."""
+        return bool(self.key)
+
     def never_negative(self, domain: Domain) -> bool:
         """Say that there is nothing that could be below zero."""
         return False

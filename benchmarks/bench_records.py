@@ -1,0 +1,116 @@
+"""How long it takes to show true records, as ratios to copying the file in the same engine.
+
+    python benchmarks/bench_records.py [ROWS]
+
+The file has three columns: a key (a whole number, in order), a name of six and a number of a hundred. Copied by Arrow,
+batch by batch in one thread; by DuckDB; and released with and without a key to a file. Memory is the peak of each in a
+process of its own, above what it takes to begin.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+ROWS = 5_000_000
+GROUP = 2**20
+
+
+def write(path: Path, rows: int) -> None:
+    kinds = pa.array(["one", "two", "three", "four", "five", "six"])
+    writer = None
+    for start in range(0, rows, GROUP):
+        many = min(GROUP, rows - start)
+        number = np.arange(start, start + many)
+        table = pa.table(
+            {"id": number, "kind": kinds.take(pa.array(number * 7 % 6)), "score": (number * 31 % 100).astype(np.int16)}
+        )
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table, row_group_size=GROUP)
+    if writer is not None:
+        writer.close()
+
+
+def by_arrow(source: Path, target: Path) -> None:
+    with pq.ParquetFile(source) as file, pq.ParquetWriter(target, file.schema_arrow) as writer:
+        for batch in file.iter_batches(2**18):
+            writer.write_batch(batch)
+
+
+def by_duckdb(source: Path, target: Path) -> None:
+    import duckdb
+
+    duckdb.execute(f"COPY (FROM read_parquet('{source}')) TO '{target}' (FORMAT parquet)")
+
+
+def released(source: Path, target: Path, *, keyed: bool) -> None:
+    import tacit as tc
+
+    domain = tc.Domain(
+        {
+            "id": tc.Integers(0, 10**9),
+            "kind": tc.Categories(["one", "two", "three", "four", "five", "six"]),
+            "score": tc.Integers(0, 99),
+        }
+    )
+    secrets = tc.secrets.attributes("score", where="score < 20") | tc.secrets.attributes("kind", where="kind == 'six'")
+    session = tc.Session(tc.Policy(domain, secrets), source, budget=5)
+    columns = ["id", "kind", "score"] if keyed else ["kind", "score"]
+    session.release(tc.true_records(columns, key="id" if keyed else None), epsilon=1).save(target.with_suffix(""))
+
+
+WAYS = {
+    "copied by Arrow": by_arrow,
+    "copied by DuckDB": by_duckdb,
+    "true records with a key": lambda source, target: released(source, target, keyed=True),
+    "true records without a key": lambda source, target: released(source, target, keyed=False),
+}
+
+
+def one(way: str, source: Path, target: Path) -> None:
+    """Print seconds and megabytes of one way, in a process of its own."""
+    import duckdb  # noqa: F401 - before the clock starts, as everything else that takes long to load
+
+    import tacit.release.session  # noqa: F401
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    WAYS[way](source, target)
+    seconds = time.perf_counter() - start
+    print(f"{seconds} {(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024}")
+
+
+def main() -> None:
+    rows = int(sys.argv[1]) if len(sys.argv) > 1 else ROWS
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "rows.parquet"
+        write(source, rows)
+        print(f"{rows:,} rows, {source.stat().st_size / 2**20:.0f} MB, {os.cpu_count()} processors")
+        first = None
+        for way in WAYS:
+            target = Path(folder) / f"{way.replace(' ', '-')}.parquet"
+            made = subprocess.run(  # noqa: S603 - this file
+                [sys.executable, __file__, "--one", way, str(source), str(target)],
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            seconds, memory = map(float, made.stdout.split())
+            first = first or seconds
+            print(f"{way:28} {seconds:8.2f} s  {seconds / first:5.2f} times  {memory:8.0f} MB")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--one"]:
+        one(sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))
+    else:
+        main()

@@ -1,0 +1,106 @@
+"""Rows that may be shown, in a file where they are too many for memory: written batch by batch, sorted where needed.
+
+Guarantee   What is in the file is what was given. It lies in a folder of this user alone until it is copied, and goes
+            with the object that made it, at the latest with the process.
+Assumes     What is given may be shown: nothing here looks at people's rows.
+Why         A table of fifty million rows is as large as what it was made from. Rows that come in order stay as they
+            are; others are sorted by an embedded DuckDB, which spills what does not fit into memory.
+Checked by  tests/contract/test_true_records_engines.py
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.plan.labels import Labels
+from tacit.rows.engines import embedded
+from tacit.rows.frames import TableWriter, as_arrow, read_columns
+from tacit.rows.spill import private_folder
+
+_numbers: Final = itertools.count()
+
+
+class ShownFile:
+    """A Parquet file of rows."""
+
+    def __init__(self) -> None:
+        self.path = _new_path()
+        self.rows = 0
+        self._in_order = True
+        self._last: int | None = None
+        self._writer: TableWriter | None = None
+        self._remove = weakref.finalize(self, _remove, self.path)
+
+    def add(self, numbers: npt.NDArray[np.uint64], columns: Mapping[str, Any]) -> None:
+        """Write some rows; the numbers say in which order they should be."""
+        if not len(numbers):
+            return
+        follows = self._last is None or int(numbers[0]) > self._last
+        self._in_order &= bool(follows and (numbers[1:] > numbers[:-1]).all())
+        self._last = int(numbers[-1])
+        if self._writer is None:
+            self._writer = TableWriter(self.path)
+        self._writer.write(columns)
+        self.rows += len(numbers)
+
+    def finish(self, by: Mapping[str, Sequence[Any] | None], *, unique: bool) -> bool:
+        """Sort rows that did not come in order; say whether they are unique, if they must be.
+
+        `by` are the columns that they are sorted by, each with its values in their order; None: as values compare.
+        """
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        if self._in_order:
+            return True
+        connection = embedded()
+        rows = f"read_parquet({_quoted(str(self.path))})"
+        columns = {name: '"' + name.replace('"', '""') + '"' for name in by}
+        if unique:
+            grouped = ", ".join(columns.values())
+            twice = f"SELECT 1 FROM {rows} GROUP BY {grouped} HAVING count(*) > 1 LIMIT 1"  # noqa: S608 - quoted
+            if connection.sql(twice).fetchall():
+                return False
+        joins, order = [], []
+        for place, (name, values) in enumerate(by.items()):
+            if values is None:
+                order.append(f"t.{columns[name]}")
+                continue
+            connection.register(f"o{place}", as_arrow({"v": list(values), "p": range(len(values))}))
+            joins.append(f"JOIN o{place} ON t.{columns[name]} = o{place}.v")
+            order.append(f"o{place}.p")
+        path = _new_path()
+        sorted_rows = f"SELECT t.* FROM {rows} t {' '.join(joins)} ORDER BY {', '.join(order)}"  # noqa: S608 - quoted
+        connection.execute(f"COPY ({sorted_rows}) TO {_quoted(str(path))} (FORMAT parquet)")
+        self._remove()
+        self.path, self._remove = path, weakref.finalize(self, _remove, path)
+        return True
+
+    def columns(self) -> dict[str, Labels]:
+        """Return all columns, in memory."""
+        return read_columns(self.path)
+
+    def copy(self, path: Path) -> None:
+        """Write the rows to another place."""
+        shutil.copyfile(self.path, path)
+
+
+def _new_path() -> Path:
+    return private_folder(os.getpid()) / f"shown-{next(_numbers)}.parquet"
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
