@@ -594,8 +594,8 @@ def test_the_schema_refuses_what_the_reader_refuses(folder: Path, change: dict[s
 
 def test_schema_and_reader_know_the_same_keys() -> None:
     schema = job_schema()
-    assert tuple(schema["properties"]) == tuple(sorted(schema["properties"], key=list(job_file._KEYS).index))
-    assert set(schema["properties"]) == set(job_file._KEYS)
+    assert tuple(schema["properties"]) == tuple(sorted(schema["properties"], key=list(job_file.JOB_KEYS).index))
+    assert set(schema["properties"]) == set(job_file.JOB_KEYS)
     assert set(schema["properties"]["releases"]["items"]["properties"]) == set(job_file._RELEASE_KEYS)
 
 

@@ -15,6 +15,7 @@ from tacit.audit.exclusion_audit import exclusion
 from tacit.errors import Refused
 from tacit.release.case_file import Case
 
+HEADINGS: Final = ("who", "about", "before", "at worst", "after", "nats (value)", "nats (bit)", "free at epsilon")
 EPSILONS: Final = tuple(0.05 * 1.3**step for step in range(18))  # 0.05 to 4.3
 SHARES: Final = (0.1, 0.25, 0.5, 1.0, 2.0)  # of the limit
 CAP: Final = 5.0  # of plans beside the one that the case asks for: 99 of 100 are released
@@ -36,6 +37,12 @@ class CaseRow:
     value: float
     bit: float
     free_at: float
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the row as texts, below `HEADINGS`."""
+        free = "never" if math.isinf(self.free_at) else f"{self.free_at:.3f}"
+        numbers = (f"{self.value:.4f}", f"{self.bit:.4f}", free)
+        return (self.who, self.attribute, f"{self.prior:.4f}", f"{self.worst:.4f}", self.after, *numbers)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,7 +30,7 @@ def audit_exclusion(
 
     Opens no private row, spends nothing. Epsilons are those of the case, or those planned under its limit.
     """
-    from tacit.audit.case_audit import audit_case
+    from tacit.audit.case_audit import HEADINGS, audit_case
     from tacit.release.case_file import read_case
 
     found = audit_case(read_case(case))
@@ -42,12 +41,10 @@ def audit_exclusion(
     from rich.table import Table
 
     table = Table(title=f"{found.case.name}: what could be learned")
-    for heading in ("who", "about", "before", "at worst", "after", "nats (value)", "nats (bit)", "free at epsilon"):
+    for heading in HEADINGS:
         table.add_column(heading, justify="left" if heading in ("who", "about", "after") else "right", overflow="fold")
     for row in found.rows:
-        free = "never" if math.isinf(row.free_at) else f"{row.free_at:.3f}"
-        numbers = (f"{row.prior:.4f}", f"{row.worst:.4f}", row.after, f"{row.value:.4f}", f"{row.bit:.4f}", free)
-        table.add_row(row.who, row.attribute, *numbers)
+        table.add_row(*row.cells())
     show(table)
     for name, each in found.epsilon.items():
         show(f"{name} is shown {', '.join(f'{one} at epsilon {epsilon:.6g}' for one, epsilon in each.items())}.")

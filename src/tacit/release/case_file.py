@@ -33,10 +33,7 @@ from tacit.policy.file import policy_below
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import everything
 from tacit.policy.yaml_entries import Entry
-from tacit.release.answers import true_answers
 from tacit.release.job_file import JOB_KEYS, PLANNED, Job, job_below, job_schema, open_job
-from tacit.rows.guard import closed
-from tacit.rows.rows import open_rows
 
 _CASE_KEYS: Final = (
     "dependence",
@@ -356,6 +353,11 @@ def _value(entry: Entry, domain: Domain, name: str, key: str) -> Any:
 
 def _counts(entry: Entry, policy: Policy, folder: Path, rows: Sequence[Path]) -> Dependence:
     """Count a public or earlier data set, read as the policy reads rows."""
+    # the engines take seconds to load, and most cases and jobs are only looked at
+    from tacit.release.answers import true_answers
+    from tacit.rows.guard import closed
+    from tacit.rows.rows import open_rows
+
     known = ("file", "attributes", "smoothing", "unprotected")
     fields = entry.fields(known, required=("file", "attributes"))
     names = [one.text() for one in fields["attributes"].one_or_more()]

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import altair as alt
 
-from tacit.audit.case_audit import EPSILONS, CaseAudit, groups_of, posterior_curves, strengths, trade_off
+from tacit.audit.case_audit import EPSILONS, HEADINGS, CaseAudit, groups_of, posterior_curves, strengths, trade_off
 from tacit.report.charts import chart_svg
 from tacit.report.views import styled
 
@@ -130,25 +130,7 @@ def graph_chart(audit: CaseAudit) -> Any:
 
 def leakage_page(audit: CaseAudit, charts: Mapping[str, Any]) -> str:
     """Return the audit as one self-contained HTML page."""
-    headings = ("who", "about", "before", "at worst", "after", "nats (value)", "nats (bit)", "free at epsilon")
-    rows = "\n".join(
-        "<tr>"
-        + "".join(
-            f"<td>{escape(cell)}</td>"
-            for cell in (
-                row.who,
-                row.attribute,
-                f"{row.prior:.4f}",
-                f"{row.worst:.4f}",
-                row.after,
-                f"{row.value:.4f}",
-                f"{row.bit:.4f}",
-                "never" if math.isinf(row.free_at) else f"{row.free_at:.3f}",
-            )
-        )
-        + "</tr>"
-        for row in audit.rows
-    )
+    rows = "\n".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row.cells())}</tr>" for row in audit.rows)
     shown = [f"{name}: {one} at {epsilon:.4g}" for name, each in audit.epsilon.items() for one, epsilon in each.items()]
     mark = (
         "<p><strong>The dependence is unprotected: show this to nobody.</strong></p>"
@@ -163,7 +145,7 @@ def leakage_page(audit: CaseAudit, charts: Mapping[str, Any]) -> str:
         "table{border-collapse:collapse}td,th{padding:.25em .8em;text-align:left;border-bottom:1px solid #ddd}</style>"
         f"</head><body><h1>{escape(audit.case.name)}: what could be learned</h1>{mark}"
         f"<p>Shown: {escape('; '.join(shown))}.</p>"
-        f"<table><tr>{''.join(f'<th>{heading}</th>' for heading in headings)}</tr>{rows}</table>{drawn}</body></html>\n"
+        f"<table><tr>{''.join(f'<th>{heading}</th>' for heading in HEADINGS)}</tr>{rows}</table>{drawn}</body></html>\n"
     )
 
 

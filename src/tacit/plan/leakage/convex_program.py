@@ -19,7 +19,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 from tacit.plan.leakage.convex_terms import ROUNDING, Floats, Mask, Terms
 
@@ -100,6 +99,8 @@ def _fitted(program: Program, u: Floats) -> Floats:
     left = program.limits - program.terms.at(u)
     tight = left <= AT_A_BOUND * np.maximum(program.limits, left)
     if inside.any() and tight.any():
+        from scipy.optimize import nnls  # takes a while to load, and most commands never plan
+
         with suppress(RuntimeError):  # too many steps: any multipliers give a bound, these a poor one
             multipliers[tight] = nnls(slope[np.ix_(tight, inside)].T, program.gain[inside])[0]
     return multipliers

@@ -65,7 +65,7 @@ def apart(epsilon: Fraction, attributes: int) -> Fraction:
     all of them together with probability u; whoever sees these can forget the rest. So these tell no less. Rounded up.
 
     >>> apart(Fraction(1, 2), 1), round(float(apart(Fraction(1, 2), 2)), 6)
-    (Fraction(1, 2), 0.986595)
+    (Fraction(1, 2), 0.986905)
     """
     if attributes <= 1 or epsilon >= CERTAIN:
         return epsilon

@@ -39,10 +39,10 @@ class Above(SelectionOfOne):
     def words(self, domain: Domain) -> str:
         """Return in words what is asked."""
         kind = self.kind(domain).capitalize()
-        said = f"{kind} of {self.name} that at least"
         if isinstance(self.threshold, int):
-            return f"{said} {self.threshold:,} people have"
-        return f"{said} {self.threshold_words} people have, each by its own threshold"
+            return f"{kind} of {self.name} that at least {self.threshold:,} people have"
+        low, high = min(self.threshold), max(self.threshold)
+        return f"{kind} of {self.name} that reach their own thresholds, {low:,} to {high:,} people"
 
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have, and a list of thresholds that leaves somebody out."""
