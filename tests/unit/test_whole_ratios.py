@@ -143,6 +143,21 @@ def test_noise_with_too_many_values_is_refused() -> None:
         tc.audit.closeness(1, 2, 10**6, 0.2, noise="two-sided")
 
 
+def test_noises_have_the_names_of_their_draws() -> None:
+    by_name = {
+        ("two-sided", 2): TwoScale(Fraction(2), Fraction(2)),
+        ("discrete_laplace", 2): TwoScale(Fraction(2), Fraction(2)),
+        ("geometric", 2): TwoScale(Fraction(2), Fraction(0)),
+        ("two_scale", (2, 1)): TwoScale(Fraction(2), Fraction(1)),
+        ("cube", 2): Cube(Fraction(2), 2, "both"),
+    }
+    for (name, scale), law in by_name.items():
+        found = tc.audit.closeness([3, 4], [5, 5], scale, 0.2, noise=name)
+        assert found.tolist() == tc.audit.closeness([3, 4], [5, 5], None, 0.2, noise=law).tolist()
+    with pytest.raises(tc.PlanError, match="scale must be two numbers for two-scale noise"):
+        tc.audit.closeness(3, 5, 2, 0.2, noise="two-scale")
+
+
 def test_a_law_has_a_scale_of_its_own() -> None:
     with pytest.raises(tc.PlanError, match="scale must be None beside a law"):
         tc.audit.closeness(1, 2, 3, 0.2, noise=LAWS["two-sided"])

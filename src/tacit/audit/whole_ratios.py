@@ -37,14 +37,23 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.amounts import as_fraction
-from tacit.audit.ratios import no_such_noise
+from tacit.audit.ratios import CUBE, ONE_SIDED, TWO_SCALE, TWO_SIDED, no_such_noise
 from tacit.errors import PlanError
+from tacit.noise.cube import Cube
 from tacit.noise.law import MOST_VALUES, RAREST, Law
 from tacit.noise.two_scale import TwoScale
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-NAMED: Final = ("two-sided", "one-sided")
+# what noises are called here, and by the functions that draw them
+NAMED: Final = {
+    TWO_SIDED: TWO_SIDED,
+    "discrete-laplace": TWO_SIDED,
+    ONE_SIDED: ONE_SIDED,
+    "geometric": ONE_SIDED,
+    TWO_SCALE: TWO_SCALE,
+    CUBE: CUBE,
+}
 AT_ONCE: Final = 1 << 18
 LARGEST: Final = 2**62
 TIE: Final = 1e-9
@@ -117,12 +126,24 @@ def named(scale: Any, noise: str | Law) -> Law:
         if scale is not None:
             raise PlanError("must be None beside a law of noise, which has its own", key="scale", given=str(scale))
         return noise
-    if not isinstance(noise, str) or noise not in NAMED:
+    name = noise.replace("_", "-") if isinstance(noise, str) else ""
+    if name not in NAMED:
         raise no_such_noise(noise)
-    unit = as_fraction(scale if np.ndim(scale) else np.asarray(scale).item(), key="scale")
+    if NAMED[name] == TWO_SCALE:
+        if not isinstance(scale, list | tuple) or len(scale) != 2:
+            raise PlanError("must be two numbers for two-scale noise: right, left", key="scale", fix="Say (4, 2).")
+        return TwoScale(_scale(scale[0]), _scale(scale[1]))
+    unit = _scale(scale)
+    if NAMED[name] == CUBE:
+        return Cube(unit, 2, "both")
+    return TwoScale(unit, unit if NAMED[name] == TWO_SIDED else Fraction(0))
+
+
+def _scale(given: Any) -> Fraction:
+    unit = as_fraction(given if np.ndim(given) else np.asarray(given).item(), key="scale")
     if unit <= 0:
-        raise PlanError("must be a finite number above 0", key="scale", given=str(scale))
-    return TwoScale(unit, unit if noise == "two-sided" else Fraction(0))
+        raise PlanError("must be a finite number above 0", key="scale", given=str(given))
+    return unit
 
 
 # ---- where the size comes from --------------------------------------------------------------------------------------
