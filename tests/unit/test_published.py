@@ -18,7 +18,7 @@ from tacit.audit.published import OneScale, Planned
 from tacit.noise.cube import Cube
 from tacit.release.private_counts import counts_under
 
-RUNS = 20_000
+RUNS = 10_000
 SURE = 5.0  # standard errors: fewer than one false alarm in a million numbers
 DOMAIN = tc.Domain({"ward": tc.Categories(["A", "B", "C"]), "disease": tc.Categories(["flu", "hiv", "other"])})
 COUNTS = {("A", "flu"): 6, ("A", "hiv"): 9, ("A", "other"): 5, ("B", "flu"): 12, ("B", "other"): 3, ("C", "hiv"): 1}

@@ -46,6 +46,7 @@ def expected(law: Law, close: Callable[[Fraction, Fraction], bool]) -> float:
     return sum(p * q for a, p in listed for r, q in listed if close(a, r))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize(("theta", "phi"), COUNTS)
 def test_every_way_to_know_the_size_is_what_enumeration_finds(name: str, theta: int, phi: int) -> None:
@@ -81,7 +82,7 @@ def test_two_coordinates_of_a_cube_go_together(sides: str) -> None:
     ends = np.array([-2]), np.array([5])
     assert np.abs(law.beside(line, *ends) - both[:, 28:36].sum(axis=1)).max() < 1e-12
     centre = mean(law)
-    for theta, phi in COUNTS:
+    for theta, phi in COUNTS[::3]:
         wanted = sum(
             both[i, j]
             for i, k in enumerate(line.tolist())
@@ -101,7 +102,10 @@ def test_a_cube_is_a_mixture_of_independent_coordinates(sides: str) -> None:
         one = noise.between(line, line)
         found += chance * one[:, None] * one[None, :]
     assert np.abs(found - wanted).max() < 1e-13
-    many = list(ratios.mixture_of(Cube(Fraction(300), 4, sides)))  # type: ignore[arg-type]
+
+
+def test_of_many_radii_some_stand_for_all() -> None:
+    many = list(ratios.mixture_of(Cube(Fraction(100), 4, "both")))
     assert len(many) == 512
     assert sum(chance for chance, _ in many) == pytest.approx(1)
 
