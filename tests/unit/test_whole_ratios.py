@@ -72,6 +72,23 @@ def test_every_way_to_know_the_size_is_what_enumeration_finds(name: str, theta: 
         assert found[way][0] == pytest.approx(chance, abs=1e-12), way
 
 
+@pytest.mark.parametrize("name", ["two-sided", "one-sided"])
+def test_leaning_on_a_total_of_more_cells_is_what_enumeration_finds(name: str) -> None:
+    law = TwoScale(Fraction(1, 4), Fraction(1, 4) if name == "two-sided" else Fraction(0))
+    noise, centre = ratios.values_of(law), mean(law)
+    listed = [(k - centre, chance) for k, chance in chances(law).items() if chance > 1e-12]
+    for theta, phi in COUNTS:
+        wanted = 0.0
+        for a, p in listed:
+            for r, q in listed:
+                for o, chance in listed:
+                    off = (a + r + o) / 3  # a group of two cells, and one cell beyond it
+                    if is_close(theta + a - off, phi + a + r - 2 * off, theta, phi):
+                        wanted += p * q * chance
+        found = ratios.leaning(np.array([theta]), np.array([phi]), noise, noise, noise, (2, 3), TAU)
+        assert found[0] == pytest.approx(wanted, abs=1e-10), (theta, phi)
+
+
 @pytest.mark.parametrize("sides", ["both", "right", "left"])
 def test_two_coordinates_of_a_cube_go_together(sides: str) -> None:
     law = Cube(HALF, 3, sides)  # type: ignore[arg-type]
