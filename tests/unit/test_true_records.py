@@ -250,15 +250,15 @@ def test_estimates_are_unbiased_and_their_intervals_hold_the_true_number():
     ages, without, inside = [], (PEOPLE["ill"] == False).sum(), 0  # noqa: E712
     with tc.noise.replayed(tc.noise.Keystream(key=b"estimates of true records, unit.")):
         asked = session(RECORDS, PEOPLE, budget=30)
-        for _ in range(40):
+        for _ in range(25):
             record = asked.release(tc.true_records(["age", "ill"]), epsilon=0.7)
             found = record.estimate("age < 5")
             ages.append(found.value)
             low, high = record.interval(0.95)
             inside += low[0] <= without <= high[0]
     true = ((PEOPLE["age"] < 5) & ~PEOPLE["ill"]).sum()
-    assert np.mean(ages) == pytest.approx(true, abs=4 * np.std(ages) / 40**0.5)
-    assert inside >= 33
+    assert np.mean(ages) == pytest.approx(true, abs=4 * np.std(ages) / 5)
+    assert inside >= 20
 
 
 def test_open_records_count_as_they_are():
