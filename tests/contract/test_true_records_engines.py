@@ -120,6 +120,7 @@ def test_many_batches_are_put_together_in_the_order_of_the_key(tmp_path):
 BY_ID = tc.Domain({"id": tc.Integers(1, 10**9), "wing": tc.Categories(["z", "a"]), "seat": tc.Integers(0, 9)})
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("order", ["sorted", "mixed"])
 @pytest.mark.parametrize("key", [["id"], ["wing", "id"], None], ids=str)
 def test_more_rows_than_memory_should_hold_are_the_same_rows(order, key, tmp_path, monkeypatch):

@@ -81,7 +81,7 @@ def definition(policy, name):
         hidden |= more
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data(), keyed=st.booleans())
 def test_no_edge_loses_more_than_its_coins_and_some_edge_loses_that(data, keyed):
     policy = data.draw(policies(items=False, largest=3, presences=("public",) if keyed else ("public", "secret")))
@@ -103,7 +103,7 @@ def test_no_edge_loses_more_than_its_coins_and_some_edge_loses_that(data, keyed)
         assert worst == pytest.approx(found.together)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_hidden_are_the_records_from_which_a_chain_leads_to_another_value(data):
     policy = data.draw(policies(items=False, largest=3, presences=("public",)))

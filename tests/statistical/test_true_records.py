@@ -89,6 +89,7 @@ def test_naive_suppression_is_found(monkeypatch):
     assert verdict(asked(), 1.0).verdict == Verdict.LEAK_FOUND
 
 
+@pytest.mark.slow
 def test_coins_of_values_are_found(monkeypatch):
     """The others with the same value tell what the coin of the value is."""
     monkeypatch.setattr(

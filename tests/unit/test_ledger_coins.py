@@ -58,6 +58,14 @@ def test_new_coins_are_charged_anew(path):
     assert not other.frame.equals(first.frame)
 
 
+def test_looking_at_a_cost_writes_nothing(path):
+    asked = session(path)
+    assert asked.explain(QUESTION, 1, show=False).remaining == 9
+    assert tc.Ledger(path).coins_begun(dataset="clinic", lines=[]) is None
+    asked.release(QUESTION, epsilon=1)
+    assert asked.explain(QUESTION, 1, show=False).remaining == 9
+
+
 def test_data_sets_have_coins_of_their_own(path):
     first = session(path).release(QUESTION, epsilon=1)
     other = tc.Session(POLICY, PEOPLE, budget=10, ledger=path, dataset="other").release(QUESTION, epsilon=1)

@@ -150,6 +150,16 @@ def test_people_with_several_rows_share_epsilon_between_them():
         session(tc.Policy(DOMAIN, POLICY.secrets, person="room", per_person=39)).release(KEYED, epsilon=1)
 
 
+def test_what_is_asked_about_some_rows_must_hold_for_all():
+    """Two rows under one key share a coin; of two questions, each about one of them, the one would tell the other."""
+    rows = pd.DataFrame({"id": [1, 1, 2], "arrival": "ok", "leaving": "ok", "room": ["A", "B", "A"], "day": 1})
+    with pytest.raises(tc.DataRefused, match="a key is there twice"):
+        session(rows=rows).release(tc.true_records("arrival", key="id", where="room == 'A'"), epsilon=1)
+    policy = tc.Policy(DOMAIN, POLICY.secrets, person="room", per_person=20)
+    with pytest.raises(tc.DataRefused, match="at most 20 rows of one person"):
+        session(policy).release(tc.true_records("arrival", key=["room", "day"], where="day <= 20"), epsilon=1)
+
+
 @pytest.mark.parametrize(
     ("question", "policy", "says"),
     [
@@ -240,15 +250,15 @@ def test_estimates_are_unbiased_and_their_intervals_hold_the_true_number():
     ages, without, inside = [], (PEOPLE["ill"] == False).sum(), 0  # noqa: E712
     with tc.noise.replayed(tc.noise.Keystream(key=b"estimates of true records, unit.")):
         asked = session(RECORDS, PEOPLE, budget=30)
-        for _ in range(40):
+        for _ in range(25):
             record = asked.release(tc.true_records(["age", "ill"]), epsilon=0.7)
             found = record.estimate("age < 5")
             ages.append(found.value)
             low, high = record.interval(0.95)
             inside += low[0] <= without <= high[0]
     true = ((PEOPLE["age"] < 5) & ~PEOPLE["ill"]).sum()
-    assert np.mean(ages) == pytest.approx(true, abs=4 * np.std(ages) / 40**0.5)
-    assert inside >= 33
+    assert np.mean(ages) == pytest.approx(true, abs=4 * np.std(ages) / 5)
+    assert inside >= 20
 
 
 def test_open_records_count_as_they_are():

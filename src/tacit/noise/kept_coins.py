@@ -26,7 +26,7 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ from tacit.noise.keystream import Keystream, current_stream
 
 SECRET_BYTES: Final = 32
 _WORD: Final = 64
+_SLACK: Final = 16  # bytes of room that a cipher wants behind what it writes
 Bools = npt.NDArray[np.bool_]
 Names = npt.NDArray[np.uint64]  # name, block, word
 
@@ -64,9 +65,9 @@ def remembered(secret: bytes, names: Names, epsilon: Fraction) -> Bools:
     """
     # each name is made into one block by chaining, which is safe for names of one length (CBC-MAC)
     cipher = Cipher(algorithms.AES(secret), modes.ECB()).encryptor()  # noqa: S305
-    made = np.zeros((len(names), 2), dtype="<u8")
-    for place in range(names.shape[1]):
-        made = np.frombuffer(cipher.update((made ^ names[:, place]).tobytes()), dtype="<u8").reshape(-1, 2)
+    made = _encrypted(cipher, names[:, 0])
+    for place in range(1, names.shape[1]):
+        made = _encrypted(cipher, made ^ names[:, place])
 
     def later(at: int, place: int) -> int:
         if place == 1:
@@ -75,6 +76,14 @@ def remembered(secret: bytes, names: Names, epsilon: Fraction) -> Bools:
         return int.from_bytes(more[:8], "little")
 
     return _kept(epsilon, made[:, 0], later)
+
+
+def _encrypted(cipher: Any, blocks: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return what AES makes of each block of two words."""
+    given = np.ascontiguousarray(blocks, dtype="<u8")
+    made = np.empty(given.nbytes + _SLACK, np.uint8)
+    cipher.update_into(given.data.cast("B") if len(given) else b"", made.data)
+    return made[: given.nbytes].view("<u8").reshape(-1, 2)
 
 
 def name_of_number(numbers: npt.NDArray[np.uint64]) -> Names:

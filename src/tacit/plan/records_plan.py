@@ -293,7 +293,8 @@ def _check_key(query: TrueRecords, policy: Policy) -> None:
                 f"must be public, and a secret edge changes it ({edge})",
                 key="true_records.key",
                 given=name,
-                fix="Name attributes that no secret edge changes, or leave the key out.",
+                fix="Leave it out of the domain, whose records alone an edge changes; or say which attributes are a "
+                "secret (`values`, or `attributes` with `where`); or leave the key out.",
             )
     if query.key and policy.absences:
         raise PlanError(

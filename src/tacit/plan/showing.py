@@ -32,7 +32,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -147,7 +147,12 @@ def showing(columns: Sequence[str], policy: Policy, *, keyed: bool) -> Showing:
     Raises:
         PlanError: If no record may show a column, with an edge that forbids it.
     """
-    edges = _Edges(policy)
+    return _showing(tuple(columns), policy, keyed)
+
+
+@lru_cache(maxsize=64)
+def _showing(columns: tuple[str, ...], policy: Policy, keyed: bool) -> Showing:  # noqa: FBT001
+    edges = _edges_of(policy)
     gone, joins = edges.absent(policy.absences) if not keyed else (edges.nobody(), False)
     hidden = {name: edges.closed(edges.changing(name) | gone) for name in columns}
     if not keyed:
@@ -176,8 +181,13 @@ def showing(columns: Sequence[str], policy: Policy, *, keyed: bool) -> Showing:
 
 def changing_edge(name: str, policy: Policy) -> str:
     """Return in words a secret edge that changes an attribute; nothing if there is none."""
-    edges = _Edges(policy)
+    edges = _edges_of(policy)
     return edges.witness(name) if edges.changing(name).any() else ""
+
+
+@lru_cache(maxsize=16)
+def _edges_of(policy: Policy) -> _Edges:
+    return _Edges(policy)
 
 
 def _nothing_to_show(names: Sequence[str], policy: Policy, edges: _Edges, *, keyed: bool) -> PlanError:

@@ -168,7 +168,7 @@ class Session:
         plan = self._own(query, {"epsilon": epsilon})
         if plan is None:
             plan = self._planner.plan(query, epsilon)
-        cost = plan.cost(self._coin_state(plan.lines_asked).reached) if plan.lines_asked else plan.epsilon
+        cost = plan.cost(self._reached(plan.lines_asked)) if plan.lines_asked else plan.epsilon
         explanation = explain(plan, remaining=self.remaining - cost)
         if show:
             sys.stdout.write(f"{explanation}\n")
@@ -303,6 +303,13 @@ class Session:
     def _charge(self, costs: Sequence[tuple[Fraction, str]]) -> Sequence[Receipt | None]:
         """Charge each epsilon with its note, all or nothing; return the ledger's receipts, or None for each."""
         return self._paid([Due(what, lambda _, cost=cost: cost) for cost, what in costs])[0]  # type: ignore[misc]
+
+    def _reached(self, lines: Iterable[str]) -> Reached:
+        """Return what lines of coins have reached, and write nothing."""
+        if self._ledger is None:
+            return self._own_coins.state(lines).reached
+        found = self._ledger.coins_begun(dataset=self.dataset, lines=list(lines))
+        return {} if found is None else found.reached
 
     def _coin_state(self, lines: Iterable[str]) -> CoinState:
         """Return the secret of the coins that are remembered, and what these lines have reached."""

@@ -61,13 +61,14 @@ class Records(Protocol):
 class Part(NamedTuple):
     """What is shown of a batch: cells (the size of an attribute stands for none), names of rows, and what was sure.
 
-    `people` is how many rows there were.
+    `people` is how many rows there were; `picked` are those of the rows here that were asked for, None: all of them.
     """
 
     cells: dict[str, Codes]
     named: Mapping[str, Named]
     sure: dict[int, Bools]
     people: int
+    picked: Bools | None = None
 
 
 def show_records(plan: RecordsPlan, rows: Records, secret_of: Callable[[str], bytes]) -> TrueRecordsRecord:
@@ -80,10 +81,10 @@ def show_records(plan: RecordsPlan, rows: Records, secret_of: Callable[[str], by
 
     def work(positions: Positions, named: Mapping[str, Named], people: int) -> Part:
         rows = people
-        if test is not None:
-            picked = holding(test, positions, domain)
+        picked = None if test is None else holding(test, positions, domain)
+        if picked is not None and not query.key:
             positions = {name: codes[picked] for name, codes in positions.items()}
-            named, rows = {name: one.some(picked) for name, one in named.items()}, int(picked.sum())
+            rows = int(picked.sum())
         cells = {name: np.array(positions[name]) for name in (*numbered, *query.shown)}
         names = _names(plan, positions, named, rows) if any(secrets) else None
         sure, hidden = {}, np.zeros(rows, dtype=np.bool_)
@@ -96,7 +97,8 @@ def show_records(plan: RecordsPlan, rows: Records, secret_of: Callable[[str], by
                 sure[at] = np.asarray(is_shown & (marks == OPEN))
             hidden |= ~is_shown
         if query.key:
-            return Part(cells, named, sure, people)
+            # that keys are unique must hold for all rows: two that share a coin would tell each other
+            return Part(cells, named, sure, people, picked)
         kept = ~hidden
         some = {name: codes[kept] for name, codes in cells.items()}
         return Part(some, {}, {at: found[kept] for at, found in sure.items()}, people)
@@ -167,10 +169,13 @@ def _in_memory(plan: RecordsPlan, parts: list[Part]) -> TrueRecordsRecord:
     if query.key:
         _check_keys(plan, cells)
     sure = {at: _joined([part.sure[at] for part in parts], np.bool_)[order] for at in (parts[0].sure if parts else ())}
-    asked = {name: cells[name] for name in _table_columns(plan)}
-    blank = TrueRecordsRecord(
-        plan=plan, values=np.zeros(0), rows=len(order), _cells=asked, _sure=sure, _names_of_rows=values
-    )
+    kept: Any = slice(None)
+    if query.key and query.where is not None:
+        kept = _joined([part.picked for part in parts if part.picked is not None], np.bool_)[order]
+    sure = {at: found[kept] for at, found in sure.items()}
+    asked = {name: cells[name][kept] for name in _table_columns(plan)}
+    rows = len(next(iter(asked.values())))
+    blank = TrueRecordsRecord(plan=plan, values=np.zeros(0), rows=rows, _cells=asked, _sure=sure, _names_of_rows=values)
     return replace(blank, values=np.array(blank.numbers_without_secret()))
 
 
@@ -181,9 +186,10 @@ def _table_columns(plan: RecordsPlan) -> list[str]:
 
 
 def _can_be_filed(plan: RecordsPlan) -> bool:
-    """Say whether rows can be written as they come: without names that only all rows together have an order for."""
+    """Say whether rows can be written as they come: all of them, and without names that have no order of their own."""
     owner = owner_in(plan.query.key, plan.policy) if plan.policy.person is not None else None
-    return not plan.naming and (owner is None or plan.policy.domain[owner].size <= MOST_OWNERS)
+    picks = bool(plan.query.key) and plan.query.where is not None
+    return not plan.naming and not picks and (owner is None or plan.policy.domain[owner].size <= MOST_OWNERS)
 
 
 def _filed(plan: RecordsPlan, parts: list[Part], others: Iterator[Part]) -> TrueRecordsRecord:

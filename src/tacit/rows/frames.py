@@ -58,19 +58,36 @@ class TableWriter:
         """Write some rows."""
         import pyarrow.parquet as pq
 
-        table = as_arrow(columns)
+        table = pa.table({name: _entries(column) for name, column in columns.items()})
         if self._writer is None:
-            # a column without a value in the first batch has no type of its own
-            known = [
-                field if not pa.types.is_null(field.type) else field.with_type(pa.string()) for field in table.schema
-            ]
-            self._writer = pq.ParquetWriter(self._path, pa.schema(known))
-        self._writer.write_table(table.cast(self._writer.schema))
+            names = [name for name, column in columns.items() if isinstance(column, Labels)]
+            self._writer = pq.ParquetWriter(
+                self._path,
+                table.schema,
+                use_dictionary=names,
+                # whole numbers that follow each other take few bits
+                column_encoding={name: "DELTA_BINARY_PACKED" for name in columns if name not in names},
+                store_schema=False,  # plain types for whoever reads it
+            )
+        self._writer.write_table(table if table.schema == self._writer.schema else table.cast(self._writer.schema))
 
     def close(self) -> None:
         """Finish the file."""
         if self._writer is not None:
             self._writer.close()
+
+
+def _entries(column: Sequence[Any]) -> pa.Array:
+    """Return labels as the entries of a dictionary, none for what is missing; numbers as they are."""
+    if not isinstance(column, Labels):
+        return _cells(column)
+    has_none = bool(len(column.values)) and column.values[-1] is None
+    entries = _cells(column.values[:-1] if has_none else column.values)
+    if pa.types.is_null(entries.type):
+        entries = entries.cast(pa.string())
+    which = np.asarray(column.which)
+    missing = which == len(entries) if has_none else None
+    return pa.DictionaryArray.from_arrays(pa.array(which.astype(np.int32), mask=missing), entries)
 
 
 def read_columns(path: Path) -> dict[str, Labels]:
