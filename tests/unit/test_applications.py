@@ -190,3 +190,67 @@ def test_limits_are_about_attributes_of_the_policy() -> None:
         tc.Session(policy, rows, 1.0, leakage=limits())
     with pytest.raises(tc.PlanError, match="leakage must be limits on what applications learn, not a dict"):
         tc.Session(policy, rows, 1.0, leakage={"both": 0.1})  # type: ignore[arg-type]
+
+
+# ---- in a session ---------------------------------------------------------------------------------------------------
+
+DOMAIN = tc.Domain({"arrival": tc.Categories(["late", "early"]), "leaving": tc.Categories(["late", "early"])})
+ROOMS = pd.DataFrame(
+    {
+        "room": range(40),
+        "arrival": ["late" if number % 3 == 0 else "early" for number in range(40)],
+        "leaving": ["early" if number % 4 == 0 else "late" for number in range(40)],
+    }
+)
+
+
+def asked(attribute: str, application: str | None = None, **options: Any) -> Any:
+    return tc.true_records([attribute], **{"key": "room", "application": application, **options})
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_session_refuses_what_would_tell_too_much_and_charges_nothing(tmp_path: Path, shared: bool) -> None:
+    policy = tc.Policy(DOMAIN, tc.secrets.values(SENSITIVE))
+    where = tmp_path / "ledger.db" if shared else None
+    session = tc.Session(
+        policy, ROOMS, 5, ledger=where, dataset="rooms", leakage=limits({"lighting": 0.1, "both": 0.2})
+    )
+    first = session.release(asked("arrival", "lighting"), epsilon=0.3)
+    again = session.release(asked("arrival", "lighting"), epsilon=0.3)
+    assert first.frame["arrival"].tolist() == again.frame["arrival"].tolist()
+    left = session.remaining
+    for attribute, application in (("arrival", "lighting"), ("leaving", "space"), ("leaving", None)):
+        with pytest.raises(tc.BudgetExceeded, match="leakage of"):
+            session.release(asked(attribute, application), epsilon=0.9)
+    assert session.remaining == left
+    session.release(tc.histogram("arrival"), epsilon=1)  # what is blurred shows no record
+    session.release(asked("leaving", "space"), epsilon=0.2)
+    if where is not None:
+        ledger = tc.Ledger(where)
+        assert [str(one) for one in ledger.shown(dataset="rooms")] == ["arrival to lighting", "leaving to space"]
+        assert ledger.verify().ok
+        other = tc.Session(policy, ROOMS, ledger=where, dataset="rooms")
+        with pytest.raises(tc.LedgerError, match="leakage must be given: dataset 'rooms' has limits"):
+            other.release(asked("arrival", "lighting"), epsilon=0.4)
+
+
+def test_new_coins_count_anew(tmp_path: Path) -> None:
+    policy = tc.Policy(DOMAIN, tc.secrets.values(SENSITIVE))
+    where = tmp_path / "ledger.db"
+    session = tc.Session(policy, ROOMS, 5, ledger=where, dataset="rooms", leakage=limits({"lighting": 0.1}))
+    session.release(asked("arrival", "lighting"), epsilon=0.3)
+    tc.Ledger(where).rotate_coins(dataset="rooms")
+    with pytest.raises(tc.BudgetExceeded, match="leakage of lighting"):
+        session.release(asked("arrival", "lighting"), epsilon=0.3)
+
+
+def test_the_policy_hides_what_the_limits_take_for_sensitive() -> None:
+    other = tc.Policy(DOMAIN, tc.secrets.values({"arrival": ["early"], "leaving": ["early"]}))
+    session = tc.Session(other, ROOMS, 5, leakage=limits())
+    with pytest.raises(tc.PlanError, match="must take for sensitive what the policy hides of arrival: early"):
+        session.release(asked("arrival", "lighting"), epsilon=0.1)
+    whole = tc.Policy(DOMAIN, tc.secrets.records("arrival == 'late'"))
+    session = tc.Session(whole, ROOMS, 5, leakage=limits())
+    with pytest.raises(tc.PlanError, match="must be hidden by its own value alone"):
+        session.release(asked("leaving", "space"), epsilon=0.1)
+    assert session.remaining == 5

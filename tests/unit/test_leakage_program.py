@@ -35,7 +35,7 @@ def program(case: Case, limit: float, *, measure: str = "value", each: bool = Fa
 
 @pytest.mark.parametrize("each", [False, True])
 @pytest.mark.parametrize("limit", [1e-5, 0.3])
-@pytest.mark.parametrize("case", CASES[:5])
+@pytest.mark.parametrize("case", CASES[:3])
 def test_the_convex_program_agrees_with_another_solver(case: Case, limit: float, each: bool) -> None:
     given = program(case, limit, each=each)
     found = solve(given, tolerance=1e-8 * limit)
@@ -75,7 +75,7 @@ def test_no_multipliers_give_a_bound_below_what_is_allowed(case: Case) -> None:
 
 
 @pytest.mark.parametrize("limit", [0.05, 0.4])
-@pytest.mark.parametrize("case", PAIRS[2:4])
+@pytest.mark.parametrize("case", PAIRS[2:3])
 def test_the_sum_of_epsilons_is_the_best_of_a_grid(case: Case, limit: float) -> None:
     given = program(case, limit, cap=3.0)
     found = solve_sum(given, tolerance=1e-5, most_boxes=200)
@@ -104,7 +104,7 @@ def test_the_best_sum_of_epsilons_is_in_a_corner_where_the_convex_program_shares
 
 
 @pytest.mark.parametrize("own", [True, False])
-@pytest.mark.parametrize("case", PAIRS[:2])
+@pytest.mark.parametrize("case", PAIRS[1:2])
 def test_a_coalition_of_two_is_planned_as_well_as_a_grid(case: Case, own: bool) -> None:
     asked = {"sensitive": case.sensitive, "limit": 0.15, "coalitions": [list(case.sensitive)], "own": own, "cap": 3.0}
     plan = tc.plan.leakage_budget(case.dependence, **asked)

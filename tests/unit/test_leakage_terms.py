@@ -14,7 +14,7 @@ from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
 from tacit.plan.leakage.setting import Setting, checked_setting
 
-CASES = [random_case(np.random.default_rng(seed), most=3, sizes=(2, 3)) for seed in range(6)]
+CASES = [random_case(np.random.default_rng(seed), most=3, sizes=(2, 3)) for seed in range(4)]
 
 
 def settings(case: Case, **options: object) -> Setting:

@@ -5,8 +5,8 @@ Guarantee   A release that names what it shows is written into the ledger only i
             on average (mutual information, in nats) and, where asked for, at worst (the posterior after any outcome).
             Refused before anything is charged and before rows are opened; processes that charge at once see each other.
 Assumes     The dependence is the true one, a record is one draw from it, records are independent of each other, the
-            sensitive values are those that the policy hides, and all that shows single records of the data set is
-            charged to the same ledger.
+            sensitive values are those that the policy hides (a session refuses others), and all that shows single
+            records of the data set is charged to the same ledger.
 Why         What was shown is read, compared and appended in the one locked transaction of the charge, as entries of the
             chain, so that nobody can take it out unnoticed. Lines of coins are independent of each other, so epsilons
             of an attribute add up within a coalition; on a line whose coins are remembered the largest counts

@@ -86,6 +86,10 @@ class AnyPlan(ABC):
         """What is shown of single records as it is, and to whom; nothing by default, since answers are blurred."""
         return ()
 
+    def never_shown(self, attribute: str) -> frozenset[Any] | None:
+        """Return the values of an attribute that are never shown, if all others have the same chance; else None."""
+        return None
+
     @property
     def way(self) -> str:
         """The way to answer that was chosen, by the name that it has among all that were tried."""

@@ -130,6 +130,15 @@ class RecordsPlan(AnyPlan):
             found += [Shown(who, name, epsilon, line) for name in rule.names]
         return tuple(found)
 
+    def never_shown(self, attribute: str) -> frozenset[Any] | None:
+        """Return the values of an attribute that are never shown, if it alone decides and the others are alike."""
+        rules = () if self.showing is None else self.showing.rules
+        rule = next((one for one in rules if attribute in one.names), None)
+        if rule is None or rule.axes != self.policy.domain[attribute].axes(attribute):
+            return None
+        found = rule.hidden_positions()
+        return None if found is None else frozenset(self.policy.domain[attribute].value(at) for at in found)
+
     # ---- what every plan has ----
 
     @property

@@ -78,6 +78,14 @@ class Rule:
         """Whether some record may be shown."""
         return bool((self.marks != HIDDEN).any())
 
+    def hidden_positions(self) -> frozenset[int] | None:
+        """Return the positions that are hidden, if one axis decides and all others have the same chance; else None."""
+        is_mixed = self.tosses and bool((self.marks == OPEN).any())
+        if len(self.axes) != 1 or is_mixed:
+            return None
+        hidden = [part for part, mark in zip(self.classes[0], self.marks.tolist(), strict=True) if mark == HIDDEN]
+        return frozenset(at for part in hidden for low, high in part.parts for at in range(low, high + 1))
+
     @cached_property
     def digest(self) -> str:
         """A short name for what is hidden, whatever the columns are called that share it."""

@@ -36,7 +36,11 @@ class LeakageWatch:
 
     def of(self, plans: Iterable[AnyPlan], *, in_groups: bool) -> tuple[Shown, ...]:
         """Return what plans show of single records."""
-        shown = tuple(one for plan in plans for one in plan.shows)
+        listed = list(plans)
+        if self._applications is not None:
+            for plan in listed:
+                _check_hidden(self._applications, plan)
+        shown = tuple(one for plan in listed for one in plan.shows)
         if shown and in_groups and self._applications is not None:
             raise PlanError(
                 "must be asked for everybody at once where limits on what applications learn hold",
@@ -61,6 +65,30 @@ class LeakageWatch:
         if self._applications is not None:
             self._applications.weigh(self._shown, weighing.shown)
         self._shown += weighing.shown
+
+
+def _check_hidden(applications: Applications, plan: AnyPlan) -> None:
+    """Refuse a release that hides other values than the limits take for sensitive: it tells something else."""
+    for one in plan.shows:
+        if one.is_public or one.attribute not in applications.dependence.values:
+            continue  # refused where it is weighed, if at all
+        known = applications.dependence.values[one.attribute]
+        wanted, found = applications.sensitive.get(one.attribute, frozenset()), plan.never_shown(one.attribute)
+        if found is None:
+            raise PlanError(
+                "must be hidden by its own value alone where limits on what applications learn hold",
+                key="leakage",
+                given=one.attribute,
+                fix="Nothing was charged. Name a key, and let the policy protect values of this attribute.",
+            )
+        if found & set(known) != wanted & set(known):
+            raise PlanError(
+                f"must take for sensitive what the policy hides of {one.attribute}: "
+                f"{', '.join(sorted(map(str, found))[:5]) or 'nothing'}",
+                key="leakage",
+                given=sorted(map(str, wanted))[:5],
+                fix="Nothing was charged. Say the same in both.",
+            )
 
 
 def _short(line: str, mark: str) -> str:

@@ -34,7 +34,8 @@ from tacit.plan.leakage.setting import Setting, checked_cap, checked_setting, ch
 
 TOLERANCE = 1e-7
 COARSE = 1e-6  # of the value: for what is found by cutting boxes
-MOST_BOXES = 300  # convex programs
+MOST_BOXES = 600  # convex programs times lines: a few seconds
+FEWEST_BOXES = 20
 CERTAIN = 1e-9  # a release probability this near to one has no epsilon to speak of
 DIGITS = 12  # of an epsilon, rounded down
 OBJECTIVES = ("releases", "epsilon")
@@ -184,7 +185,8 @@ def _best(inputs: _Inputs) -> tuple[Floats, float, float, str]:
 def _solved(inputs: _Inputs, program: Program) -> Solved:
     if inputs.objective == "epsilon":
         reach = float(program.gain @ epsilons(program.upper))
-        return solve_sum(program, tolerance=COARSE * max(reach, 1e-3), most_boxes=MOST_BOXES)
+        boxes = max(FEWEST_BOXES, MOST_BOXES // max(1, int((program.upper > 0).sum())))
+        return solve_sum(program, tolerance=COARSE * max(reach, 1e-3), most_boxes=boxes)
     first = solve(program, tolerance=TOLERANCE)
     assert first is not None  # noqa: S101 - nothing released keeps every limit
     if first.bound - first.gain <= COARSE * first.gain:

@@ -8,8 +8,9 @@ Why         With u = 1 - exp(-eps), the sum is `- sum weight log(1 - u)`: convex
             set. On a box of release probabilities a convex function lies below its chord, so the convex program with
             the chords' slopes bounds what can be reached in the box, and its answer is allowed. The box with the
             largest bound is cut where chord and function differ most; there the chord then touches. Boxes cover
-            everything, so the largest bound among them is one for all. (In epsilons the limits are neither convex nor
-            concave.)
+            everything, so the largest bound among them is one for all. A second bound prices the limits and cuts
+            each line into pieces; with many lines it is the closer one, since only few of them are between two choices.
+            (In epsilons the limits are neither convex nor concave.)
 Reference   Falk and Soland, An algorithm for separable nonconvex programming problems, Management Science 15 (1969).
 Checked by  tests/unit/test_leakage_program.py.
 """
@@ -18,13 +19,16 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from tacit.plan.leakage.convex_program import Program, Solved, solve
-from tacit.plan.leakage.convex_terms import Floats
+from tacit.plan.leakage.convex_terms import ROUNDING, Floats
 
+PIECES = 200  # of a line, where limits are priced
+PRICE_STEPS = 60
 CLIMBS = 8  # steps from an allowed point to a better one
 NEAR_AN_END = 0.02  # of a box: a cut nearer to its end than this is moved to the middle
 
@@ -57,6 +61,10 @@ def solve_sum(program: Program, *, tolerance: float, most_boxes: int) -> Solved:
         else:
             heapq.heappush(queue, (-bound, next(count), box, u))
 
+    priced = _Priced.of(program, weights)
+    at_most, *starts = priced.common_price()
+    for start in filter(program.is_allowed, starts):
+        best = max(best, _climbed(program, weights, start, tolerance), key=value)
     look(program)
     boxes = 1
     while queue and boxes < most_boxes:
@@ -68,7 +76,61 @@ def solve_sum(program: Program, *, tolerance: float, most_boxes: int) -> Solved:
             look(part)
             boxes += 1
     reached = value(best)
-    return Solved(best, reached, max([reached, settled, *(-bound for bound, *_ in queue)]))
+    by_boxes = max([reached, settled, *(-bound for bound, *_ in queue)])
+    return Solved(best, reached, max(reached, min(by_boxes, at_most)))
+
+
+@dataclass(frozen=True)
+class _Priced:
+    """Lines cut into pieces; at the ends of each, epsilons are no less and informations no more than they are on it.
+
+    On a piece the convex sum lies below its chord, and a convex information above its tangent in the middle. So for any
+    prices of the limits, what a line is worth less what it costs is at most the largest number at an end of its pieces.
+    """
+
+    limits: Floats
+    ends: Floats  # (lines, ends)
+    worth: Floats  # (lines, ends)
+    costs: Floats  # (limits, lines, ends)
+
+    @classmethod
+    def of(cls, program: Program, weights: Floats) -> _Priced:
+        """Cut all lines, evenly in epsilon."""
+        top = epsilons(program.upper)
+        cuts = [-np.expm1(-top * share) for share in np.linspace(0, 1, PIECES + 1)]
+        ends, worth, costs = [], [], []
+        for low, high in pairwise(cuts):
+            middle = 0.5 * (low + high)
+            value, slope = program.terms.with_slopes(middle)
+            for end in (low, high):
+                ends.append(end)
+                worth.append(weights * epsilons(end))
+                costs.append(value + slope * (end - middle))
+        return cls(program.limits, np.stack(ends, axis=1), np.stack(worth, axis=1), np.stack(costs, axis=2))
+
+    def bound(self, prices: Floats) -> float:
+        """Return what nothing that is allowed can exceed (weak duality), with room for rounding."""
+        each = (self.worth - np.tensordot(prices, self.costs, axes=1)).max(axis=1)
+        found = float(prices @ self.limits + each.sum())
+        return found + ROUNDING * 64 * (abs(found) + float(prices @ self.limits) + float(self.worth.max(axis=1).sum()))
+
+    def bought(self, prices: Floats) -> Floats:
+        """Return the release probabilities that are worth most at these prices."""
+        at = (self.worth - np.tensordot(prices, self.costs, axes=1)).argmax(axis=1)
+        found: Floats = self.ends[np.arange(len(self.ends)), at]
+        return found
+
+    def common_price(self) -> tuple[float, Floats, Floats]:
+        """Return the least bound with one price for every limit, and what is bought a little below and above it."""
+        ones = np.ones(len(self.limits))
+        low, high = 0.0, 1.0
+        while self.bound(2 * high * ones) < self.bound(high * ones) and high < 1e12:
+            high *= 2
+        high *= 2
+        for _ in range(PRICE_STEPS):  # the bound is convex in the price
+            left, right = low + (high - low) / 3, high - (high - low) / 3
+            low, high = (low, right) if self.bound(left * ones) <= self.bound(right * ones) else (left, high)
+        return self.bound(0.5 * (low + high) * ones), self.bought(low * ones), self.bought(high * 1.0001 * ones)
 
 
 def _chords(box: Program, weights: Floats, tolerance: float) -> tuple[float, Floats | None]:
