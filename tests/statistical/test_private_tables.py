@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import tacit as tc
 from tacit.audit.reconstruction_attacks import plain_estimates, planted_tables, share_within
+from tacit.noise.two_scale import TwoScale
 from tacit.publish.criterion import Channel, Criterion
 from tacit.publish.groupwise import Groupwise
 from tacit.publish.masked import Masked
@@ -85,3 +88,43 @@ def test_the_best_method_follows_from_public_things() -> None:
     assert best_method(sizes, *methods) is methods[0]
     assert errors[methods[0]] == min(errors.values())
     assert best_method(np.full(20, 1), *methods).name == "sample"  # nobody is left out, and one coin is less than noise
+
+
+# ---- epsilon, by sampled audits -------------------------------------------------------------------------------------
+
+HIDDEN, COVER = np.array([[2, 1, 0]]), np.array([[1, 2, 0]])
+
+
+def outputs(method: object) -> Callable[[np.ndarray, int], np.ndarray]:
+    """Return what draws many tables of one small group."""
+    return lambda counts, size: method.draw(np.tile(counts, (size, 1)))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("kind", [Uniform, Sampled, Groupwise, Masked])
+def test_no_table_costs_more_than_its_epsilon(kind: type) -> None:
+    channel = Channel(Fraction(3, 4), 3)
+    asked = Criterion(Fraction(1, 10), THIRD)
+    method = kind(channel, *(() if kind is Uniform else (asked,) if kind is Masked else (asked, Fraction(1))))
+    found = tc.audit.sampled(outputs(method), HIDDEN, COVER, epsilon=float(method.epsilon), samples=40_000, workers=1)
+    assert found.verdict == "NONE_FOUND"
+
+
+@dataclass(frozen=True)
+class TooSharp(Masked):
+    """BROKEN: the noise of one count, where a record changes two."""
+
+    @property
+    def noise(self) -> TwoScale:
+        return TwoScale(1 / self.epsilon, 1 / self.epsilon)
+
+
+@pytest.mark.parametrize("claimed", ["retention", "noise"])
+def test_tables_that_cost_more_are_found(claimed: str) -> None:
+    channel = Channel(Fraction(3, 4), 3)
+    if claimed == "retention":  # each record keeps its value more often than is said
+        method, epsilon = Uniform(Channel(Fraction(9, 10), 3)), float(Uniform(channel).epsilon)
+    else:
+        method = TooSharp(channel, Criterion(Fraction(1, 1000), Fraction(1, 1000)))
+        epsilon = float(method.epsilon)
+    found = tc.audit.sampled(outputs(method), HIDDEN, COVER, epsilon=epsilon, samples=100_000, workers=1)
+    assert found.verdict == "LEAK_FOUND"

@@ -27,9 +27,7 @@ def size_chart(rows: Sequence[Row]) -> Any:
     return styled(
         lines.facet(column=alt.Column("table:N", title=None)),
         "Figure 4.1: the largest size of a group, by Chernoff's bound",
-        [
-            "Above a curve the criterion is violated. By the exact criterion they are about a tenth."
-        ],
+        ["Above a curve the criterion is violated. By the exact criterion they are about a tenth."],
     )
 
 

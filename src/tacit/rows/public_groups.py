@@ -61,15 +61,16 @@ def count_groups(source: Any, public: Sequence[str], sensitive: Mapping[str, Att
         if readings[name].reading in ("list", "other"):
             raise DataRefused("must hold one value per row", column=name, fix="Convert it to texts or whole numbers.")
     refusal = DataRefused("the rows cannot be grouped by these columns", fix="Convert them to texts or whole numbers.")
-    closed(lambda: _places(engine.emptied(), names, sensitive), refusal)  # by their types alone
+    closed(lambda: _check_types(engine, sensitive), refusal)
     table = closed(lambda: _grouped(engine, names), unreadable())
     return closed(lambda: _put_together(table, public, sensitive, engine.frame), InternalError("grouping rows"))
 
 
-def _places(engine: Engine, names: Sequence[str], sensitive: Mapping[str, Attribute]) -> None:
-    table = _grouped(engine, names)
+def _check_types(engine: Engine, sensitive: Mapping[str, Attribute]) -> None:
+    """Refuse sensitive columns whose type cannot hold the listed values; looks at no row."""
+    table = engine.nothing(dict(zip(sensitive, sensitive, strict=True)))
     for name, attribute in sensitive.items():
-        _positions(table.column(f"c{list(names).index(name)}"), name, attribute)
+        _positions(table.column(name), name, attribute)
 
 
 def _grouped(engine: Engine, names: Sequence[str]) -> pa.Table:
