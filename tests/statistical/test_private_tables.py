@@ -105,7 +105,7 @@ def test_no_table_costs_more_than_its_epsilon(kind: type) -> None:
     channel = Channel(Fraction(3, 4), 3)
     asked = Criterion(Fraction(1, 10), THIRD)
     method = kind(channel, *(() if kind is Uniform else (asked,) if kind is Masked else (asked, Fraction(1))))
-    found = tc.audit.sampled(outputs(method), HIDDEN, COVER, epsilon=float(method.epsilon), samples=40_000, workers=1)
+    found = tc.audit.sampled(outputs(method), HIDDEN, COVER, epsilon=float(method.epsilon), samples=15_000, workers=1)
     assert found.verdict == "NONE_FOUND"
 
 
@@ -126,5 +126,5 @@ def test_tables_that_cost_more_are_found(claimed: str) -> None:
     else:
         method = TooSharp(channel, Criterion(Fraction(1, 1000), Fraction(1, 1000)))
         epsilon = float(method.epsilon)
-    found = tc.audit.sampled(outputs(method), HIDDEN, COVER, epsilon=epsilon, samples=100_000, workers=1)
+    found = tc.audit.sampled(outputs(method), HIDDEN, COVER, epsilon=epsilon, samples=40_000, workers=1)
     assert found.verdict == "LEAK_FOUND"
