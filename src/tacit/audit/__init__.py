@@ -34,6 +34,7 @@ In reading order:
     planted          what the audits must find
     possible_worlds  what somebody learns who knows what the policy declares, or more
     reconstruction_audit  which personal groups can be estimated too well
+    own_rows         what a group's own row of a table adds
     reconstruction_attacks  tables that are wrong on purpose, and the attacks that show it
     table            the table of all audits
     ratios           what the ratio of two noisy counts tells

@@ -3,7 +3,7 @@
 Which values the public columns have is read off the data: whoever names a column as public says that it may be. The
 cells of the sensitive columns mean what they mean everywhere (`rows/encode.py`), and a row whose sensitive cell has no
 position is not in the data, nor is one whose public cell is missing. A type that cannot hold the listed values is
-refused by the type. The engine groups the rows once; what comes out is in an order that follows from public cells alone.
+refused by the type. The engine groups the rows once; what comes out is in an order that follows from public cells.
 """
 
 from __future__ import annotations
