@@ -38,7 +38,7 @@ def test_thinning_is_binomial(n: int, p: Fraction) -> None:
 @pytest.mark.parametrize("n", [3, 1000, (1 << 20) + 5])
 def test_halving_is_binomial(n: int) -> None:
     with replayed(Keystream(key=b"half" * 8)):
-        drawn = halve(np.full(SIZE if n < 1 << 20 else 5000, n))
+        drawn = halve(np.full(SIZE if n < 1 << 20 else 2000, n))
     first, wide = max(n // 2 - 4000, 0), 1 if n < 1 << 20 else 100
     law = binom.pmf(first + np.arange(8000), n, 0.5).reshape(-1, wide).sum(axis=1)
     assert fits((drawn - first) // wide, law)

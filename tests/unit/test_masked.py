@@ -21,10 +21,12 @@ def mask_law(variance: float, reach: int) -> np.ndarray:
     """Return the law of a mask in parts of a record, from -reach to reach: written anew, term by term."""
     fine = min(variance, 4.0)
     parts, whole = int(np.ceil(2 * PARTS**2 * fine)), int(np.ceil(2 * (variance - fine)))
-    law = np.zeros(2 * reach + 1)
-    for records in range(-whole, whole + 1):
-        weight = binom.pmf(records + whole, 2 * whole, 0.5)
-        law += weight * binom.pmf(np.arange(-reach, reach + 1) - PARTS * records + parts, 2 * parts, 0.5)
+    coarse, fine_law = np.zeros(2 * PARTS * whole + 1), binom.pmf(np.arange(2 * parts + 1), 2 * parts, 0.5)
+    coarse[::PARTS] = binom.pmf(np.arange(2 * whole + 1), 2 * whole, 0.5)
+    both, law = np.convolve(coarse, fine_law), np.zeros(2 * reach + 1)
+    first = reach - PARTS * whole - parts
+    cut = max(-first, 0)  # far out there is nothing
+    law[first + cut : first + both.size - cut] = both[cut : both.size - cut]
     return law
 
 

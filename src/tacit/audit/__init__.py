@@ -39,6 +39,7 @@ In reading order:
     exclusion_audit  what suppressed attributes tell about each other
     case_audit       the same for a case: every application and coalition, against epsilon and limit
     reconstruction_audit  which personal groups can be estimated too well
+    own_rows         what a group's own row of a table adds
     reconstruction_attacks  tables that are wrong on purpose, and the attacks that show it
     table            the table of all audits
     ratios           what the ratio of two noisy counts tells

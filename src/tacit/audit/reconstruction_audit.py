@@ -25,16 +25,20 @@ FOR_THE_HOLDER: Final = "this audit reads private counts: its result is for the 
 class ReconstructionAudit:
     """What an audit of personal groups found. `frame` has a line for each group.
 
-    `violated` says whether some value of the group can be estimated too well. `largest` is the size that the most
-    frequent value of the group allows.
+    `violated` says whether some value of the group can be estimated too well.
     """
 
     channel: Channel
     criterion: Criterion
     groups: PersonalGroups
     sizes: npt.NDArray[np.int64]
-    largest: npt.NDArray[np.float64]
+    frequencies: npt.NDArray[np.float64]  # of the most frequent value of each group
     violated: npt.NDArray[np.bool_]
+
+    @cached_property
+    def largest(self) -> npt.NDArray[np.float64]:
+        """The largest size that the most frequent value of each group allows."""
+        return largest_size(self.frequencies, self.channel, self.criterion)
 
     @cached_property
     def frame(self) -> Any:
@@ -117,5 +121,4 @@ def audit_groups(groups: PersonalGroups, channel: Channel, asked: Criterion) -> 
     violated = ~is_private(most, sizes, channel, asked)
     rest = np.flatnonzero(~violated)
     violated[rest] = ~is_private(counts[rest], sizes[rest, None], channel, asked).all(axis=1)
-    largest = largest_size(most / np.maximum(sizes, 1), channel, asked)
-    return ReconstructionAudit(channel, asked, groups.without_counts(), sizes, largest, violated)
+    return ReconstructionAudit(channel, asked, groups.without_counts(), sizes, most / np.maximum(sizes, 1), violated)

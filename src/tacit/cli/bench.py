@@ -31,6 +31,7 @@ class Benchmark(StrEnum):
     grids = "grids"
     lines = "lines"
     disclosure = "disclosure"
+    tables = "tables"
 
 
 def run_benchmarks(
@@ -39,7 +40,7 @@ def run_benchmarks(
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes: seconds instead of minutes.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure noise, counting, lists, monitors, plans, clusters, grids, ranges and audits, beside named baselines."""
+    """Measure noise, counting, lists, monitors, plans, clusters, grids, ranges, audits, tables, beside baselines."""
     found: dict[str, Any] = {}
     for name in Benchmark if which is None else (which,):
         module = _load(name)

@@ -38,4 +38,6 @@ In reading order:
     examples_004     its examples and small tables
     disclosures_004  what noisy answers disclose
     charts_004       the figures, drawn
+    reconstruction_004  its chapter 4: criteria, publications, attacks
+    charts_reconstruction_004  its figures, drawn
 """

@@ -11,6 +11,7 @@ from tacit.papers.charts_004 import density_chart
 from tacit.papers.disclosures_004 import figures
 from tacit.papers.examples_004 import examples
 from tacit.papers.parts import Part, Setting
+from tacit.papers.reconstruction_004 import reconstruction
 from tacit.papers.results import NO, PARTLY, YES, Claim, Reproduction
 from tacit.papers.streams import OnProgress, Streams
 
@@ -20,6 +21,7 @@ MADE_UP: Final = "No data sets were found, so the census tables are made up; the
 PARTS: Final[dict[str, Callable[[Setting], Part]]] = {
     "examples and small tables": examples,
     "disclosures": figures,
+    "reconstruction": reconstruction,
 }
 
 

@@ -2,8 +2,8 @@
 
 Which values the public columns have is read off the data: whoever names a column as public says that it may be. The
 cells of the sensitive columns mean what they mean everywhere (`rows/encode.py`), and a row whose sensitive cell has no
-position is not in the data, nor is one whose public cell is missing. The engine groups the rows once; what comes out is
-in an order that follows from public cells alone.
+position is not in the data, nor is one whose public cell is missing. A type that cannot hold the listed values is
+refused by the type. The engine groups the rows once; what comes out is in an order that follows from public cells.
 """
 
 from __future__ import annotations
@@ -60,16 +60,8 @@ def count_groups(source: Any, public: Sequence[str], sensitive: Mapping[str, Att
             raise DataRefused(rule, column=name, fix="Check its name.")
         if readings[name].reading in ("list", "other"):
             raise DataRefused("must hold one value per row", column=name, fix="Convert it to texts or whole numbers.")
-    refusal = DataRefused("the rows cannot be grouped by these columns", fix="Convert them to texts or whole numbers.")
-    closed(lambda: _places(engine.emptied(), names, sensitive), refusal)  # by their types alone
     table = closed(lambda: _grouped(engine, names), unreadable())
     return closed(lambda: _put_together(table, public, sensitive, engine.frame), InternalError("grouping rows"))
-
-
-def _places(engine: Engine, names: Sequence[str], sensitive: Mapping[str, Attribute]) -> None:
-    table = _grouped(engine, names)
-    for name, attribute in sensitive.items():
-        _positions(table.column(f"c{list(names).index(name)}"), name, attribute)
 
 
 def _grouped(engine: Engine, names: Sequence[str]) -> pa.Table:

@@ -1,0 +1,62 @@
+"""What a group's own row adds: how much oftener somebody is right about a group who sees its row of a published table.
+
+Without it there is still the rest of the table: people who share a public value with the group say something about it.
+The guess is the mean of what each public column says without the group itself. With the row, guess and estimate are
+weighted by how wrong each is (empirical Bayes). No criterion about estimates prevents either of them; what a
+publication can keep small is the difference. This audit reads true counts, and is for whoever holds the rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.publish.groups import PersonalGroups
+from tacit.publish.method import Method
+
+Floats = npt.NDArray[np.float64]
+
+
+def own_row_gain(groups: PersonalGroups, method: Method, lam: float, repetitions: int = 50) -> Floats:
+    """Return for the most frequent value of each group how much oftener its frequency is found within lam.
+
+    Counted over repeated publications: with the group's own row, less without it.
+    """
+    counts, sizes = groups.counts, np.maximum(groups.sizes, 1)
+    rows, top = np.arange(len(counts)), counts.argmax(axis=1)
+    true = counts[rows, top] / sizes
+    gain = np.zeros(len(counts))
+    for _ in range(repetitions):
+        estimates = method.estimates(method.draw(counts), sizes)
+        guess = others_say(groups, estimates)[rows, top]
+        own = estimates[rows, top] / sizes
+        noise = method.variances(estimates, sizes)[rows, top] / sizes.astype(np.float64) ** 2
+        between = max(float(np.average((own - guess) ** 2 - noise, weights=sizes)), 1e-6)
+        both = (own * between + guess * noise) / (between + noise)
+        right = [abs(one - true) <= lam * true for one in (both, guess)]
+        gain += right[0].astype(np.float64) - right[1]
+    return gain / repetitions
+
+
+def others_say(groups: PersonalGroups, estimates: Floats) -> Floats:
+    """Return the frequencies that public columns suggest for each group, without its own row; their mean."""
+    sizes = groups.sizes.astype(np.float64)
+    said = []
+    for at, values in enumerate(groups.values):
+        which = groups.which[:, at]
+        people, sums = np.zeros(len(values)), np.zeros((len(values), estimates.shape[1]))
+        np.add.at(people, which, sizes)
+        np.add.at(sums, which, estimates)
+        said.append(_shares(sums[which] - estimates, people[which] - sizes))
+    if not said:
+        return np.full_like(estimates, 1 / estimates.shape[1])
+    everybody = _shares(estimates.sum(axis=0) - estimates, sizes.sum() - sizes)
+    # nobody else shares a value: everybody else speaks for the group
+    filled = [np.where(np.isnan(one), everybody, one) for one in said]
+    found = np.mean(filled, axis=0)
+    return np.asarray(np.where(np.isnan(found), 1 / estimates.shape[1], found))
+
+
+def _shares(counts: Floats, people: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(people[:, None] > 0, np.clip(counts / people[:, None], 0, 1), np.nan)
