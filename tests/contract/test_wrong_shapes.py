@@ -160,6 +160,9 @@ def ledger_of_a_session(given: Any) -> Any:
 
 
 COIN = tc.Dependence.from_table({"heads": 0.5, "tails": 0.5}, ["a"])
+ABOUT: dict[str, Any] = {"public": ["age"], "sensitive": "income", "values": ["low", "high"], "retention": 0.5}
+PRIVATE: dict[str, Any] = {**ABOUT, "lam": 0.3, "delta": 0.3}
+TABLE = tc.publish.perturbed(pd.DataFrame({"age": [1, 2], "income": ["low", "high"]}), **ABOUT)
 # every public callable that takes rows, a policy, a path or a ledger, by the place in which something else is given
 OTHERS: dict[str, Callable[[Any], Any]] = {
     "check_rows: policy": lambda given: tc.check_rows(given, FRAME),
@@ -182,6 +185,16 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
     "audit.exclusion: epsilon": lambda given: tc.audit.exclusion(COIN, {}, given),
     "audit.exclusion: released": lambda given: tc.audit.exclusion(COIN, {}, {"a": 1}).odds("a", {}, given),
     "audit.release": lambda given: tc.audit.release(given, tc.count(), 1),
+    "audit.disclosure: rows": lambda given: tc.audit.disclosure(given, public=["age"], sensitive="income", scale=1),
+    "audit.reconstruction: rows": lambda given: tc.audit.reconstruction(given, **PRIVATE),
+    "audit.syntactic: frame": lambda given: tc.audit.syntactic(given, public=["age"], sensitive="income"),
+    "publish.perturbed: rows": lambda given: tc.publish.perturbed(given, **ABOUT),
+    "publish.perturbed: values": lambda given: tc.publish.perturbed(FRAME, **{**ABOUT, "values": given}),
+    "publish.reconstruction_private: rows": lambda given: tc.publish.reconstruction_private(given, **PRIVATE),
+    "publish.append: rows": lambda given: tc.publish.append(TABLE, given),
+    "reconstruct": tc.reconstruct,
+    "Applications": lambda given: tc.Applications(given, sensitive={}, coalitions={}, limit=1),
+    "Applications: sensitive": lambda given: tc.Applications(COIN, sensitive=given, coalitions={}, limit=1),
     "explain: policy": lambda given: tc.explain(tc.count(), given, 1),
     "explain: query": lambda given: tc.explain(given, POLICY, 1),
     "largest_step: policy": lambda given: tc.largest_step(tc.count(), given),
@@ -204,7 +217,7 @@ NO_ROWS = {
     *("ABSENT", "Categories", "Dates", "Decimals", "Domain", "Explanation", "Flag", "Grid", "Integers", "ItemCounts"),
     *("Items", "LargestStep", "ReleaseRecord", "RowsCheck", "__version__", "above", "below", "clusters", "col"),
     *("cumulative", "histogram", "known", "marginals", "mean", "median", "noise", "quantiles", "ranges"),
-    *("rectangles", "secrets", "count", "top_k", "total", "where"),
+    *("rectangles", "secrets", "count", "top_k", "total", "where", "local", "plan", "true_records"),
 }
 
 
@@ -472,7 +485,28 @@ MIXED_UP: dict[str, tuple[Callable[[Any], Any], str, set[str]]] = {
     "top_k": (asked(lambda x: tc.top_k(x, 1), ITEMS), "top_k", set()),
     "top_k: k": (asked(lambda x: tc.top_k("visited", x), ITEMS), "k", {"number"}),
     "above": (asked(lambda x: tc.above(x, 3), ITEMS), "above", set()),
-    "above: threshold": (asked(lambda x: tc.above("visited", x, at_most=1), ITEMS), "threshold", {"number"}),
+    "above: threshold": (
+        asked(lambda x: tc.above("visited", x, at_most=1), ITEMS),
+        "threshold",
+        {"number", "list", "tuple"},
+    ),
+    "true_records": (asked(lambda x: tc.true_records(columns=x)), "", set()),
+    "true_records: key": (asked(lambda x: tc.true_records(columns=["age"], key=x)), "", set()),
+    "reconstruct": (tc.reconstruct, "table", set()),
+    "reconstruct: where": (lambda x: tc.reconstruct(TABLE, where=x), "where", {"nothing", "domain"}),
+    "publish.perturbed: public": (lambda x: tc.publish.perturbed(FRAME, **{**ABOUT, "public": x}), "", set()),
+    "publish.perturbed: retention": (
+        lambda x: tc.publish.perturbed(FRAME, **{**ABOUT, "retention": x}),
+        "retention",
+        set(),
+    ),
+    "Applications": (
+        lambda x: tc.Applications(x, sensitive={}, coalitions={}, limit=1),
+        "",
+        set(),
+    ),
+    "local.warner": (tc.local.warner, "", {"number", "decimal"}),
+    "local.mangat": (tc.local.mangat, "", {"number", "decimal"}),
     "below": (asked(lambda x: tc.below(x, 3), ITEMS), "", set()),
     "below: threshold": (asked(lambda x: tc.below(tc.col("age") < 3, x)), "threshold", {"number"}),
     "explain: query": (lambda x: tc.explain(x, POLICY, 1), "query", {"query", "plan"}),
@@ -564,7 +598,7 @@ def test_every_public_callable_is_tried_with_other_things() -> None:
     errors = {
         name for name in tc.__all__ if isinstance(getattr(tc, name), type) and issubclass(getattr(tc, name), TacitError)
     }
-    groups = {"secrets", "known", "noise", "audit", "ABSENT", "__version__"}
+    groups = {"secrets", "known", "noise", "audit", "local", "plan", "publish", "ABSENT", "__version__"}
     assert set(tc.__all__) - classes_of_results - errors - groups - {"Categories"} <= tried
     functions = {f"noise.{name}" for name in tc.noise.__all__} - {"noise.Law", "noise.is_replayed"}
     functions |= {f"audit.{name}" for name in ("exact", "exclusion", "sampled", "assert_no_leak", "release")}

@@ -130,6 +130,10 @@ def _attribute(given: Any) -> Attribute:
     if isinstance(given, str) or not isinstance(given, Sequence):
         rule = f"must be a list of values, not {kind_of(given)}"
         raise PlanError(rule, key="values", given=word_or_kind(given), fix="List every value that there may be.")
+    if not all(isinstance(one, str | int | float) for one in given):
+        raise PlanError(
+            "must be texts, numbers or yes/no", key="values", fix="List every value that there may be, as the rows say it."
+        )
     try:
         return Categories(list(given))
     except Refused as refusal:
