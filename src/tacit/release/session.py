@@ -17,7 +17,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial, singledispatch
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,6 @@ from tacit.plan.disjoint import disjoint_groups
 from tacit.plan.explain import Explanation, explain
 from tacit.plan.grids.grid_plan import GridPlan
 from tacit.plan.selection_plan import SelectionPlan
-from tacit.plan.tally import Tally
 from tacit.plan.verdicts import BelowPlan
 from tacit.policy.policy import Policy, as_policy
 from tacit.release import clusters as _clusters  # noqa: F401 - it registers its record
@@ -43,11 +42,11 @@ from tacit.release.derived import derive
 from tacit.release.infer import infer
 from tacit.release.measure import Measurements, measure
 from tacit.release.planner import Planner, yes_or_no
+from tacit.release.publication import Publication
 from tacit.release.record import ReleaseRecord
 from tacit.release.rectangles import infer_rectangles
 from tacit.release.selected import SelectionRecord, select
 from tacit.release.split import Parent, Pay, Split
-from tacit.rows.engines import MakeFrame
 from tacit.rows.file_columns import is_file
 from tacit.rows.guard import charges, closed, paid_for
 from tacit.rows.rows import Rows, columns_of, open_rows
@@ -324,30 +323,6 @@ class Session:
                     )
                 self._spent += epsilon
             return receipts
-
-
-class Publication(Protocol):
-    """Something that is made of counts and is no answer to a question: a table. It keeps its own promise.
-
-    It is public, as a plan is: `make` alone sees true counts, once, and returns what may be seen of them.
-    """
-
-    @property
-    def policy(self) -> Policy:
-        """The policy along whose edges it promises its epsilon."""
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What it costs."""
-
-    @property
-    def tallies(self) -> Sequence[Tally]:
-        """What is counted for it."""
-
-    def make(
-        self, counts: Sequence[npt.NDArray[Any]], frame: MakeFrame, dataset: str, receipt: Receipt | None
-    ) -> object:
-        """Draw, and return what is published."""
 
 
 class Reserved:
