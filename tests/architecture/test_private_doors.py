@@ -15,7 +15,8 @@ def importers(module: str) -> set[str]:
     """Return the modules that import another, anywhere in them."""
     found = set()
     for file in SRC.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        text = file.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if module in text else ():
             names = [node.module] if isinstance(node, ast.ImportFrom) else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if module in names:

@@ -46,6 +46,7 @@ def expected(law: Law, close: Callable[[Fraction, Fraction], bool]) -> float:
     return sum(p * q for a, p in listed for r, q in listed if close(a, r))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize(("theta", "phi"), COUNTS)
 def test_every_way_to_know_the_size_is_what_enumeration_finds(name: str, theta: int, phi: int) -> None:
@@ -71,6 +72,23 @@ def test_every_way_to_know_the_size_is_what_enumeration_finds(name: str, theta: 
         assert found[way][0] == pytest.approx(chance, abs=1e-12), way
 
 
+@pytest.mark.parametrize("name", ["two-sided", "one-sided"])
+def test_leaning_on_a_total_of_more_cells_is_what_enumeration_finds(name: str) -> None:
+    law = TwoScale(Fraction(1, 4), Fraction(1, 4) if name == "two-sided" else Fraction(0))
+    noise, centre = ratios.values_of(law), mean(law)
+    listed = [(k - centre, chance) for k, chance in chances(law).items() if chance > 1e-12]
+    for theta, phi in COUNTS:
+        wanted = 0.0
+        for a, p in listed:
+            for r, q in listed:
+                for o, chance in listed:
+                    off = (a + r + o) / 3  # a group of two cells, and one cell beyond it
+                    if is_close(theta + a - off, phi + a + r - 2 * off, theta, phi):
+                        wanted += p * q * chance
+        found = ratios.leaning(np.array([theta]), np.array([phi]), noise, noise, noise, (2, 3), TAU)
+        assert found[0] == pytest.approx(wanted, abs=1e-10), (theta, phi)
+
+
 @pytest.mark.parametrize("sides", ["both", "right", "left"])
 def test_two_coordinates_of_a_cube_go_together(sides: str) -> None:
     law = Cube(HALF, 3, sides)  # type: ignore[arg-type]
@@ -81,7 +99,7 @@ def test_two_coordinates_of_a_cube_go_together(sides: str) -> None:
     ends = np.array([-2]), np.array([5])
     assert np.abs(law.beside(line, *ends) - both[:, 28:36].sum(axis=1)).max() < 1e-12
     centre = mean(law)
-    for theta, phi in COUNTS:
+    for theta, phi in COUNTS[::3]:
         wanted = sum(
             both[i, j]
             for i, k in enumerate(line.tolist())
@@ -101,7 +119,10 @@ def test_a_cube_is_a_mixture_of_independent_coordinates(sides: str) -> None:
         one = noise.between(line, line)
         found += chance * one[:, None] * one[None, :]
     assert np.abs(found - wanted).max() < 1e-13
-    many = list(ratios.mixture_of(Cube(Fraction(300), 4, sides)))  # type: ignore[arg-type]
+
+
+def test_of_many_radii_some_stand_for_all() -> None:
+    many = list(ratios.mixture_of(Cube(Fraction(100), 4, "both")))
     assert len(many) == 512
     assert sum(chance for chance, _ in many) == pytest.approx(1)
 
@@ -141,6 +162,21 @@ def test_shares_that_do_not_fit_into_64_bits_are_rounded() -> None:
 def test_noise_with_too_many_values_is_refused() -> None:
     with pytest.raises(tc.PlanError, match="must have fewer than"):
         tc.audit.closeness(1, 2, 10**6, 0.2, noise="two-sided")
+
+
+def test_noises_have_the_names_of_their_draws() -> None:
+    by_name = {
+        ("two-sided", 2): TwoScale(Fraction(2), Fraction(2)),
+        ("discrete_laplace", 2): TwoScale(Fraction(2), Fraction(2)),
+        ("geometric", 2): TwoScale(Fraction(2), Fraction(0)),
+        ("two_scale", (2, 1)): TwoScale(Fraction(2), Fraction(1)),
+        ("cube", 2): Cube(Fraction(2), 2, "both"),
+    }
+    for (name, scale), law in by_name.items():
+        found = tc.audit.closeness([3, 4], [5, 5], scale, 0.2, noise=name)
+        assert found.tolist() == tc.audit.closeness([3, 4], [5, 5], None, 0.2, noise=law).tolist()
+    with pytest.raises(tc.PlanError, match="scale must be two numbers for two-scale noise"):
+        tc.audit.closeness(3, 5, 2, 0.2, noise="two-scale")
 
 
 def test_a_law_has_a_scale_of_its_own() -> None:

@@ -45,13 +45,15 @@ class Curve:
         return found
 
     def frame(self, epsilons: Sequence[float]) -> pd.DataFrame:
-        """Return a line for each cost."""
+        """Return a line for each cost; those are left out at which there is no plan, or too much noise to add up."""
         rows = []
         for epsilon in epsilons:
             if not 0 < epsilon < np.inf:
                 raise PlanError("must be numbers above 0", key="epsilons", given=str(epsilon))
-            error = overall_error(self.published.at(epsilon), self.parts, self.people)
-            rows.append((float(epsilon), self.disclosures(epsilon), error))
+            many = self._tried(epsilon)
+            if many is not None:
+                error = overall_error(self.published.at(epsilon), self.parts, self.people)
+                rows.append((float(epsilon), many, error))
         return pd.DataFrame(rows, columns=["epsilon", "disclosures", "error"])
 
     @cached_property
@@ -64,25 +66,22 @@ class Curve:
         start = self.published.epsilon
         low, high = (start, None) if not self.disclosures(start) else (None, start)
         while low is None or high is None:
-            tried = (high if high is not None else start) / 4 if low is None else low * 4
-            if not LOWEST <= tried <= HIGHEST:
+            tried = (high or start) / 4 if low is None else low * 4
+            many = self._tried(tried) if LOWEST <= tried <= HIGHEST else None
+            if many is None:
                 return None
-            if self._refused(tried) or self.disclosures(tried):
-                high = tried
-            else:
-                low = tried
+            low, high = (tried, high) if not many else (low, tried)
         while high / low > DIGITS:
             middle = float(np.sqrt(low * high))
-            low, high = (low, middle) if self._refused(middle) or self.disclosures(middle) else (middle, high)
+            low, high = (low, middle) if self._tried(middle) != 0 else (middle, high)
         return low
 
-    def _refused(self, epsilon: float) -> bool:
-        """Say whether there is no plan at this cost."""
+    def _tried(self, epsilon: float) -> int | None:
+        """Return how many values would be disclosed; None where there is no plan, or too much noise to add up."""
         try:
-            self.published.at(epsilon)
+            return self.disclosures(epsilon)
         except PlanError:
-            return True
-        return False
+            return None
 
 
 def overall_error(published: Published, parts: Sequence[Confidences], people: int) -> float:

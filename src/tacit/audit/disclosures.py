@@ -138,6 +138,15 @@ class Disclosure:
         """How much alike the people of each table's groups are: k-anonymity and its kin."""
         return tuple(Yardsticks(part, 2, 0.1) for part in self.parts if len(part.places))
 
+    def in_words_when_safe(self) -> str:
+        """Say what the largest epsilon without a disclosure is, and how wrong counts are there."""
+        if not any((part.jumps >= self.thresholds.jump).any() for part in self.parts):
+            return "No share is so large that it could be disclosed, at any epsilon."
+        safe, error = self.largest_safe_epsilon, self.error_when_safe
+        if safe is None or error is None:
+            return "A largest epsilon without a disclosure was not found."
+        return f"Largest epsilon without a disclosure: {safe:.3g}. There a count is off by {error:.1%}."
+
     def chart(self) -> Any:
         """Return disclosures and error against epsilon in one chart."""
         return draw("disclosure", self)
@@ -164,7 +173,7 @@ class Disclosure:
         return "Disclosure(for the curator only)"
 
     def __str__(self) -> str:
-        at, safe = self.thresholds, self.largest_safe_epsilon
+        at = self.thresholds
         lines = [
             self.private,
             "",
@@ -173,12 +182,7 @@ class Disclosure:
             f"Disclosed: a guess within {at.tau:.0%} of the true share with probability {at.closeness:.0%} at least, "
             f"where that share is {at.jump:g} times as large as among all people.",
         ]
-        if safe is None:
-            lines.append("No epsilon between 0.000001 and 1000 was found to be the largest without a disclosure.")
-        else:
-            lines.append(
-                f"Largest epsilon without a disclosure: {safe:.3g}. There a count is off by {self.error_when_safe:.1%}."
-            )
+        lines.append(self.in_words_when_safe())
         worst = self.worst(5)
         if len(worst):
             lines += ["", "Worst groups:"]

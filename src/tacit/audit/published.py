@@ -4,8 +4,8 @@ A reader takes the published count of a group's people with a value, and divides
 there is: an exact one, one that another release publishes, or the sum of the group's own cells, whichever is surest.
 
 Assumes     Estimates as they are before `consistent` and `nonnegative`, which bring them nearer to the truth. Where the
-            only exact total is one of more people than the group, its share in the error of a cell is left out: one
-            over the number of cells that it is about.
+            only exact total is one of more than 64 cells, its share in the error of a cell is left out: one over the
+            number of cells that it is about.
 Checked by  tests/unit/test_published.py.
 """
 
@@ -39,6 +39,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 EXACT: Final = TwoScale(Fraction(0), Fraction(0))
+MOST_LEANING: Final = 64  # cells of an exact total whose share in errors still matters
 MEAN_ERROR: Final = {LAPLACE: 1.0, GAUSSIAN: math.sqrt(2 / math.pi)}  # in scales
 
 
@@ -178,11 +179,12 @@ class _Cells:
     laws: tuple[tuple[Term, ...], ...]
     which: Ints
     exact: Bools  # whether the size of each group follows from exact sums
+    leans: Bools  # whether all cells of each group are part of one exact sum, which is of more cells
 
     @classmethod
     def of(cls, table: CountedTable, confidences: Confidences) -> _Cells:
         which = _laid_out(table, table.which, confidences)[confidences.places]
-        exact = np.zeros(len(which), dtype=np.bool_)
+        exact = leans = np.zeros(len(which), dtype=np.bool_)
         if table.groups is not None:
             # a group's size is exact if every exact sum that one of its cells is in lies in the group
             groups = _laid_out(table, table.groups, confidences)
@@ -191,7 +193,8 @@ class _Cells:
             np.minimum.at(first, groups, lines)
             np.maximum.at(last, groups, lines)
             exact = (first == last)[groups].all(axis=1)[confidences.places]
-        return cls(table.laws, which, exact)
+            leans = ~exact & (groups == groups[:, :1]).all(axis=1)[confidences.places]
+        return cls(table.laws, which, exact, leans)
 
     def closeness(self, of: Confidences, tau: Fraction, picked: tuple[Ints, Ints], sizes: Sequence[Law]) -> Floats:
         """Return how likely each guess that is picked is close to the truth."""
@@ -210,10 +213,14 @@ class _Cells:
         groups = groups.reshape(-1)[lines]
         for number, members in enumerate(alike.tolist()):
             for kind, law in enumerate(own):
-                mine = (which == kind) & ~known & (groups == number)
-                if mine.any():
-                    rest = [(one, many - (at == kind)) for at, (one, many) in enumerate(zip(own, members, strict=True))]
-                    found[mine] = _guessed(theta[mine], phi[mine], law, rest, sizes, tau)
+                for leans in (False, True):
+                    mine = (which == kind) & ~known & (groups == number) & (self.leans[lines] == leans)
+                    if mine.any():
+                        rest = [
+                            (one, many - (at == kind)) for at, (one, many) in enumerate(zip(own, members, strict=True))
+                        ]
+                        total = 1 + sum(many for _, _, many in self.laws[kind][1:]) if leans else 0
+                        found[mine] = _guessed(theta[mine], phi[mine], law, rest, total, sizes, tau)
         return found
 
 
@@ -243,14 +250,31 @@ def _fitted(theta: Ints, terms: tuple[Term, ...], tau: Fraction) -> Floats:
 
 
 def _guessed(
-    theta: Ints, phi: Ints, law: Law, rest: Sequence[tuple[Law, int]], sizes: Sequence[Law], tau: Fraction
+    theta: Ints,
+    phi: Ints,
+    law: Law,
+    rest: Sequence[tuple[Law, int]],
+    total: int,
+    sizes: Sequence[Law],
+    tau: Fraction,
 ) -> Floats:
-    """Return closeness where the size is noisy: the surest of the sizes that are published, or the sum of the cells."""
+    """Return closeness where the size is noisy: the surest of the sizes that are published, or the sum of the cells.
+
+    `total` is how many cells the exact total is about that they lean on; 0 if on none.
+    """
     others = _counted(rest)
     of_sum = law.variance() + sum(many * one.variance() for one, many in others.items())
     best = min(sizes, key=lambda size: size.variance(), default=None)
     if best is not None and best.variance() < of_sum:
         return ratios.apart(theta, phi, ratios.values_of(law), ratios.values_of(best), tau)
+    inside = 1 + sum(others.values())
+    if inside < total <= MOST_LEANING and set(others) <= {law}:
+
+        def close(noise: ratios.Values, summed: ratios.Values) -> Floats:
+            outside = ratios.sum_of([(noise, total - inside)])
+            return ratios.leaning(theta, phi, noise, summed, outside, (inside, total), tau)
+
+        return _mixed(law, others, close)
     return _mixed(law, others, lambda noise, summed: ratios.summed(theta, phi, noise, summed, tau))
 
 

@@ -42,6 +42,10 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 LAPLACE: Final = "laplace"
 GAUSSIAN: Final = "gaussian"
+TWO_SIDED: Final = "two-sided"
+ONE_SIDED: Final = "one-sided"
+TWO_SCALE: Final = "two-scale"
+CUBE: Final = "cube"
 AT_ONCE: Final = 1 << 14  # numbers that stay in the cache of a core, with all that is made of them
 LARGE: Final = 1e300  # beyond which nothing is left of an exponential, and products still are finite
 LARGEST_RATIO: Final = 1e150  # no count of this world has a larger one
@@ -81,8 +85,9 @@ def closeness(theta: npt.ArrayLike, phi: npt.ArrayLike, scale: Any, tau: Any, no
         phi: how many people the group has.
         scale: the scale of the noise in both counts; of Gaussian noise the standard deviation. None beside a law.
         tau: how far off a guess may be and still count as close, as a share of the true confidence.
-        noise: "laplace", "gaussian", "two-sided" or "one-sided" (the whole-number noises that Tacit draws; the latter
-            less its mean, as it is published), or a law of noise such as `plan.noise`.
+        noise: "laplace" or "gaussian"; one of the whole-number noises that Tacit draws, "two-sided", "one-sided",
+            "two-scale" (the scale is a pair: right, left) or "cube" (both counts drawn together), which are published
+            less their means; or a law of noise such as `plan.noise`.
 
     Arrays are broadcast; numbers give a number. Where theta is 0 no noisy confidence is close but 0 itself; of an empty
     group nothing is said, so the probability is 0.
@@ -278,7 +283,7 @@ def _check_tau(tau: Floats) -> None:
 
 def no_such_noise(noise: Any) -> PlanError:
     """Return the refusal of a noise that there is none of."""
-    names = [LAPLACE, GAUSSIAN, "two-sided", "one-sided"]
+    names = [LAPLACE, GAUSSIAN, TWO_SIDED, ONE_SIDED, TWO_SCALE, CUBE]
     rule = f"must be {', '.join(repr(name) for name in names)} or a law of noise"
     if not isinstance(noise, str):
         return PlanError(f"{rule}, not {kind_of(noise)}", key="noise")

@@ -16,7 +16,7 @@ from tacit.noise.draws import Size
 from tacit.noise.radius import FloatArray, IntArray
 
 RAREST: Final = 2.0**-53  # what a table of a law may leave out at either end
-MOST_VALUES: Final = 1 << 22  # of such a table
+MOST_VALUES: Final = 1 << 20  # of such a table
 
 
 class Law(ABC):

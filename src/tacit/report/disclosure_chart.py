@@ -21,7 +21,7 @@ def disclosure_chart(found: Disclosure, epsilons: Sequence[float] | None = None)
     """Return how many values are disclosed, and how wrong counts are, as epsilon grows."""
     curve = found.curve() if epsilons is None else found.curve(epsilons)
     rows = [{"epsilon": row.epsilon, "many": row.disclosures, "error": row.error} for row in curve.itertuples()]
-    said = [found.private, _safe(found)]
+    said = [found.private, f"{found.in_words_when_safe()} The dashed line is what is planned."]
     return styled(conflict(rows, found.published.epsilon), "What is disclosed, and how wrong counts are", said)
 
 
@@ -30,10 +30,10 @@ def conflict(rows: list[dict[str, Any]], epsilon: float | None = None) -> Any:
     base = alt.Chart(alt.Data(values=rows)).properties(width=WIDTH - 60, height=_HIGH)
     shared = alt.X("epsilon:Q", title="epsilon", scale=alt.Scale(type="log"), axis=alt.Axis(format="~g", tickCount=6))
     tips = [tip("epsilon:Q", "epsilon"), tip("many:Q", "disclosures"), tip("error:Q", "error over the count")]
-    many = base.mark_line(point=True, color=ORANGE).encode(
+    many = base.mark_line(point=alt.OverlayMarkDef(color=ORANGE), color=ORANGE).encode(
         x=shared, y=alt.Y("many:Q", title="disclosures"), tooltip=tips
     )
-    error = base.mark_line(point=True, color=BLUE).encode(
+    error = base.mark_line(point=alt.OverlayMarkDef(color=BLUE), color=BLUE).encode(
         x=shared,
         y=alt.Y("error:Q", title="overall error", scale=alt.Scale(type="log"), axis=alt.Axis(format="~%", tickCount=5)),
         tooltip=tips,
@@ -43,13 +43,3 @@ def conflict(rows: list[dict[str, Any]], epsilon: float | None = None) -> Any:
     rule = alt.Chart(alt.Data(values=[{"epsilon": epsilon}])).mark_rule(color=LINE, strokeDash=[4, 3])
     here = rule.encode(x="epsilon:Q", tooltip=[tip("epsilon:Q", "as planned")])
     return alt.vconcat(alt.layer(many, here), alt.layer(error, here))
-
-
-def _safe(found: Disclosure) -> str:
-    safe, error = found.largest_safe_epsilon, found.error_when_safe
-    if safe is None or error is None:
-        return "No largest epsilon without a disclosure was found. The dashed line is what is planned."
-    return (
-        f"Largest epsilon without a disclosure: {safe:.3g}, where a count is off by {error:.1%}. "
-        "The dashed line is what is planned."
-    )
