@@ -156,7 +156,7 @@ def test_benchmarks_are_run_from_the_repository_only(
     )
     os.makedirs(tmp_path / "benchmarks")
     (tmp_path / "pyproject.toml").touch()
-    every = ("noise", "rows", "top_k", "monitor", "plan", "clusters", "grids", "lines", "disclosure")
+    every = ("noise", "rows", "top_k", "monitor", "plan", "clusters", "grids", "lines", "disclosure", "tables")
     for name in every:
         text = f'"""Measures {name}."""\ndef main(*, quick):\n    print("a table")\n    return {{"quick": quick}}\n'
         (tmp_path / "benchmarks" / f"bench_{name}.py").write_text(text, encoding="utf-8")

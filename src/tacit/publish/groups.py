@@ -132,7 +132,9 @@ def _attribute(given: Any) -> Attribute:
         raise PlanError(rule, key="values", given=word_or_kind(given), fix="List every value that there may be.")
     if not all(isinstance(one, str | int | float) for one in given):
         raise PlanError(
-            "must be texts, numbers or yes/no", key="values", fix="List every value that there may be, as the rows say it."
+            "must be texts, numbers or yes/no",
+            key="values",
+            fix="List every value that there may be, as the rows say it.",
         )
     try:
         return Categories(list(given))

@@ -18,7 +18,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial, singledispatch
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,6 @@ from tacit.plan.grids.grid_plan import GridPlan
 from tacit.plan.leakage.shown import Shown
 from tacit.plan.records_plan import RecordsPlan
 from tacit.plan.selection_plan import SelectionPlan
-from tacit.plan.tally import Tally
 from tacit.plan.verdicts import BelowPlan
 from tacit.policy.policy import Policy, as_policy
 from tacit.release import clusters as _clusters  # noqa: F401 - it registers its record
@@ -49,12 +48,12 @@ from tacit.release.infer import infer
 from tacit.release.leakage_watch import LeakageWatch
 from tacit.release.measure import Measurements, measure
 from tacit.release.planner import Planner, yes_or_no
+from tacit.release.publication import Publication
 from tacit.release.record import ReleaseRecord
 from tacit.release.rectangles import infer_rectangles
 from tacit.release.selected import SelectionRecord, select
 from tacit.release.show_records import show_records
 from tacit.release.split import Parent, Pay, Split
-from tacit.rows.engines import MakeFrame
 from tacit.rows.file_columns import is_file
 from tacit.rows.guard import charges, closed, paid_for
 from tacit.rows.named_columns import columns_of
@@ -397,30 +396,6 @@ class Session:
             entry = max((coins.entries[line] for line in one.lines if line in coins.entries), default=None)
             found.append(None if entry is None else self._ledger.receipt(**whom, entry=entry))
         return found
-
-
-class Publication(Protocol):
-    """Something that is made of counts and is no answer to a question: a table. It keeps its own promise.
-
-    It is public, as a plan is: `make` alone sees true counts, once, and returns what may be seen of them.
-    """
-
-    @property
-    def policy(self) -> Policy:
-        """The policy along whose edges it promises its epsilon."""
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What it costs."""
-
-    @property
-    def tallies(self) -> Sequence[Tally]:
-        """What is counted for it."""
-
-    def make(
-        self, counts: Sequence[npt.NDArray[Any]], frame: MakeFrame, dataset: str, receipt: Receipt | None
-    ) -> object:
-        """Draw, and return what is published."""
 
 
 class Reserved:
