@@ -36,7 +36,9 @@ def key(word: bytes) -> tc.noise.Keystream:
 
 
 @pytest.mark.parametrize(
-    "as_rows", [lambda f: f, pl.from_pandas, lambda f: pl.from_pandas(f).lazy(), duckdb.from_df], ids=str
+    "as_rows",
+    [lambda f: f, pl.from_pandas, lambda f: pl.from_pandas(f).lazy(), duckdb.from_df],
+    ids=["pandas", "polars", "lazy", "duckdb"],
 )
 def test_any_kind_of_rows_gives_the_same_table(as_rows: object) -> None:
     with tc.noise.replayed(key(b"rows")):
