@@ -5,7 +5,9 @@ Each planted version must be found on the same inputs on which the right one is 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ import pytest
 import tacit as tc
 from tacit.audit import Verdict, sampled
 from tacit.noise.kept_coins import name_of_number, name_of_text, new_secret, remembered, secret_for, share_kept, tossed
+from tacit.plan.showing import showing
 from tacit.release import show_records as released
 
 ALPHA = 1e-6
@@ -61,9 +64,9 @@ def with_others(arrival, size):
     return np.array([shown(plan, rows, new_secret()) for _ in range(size)]).astype(int)
 
 
-def verdict(release, epsilon, samples=SAMPLES):
+def verdict(release, epsilon, samples=SAMPLES, ends=("late", "ok")):
     with tc.noise.replayed(tc.noise.Keystream(key=KEY)):
-        return sampled(release, "late", "ok", epsilon, samples, ALPHA, workers=1)
+        return sampled(release, *ends, epsilon, samples, ALPHA, workers=1)
 
 
 def test_one_asking_and_the_same_again_lose_epsilon_and_not_much_less():
@@ -89,6 +92,38 @@ def test_naive_suppression_is_found(monkeypatch):
     assert verdict(asked(), 1.0).verdict == Verdict.LEAK_FOUND
 
 
+ROOMS = tc.Domain({"room": tc.Integers(0, 10**6), "arrival": tc.Categories(["ok", "late"])})
+BY_ROOM = tc.Policy(ROOMS, tc.secrets.records("arrival == 'late'"))
+WHOLE = tc.true_records("arrival", key="room").plan(BY_ROOM, Fraction(1))
+GAPS = replace(WHOLE, showing=showing(["arrival"], BY_ROOM, keyed=True))  # a row for each key, though it is a secret
+
+
+def of_rooms(plan):
+    """What a session publishes about two rooms, in one of which a record is; many pairs, with independent coins."""
+
+    def release(record, size):
+        room, arrival = record
+        places = {"room": 2 * np.arange(size) + room, "arrival": np.full(size, arrival)}
+        rows = SimpleNamespace(
+            records=lambda names, key, work: [work({name: places[name] for name in names}, {}, size)]
+        )
+        own = new_secret()
+        found = released.show_records(plan, rows, lambda line: secret_for(own, line)).columns()
+        drawn = np.zeros(2 * size, dtype=int)  # nothing, a gap, or what is shown
+        drawn[list(found["room"])] = [1 if value is None else 2 for value in found["arrival"]]
+        return drawn.reshape(size, 2)
+
+    return release
+
+
+def test_whole_records_under_a_secret_key_lose_epsilon_and_rows_of_gaps_are_found():
+    ends = ((0, 1), (1, 0))  # late in the first room, or in time in the second
+    right, planted = (verdict(of_rooms(plan), 1.0, ends=ends) for plan in (WHOLE, GAPS))
+    assert right.verdict == Verdict.NONE_FOUND
+    assert right.lower_bound > 0.88
+    assert planted.verdict == Verdict.LEAK_FOUND
+
+
 @pytest.mark.slow
 def test_coins_of_values_are_found(monkeypatch):
     """The others with the same value tell what the coin of the value is."""
@@ -103,6 +138,15 @@ def test_coins_of_values_are_found(monkeypatch):
 def test_whole_releases_of_a_session_are_not_accused(key):
     with tc.noise.replayed(tc.noise.Keystream(key=KEY)):
         found = tc.audit.release(POLICY, tc.true_records("arrival", key=key), 1, samples=2_000, seconds=60)
+    assert found.verdict == Verdict.NONE_FOUND
+    assert found.lower_bound > 0.3
+
+
+@pytest.mark.slow
+def test_whole_releases_under_a_secret_key_are_not_accused():
+    few = tc.Policy(tc.Domain({**ROOMS, "room": tc.Integers(0, 2)}), BY_ROOM.secrets)
+    with tc.noise.replayed(tc.noise.Keystream(key=KEY)):
+        found = tc.audit.release(few, WHOLE.query, 1, samples=2_000, seconds=60)
     assert found.verdict == Verdict.NONE_FOUND
     assert found.lower_bound > 0.3
 

@@ -185,6 +185,7 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
         _case("above-both", above("clicked", 3, at_most=1), _BOTH, "thresholds", "selection"),
         _case("true-records", true_records(["disease", "sick"]), _SOME_SECRET, "suppression"),
         _case("true-records-with-a-key", true_records(["age", "disease"], key="id"), _SOME_SECRET, "suppression"),
+        _case("true-records-whole", true_records("disease", key=["age", "sick"]), _SOME_SECRET, "suppression"),
         _case("true-records-two-coins", true_records(["disease", "sick"], key="id"), _TWO_VALUES, "suppression"),
         _local("local-warner", warner(EPSILON), attributes("sick")),
         _local("local-mangat", mangat(EPSILON), values({"sick": [True]})),

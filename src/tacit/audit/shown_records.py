@@ -2,7 +2,7 @@
 
 The law is written down from the marks of a plan (`plan/showing.py`); edges come from the definition of the policy. What
 is drawn goes through the mechanism with coins of the same kind as a session's: tossed anew without a key, and with one
-remembered for each of many keys.
+remembered for each of many keys. A record that is shown as a whole shows its key as well.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def law_of(plan: RecordsPlan) -> Callable[[Any], dict[Any, float]]:
                 if mark == HIDDEN or (mark == COIN and not coin)
                 for name in rule.names
             }
-            cells = tuple(None if name in gone else values[name] for name in plan.query.shown)
-            output = cells if plan.query.key or not gone else None
+            cells = tuple(None if name in gone else values[name] for name in plan.told)
+            output = None if plan.is_whole and gone else cells
             found[output] = found.get(output, 0.0) + chance
         return found
 
@@ -52,7 +52,7 @@ def law_of(plan: RecordsPlan) -> Callable[[Any], dict[Any, float]]:
         for record in people:
             joined: dict[Any, float] = {}
             for (before, chance), (one, other) in product(outputs.items(), of_record(record).items()):
-                after = (*before, one) if plan.query.key or one is not None else before
+                after = before if one is None else (*before, one)
                 joined[after] = joined.get(after, 0.0) + chance * other
             outputs = joined
         return outputs
@@ -86,8 +86,8 @@ def drawn(plan: RecordsPlan) -> Callable[[Any, int], npt.NDArray[np.int64]]:
             for name in rule.names:
                 cells[name] = np.where(is_shown, cells[name], MISSING)
             missing |= ~is_shown
-        made = np.stack([cells[name] for name in plan.query.shown], axis=1)
-        return made if plan.query.key else np.where(missing[:, None], MISSING, made)
+        made = np.stack([cells[name] for name in plan.told], axis=1)
+        return np.where(missing[:, None], MISSING, made) if plan.is_whole else made
 
     return release
 

@@ -6,6 +6,8 @@ Guarantee   All releases along the same lines together, however often they are a
 Assumes     `plan/showing.py` for one record. With a key, the coin of a line and a key is the same each time
             (`noise/kept_coins.py`), and a record under a key does not change between two askings: a new state of the
             world has a new key, such as the day. Nothing else that is known couples people (refused otherwise).
+            Where an edge changes a key: in no possible data set is a key missing or there twice. That is taken as
+            known, and the promise is for edges of one person between such data sets.
 Why         A line is a rule with its coins; its epsilon e is the largest that was ever asked for. What is shown at a
             smaller one is a part of what is shown at e, since coins are compared with a threshold that rises with
             epsilon; so all answers along a line follow from that at e. Of one record the loss along an edge is the sum
@@ -15,9 +17,18 @@ Why         A line is a rule with its coins; its epsilon e is the largest that w
             Without a key there are no lines: nothing tells a record from its likes, a coin that hung on the value would
             be known once the value is, and places in a file change. Every asking has coins of its own and costs all.
             Released rows without a key are sorted by what they show, so that their order is a function of the bag of
-            released records; rows with a key are sorted by the key, which is public. How many there are is an output,
-            and counted in.
-Checked by  tests/unit/test_true_records.py, tests/property/test_showing.py, tests/statistical/test_true_records.py
+            released records; rows with a public key are sorted by the key. How many there are is an output, and
+            counted in.
+            A key that an edge changes is no public name: a row of gaps under it would tell it. So records are then
+            shown as a whole or leave nothing, and the key is one of the columns that decide on it: what is planned is
+            the release without a key of the asked columns and the attributes of the key. The key names the coin, and
+            sorts. A shown record tells its key, so that output and order are functions of the bag of shown records.
+            No two records share a key, so that each has a coin of its own, and coins have the same law whatever the
+            key is: the law of the bag is that of the release without a key. At hidden nothing is shown of the record
+            that moves, and at cover nothing with probability exp(-e), under whichever key. Asking again, or for more,
+            is as above. Columns that were not asked for are dropped from what is shown.
+Checked by  tests/unit/test_true_records.py, tests/unit/test_whole_records.py, tests/property/test_showing.py,
+            tests/property/test_whole_records.py, tests/statistical/test_true_records.py
 """
 
 from __future__ import annotations
@@ -56,6 +67,16 @@ class RecordsPlan(AnyPlan):
 
     query: TrueRecords
     showing: Showing | None = field(compare=False, repr=False)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether records are shown as a whole or leave nothing: there is no key, or one that a secret edge changes."""
+        return self.showing is None or self.showing.is_whole
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The attributes that a coin may hide: those that are asked for, and of whole records also the key."""
+        return _told(self.query, self.policy, is_whole=self.is_whole)
 
     @property
     def rows_each(self) -> int:
@@ -233,16 +254,20 @@ class RecordsPlan(AnyPlan):
         }
 
     def terms(self) -> list[str]:
-        """Return in words what a missing cell means, and what asking again costs."""
+        """Return in words what a gap means, what asking again costs, and what is taken as known."""
         gap = "what is missing may be a secret, or lost to the coin"
         if self.is_exact:
             return ["every record of the rows that the domain keeps is shown"]
         if self.query.key:
-            return [
-                gap,
+            kept = (
                 "coins are remembered for each key: the same question has the same answer and costs nothing again, a "
-                "larger epsilon shows more and costs the difference, as long as records do not change under their keys",
-            ]
+                "larger epsilon shows more and costs the difference, as long as records do not change under their keys"
+            )
+            unique = (
+                "records are shown as a whole, since a secret edge changes the key; that every record has one, and no "
+                "two the same, is taken as known: the promise is for edges between data sets of which that is true"
+            )
+            return [gap, kept, unique] if self.is_whole else [gap, kept]
         return [gap, "no coin is remembered, since no key names a record: every asking costs all of its epsilon"]
 
     def noise_document(self) -> dict[str, Any] | None:
@@ -282,21 +307,34 @@ def plan_records(query: TrueRecords, policy: Policy, epsilon: Fraction) -> Recor
                 given=str(query.where),
                 fix="Ask about attributes that are no secret.",
             )
-    found = showing(query.shown, policy, keyed=bool(query.key))
+    is_whole = not query.key or bool(_changed_key(query, policy))
+    found = showing(_told(query, policy, is_whole=is_whole), policy, keyed=not is_whole)
     return RecordsPlan(query, policy, epsilon, _no_step(*_reasons(query, policy, found)), _why(found), showing=found)
 
 
+def _changed_key(query: TrueRecords, policy: Policy) -> dict[str, str]:
+    """Return the attributes of the key that a secret edge changes, each with one in words."""
+    moved = [name for name in query.key if name in policy.moved_attributes]
+    return {name: edge for name in moved if (edge := changing_edge(name, policy))}
+
+
+def _told(query: TrueRecords, policy: Policy, *, is_whole: bool) -> tuple[str, ...]:
+    key = [name for name in query.key if name in policy.domain] if is_whole else []
+    return (*key, *query.shown)
+
+
 def _check_key(query: TrueRecords, policy: Policy) -> None:
-    for name in query.key:
-        if name in policy.moved_attributes and (edge := changing_edge(name, policy)):
-            raise PlanError(
-                f"must be public, and a secret edge changes it ({edge})",
-                key="true_records.key",
-                given=name,
-                fix="Leave it out of the domain, whose records alone an edge changes; or say which attributes are a "
-                "secret (`values`, or `attributes` with `where`); or leave the key out.",
-            )
-    if query.key and policy.absences:
+    changed = _changed_key(query, policy)
+    owner = None if policy.person is None else owner_in(query.key, policy)
+    if owner is not None and owner in changed:
+        raise PlanError(
+            f"must be public, since it says whose row it is, and a secret edge changes it ({changed[owner]})",
+            key="true_records.key",
+            given=owner,
+            fix="Leave it out of the domain, whose records alone an edge changes; or say which attributes are a "
+            "secret (`values`, or `attributes` with `where`).",
+        )
+    if query.key and not changed and policy.absences:
         raise PlanError(
             f"would show who takes part, which is a secret (somebody -> {record_words(policy.domain, ABSENT, None)})",
             key="true_records.key",

@@ -16,7 +16,7 @@ Why         Shown columns of a record must never become impossible along an edge
             go on from there, and never goes from or to OPEN, since an edge connects. Losses of independent coins add
             up. Columns that are hidden in the very same records share a rule, and with it a coin: they are shown
             together or not at all.
-            Where a record that is not there shows nothing (without a key), not being in the data is one more record
+            Where a hidden record leaves nothing (no public key names its row), not being in the data is one more record
             that is HIDDEN: whoever must look like somebody absent is never shown.
             Records are gathered into classes that no relation and no predicate of the policy tells apart. Between
             values that are near, or in one block, an edge may begin at some of a class and not at others; the class is
@@ -128,12 +128,14 @@ class Showing:
     """What may be shown of records: the rules of their columns, and which of them an edge changes together.
 
     `rules` are about the columns that some edge changes; all others are `public`. A pattern is a set of rules, by
-    number, that go from hidden to shown along one edge; those within another are left out.
+    number, that go from hidden to shown along one edge; those within another are left out. Where it `is_whole`, a
+    record shows all of its columns or leaves nothing at all.
     """
 
     rules: tuple[Rule, ...]
     public: tuple[str, ...]
     patterns: tuple[frozenset[int], ...]
+    is_whole: bool
 
     @property
     def together(self) -> int:
@@ -142,7 +144,7 @@ class Showing:
 
 
 def showing(columns: Sequence[str], policy: Policy, *, keyed: bool) -> Showing:
-    """Return what may be shown of records: each column by itself where a `key` names the row, else all of them at once.
+    """Return what may be shown: each column by itself where a public key names the row, else all of them at once.
 
     Raises:
         PlanError: If no record may show a column, with an edge that forbids it.
@@ -176,7 +178,7 @@ def _showing(columns: tuple[str, ...], policy: Policy, keyed: bool) -> Showing: 
     largest = [one for one in patterns if one and not any(one < other for other in patterns)]
     in_order = sorted(largest, key=sorted)
     public = tuple(name for name in columns if not hidden[name].any())
-    return Showing(tuple(rules), public, tuple(in_order))
+    return Showing(tuple(rules), public, tuple(in_order), is_whole=not keyed)
 
 
 def changing_edge(name: str, policy: Policy) -> str:

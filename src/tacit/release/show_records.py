@@ -1,15 +1,19 @@
 """True records, shown as far as the plan lets them: from batches of positions to the record of a release.
 
 Guarantee   That of `plan/records_plan.py`: what is kept of the rows is what was shown of them, whether that was sure or
-            up to a coin, and how many rows have a key. All of it is a function of what is shown of each row by itself.
-Assumes     Coins as in `mechanism/suppression.py`. With a key, coins are made of the key.
-Why         A row that is not shown leaves nothing behind but its key. Whether a shown row was sure to be shown never
-            changes along an edge (`plan/showing.py`), so that it tells no more than the row itself. Rows are sorted by
-            their key, or without one by what they show, so that no order of the source is left.
+            up to a coin, and how many rows have a public key. All of it is a function of what is shown of each row by
+            itself.
+Assumes     Coins as in `mechanism/suppression.py`. With a key, coins are made of the key. That no key is missing or
+            there twice is public, or taken as known where a secret edge changes keys (`plan/records_plan.py`).
+Why         A row that is not shown leaves nothing behind but its key; where a secret edge changes the key, nothing at
+            all: such rows are dropped as soon as keys were found to be unique, with the names that only they have.
+            Whether a shown row was sure to be shown never changes along an edge (`plan/showing.py`), so that it tells
+            no more than the row itself. Rows are sorted by their key, or without one by what they show, so that no
+            order of the source is left.
             That a key is missing or there twice, or that a person has more rows than the policy says, is refused while
-            rows are open: keys are public, and so is that.
-Checked by  tests/unit/test_true_records.py, tests/statistical/test_true_records.py,
-            tests/contract/test_true_records_engines.py
+            rows are open: by what is assumed, all possible data sets are alike in that.
+Checked by  tests/unit/test_true_records.py, tests/unit/test_whole_records.py, tests/property/test_whole_records.py,
+            tests/statistical/test_true_records.py, tests/contract/test_true_records_engines.py
 """
 
 from __future__ import annotations
@@ -61,7 +65,8 @@ class Records(Protocol):
 class Part(NamedTuple):
     """What is shown of a batch: cells (the size of an attribute stands for none), names of rows, and what was sure.
 
-    `people` is how many rows there were; `picked` are those of the rows here that were asked for, None: all of them.
+    `people` is how many rows there were; `picked` are those of the rows here that are kept once keys were found to be
+    unique: those that were asked for, and of whole records those that are shown. None: all of them.
     """
 
     cells: dict[str, Codes]
@@ -91,13 +96,15 @@ def show_records(plan: RecordsPlan, rows: Records, secret_of: Callable[[str], by
         for at, rule in enumerate(rules_of(plan)):
             marks = rule.of_positions(lambda axis: on_axis(positions, axis, domain), rows)
             is_shown = shown(rule, marks, _coins(plan, secrets[at], names, stream))
-            for name in rule.names:
+            for name in () if plan.is_whole else rule.names:
                 cells[name] = _missing_unless(is_shown, cells[name], domain[name].size)
             if rule.tosses and (rule.marks == OPEN).any():
                 sure[at] = np.asarray(is_shown & (marks == OPEN))
             hidden |= ~is_shown
         if query.key:
             # that keys are unique must hold for all rows: two that share a coin would tell each other
+            if plan.is_whole:
+                picked = ~hidden if picked is None else picked & ~hidden
             return Part(cells, named, sure, people, picked)
         kept = ~hidden
         some = {name: codes[kept] for name, codes in cells.items()}
@@ -170,26 +177,39 @@ def _in_memory(plan: RecordsPlan, parts: list[Part]) -> TrueRecordsRecord:
         _check_keys(plan, cells)
     sure = {at: _joined([part.sure[at] for part in parts], np.bool_)[order] for at in (parts[0].sure if parts else ())}
     kept: Any = slice(None)
-    if query.key and query.where is not None:
+    if _picks(plan):
         kept = _joined([part.picked for part in parts if part.picked is not None], np.bool_)[order]
     sure = {at: found[kept] for at, found in sure.items()}
     asked = {name: cells[name][kept] for name in _table_columns(plan)}
+    for name in [name for name in asked if name in values and plan.is_whole]:
+        values[name], asked[name] = _only_used(values[name], asked[name])
+    values = {name: listed for name, listed in values.items() if name in asked}
     rows = len(next(iter(asked.values())))
     blank = TrueRecordsRecord(plan=plan, values=np.zeros(0), rows=rows, _cells=asked, _sure=sure, _names_of_rows=values)
     return replace(blank, values=np.array(blank.numbers_without_secret()))
 
 
 def _table_columns(plan: RecordsPlan) -> list[str]:
-    """Return the columns that were asked for, the key first where it was not among them."""
+    """Return the columns that were asked for, after the key where nothing of it is among them."""
     query = plan.query
-    return [*(name for name in query.key if name not in query.columns), *query.columns]
+    return list(query.columns if set(query.key) & set(query.columns) else (*query.key, *query.columns))
+
+
+def _picks(plan: RecordsPlan) -> bool:
+    """Say whether rows are looked at for their keys alone, and dropped then."""
+    return bool(plan.query.key) and (plan.is_whole or plan.query.where is not None)
+
+
+def _only_used(values: list[Any], which: Codes) -> tuple[list[Any], Codes]:
+    """Return the names of some rows without those that only other rows have."""
+    used, places = np.unique(which, return_inverse=True)
+    return [values[at] for at in used.tolist()], places.reshape(-1)
 
 
 def _can_be_filed(plan: RecordsPlan) -> bool:
     """Say whether rows can be written as they come: all of them, and without names that have no order of their own."""
     owner = owner_in(plan.query.key, plan.policy) if plan.policy.person is not None else None
-    picks = bool(plan.query.key) and plan.query.where is not None
-    return not plan.naming and not picks and (owner is None or plan.policy.domain[owner].size <= MOST_OWNERS)
+    return not plan.naming and not _picks(plan) and (owner is None or plan.policy.domain[owner].size <= MOST_OWNERS)
 
 
 def _filed(plan: RecordsPlan, parts: list[Part], others: Iterator[Part]) -> TrueRecordsRecord:
@@ -199,8 +219,8 @@ def _filed(plan: RecordsPlan, parts: list[Part], others: Iterator[Part]) -> True
     sure = dict.fromkeys(parts[0].sure, 0)
     owner = owner_in(query.key, plan.policy) if plan.policy.person is not None else None
     owned = np.zeros(0 if owner is None else domain[owner].size, dtype=np.int64)
-    names = _table_columns(plan)
-    sorted_by = query.key or query.columns
+    asked, sorted_by = _table_columns(plan), query.key or query.columns
+    names = list(dict.fromkeys([*asked, *sorted_by]))
     tables = {name: _Values(domain, name) for name in names}
     for part in itertools.chain(parts, others):
         people += part.people
@@ -215,7 +235,7 @@ def _filed(plan: RecordsPlan, parts: list[Part], others: Iterator[Part]) -> True
             owned += np.bincount(part.cells[owner].astype(np.int64), minlength=len(owned))
     parts.clear()
     _check_people(plan, people)
-    if not file.finish({name: tables[name].in_order for name in sorted_by}, unique=bool(query.key)):
+    if not file.finish({name: tables[name].in_order for name in sorted_by}, asked, unique=bool(query.key)):
         raise _key_twice(plan)
     if owned.max(initial=0) > plan.rows_each:
         raise _too_many_rows(plan, owner or "")
@@ -255,7 +275,7 @@ def _order(cells: Positions, sizes: Mapping[str, int]) -> npt.NDArray[np.int64]:
 
 
 def _check_keys(plan: RecordsPlan, cells: Positions) -> None:
-    """Refuse keys that are there twice, and people with more rows than the policy says: both are public."""
+    """Refuse keys that are there twice, and people with more rows than the policy says: neither is possible."""
     key = plan.query.key
     same = [cells[name][1:] == cells[name][:-1] for name in key]
     if np.logical_and.reduce(same).any():
@@ -269,7 +289,7 @@ def _check_keys(plan: RecordsPlan, cells: Positions) -> None:
 
 def _key_twice(plan: RecordsPlan) -> DataRefused:
     return DataRefused(
-        "must name every row once: a key is there twice (keys are public, so that this may be said)",
+        "must name every row once: a key is there twice (that keys are unique is public, and may be said)",
         column=", ".join(plan.query.key),
         fix="Add an attribute to the key that tells them apart. What was asked stays charged.",
     )

@@ -152,7 +152,7 @@ class TrueRecordsRecord(ReleaseRecord):
             return Estimate(float(many), float(many), float(many))
         value = sure + (many - sure) / share_kept(self.plan.each)
         low, high = ends_of_trials(many - sure, share_kept(self.plan.each), level)
-        if self.plan.query.key:  # how many rows there are is public
+        if not self.plan.is_whole:  # how many rows there are is public
             high = min(high, self.rows - sure)
         return Estimate(value, float(sure + low), max(float(sure + high), value))
 
@@ -169,7 +169,7 @@ class TrueRecordsRecord(ReleaseRecord):
         }
 
     def columns(self, level: float = 0.95) -> dict[str, Any]:
-        """Return the columns of the table: the key, and what is shown, None where it is missing."""
+        """Return the columns of the table, None where a cell is missing: those asked for, after a key that is not."""
         return dict(self._columns)
 
     def __getstate__(self) -> dict[str, Any]:

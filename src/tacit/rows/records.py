@@ -5,7 +5,7 @@ Guarantee   Work gets the rows that are in the data, each with the position that
             file. Once reading has begun, every failure is one fixed sentence.
 Assumes     What work does with a batch depends on that batch alone. What it returns comes in the order of the source,
             so that rows that are sorted already need not be sorted again; whoever keeps it must not keep that order.
-            Columns that name a row are public: that one has no value may be said.
+            What names a row has a value in every possible data set, so that it may be said that one has none.
 Why         Batches come from the engine in pieces that may be read at the same time (`rows/batches.py`). Engines that
             have none (Spark, lazy plans) select the keys of the positions, which are decoded here. A name is a whole
             number, a text or a date; a text that spells one of the others is that, so that a row has one name however
@@ -65,7 +65,7 @@ Work = Callable[[Mapping[str, Codes], Mapping[str, Named], int], Any]
 def missing_key(name: str) -> DataRefused:
     """Return the refusal of a key without a value."""
     return DataRefused(
-        "must have a value in every row, since it is part of the key (keys are public, so that this may be said)",
+        "must have a value in every row, since it is part of the key (that rows have one is public, and may be said)",
         column=name,
         fix="Fill it in or remove the row, or name another key. What was asked stays charged.",
     )

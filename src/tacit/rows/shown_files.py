@@ -52,21 +52,26 @@ class ShownFile:
         self._writer.write(columns)
         self.rows += len(numbers)
 
-    def finish(self, by: Mapping[str, Sequence[Any] | None], *, unique: bool) -> bool:
+    def finish(self, by: Mapping[str, Sequence[Any] | None], asked: Sequence[str], *, unique: bool) -> bool:
         """Sort rows that did not come in order; say whether they are unique, if they must be.
 
         `by` are the columns that they are sorted by, each with its values in their order; None: as values compare.
+        Those that are not `asked` for are dropped.
         """
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-        if self._in_order:
+        if self._in_order and set(by) <= set(asked):
             return True
         connection = embedded()
         rows = f"read_parquet({_quoted(str(self.path))})"
-        columns = {name: '"' + name.replace('"', '""') + '"' for name in by}
+        columns = {name: '"' + name.replace('"', '""') + '"' for name in (*by, *asked)}
+        kept = ", ".join(f"t.{columns[name]}" for name in asked)
+        if self._in_order:
+            self._replace(connection, f"SELECT {kept} FROM {rows} t")  # noqa: S608 - quoted
+            return True
         if unique:
-            grouped = ", ".join(columns.values())
+            grouped = ", ".join(columns[name] for name in by)
             twice = f"SELECT 1 FROM {rows} GROUP BY {grouped} HAVING count(*) > 1 LIMIT 1"  # noqa: S608 - quoted
             if connection.sql(twice).fetchall():
                 return False
@@ -78,12 +83,16 @@ class ShownFile:
             connection.register(f"o{place}", as_arrow({"v": list(values), "p": range(len(values))}))
             joins.append(f"JOIN o{place} ON t.{columns[name]} = o{place}.v")
             order.append(f"o{place}.p")
+        sorted_rows = f"SELECT {kept} FROM {rows} t {' '.join(joins)} ORDER BY {', '.join(order)}"  # noqa: S608 - quoted
+        self._replace(connection, sorted_rows)
+        return True
+
+    def _replace(self, connection: Any, rows: str) -> None:
+        """Write what a statement selects, and remove what was there."""
         path = _new_path()
-        sorted_rows = f"SELECT t.* FROM {rows} t {' '.join(joins)} ORDER BY {', '.join(order)}"  # noqa: S608 - quoted
-        connection.execute(f"COPY ({sorted_rows}) TO {_quoted(str(path))} (FORMAT parquet)")
+        connection.execute(f"COPY ({rows}) TO {_quoted(str(path))} (FORMAT parquet)")
         self._remove()
         self.path, self._remove = path, weakref.finalize(self, _remove, path)
-        return True
 
     def columns(self) -> dict[str, Labels]:
         """Return all columns, in memory."""

@@ -1,10 +1,11 @@
 """`true_records`: records as they are, as far as no secret edge forbids it: one-sided randomised response.
 
 With a `key` that is public, there is a row for each key, and each other column of it is shown or missing. Without one,
-records are shown as a whole or not at all. What may be shown is derived from the policy (`plan/showing.py`); a coin
-hides some of the rest, so that a gap does not give away what is hidden. With a key the coin of a record is remembered:
-the same question has the same answer, and costs nothing again; a larger epsilon shows more, and costs the difference.
-Without a key nothing tells a record from others like it, so every asking tosses anew, and costs all of it again.
+or where a secret edge changes the key, records are shown as a whole or leave nothing. What may be shown is derived from
+the policy (`plan/showing.py`); a coin hides some of the rest, so that a gap does not give away what is hidden. With a
+key the coin of a record is remembered: the same question has the same answer, and costs nothing again; a larger epsilon
+shows more, and costs the difference. Without a key nothing tells a record from others like it, so every asking tosses
+anew, and costs all of it again.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ MOST_KEYS: Final = 2**62  # different keys, which are numbered
 
 @dataclass(frozen=True)
 class TrueRecords(Query):
-    """Some columns of the records, as they are: of each row that a public `key` names, or of rows that have no name.
+    """Some columns of the records, as they are: of each row that a `key` names, or of rows that have no name.
 
+    The key is shown as well, before the columns, unless some of it is among them.
     `application` is who asks: each has coins of its own, so that what one sees tells nothing about the coins of others.
     """
 
@@ -150,7 +152,7 @@ def true_records(
     where: Any = None,
     application: str | None = None,
 ) -> TrueRecords:
-    """Ask for records as they are: these columns, of every row that the public `key` names, or of rows without a name.
+    """Ask for records as they are: these columns, of rows that a `key` names, or of rows without a name.
 
     >>> str(true_records(["room", "arrival"], key=["room", "day"]))
     'true_records(room, arrival; key room, day)'
@@ -181,7 +183,7 @@ TRUE_RECORDS: Final = Question(
     "true_records",
     keys=(
         Key("columns", NAMES, "The attributes that are shown.", required=True),
-        Key("key", NAMES, "Public attributes that name a row: none is there twice."),
+        Key("key", NAMES, "What names a row: no two rows have the same."),
         Key("application", TEXT, "Who asks; each has coins of its own."),
         WHERE,
     ),
