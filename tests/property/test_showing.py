@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import tacit as tc
 from brute_force import edges_of, every_record
-from strategies import policies
+from strategies import policies, predicates
 from tacit.errors import PlanError
-from tacit.plan.showing import COIN, HIDDEN, OPEN, showing
+from tacit.plan.showing import COIN, HIDDEN, OPEN, changes, changing_edge, showing, tells_presence
 from tacit.policy.domain import positions
 from tacit.policy.policy import ABSENT
 
@@ -121,6 +121,24 @@ def test_hidden_are_the_records_from_which_a_chain_leads_to_another_value(data):
         assert true <= hidden
         if not near:
             assert true == hidden
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_predicate_is_changed_where_an_edge_has_one_end_in_it(data):
+    policy = data.draw(policies(items=False, largest=3))
+    domain = policy.domain
+    where = data.draw(predicates(domain))
+    edges = list(edges_of(policy))
+    assert tells_presence(policy) == any(ABSENT in edge for edge in edges)
+    test = where.compile(domain)
+    picked = {record for record in every_record(domain) if test.of_record(positions(domain, record))}
+    true = any((a in picked) != (b in picked) for a, b in edges if ABSENT not in (a, b))
+    found = changes(test, policy)
+    assert found or not true
+    if not {"within", "partition"} & {family.called for family in policy.secrets.families()}:
+        assert found == true
+    assert not found or any(changing_edge(name, policy) for name in where.columns())
 
 
 ROOMS = tc.Domain(

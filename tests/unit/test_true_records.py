@@ -196,6 +196,24 @@ def test_what_no_derivation_allows_is_refused_with_what_forbids_it(question, pol
     assert says in str(refused.value)
 
 
+NO_ARRIVAL = "arrival == 'late' and arrival == 'ok'"
+
+
+@pytest.mark.parametrize(
+    ("secrets", "where"),
+    [
+        (tc.secrets.attributes("arrival", where=NO_ARRIVAL) | POLICY.secrets, "room == 'A'"),
+        (tc.secrets.attributes("room", where="room == 'A' and room == 'B'") | POLICY.secrets, "room == 'A'"),
+        (tc.secrets.partition("arrival", blocks=[["early", "late"], ["ok"]]), "arrival != 'ok'"),
+        (tc.secrets.taking_part(where=NO_ARRIVAL) | POLICY.secrets, "day < 9"),
+    ],
+)
+def test_a_predicate_or_key_that_no_edge_changes_is_allowed(secrets, where):
+    """Edges that never begin change nothing, and others may leave what a predicate picks as it is."""
+    question = tc.true_records("leaving", key=["room", "day"], where=where)
+    assert session(tc.Policy(DOMAIN, secrets)).release(question, epsilon=1).rows == len(ROWS.query(where))
+
+
 def test_what_is_known_and_no_edge_changes_does_not_matter():
     policy = tc.Policy(DOMAIN, POLICY.secrets, [tc.known.marginal("room"), tc.known.size(len(ROWS))])
     assert session(policy).release(KEYED, epsilon=1).rows == len(ROWS)

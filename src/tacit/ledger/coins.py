@@ -2,13 +2,16 @@
 
 Guarantee   A line that was raised to an epsilon was charged for it in the same transaction. What a line has reached
             counts only with the secret that its coins were made from: where the secret is another one, because it was
-            rotated or lost, every line begins at nothing and is charged anew.
+            rotated or lost, every line begins at nothing and is charged anew. So it does for each source that has a
+            name: rows of two files never share a coin, and each file is paid for.
 Assumes     Who may read the ledger may know its secrets: with them, a missing cell whose coin was kept is known to be a
-            secret. A ledger is therefore kept as closely as the rows.
-Why         Coins that are remembered follow from one secret for each data set, never printed, and the name of a line
-            (`plan/records_plan.py`). Lines carry a mark of that secret and a seal of the ledger, so that with a key
-            nobody else can raise one. A price is worked out from what was read; if that is no longer so when it is
-            charged, nothing is written and the price is worked out again.
+            secret. A ledger is therefore kept as closely as the rows. Sources of one data set without a name (frames,
+            queries, Spark) are one table: of two tables with the same keys, one would tell the coins of the other. Two
+            such tables have a data set each, or the coins are rotated in between.
+Why         Coins that are remembered follow from one secret for each data set, never printed, and the names of a line
+            (`plan/records_plan.py`) and of the source (`rows/file_columns.py`). Lines carry a mark of that secret and a
+            seal of the ledger, so that with a key nobody else can raise one. A price is worked out from what was read;
+            if that is no longer so when it is charged, nothing is written and the price is worked out again.
 Checked by  tests/unit/test_ledger_coins.py
 """
 
@@ -41,20 +44,21 @@ class Due:
 
 @dataclass(frozen=True, repr=False)
 class CoinState:
-    """The secret of a data set's coins, how far its lines were paid for, and the entries that paid."""
+    """The secret of a data set's coins, how far the lines of a source were paid for, and the entries that paid."""
 
     secret: bytes
     reached: Reached
     entries: Mapping[str, int]
+    source: str = ""
 
     def secret_of(self, line: str) -> bytes:
         """Return the secret of one line."""
-        return secret_for(self.secret, line)
+        return secret_for(self.secret, _at(self.source, line))
 
     @property
     def mark(self) -> str:
-        """What tells this secret from others, and nothing about it."""
-        return hashlib.sha256(b"mark of coins" + self.secret).hexdigest()[:32]
+        """What tells these coins from those of other secrets and sources, and nothing about them."""
+        return hashlib.sha256(b"mark of coins" + self.secret + self.source.encode()).hexdigest()[:32]
 
 
 class StateMoved(Exception):
@@ -87,22 +91,22 @@ class OwnCoins:
         self._state = CoinState(self._state.secret, dict(after), {})
 
 
-def read_state(db: Connection, dataset: str, lines: Iterable[str], seal: Seal) -> CoinState | None:
-    """Return the state of a data set's coins; None if it has no secret yet."""
+def read_state(db: Connection, dataset: str, lines: Iterable[str], seal: Seal, source: str = "") -> CoinState | None:
+    """Return the state of the coins of a data set, and of one source of it; None if it has no secret yet."""
     if not inspect(db).has_table(COINS.name):
         return None
     kept = next(iter(rows(db, select(COINS).where(COINS.c.dataset == dataset))), None)
     if kept is None or kept["seal"] != _coin_seal(dataset, kept["secret"], seal):
         return None
-    state = CoinState(bytes.fromhex(kept["secret"]), {}, {})
-    names = {_short(line): line for line in lines}
+    state = CoinState(bytes.fromhex(kept["secret"]), {}, {}, source)
+    names = {_short(source, line): line for line in lines}
     reached, entries = {}, {}
     ours = (LINES.c.dataset == dataset) & LINES.c.line.in_(list(names))
     for row in rows(db, select(LINES).where(ours)) if names else ():
         epsilon = amount_of(row["epsilon"])
         if epsilon is not None and row["seal"] == _line_seal(row, state.mark, seal):
             reached[names[row["line"]]], entries[names[row["line"]]] = epsilon, int(row["entry"])
-    return CoinState(state.secret, reached, entries)
+    return CoinState(state.secret, reached, entries, source)
 
 
 def begin(db: Connection, dataset: str, seal: Seal) -> None:
@@ -116,7 +120,7 @@ def begin(db: Connection, dataset: str, seal: Seal) -> None:
 
 def raise_lines(db: Connection, dataset: str, before: CoinState, after: Reached, entry: int, seal: Seal) -> None:
     """Note what lines have reached, in the transaction that charges for it; leave it if they have moved meanwhile."""
-    now = read_state(db, dataset, after, seal)
+    now = read_state(db, dataset, after, seal, before.source)
     if (
         now is None
         or now.secret != before.secret
@@ -126,13 +130,18 @@ def raise_lines(db: Connection, dataset: str, before: CoinState, after: Reached,
     for line, epsilon in after.items():
         if now.reached.get(line) == epsilon:
             continue
-        row: dict[str, Any] = {"dataset": dataset, "line": _short(line), "epsilon": str(epsilon), "entry": entry}
-        db.execute(delete(LINES).where((LINES.c.dataset == dataset) & (LINES.c.line == row["line"])))
+        name = _short(before.source, line)
+        row: dict[str, Any] = {"dataset": dataset, "line": name, "epsilon": str(epsilon), "entry": entry}
+        db.execute(delete(LINES).where((LINES.c.dataset == dataset) & (LINES.c.line == name)))
         db.execute(insert(LINES).values(**row, seal=_line_seal(row, before.mark, seal)))
 
 
-def _short(line: str) -> str:
-    return hashlib.sha256(line.encode()).hexdigest()
+def _at(source: str, line: str) -> str:
+    return repr((source, line))
+
+
+def _short(source: str, line: str) -> str:
+    return hashlib.sha256(_at(source, line).encode()).hexdigest()
 
 
 def _coin_seal(dataset: str, secret: str, seal: Seal) -> str:

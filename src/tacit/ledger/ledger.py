@@ -351,26 +351,29 @@ class Ledger:
             assert policy is not None  # noqa: S101 - only a policy raises the question
             self._rules.compare(question, policy)
 
-    def coins(self, *, dataset: str, lines: Sequence[str]) -> CoinState:
-        """Return the secret of a data set's coins, and how far these lines were paid for; begin with a new secret."""
+    def coins(self, *, dataset: str, lines: Sequence[str], source: str = "") -> CoinState:
+        """Return the secret of a data set's coins, and how far these lines were paid for; begin with a new secret.
+
+        Each `source` has lines of its own; what has no name is the same source.
+        """
         name = self._dataset(dataset)
-        found = self.coins_begun(dataset=name, lines=lines)
+        found = self.coins_begun(dataset=name, lines=lines, source=source)
 
         def work(db: Connection) -> CoinState | None:
             self._sound_head(db)
-            if read_state(db, name, lines, self._seal) is None:  # no other process was faster
+            if read_state(db, name, lines, self._seal, source) is None:  # no other process was faster
                 begin(db, name, self._seal)
-            return read_state(db, name, lines, self._seal)
+            return read_state(db, name, lines, self._seal, source)
 
         if found is None:
             found = self._store.write(work)
         assert found is not None  # noqa: S101 - it was begun
         return found
 
-    def coins_begun(self, *, dataset: str, lines: Sequence[str]) -> CoinState | None:
+    def coins_begun(self, *, dataset: str, lines: Sequence[str], source: str = "") -> CoinState | None:
         """Return the same of a data set that has such coins already, and write nothing; None if it has none."""
         name = self._dataset(dataset)
-        return self._store.read(lambda db: read_state(db, name, lines, self._seal))
+        return self._store.read(lambda db: read_state(db, name, lines, self._seal, source))
 
     def rotate_coins(self, *, dataset: str) -> None:
         """Forget the coins of a data set: from now on true records have new ones, and are charged anew."""

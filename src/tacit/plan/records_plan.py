@@ -5,7 +5,8 @@ Guarantee   All releases along the same lines together, however often they are a
             Pr[M(cover) in O].
 Assumes     `plan/showing.py` for one record. With a key, the coin of a line and a key is the same each time
             (`noise/kept_coins.py`), and a record under a key does not change between two askings: a new state of the
-            world has a new key, such as the day. Nothing else that is known couples people (refused otherwise).
+            world has a new key, such as the day. In a ledger, another file has other coins (`ledger/coins.py`); frames
+            and queries of one data set are one table. Nothing else that is known couples people (refused otherwise).
             Where an edge changes a key: in no possible data set is a key missing or there twice. That is taken as
             known, and the promise is for edges of one person between such data sets.
 Why         A line is a rule with its coins; its epsilon e is the largest that was ever asked for. What is shown at a
@@ -47,7 +48,7 @@ from tacit.plan.any_plan import AnyPlan
 from tacit.plan.coupling import is_touched
 from tacit.plan.leakage.shown import CERTAIN, Shown, apart
 from tacit.plan.query import in_words
-from tacit.plan.showing import Showing, changing_edge, showing
+from tacit.plan.showing import Showing, changes, changing_edge, showing, tells_presence
 from tacit.plan.steps import LargestStep
 from tacit.policy.fact_edges import edge_that_changes
 from tacit.policy.pair import record_words
@@ -298,18 +299,25 @@ def plan_records(query: TrueRecords, policy: Policy, epsilon: Fraction) -> Recor
     _check_naming(query, policy)
     _check_people(query, policy)
     _check_known(policy)
-    moved = policy.moved_attributes
-    for name in sorted(query.where.columns() if query.where is not None else ()):
-        if name in moved:
-            raise PlanError(
-                f"must not ask about {name}, which a secret edge changes ({changing_edge(name, policy)})",
-                key="true_records.where",
-                given=str(query.where),
-                fix="Ask about attributes that are no secret.",
-            )
+    _check_where(query, policy)
     is_whole = not query.key or bool(_changed_key(query, policy))
     found = showing(_told(query, policy, is_whole=is_whole), policy, keyed=not is_whole)
     return RecordsPlan(query, policy, epsilon, _no_step(*_reasons(query, policy, found)), _why(found), showing=found)
+
+
+def _check_where(query: TrueRecords, policy: Policy) -> None:
+    """Refuse a predicate that a secret edge changes: who is picked would tell."""
+    if query.where is None:
+        return
+    names = sorted(query.where.columns() & policy.moved_attributes)
+    moved = next(((name, edge) for name in names if (edge := changing_edge(name, policy))), None)
+    if moved is not None and changes(query.where.compile(policy.domain), policy):
+        raise PlanError(
+            f"must not ask about {moved[0]}, which a secret edge changes ({moved[1]})",
+            key="true_records.where",
+            given=str(query.where),
+            fix="Ask about attributes that are no secret, or so that no edge changes who is picked.",
+        )
 
 
 def _changed_key(query: TrueRecords, policy: Policy) -> dict[str, str]:
@@ -334,7 +342,7 @@ def _check_key(query: TrueRecords, policy: Policy) -> None:
             fix="Leave it out of the domain, whose records alone an edge changes; or say which attributes are a "
             "secret (`values`, or `attributes` with `where`).",
         )
-    if query.key and not changed and policy.absences:
+    if query.key and not changed and tells_presence(policy):
         raise PlanError(
             f"would show who takes part, which is a secret (somebody -> {record_words(policy.domain, ABSENT, None)})",
             key="true_records.key",
@@ -370,10 +378,10 @@ def _check_naming(query: TrueRecords, policy: Policy) -> None:
     """Refuse a key whose column is read as an attribute that a secret edge changes."""
     for name, attribute in policy.domain.items():
         for column in attribute.read_from(name, policy.item):
-            if name in policy.moved_attributes and column in query.key and column not in policy.domain:
+            is_named = column in query.key and column not in policy.domain
+            if is_named and name in policy.moved_attributes and (edge := changing_edge(name, policy)):
                 raise PlanError(
-                    f"must be public, and {name} is read from it, which a secret edge changes "
-                    f"({changing_edge(name, policy)})",
+                    f"must be public, and {name} is read from it, which a secret edge changes ({edge})",
                     key="true_records.key",
                     given=column,
                     fix="Name another column.",

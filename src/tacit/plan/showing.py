@@ -187,6 +187,17 @@ def changing_edge(name: str, policy: Policy) -> str:
     return edges.witness(name) if edges.changing(name).any() else ""
 
 
+def changes(test: Test, policy: Policy) -> bool:
+    """Say whether a secret edge may lead from a record that a predicate picks to one that it does not, or back."""
+    return _Edges(policy, test).crossing(test)
+
+
+def tells_presence(policy: Policy) -> bool:
+    """Say whether somebody must look as if they were not there, or the other way round."""
+    gone, joins = _edges_of(policy).absent(policy.absences)
+    return joins or bool(gone.any())
+
+
 @lru_cache(maxsize=16)
 def _edges_of(policy: Policy) -> _Edges:
     return _Edges(policy)
@@ -210,13 +221,16 @@ def _absent(policy: Policy) -> str:
 
 
 class _Edges:
-    """The secret edges between classes of records, an array axis for each axis of the domain that matters."""
+    """The secret edges between classes of records, an array axis for each axis of the domain that matters.
 
-    def __init__(self, policy: Policy) -> None:
+    Classes are told apart by the policy, and by what a predicate has `asked`.
+    """
+
+    def __init__(self, policy: Policy, asked: Test | None = None) -> None:
         self._policy, self._domain = policy, policy.domain
         shapes = policy.shapes
         axes = [axis for name in self._domain for axis in self._domain.axes_of(name)]
-        sets = {axis.name: list(_told_apart(axis, shapes, policy.absences)) for axis in axes}
+        sets = {axis.name: [*_told_apart(axis, shapes, policy.absences), *_atoms(asked, axis)] for axis in axes}
         self._axes = tuple(
             axis for axis in axes if any(_relation(shape, axis) != Same() for shape in shapes) or sets[axis.name]
         )
@@ -242,6 +256,13 @@ class _Edges:
         for moves in self._moves:
             found |= moves.changing(own)
         return found
+
+    def crossing(self, test: Test) -> bool:
+        """Say whether an edge leads into what a predicate picks, or out of it; its sets must tell classes apart."""
+        picked = _holding(test, self._axes, self._classes)
+        return any(
+            bool(((moves.after(picked) & ~picked) | (moves.after(~picked) & picked)).any()) for moves in self._moves
+        )
 
     def absent(self, absences: Iterable[Absence]) -> tuple[Bools, bool]:
         """Return the records of those who must look absent, and whether somebody absent must look like anybody."""

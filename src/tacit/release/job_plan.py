@@ -24,7 +24,7 @@ from tacit.plan.explain import Explanation, explain
 from tacit.policy.file import attribute_line
 from tacit.release.job_file import Job, JobRelease
 from tacit.release.planner import Planner
-from tacit.rows.file_columns import column_names
+from tacit.rows.file_columns import column_names, source_name
 from tacit.rows.headers import known_columns
 
 if TYPE_CHECKING:
@@ -103,7 +103,8 @@ def _reached(job: Job, lines: Sequence[str]) -> Mapping[str, Fraction]:
     if not lines:
         return {}
     with _begun_ledger(job) as ledger:
-        found = ledger is not None and ledger.coins_begun(dataset=job.dataset, lines=lines)
+        source = source_name(job.rows)
+        found = ledger is not None and ledger.coins_begun(dataset=job.dataset, lines=lines, source=source)
         return found.reached if found else {}
 
 

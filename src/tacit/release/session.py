@@ -54,7 +54,7 @@ from tacit.release.rectangles import infer_rectangles
 from tacit.release.selected import SelectionRecord, select
 from tacit.release.show_records import show_records
 from tacit.release.split import Parent, Pay, Split
-from tacit.rows.file_columns import is_file
+from tacit.rows.file_columns import is_file, source_name
 from tacit.rows.guard import charges, closed, paid_for
 from tacit.rows.named_columns import columns_of
 from tacit.rows.rows import Rows, open_rows
@@ -117,6 +117,7 @@ class Session:
         self.dataset = dataset or _name_of(rows, named_in_ledger=ledger is not None)
         self._leakage = LeakageWatch(leakage, policy)
         self._rows = self.open_rows(rows)
+        self._source = source_name(rows)
         # after the rows: a refused source leaves no new ledger behind
         self._ledger = Ledger(ledger) if isinstance(ledger, str | Path) else ledger
         if self._ledger is not None:
@@ -326,7 +327,7 @@ class Session:
         """Return what lines of coins have reached, and write nothing."""
         if self._ledger is None:
             return self._own_coins.state(lines).reached
-        found = self._ledger.coins_begun(dataset=self.dataset, lines=list(lines))
+        found = self._ledger.coins_begun(dataset=self.dataset, lines=list(lines), source=self._source)
         return {} if found is None else found.reached
 
     def _coin_state(self, lines: Iterable[str]) -> CoinState:
@@ -335,7 +336,9 @@ class Session:
             return self._own_coins.state(lines)
         listed = list(lines)
         # a ledger gets a secret when the first line is asked for
-        return self._ledger.coins(dataset=self.dataset, lines=listed) if listed else CoinState(b"", {}, {})
+        if not listed:
+            return CoinState(b"", {}, {})
+        return self._ledger.coins(dataset=self.dataset, lines=listed, source=self._source)
 
     def _paid(
         self, due: Sequence[Due], *, run: str | None = None, job: str = "", shows: Sequence[Shown] = ()

@@ -49,7 +49,8 @@ from tacit.release.true_records import (
     on_axis,
     rules_of,
 )
-from tacit.rows.records import Named, Work
+from tacit.rows.records import Work
+from tacit.rows.row_names import Name, Named, in_one_list
 from tacit.rows.shown_files import ShownFile
 
 MOST_OWNERS: Final = 2**24  # different people of a policy with owners, whose rows are counted
@@ -128,15 +129,11 @@ def _names(plan: RecordsPlan, positions: Positions, named: Mapping[str, Named], 
     blocks = np.zeros((rows, len(key), 2), dtype="<u8")
     for place, name in enumerate(key):
         if name in named:
-            of_values = np.array([_block(value) for value in named[name].values], dtype="<u8").reshape(-1, 2)
+            of_values = np.array([name_of_text(str(value)) for value in named[name].values], dtype="<u8").reshape(-1, 2)
             blocks[:, place] = of_values[named[name].which]
         else:
             blocks[:, place, 0] = positions[name]
     return blocks
-
-
-def _block(value: Any) -> tuple[int, int]:
-    return name_of_text(value) if isinstance(value, str) else (value % 2**64, 0)
 
 
 def _missing_unless(is_shown: Bools, cells: Codes, size: int) -> Codes:
@@ -167,9 +164,9 @@ def _in_memory(plan: RecordsPlan, parts: list[Part]) -> TrueRecordsRecord:
     sorted_by = query.key or query.columns
     sizes = _sizes([name for name in dict.fromkeys([*query.key, *query.shown]) if name in domain], domain)
     cells = {name: _joined([part.cells[name] for part in parts], np.int64) for name in sizes}
-    values: dict[str, list[Any]] = {}
+    values: dict[str, list[Name]] = {}
     for name in plan.naming:
-        values[name], cells[name] = _one_list([part.named[name] for part in parts])
+        values[name], cells[name] = in_one_list([part.named[name] for part in parts])
         sizes[name] = len(values[name])
     order = _order({name: cells[name] for name in sorted_by}, sizes)
     cells = {name: codes[order] for name, codes in cells.items()}
@@ -256,16 +253,6 @@ def _joined(arrays: list[Codes], kind: Any) -> Codes:
     return np.concatenate(arrays) if arrays else np.zeros(0, dtype=kind)
 
 
-def _one_list(parts: list[Named]) -> tuple[list[Any], Codes]:
-    """Return all names of rows in order, numbers before texts, and which of them each row has."""
-    values = sorted(
-        {value for part in parts for value in part.values}, key=lambda value: (isinstance(value, str), value)
-    )
-    place = {value: at for at, value in enumerate(values)}
-    which = [np.array([place[value] for value in part.values], dtype=np.int64)[part.which] for part in parts]
-    return values, _joined(which, np.int64)
-
-
 def _order(cells: Positions, sizes: Mapping[str, int]) -> npt.NDArray[np.int64]:
     """Return the rows in the order of some columns."""
     rows = len(next(iter(cells.values())))
@@ -291,7 +278,8 @@ def _key_twice(plan: RecordsPlan) -> DataRefused:
     return DataRefused(
         "must name every row once: a key is there twice (that keys are unique is public, and may be said)",
         column=", ".join(plan.query.key),
-        fix="Add an attribute to the key that tells them apart. What was asked stays charged.",
+        fix="Add an attribute to the key that tells them apart; 7 and 7.0, or two times of one day, are one name. What "
+        "was asked stays charged.",
     )
 
 

@@ -20,6 +20,7 @@ In reading order:
     counting       what one pass must count so that every tally can be made of it
     one_pass       everything that a job counts, in one pass over batches of rows
     records        the positions of every row, for what shows records
+    row_names      what names a row, in one spelling
     positions      the positions of a batch: each distinct cell is looked at once
     batches        columns of a source in batches, and threads that work on them
     item_lists     lists of items, each row by itself

@@ -55,6 +55,21 @@ def files_of(paths: Sequence[str | Path]) -> tuple[list[Path], bool]:
     return found, kinds == {True}
 
 
+def source_name(source: Any) -> str:
+    """Return what tells a source from others wherever it is opened: where its files are. Nothing for a frame or query.
+
+    A link stands for what it leads to; a folder that has got another file is another source.
+    """
+    paths = source if isinstance(source, list | tuple) else [source]
+    if not all(isinstance(path, str | Path) for path in paths):
+        return ""
+    try:
+        found, _ = files_of(paths)
+    except DataRefused:
+        found = list(map(Path, paths))  # whoever opens them is told why not
+    return repr(sorted({os.path.realpath(path) for path in found}))
+
+
 def is_file(path: str | Path) -> bool:
     """Say whether this is a file; no if it is no path at all."""
     try:

@@ -7,47 +7,25 @@ Assumes     What work does with a batch depends on that batch alone. What it ret
             so that rows that are sorted already need not be sorted again; whoever keeps it must not keep that order.
             What names a row has a value in every possible data set, so that it may be said that one has none.
 Why         Batches come from the engine in pieces that may be read at the same time (`rows/batches.py`). Engines that
-            have none (Spark, lazy plans) select the keys of the positions, which are decoded here. A name is a whole
-            number, a text or a date; a text that spells one of the others is that, so that a row has one name however
-            its file is written.
+            have none (Spark, lazy plans) select the keys of the positions, which are decoded here. What names a
+            row has one spelling, however the source is written (`rows/row_names.py`).
 Checked by  tests/contract/test_true_records_engines.py
 """
 
 from __future__ import annotations
 
-import datetime
-import decimal
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from tacit.errors import DataRefused
 from tacit.policy.domain import Domain
 from tacit.rows.batches import BATCH, Batch, Piece, Workers
 from tacit.rows.encode import Code, Column
 from tacit.rows.engines import Engine
 from tacit.rows.positions import Codes, Encoder
-
-NAMING: Final = ("whole", "wide", "real", "text", "date", "time")  # how columns are read that may name a row
-_NO_NAME: Final = 0.5  # stands for a number that is not whole
-_WHOLE: Final = re.compile(r"[-+]?[0-9]{1,18}")
-_DATE: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})([T ]00:00(:00(\.0+)?)?)?")
-
-
-@dataclass(frozen=True, eq=False)
-class Named:
-    """A column that names rows: each value once, and for every row which of them it has."""
-
-    values: Sequence[Any]
-    which: npt.NDArray[Any]
-
-    def some(self, picked: npt.NDArray[np.bool_]) -> Named:
-        """Return some of the rows."""
-        return Named(self.values, self.which[picked])
+from tacit.rows.row_names import Named, missing_key, named
 
 
 @dataclass(frozen=True)
@@ -60,24 +38,6 @@ class Asked:
 
 
 Work = Callable[[Mapping[str, Codes], Mapping[str, Named], int], Any]
-
-
-def missing_key(name: str) -> DataRefused:
-    """Return the refusal of a key without a value."""
-    return DataRefused(
-        "must have a value in every row, since it is part of the key (that rows have one is public, and may be said)",
-        column=name,
-        fix="Fill it in or remove the row, or name another key. What was asked stays charged.",
-    )
-
-
-def not_a_name(name: str) -> DataRefused:
-    """Return the refusal of a column that does not name rows."""
-    return DataRefused(
-        "must hold whole numbers, texts or dates, because it names rows (keys are public, so that this may be said)",
-        column=name,
-        fix="Name another column, or convert it first.",
-    )
 
 
 def worked_on(
@@ -101,8 +61,8 @@ def worked_on(
             return piece, None
         encoder.prepare(names, batch)
         positions = {name: encoder.codes(name, batch) for name in names}
-        named = {name: _named(batch.columns[column.name], name) for name, column in asked.naming.items()}
-        return piece, work(*_kept(positions, named, sizes, asked.key, batch.rows))
+        names_of_rows = {name: named(batch.columns[column.name], column, name) for name, column in asked.naming.items()}
+        return piece, work(*_kept(positions, names_of_rows, sizes, asked.key, batch.rows))
 
     def results() -> Iterator[Any]:
         # a stream has one piece for each thread, all the same: one reader keeps its order
@@ -147,12 +107,16 @@ def decoded(table: Any, codes: Mapping[str, Code], asked: Asked, domain: Domain,
         columns = iter(part.columns)
         found = {name: codes[name].decode([next(columns) for _ in codes[name].keys]) for name in asked.names}
         positions = {name: np.where(at < 0, sizes[name], at) for name, at in found.items()}
-        named = {name: _named(next(columns).combine_chunks(), name) for name in asked.naming}
-        yield work(*_kept(positions, named, sizes, asked.key, part.num_rows))
+        names_of_rows = {name: named(next(columns), column, name) for name, column in asked.naming.items()}
+        yield work(*_kept(positions, names_of_rows, sizes, asked.key, part.num_rows))
 
 
 def _kept(
-    positions: dict[str, Codes], named: dict[str, Named], sizes: Mapping[str, int], key: frozenset[str], rows: int
+    positions: dict[str, Codes],
+    names_of_rows: dict[str, Named],
+    sizes: Mapping[str, int],
+    key: frozenset[str],
+    rows: int,
 ) -> tuple[dict[str, Codes], dict[str, Named], int]:
     """Leave out the rows that the domain drops; refuse those whose key has no value."""
     there: Any = None
@@ -163,40 +127,6 @@ def _kept(
                 raise missing_key(name)
             there = ~missing if there is None else there & ~missing
     if there is None:
-        return positions, named, rows
+        return positions, names_of_rows, rows
     some = {name: codes[there] for name, codes in positions.items()}
-    return some, {name: one.some(there) for name, one in named.items()}, int(there.sum())
-
-
-def _named(cells: Any, name: str) -> Named:
-    """Return what names the rows, each value once, in the one way that it is written."""
-    if hasattr(cells, "chunks"):
-        cells = cells.combine_chunks()
-    encoded = cells if hasattr(cells, "dictionary") else cells.dictionary_encode()
-    values = [_name(value) for value in encoded.dictionary.to_pylist()]
-    if encoded.indices.null_count or None in values:
-        raise missing_key(name)
-    if _NO_NAME in values:
-        raise not_a_name(name)
-    return Named(values, encoded.indices.to_numpy(zero_copy_only=False))
-
-
-def _name(value: Any) -> Any:
-    """Return a name in the one way that it is written: a whole number, a date, or a text; None if it is missing.
-
-    >>> [_name(value) for value in (7, 7.0, "007", "B7", "2024-01-05 00:00:00", datetime.date(2024, 1, 5), "")]
-    [7, 7, 7, 'B7', '2024-01-05', '2024-01-05', None]
-    """
-    if isinstance(value, datetime.datetime):
-        value = value.isoformat(sep=" ")
-    elif isinstance(value, datetime.date):
-        return value.isoformat()
-    if isinstance(value, float | decimal.Decimal):  # whole numbers among which some are missing
-        return None if value != value else int(value) if value % 1 == 0 else _NO_NAME
-    if not isinstance(value, str):
-        return value
-    text = value.strip()
-    if _WHOLE.fullmatch(text):
-        return int(text)
-    date = _DATE.fullmatch(text)
-    return date[1] if date else text or None
+    return some, {name: one.some(there) for name, one in names_of_rows.items()}, int(there.sum())

@@ -51,8 +51,9 @@ from tacit.rows.item_lists import ListReading, list_reading
 from tacit.rows.kinds import code_of
 from tacit.rows.named_columns import NamedColumns, check_shared, columns_of
 from tacit.rows.one_pass import OnePass
-from tacit.rows.records import NAMING, Work, decoded, not_a_name, worked_on
 from tacit.rows.records import Asked as RecordsAsked
+from tacit.rows.records import Work, decoded, worked_on
+from tacit.rows.row_names import NAMING, not_a_name
 
 _HALF: Final = 2**31  # totals are summed in two halves so that no engine's 64-bit sum can overflow
 _CHANGED: Final = "the rows must stay as they were when they were opened"
