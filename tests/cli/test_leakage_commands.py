@@ -57,7 +57,9 @@ def test_one_case_is_planned_audited_and_run(rooms: Path) -> None:
     audited = inside(rooms, "audit", "exclusion", "case.yaml", "--json").document
     assert audited["epsilon"] == planned["epsilon"]
     both = [row for row in audited["rows"] if row["who"] == "both"]
-    assert sum(row["value"] for row in both) == pytest.approx(planned["limits"][1]["leakage"], abs=1e-9)
+    # about both attributes together: no less than about either, and here less than the sum
+    together = planned["limits"][1]["leakage"]
+    assert max(row["value"] for row in both) <= together <= sum(row["value"] for row in both)
     ran = inside(rooms, "run", "case.yaml", "--json")
     assert ran.code == 0
     assert (rooms / "out" / "starts.csv").is_file() or any((rooms / "out").glob("starts.*"))

@@ -33,7 +33,7 @@ from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
 from tacit.errors import BudgetExceeded, LedgerError, PlanError, nearest, sealed, word_or_kind
 from tacit.ledger.chain import WITHOUT_COST
-from tacit.plan.leakage.setting import Limit, Line, Setting, checked_limits, checked_setting
+from tacit.plan.leakage.setting import Limit, Line, Setting, check_own, checked_limits, checked_setting
 from tacit.plan.leakage.shown import Shown, together
 
 LIMITS, SHOWN = WITHOUT_COST
@@ -44,8 +44,9 @@ LIMITS, SHOWN = WITHOUT_COST
 class Standing:
     """What one coalition could know by now about some attributes together.
 
-    `leakage` is the mutual information, in nats, of at most `limit`. `posterior` is the largest probability that any
-    outcome could give to one of the attributes being sensitive: `worst` says which attribute and which outcome.
+    `leakage` is the mutual information with all of them together, in nats, of at most `limit`; with very many values it
+    is a number that is never below it. `posterior` is the largest probability that any outcome could give to one of the
+    attributes being sensitive: `worst` says which attribute and which outcome.
     """
 
     coalition: str
@@ -91,7 +92,7 @@ class Applications:
         limit: In nats, as for `tc.plan.leakage_budget`: one number for what any coalition learns about all protected
             attributes together, or one for each coalition or attribute.
         measure: `value` or `bit`.
-        own: Whether what an attribute's own release says about it counts.
+        own: Whether what an attribute's own release says about it counts; left out only where each limit is about one.
         posterior: The largest probability that any outcome may give to a protected attribute being sensitive.
     """
 
@@ -115,6 +116,7 @@ class Applications:
         self.measure, self.own = measure, own
         self.posterior = _probability(posterior)
         self._limits = checked_limits(limit, checked.sensitive, dict.fromkeys(members, ()), has_coalitions=True)
+        check_own(self._limits, own=own)
 
     def __repr__(self) -> str:
         return f"Applications({', '.join(self.coalitions)}; about {', '.join(self.sensitive)})"
