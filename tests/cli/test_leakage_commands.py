@@ -121,3 +121,15 @@ def test_what_is_wrong_in_a_case_is_refused_by_its_place(rooms: Path) -> None:
         assert error["file"] == "case.yaml"
         assert error["line"] == 16
         assert "Did you mean 'both'?" in error["fix"]
+
+
+def test_a_plan_says_before_that_a_limit_would_refuse_the_run(rooms: Path) -> None:
+    fits = inside(rooms, "plan", "case.yaml", "--json")
+    assert (fits.code, fits.document["leakage_refused"]) == (0, None)
+    more = CASE.replace("epsilon: planned}\n  - {name: ends", "epsilon: 1}\n  - {name: ends")
+    (rooms / "case.yaml").write_text(more)
+    told = inside(rooms, "plan", "case.yaml", "--json")
+    ran = inside(rooms, "run", "case.yaml", "--json")
+    assert (told.code, told.document["fits"], ran.code) == (1, True, 1)
+    assert ran.document["error"]["message"].endswith(told.document["leakage_refused"])
+    assert "would be refused for its leakage" in inside(rooms, "plan", "case.yaml").out

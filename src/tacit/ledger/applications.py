@@ -10,7 +10,10 @@ Assumes     The dependence is the true one, a record is one draw from it, record
 Why         What was shown is read, compared and appended in the one locked transaction of the charge, as entries of the
             chain, so that nobody can take it out unnoticed. Lines of coins are independent of each other, so epsilons
             of an attribute add up within a coalition; on a line whose coins are remembered the largest counts
-            (`plan/leakage/shown.py`). The information is computed over all outcomes (`plan/leakage/joint_terms.py`).
+            (`plan/leakage/shown.py`). A key, and what a `where` looks at, count as shown for certain. The information
+            is computed over all outcomes and about all attributes of a limit together, or bounded from above
+            (`plan/leakage/joint_terms.py`). Every release that shows single records is weighed where it is charged,
+            also in a group of a split that pays nothing.
 Reference   docs/decisions/0015-leakage.md.
 Checked by  tests/unit/test_applications.py, tests/contract/test_application_races.py.
 """

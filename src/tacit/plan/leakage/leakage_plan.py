@@ -61,7 +61,7 @@ class LeakagePlan:
     """Epsilons for each line of release.
 
     `epsilon` and `release_probability` are by attribute, or by application and then by attribute if applications were
-    given; the probability is that of a value that is not sensitive. `leakage` is the largest sum that a limit bounds,
+    given; the probability is that of a value that is not sensitive. `leakage` is the largest number that a limit bounds,
     and `limits` has all of them. `value` is what the plan reaches, and nothing that is allowed reaches more than
     `value + gap`. The plan holds for every dependence at most `drift` away in total variation from its own.
     """
@@ -80,7 +80,7 @@ class LeakagePlan:
 
     @property
     def leakage(self) -> float:
-        """The largest sum that a limit bounds, in nats."""
+        """The largest number that a limit bounds, in nats."""
         return max(use.leakage for use in self.limits)
 
     @sealed
@@ -156,7 +156,7 @@ def uses_of(setting: Setting, tables: MeasuredTables, u: Floats) -> tuple[LimitU
 
 
 def allowance(setting: Setting, dependence: Dependence, limit: Limit, distance: float) -> float:
-    """Return how much the sum that a limit bounds can rise while the dependence moves by at most this distance."""
+    """Return how much what a limit bounds can rise while the dependence moves by at most this distance."""
 
     def size(name: str) -> int:
         return 2 if setting.measure == "bit" else len(dependence.values[name])
