@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,3 +94,26 @@ def information(table: Mapping[tuple[Any, Any], float]) -> float:
     for (a, b), chance in table.items():
         left[a], right[b] = left.get(a, 0.0) + chance, right.get(b, 0.0) + chance
     return math.fsum(chance * math.log(chance / left[a] / right[b]) for (a, b), chance in table.items() if chance > 0)
+
+
+def learned_together(
+    case: Case, about: Iterable[str], seen: Sequence[str], epsilon: Mapping[str, float], *, measure: str = "value"
+) -> float:
+    """Return what is learned about attributes together, from every world and every outcome of every coin."""
+    law: dict[tuple[object, object], float] = {}
+    targets = list(about)
+    for world, chance in case.worlds.items():
+        value = dict(zip(case.names, world, strict=True))
+        target = tuple(case.is_hidden(name, value[name]) if measure == "bit" else value[name] for name in targets)
+        for shows in itertools.product((False, True), repeat=len(seen)):
+            outcome, mass = [], chance
+            for name, is_shown in zip(seen, shows, strict=True):
+                rate = 0.0 if case.is_hidden(name, value[name]) else -math.expm1(-epsilon[name])
+                mass *= rate if is_shown else 1 - rate
+                outcome.append(None if not is_shown else True if measure == "bit" else value[name])
+            law[target, tuple(outcome)] = law.get((target, tuple(outcome)), 0.0) + mass
+    sides: list[dict[object, float]] = [{}, {}]
+    for key, mass in law.items():
+        for side, part in zip(sides, key, strict=True):
+            side[part] = side.get(part, 0.0) + mass
+    return sum(m * math.log(m / (sides[0][target] * sides[1][y])) for (target, y), m in law.items() if m > 0)

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from sqlalchemy import create_engine, text
+from tests.joints import Case, learned_together
 
 import tacit as tc
 from tacit.dependence.information import outcomes
@@ -17,10 +18,8 @@ from tacit.dependence.suppression import suppression
 from tacit.ledger.applications import Weighing
 from tacit.plan.leakage.shown import Shown
 
-DAY = tc.Dependence.from_table(
-    {("late", "early"): 0.2, ("late", "late"): 0.1, ("early", "early"): 0.2, ("early", "late"): 0.5},
-    names=("arrival", "leaving"),
-)
+WORLDS = {("late", "early"): 0.2, ("late", "late"): 0.1, ("early", "early"): 0.2, ("early", "late"): 0.5}
+DAY = tc.Dependence.from_table(WORLDS, names=("arrival", "leaving"))
 SENSITIVE = {"arrival": ["late"], "leaving": ["early"]}
 COALITIONS = {"lighting": ["lighting"], "both": ["lighting", "space"]}
 THIRD = Fraction(1, 3)
@@ -49,10 +48,13 @@ def show(ledger: tc.Ledger, applications: tc.Applications | None, *shown: Shown)
 def test_a_coalition_knows_what_all_its_members_were_shown() -> None:
     shown = [Shown("lighting", "arrival", THIRD), Shown("space", "leaving", Fraction(1, 5))]
     alone, both = limits().standing(shown)
+    day = Case(WORLDS, DAY.names, SENSITIVE, {"arrival": 1 / 3, "leaving": 0.2})
     release = suppression(DAY, SENSITIVE, {"arrival": 1 / 3, "leaving": 0.2})
     for stands, seen in ((alone, ["arrival"]), (both, ["arrival", "leaving"])):
         found = [outcomes(release, target, seen) for target in SENSITIVE]
-        assert stands.leakage == pytest.approx(sum(one.information() for one in found), abs=1e-12)
+        together = learned_together(day, SENSITIVE, seen, day.epsilon)
+        assert stands.leakage == pytest.approx(together, abs=1e-12)
+        assert together > max(one.information() for one in found) - 1e-12
         odds = max(float(one.log_odds().max()) for one in found)
         assert stands.posterior == pytest.approx(1 / (1 + math.exp(-odds)), abs=1e-12)
     assert "leaving is sensitive with probability 0.4778 given arrival suppressed, leaving suppressed" in str(both)
@@ -83,7 +85,7 @@ def test_a_release_that_would_tell_too_much_is_refused_before_it_is_charged(ledg
     before = (ledger.remaining(dataset="rooms"), len(ledger.entries()))
     for refused, said in (
         (Shown("lighting", "arrival", THIRD), "leakage of lighting must stay at most 0.1 nats"),
-        (Shown("space", "leaving", Fraction(2, 5)), "leakage of both must stay at most 0.2 nats"),
+        (Shown("space", "leaving", Fraction(4, 5)), "leakage of both must stay at most 0.2 nats"),
     ):
         with pytest.raises(tc.BudgetExceeded, match=said):
             show(ledger, wanted, refused)
@@ -192,6 +194,29 @@ def test_limits_are_about_attributes_of_the_policy() -> None:
         tc.Session(policy, rows, 1.0, leakage={"both": 0.1})  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("attribute", "values", "given"),
+    [
+        (tc.Categories(["late", "early"]), ("late", "Early"), "'Early'"),
+        (tc.Integers(0, 1), ("0", "1"), "'0'"),
+        (tc.Dates("2024-01-01", "2024-01-02"), ("2024-01-01", "2024-01-03"), "'2024-01-03'"),
+    ],
+)
+def test_limits_are_about_values_of_the_policy(attribute: Any, values: tuple[Any, ...], given: str) -> None:
+    policy = tc.Policy(tc.Domain({"arrival": attribute}), tc.secrets.everything())
+    dependence = tc.Dependence.from_table(dict.fromkeys(values, 0.5), names=["arrival"])
+    about = tc.Applications(dependence, sensitive={"arrival": values[:1]}, coalitions=COALITIONS, limit=0.1)
+    with pytest.raises(tc.PlanError, match=f"leakage must be about values of arrival as the policy .* got {given}"):
+        tc.Session(policy, pd.DataFrame({"arrival": []}), 1.0, leakage=about)
+
+
+def test_what_attributes_say_about_themselves_is_left_out_only_where_each_has_a_limit() -> None:
+    with pytest.raises(tc.PlanError, match="own must be left out where what lighting learns is limited about several"):
+        limits(0.2, own=False)
+    alone, _ = limits({"leaving": 0.2}, own=False).standing([Shown("lighting", "leaving", THIRD)])
+    assert alone.leakage == 0.0
+
+
 # ---- in a session ---------------------------------------------------------------------------------------------------
 
 DOMAIN = tc.Domain({"arrival": tc.Categories(["late", "early"]), "leaving": tc.Categories(["late", "early"])})
@@ -254,3 +279,92 @@ def test_the_policy_hides_what_the_limits_take_for_sensitive() -> None:
     with pytest.raises(tc.PlanError, match="must be hidden by its own value alone"):
         session.release(asked("leaving", "space"), epsilon=0.1)
     assert session.remaining == 5
+
+
+# ---- everything that is told ----------------------------------------------------------------------------------------
+
+FLOORS = ROOMS.assign(floor=["up" if number % 3 == 0 else "down" for number in range(40)])
+WITH_FLOOR = tc.Domain({"floor": tc.Categories(["up", "down"]), **DOMAIN})
+BY_FLOOR = tc.Dependence.from_table(
+    {
+        (floor, arrival, leaving): 0.25 * (0.9 if (floor == "up") == (arrival == "late") else 0.1)
+        for floor in ("up", "down")
+        for arrival in ("late", "early")
+        for leaving in ("late", "early")
+    },
+    names=("floor", "arrival", "leaving"),
+)
+
+
+def floor_limits(limit: float = 0.05) -> tc.Applications:
+    return tc.Applications(BY_FLOOR, sensitive={"arrival": ["late"]}, coalitions=COALITIONS, limit=limit)
+
+
+def floor_policy() -> tc.Policy:
+    return tc.Policy(WITH_FLOOR, tc.secrets.values({"arrival": ["late"]}))
+
+
+@pytest.mark.parametrize("bring", [False, True])
+def test_a_group_of_a_split_is_held_against_the_limits_of_the_ledger(tmp_path: Path, bring: bool) -> None:
+    where = tmp_path / "ledger.db"
+    ledger = tc.Ledger(where)
+    ledger.grant(dataset="rooms", epsilon=10)
+    ledger.limit_leakage(dataset="rooms", applications=floor_limits())
+    own = floor_limits() if bring else None
+    groups = tc.Session(floor_policy(), FLOORS, ledger=where, dataset="rooms", leakage=own).split("floor")
+    groups["down"].release(tc.count(), epsilon=3)  # from here on the other group pays nothing
+    entries = len(ledger.entries())
+    with pytest.raises(tc.BudgetExceeded if bring else tc.LedgerError, match="leakage"):
+        groups["up"].release(asked("arrival", "lighting"), epsilon=1)
+    assert len(ledger.entries()) == entries
+    assert ledger.shown(dataset="rooms") == []
+
+
+def test_what_groups_are_shown_is_written_down_also_where_it_costs_nothing(tmp_path: Path) -> None:
+    where = tmp_path / "ledger.db"
+    whole = tc.Session(floor_policy(), FLOORS, 9, ledger=where, dataset="rooms")
+    groups = whole.split("floor")
+    for group in ("up", "down"):
+        groups[group].release(asked("arrival", "lighting"), epsilon=1)
+    assert whole.remaining == 8
+    ledger = tc.Ledger(where)
+    # both groups are one line of coins, and so is everybody
+    assert [str(one) for one in ledger.shown(dataset="rooms")] == ["floor to lighting", "arrival to lighting"]
+    whole.release(asked("arrival", "lighting"), epsilon=1)
+    assert len(ledger.shown(dataset="rooms")) == 2
+    # and it counts once there are limits
+    limited = tc.Session(floor_policy(), FLOORS, ledger=where, dataset="rooms", leakage=floor_limits())
+    with pytest.raises(tc.BudgetExceeded, match="leakage of lighting must stay"):
+        limited.release(asked("leaving", "space"), epsilon=0.01)
+
+
+def test_a_split_without_a_ledger_is_held_against_the_limits_of_its_session() -> None:
+    groups = tc.Session(floor_policy(), FLOORS, 9, leakage=floor_limits()).split("floor")
+    groups["down"].release(tc.count(), epsilon=3)
+    with pytest.raises(tc.BudgetExceeded, match="leakage of lighting must stay at most"):
+        groups["up"].release(asked("arrival", "lighting"), epsilon=0.1)
+
+
+@pytest.mark.parametrize(
+    "options", [{"key": ["room", "floor"]}, {"where": "floor == 'up'"}, {"where": "floor == 'up'", "key": ()}]
+)
+def test_keys_and_predicates_tell_what_a_column_tells(options: dict[str, Any]) -> None:
+    session = tc.Session(floor_policy(), FLOORS, 9, leakage=floor_limits())
+    told = []
+    for query in (
+        tc.true_records(["leaving", "floor"], key="room", application="lighting"),
+        asked("leaving", "lighting", **options),
+    ):
+        with pytest.raises(tc.BudgetExceeded, match=r"after this release .*floor to lighting.* it would be") as refused:
+            session.release(query, epsilon=0.1)
+        told.append(refused.value.rule.rpartition(" ")[2])
+    assert told[0] == told[1]
+    assert session.remaining == 9
+    session.release(asked("leaving", "lighting"), epsilon=0.1)
+
+
+def test_a_key_with_sensitive_values_is_refused() -> None:
+    both = tc.Applications(BY_FLOOR, sensitive={"floor": ["up"], "arrival": ["late"]}, coalitions=COALITIONS, limit=9)
+    session = tc.Session(floor_policy(), FLOORS, 9, leakage=both)
+    with pytest.raises(tc.LedgerError, match="is shown for certain, and has sensitive values"):
+        session.release(asked("leaving", "lighting", key=["room", "floor"]), epsilon=0.1)

@@ -12,6 +12,8 @@ import yaml
 
 import tacit as tc
 from tacit.release.case_file import case_schema, read_case, read_job_or_case
+from tacit.release.job_plan import check_leakage, plan_job
+from tacit.release.job_run import run_job
 
 POLICY = {
     "domain": {"arrival": {"categories": ["late", "early"]}, "leaving": {"integers": [15, 17]}},
@@ -181,3 +183,28 @@ def test_a_planned_release_needs_an_application_of_the_case(tmp_path: Path) -> N
 def test_a_case_without_rows_cannot_be_run(tmp_path: Path) -> None:
     with pytest.raises(tc.JobError, match="must have the keys rows and releases to be run"):
         read_job_or_case(written(tmp_path))
+
+
+def test_a_planned_job_is_refused_for_what_its_run_would_be(tmp_path: Path) -> None:
+    def job(epsilon: float, *, ledger: str | None = "ledger.db", **changes: Any) -> Any:
+        releases = [release("starts", "arrival", "lighting", epsilon)]
+        where = {"rows": "rooms.csv", "ledger": ledger, "budget": 5, "out": f"out{epsilon}"}
+        return read_job_or_case(written(tmp_path, releases=releases, **where, **changes))
+
+    check_leakage(plan_job(job(0.3)))
+    for ledger in (None, "ledger.db"):  # the second is not there yet
+        with pytest.raises(tc.BudgetExceeded, match="leakage of lighting must stay at most"):
+            check_leakage(plan_job(job(1.5, ledger=ledger)))
+    run_job(job(0.3))
+    before = tc.Ledger(tmp_path / "ledger.db").entries()
+    check_leakage(plan_job(job(0.3)))  # its coins are remembered
+    for wrong, kind, said in (
+        (job(1.5), tc.BudgetExceeded, "leakage of lighting must stay at most"),
+        (job(0.3, limit=0.3), tc.LedgerError, "must be those that hold for dataset 'rooms' already"),
+    ):
+        with pytest.raises(kind, match=said) as planned:
+            check_leakage(plan_job(wrong))
+        with pytest.raises(kind) as ran:
+            run_job(wrong)
+        assert str(planned.value) == str(ran.value)
+    assert tc.Ledger(tmp_path / "ledger.db").entries() == before

@@ -7,18 +7,20 @@ import math
 
 import numpy as np
 import pytest
-from tests.joints import Case, random_case
+from tests.joints import Case, learned_together, random_case
 
 from tacit.dependence.dependence import Dependence
 from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
-from tacit.plan.leakage.setting import Setting, checked_setting
+from tacit.errors import PlanError
+from tacit.plan.leakage import joint_terms
+from tacit.plan.leakage.setting import Limit, Line, Setting, checked_setting
 
 CASES = [random_case(np.random.default_rng(seed), most=3, sizes=(2, 3)) for seed in range(4)]
 
 
 def settings(case: Case, **options: object) -> Setting:
-    return checked_setting(case.dependence, sensitive=case.sensitive, limit=1.0, **{"measure": "value", **options})
+    return checked_setting(case.dependence, sensitive=case.sensitive, **{"limit": 1.0, "measure": "value", **options})
 
 
 def information(case: Case, target: str, seen: list[str], epsilon: dict[str, float], measure: str) -> float:
@@ -72,15 +74,60 @@ def test_each_line_adds_a_convex_function_that_rises_from_zero(case: Case) -> No
 
 
 @pytest.mark.parametrize("measure", ["value", "bit"])
+@pytest.mark.parametrize("case", CASES)
+def test_joint_informations_are_about_all_attributes_together(case: Case, measure: str) -> None:
+    names = list(case.names)
+    for about, seen in itertools.product((names, names[:1], names[1:]), (names, names[:1], names[1:], [])):
+        setting = Setting(
+            {name: frozenset(case.sensitive[name]) for name in case.names},
+            tuple(Line(name, name) for name in seen),
+            (Limit("all", tuple(range(len(seen))), tuple(about), 1.0),),
+            measure,
+            own=True,
+            joint=True,
+        )
+        tables = setting.tables(case.dependence)
+        (limit,), safe = setting.joint_limits(tables), setting.safe_terms(tables)
+        for u in points(len(seen), 2, 3):
+            epsilon = dict(zip(seen, -np.log1p(-u), strict=True))
+            said = learned_together(case, about, seen, epsilon, measure=measure)
+            assert limit.at(u[None])[0] == pytest.approx(said, abs=1e-12)
+            assert safe.at(u)[0] >= said - 1e-12
+
+
+@pytest.mark.parametrize("measure", ["value", "bit"])
 @pytest.mark.parametrize("own", [True, False])
 @pytest.mark.parametrize("case", CASES)
-def test_joint_informations_are_those_of_the_audit(case: Case, measure: str, own: bool) -> None:
-    setting = settings(case, measure=measure, own=own, coalitions=[list(case.sensitive)])
-    (limit,) = setting.joint_limits(setting.tables(case.dependence))
+def test_joint_informations_about_one_attribute_are_those_of_the_audit(case: Case, measure: str, own: bool) -> None:
+    each = dict.fromkeys(case.names, 1.0)
+    setting = settings(case, measure=measure, own=own, coalitions=[list(case.sensitive)], limit=each)
+    limits = setting.joint_limits(setting.tables(case.dependence))
     for u in points(len(setting.lines), 2, 3):
         epsilon = dict(zip(case.names, -np.log1p(-u), strict=True))
-        said = sum(information(case, j, [i for i in case.names if own or i != j], epsilon, measure) for j in case.names)
-        assert limit.at(u[None])[0] == pytest.approx(said, abs=1e-12)
+        for limit, name in zip(limits, case.names, strict=True):
+            said = information(case, name, [i for i in case.names if own or i != name], epsilon, measure)
+            assert limit.at(u[None])[0] == pytest.approx(said, abs=1e-12)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_where_there_are_too_many_outcomes_the_information_is_bounded_from_above(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = list(case.names[1:])
+    asked = {"applications": {"one": shown}, "coalitions": [["one"]], "limit": {case.names[0]: 1.0}}
+    exact = settings(case, **asked)
+    (limit,) = exact.joint_limits(exact.tables(case.dependence))
+    most = math.prod(len(case.dependence.values[name]) + 1 for name in shown)
+    monkeypatch.setattr(joint_terms, "MOST_OUTCOMES", most)
+    (bound,) = exact.joint_limits(exact.tables(case.dependence))
+    assert bound.cells <= most
+    for u in points(len(shown), 3, 6):
+        assert bound.at(u[None])[0] >= limit.at(u[None])[0] - 1e-12
+        epsilon = dict(zip(shown, -np.log1p(-u), strict=True))
+        assert bound.at(u[None])[0] == pytest.approx(learned_together(case, shown, shown, epsilon), abs=1e-12)
+    monkeypatch.setattr(joint_terms, "MOST_OUTCOMES", 1)
+    with pytest.raises(PlanError, match="must have at most 1 outcomes together"):
+        exact.joint_limits(exact.tables(case.dependence))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -115,6 +162,18 @@ def test_pairs_miss_what_only_two_lines_together_tell() -> None:
     joint = checked_setting(xor, **options, coalitions=[["a", "b"]])
     assert joint.leakages(joint.tables(xor), u)[0] == pytest.approx(math.log(2), abs=1e-12)
     assert joint.safe_terms(joint.tables(xor)).at(u)[0] >= math.log(2) - 1e-12
+
+
+def test_one_line_that_tells_about_two_attributes_only_together_counts_in_full() -> None:
+    """The exclusive or of two protected bits says nothing about either, and halves what is open about both."""
+    worlds = {(a, b, a ^ b): 0.25 for a, b in itertools.product((0, 1), repeat=2)}
+    xor = Dependence.from_table(worlds, names=("a", "b", "x"))
+    asked = {"sensitive": {"a": [1], "b": [1]}, "limit": 1.0, "measure": "value", "applications": {"one": ["x"]}}
+    joint = checked_setting(xor, **asked, coalitions=[["one"]])
+    for u in (0.3, 1.0):
+        shown = np.array([u])
+        assert joint.leakages(joint.tables(xor), shown)[0] == pytest.approx(u * math.log(2), abs=1e-12)
+        assert joint.safe_terms(joint.tables(xor)).at(shown)[0] >= u * math.log(2) - 1e-12
 
 
 def test_two_applications_with_coins_of_their_own_are_one_with_both_epsilons() -> None:

@@ -10,7 +10,10 @@ Assumes     The dependence is the true one, a record is one draw from it, record
 Why         What was shown is read, compared and appended in the one locked transaction of the charge, as entries of the
             chain, so that nobody can take it out unnoticed. Lines of coins are independent of each other, so epsilons
             of an attribute add up within a coalition; on a line whose coins are remembered the largest counts
-            (`plan/leakage/shown.py`). The information is computed over all outcomes (`plan/leakage/joint_terms.py`).
+            (`plan/leakage/shown.py`). A key, and what a `where` looks at, count as shown for certain. The information
+            is computed over all outcomes and about all attributes of a limit together, or bounded from above
+            (`plan/leakage/joint_terms.py`). Every release that shows single records is weighed where it is charged,
+            also in a group of a split that pays nothing.
 Reference   docs/decisions/0015-leakage.md.
 Checked by  tests/unit/test_applications.py, tests/contract/test_application_races.py.
 """
@@ -33,7 +36,7 @@ from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
 from tacit.errors import BudgetExceeded, LedgerError, PlanError, nearest, sealed, word_or_kind
 from tacit.ledger.chain import WITHOUT_COST
-from tacit.plan.leakage.setting import Limit, Line, Setting, checked_limits, checked_setting
+from tacit.plan.leakage.setting import Limit, Line, Setting, check_own, checked_limits, checked_setting
 from tacit.plan.leakage.shown import Shown, together
 
 LIMITS, SHOWN = WITHOUT_COST
@@ -44,8 +47,9 @@ LIMITS, SHOWN = WITHOUT_COST
 class Standing:
     """What one coalition could know by now about some attributes together.
 
-    `leakage` is the mutual information, in nats, of at most `limit`. `posterior` is the largest probability that any
-    outcome could give to one of the attributes being sensitive: `worst` says which attribute and which outcome.
+    `leakage` is the mutual information with all of them together, in nats, of at most `limit`; with very many values it
+    is a number that is never below it. `posterior` is the largest probability that any outcome could give to one of the
+    attributes being sensitive: `worst` says which attribute and which outcome.
     """
 
     coalition: str
@@ -91,7 +95,7 @@ class Applications:
         limit: In nats, as for `tc.plan.leakage_budget`: one number for what any coalition learns about all protected
             attributes together, or one for each coalition or attribute.
         measure: `value` or `bit`.
-        own: Whether what an attribute's own release says about it counts.
+        own: Whether what an attribute's own release says about it counts; left out only where each limit is about one.
         posterior: The largest probability that any outcome may give to a protected attribute being sensitive.
     """
 
@@ -115,6 +119,7 @@ class Applications:
         self.measure, self.own = measure, own
         self.posterior = _probability(posterior)
         self._limits = checked_limits(limit, checked.sensitive, dict.fromkeys(members, ()), has_coalitions=True)
+        check_own(self._limits, own=own)
 
     def __repr__(self) -> str:
         return f"Applications({', '.join(self.coalitions)}; about {', '.join(self.sensitive)})"

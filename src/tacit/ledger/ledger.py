@@ -404,21 +404,41 @@ class Ledger:
 
         def work(db: Connection) -> Entry | None:
             head = self._sound_head(db)
-            held = limits_in(self._application_entries(db, name))
-            if held == applications.fingerprint:
+            if self._holds_already(db, name, applications, replace=replace):
                 return None
-            if held is not None and not replace:
-                raise LedgerError(
-                    f"must be those that hold for dataset {name!r} already, {held[:12]}",
-                    key="leakage",
-                    given=applications.fingerprint[:12],
-                    file=self._store.name,
-                    fix="Use these, or say ledger.limit_leakage(.., replace=True) after a change of the dependence.",
-                )
             noted = limits_words(applications)
             return self._note(db, head, LIMITS, name, None, applications.fingerprint, noted)
 
         return self._store.write(work)
+
+    def check_leakage(self, *, dataset: str, applications: Applications | None, weighing: Weighing | None) -> None:
+        """Refuse limits, and what would be shown under them, with the sentence that `reserve` would give.
+
+        Nothing is written.
+        """
+        name = self._dataset(dataset)
+
+        def work(db: Connection) -> None:
+            if applications is not None:
+                self._holds_already(db, name, applications)
+            self._weighed(db, name, weighing)
+
+        self._store.read(work)
+
+    def _holds_already(
+        self, db: Connection, dataset: str, applications: Applications, *, replace: bool = False
+    ) -> bool:
+        """Say whether just these limits hold for a data set; refuse others than those that hold, unless `replace`."""
+        held = limits_in(self._application_entries(db, dataset))
+        if held not in (None, applications.fingerprint) and not replace:
+            raise LedgerError(
+                f"must be those that hold for dataset {dataset!r} already, {held[:12]}",
+                key="leakage",
+                given=applications.fingerprint[:12],
+                file=self._store.name,
+                fix="Use these, or say ledger.limit_leakage(.., replace=True) after a change of the dependence.",
+            )
+        return held == applications.fingerprint
 
     def shown(self, *, dataset: str) -> list[Shown]:
         """Return everything that applications were shown of single records of a data set, in order."""

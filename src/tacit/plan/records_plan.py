@@ -143,7 +143,11 @@ class RecordsPlan(AnyPlan):
         if self.showing is None:
             return ()
         who = self.query.application
-        found = [Shown(who, name, CERTAIN, "public", is_public=True) for name in self.showing.public]
+        # a key is shown of every record, and whoever is told of a record knows that it was picked
+        picked = () if self.query.where is None else sorted(self.query.where.columns())
+        told = [name for name in (*self.query.key, *picked) if name in self.policy.domain]
+        public = dict.fromkeys([*self.showing.public, *told])
+        found = [Shown(who, name, CERTAIN, "public", is_public=True) for name in public]
         for rule in self.showing.rules:
             line = self.line(rule.digest) if self.query.key else ""
             epsilon = self.each if rule.tosses else CERTAIN

@@ -119,6 +119,30 @@ def check_policy(job: Job) -> None:
             ledger.check_policies(dataset=job.dataset, policies=[job.about()], analyst=job.analyst)
 
 
+def check_leakage(plan: JobPlan) -> None:
+    """Refuse a job that would show applications more of single records than limits allow. Nothing is charged.
+
+    Raises:
+        Refused: With the sentence that the charge would give.
+    """
+    job = plan.job
+    if job.leakage is None and job.ledger is None:
+        return
+    # here, not above: a database takes long to load
+    from tacit.release.leakage_watch import LeakageWatch
+
+    watch = LeakageWatch(job.leakage, job.about())
+    shows = watch.of(plan.plans)
+    with _begun_ledger(job) as ledger:
+        if ledger is None:
+            watch.weigh(watch.weighing(shows, ""))
+            return
+        lines = [line for one in plan.plans for line in one.lines_asked]
+        coins = ledger.coins_begun(dataset=job.dataset, lines=lines)
+        weighing = watch.weighing(shows, "" if coins is None else coins.mark)
+        ledger.check_leakage(dataset=job.dataset, applications=job.leakage, weighing=weighing)
+
+
 @contextmanager
 def _begun_ledger(job: Job) -> Iterator[Ledger | None]:
     """Open the ledger of a job, if there is one to look at: the first release begins a file that is not there yet."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
-from tacit.errors import PlanError, kind_of, nearest
+from tacit.errors import PlanError, PolicyError, kind_of, nearest, word_or_kind
 from tacit.ledger.applications import Applications, Weighing
 from tacit.ledger.ledger import Ledger
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.leakage.shown import Shown
+from tacit.policy.attributes.attribute import Attribute
 from tacit.policy.policy import Policy
 
 
@@ -34,21 +36,13 @@ class LeakageWatch:
         if self._applications is not None:
             ledger.limit_leakage(dataset=dataset, applications=self._applications)
 
-    def of(self, plans: Iterable[AnyPlan], *, in_groups: bool) -> tuple[Shown, ...]:
+    def of(self, plans: Iterable[AnyPlan]) -> tuple[Shown, ...]:
         """Return what plans show of single records."""
         listed = list(plans)
         if self._applications is not None:
             for plan in listed:
                 _check_hidden(self._applications, plan)
-        shown = tuple(one for plan in listed for one in plan.shows)
-        if shown and in_groups and self._applications is not None:
-            raise PlanError(
-                "must be asked for everybody at once where limits on what applications learn hold",
-                key="split",
-                given=shown[0].attribute,
-                fix="Nothing was charged. Ask the session itself, with a `where` if need be.",
-            )
-        return shown
+        return tuple(one for plan in listed for one in plan.shows)
 
     def weighing(self, shows: Iterable[Shown], mark: str) -> Weighing | None:
         """Return what is shown, to be held against the limits; None if no single record is.
@@ -96,7 +90,7 @@ def _short(line: str, mark: str) -> str:
 
 
 def _check_domain(applications: Applications, policy: Policy) -> None:
-    """Refuse limits about attributes that the policy does not have."""
+    """Refuse limits about attributes that the policy does not have, or values that they do not have there."""
     for name in applications.dependence.names:
         if name not in policy.domain:
             raise PlanError(
@@ -105,3 +99,18 @@ def _check_domain(applications: Applications, policy: Policy) -> None:
                 given=name,
                 fix=f"{nearest(name, list(policy.domain))} Or make the dependence of fewer attributes.",
             )
+        for value in applications.dependence.values[name]:
+            if not _is_value(value, policy.domain[name]):
+                raise PlanError(
+                    f"must be about values of {name} as the policy writes them",
+                    key="leakage",
+                    given=word_or_kind(value),
+                    fix=f"Make the dependence of such as {policy.domain[name].words(policy.domain[name].value(0))}.",
+                )
+
+
+def _is_value(value: Any, attribute: Attribute) -> bool:
+    try:
+        return bool(attribute.canonical(value) == value)
+    except PolicyError:
+        return False

@@ -53,7 +53,7 @@ from tacit.release.record import ReleaseRecord
 from tacit.release.rectangles import infer_rectangles
 from tacit.release.selected import SelectionRecord, select
 from tacit.release.show_records import show_records
-from tacit.release.split import Parent, Pay, Split
+from tacit.release.split import Costs, Parent, Pay, Split
 from tacit.rows.file_columns import is_file, source_name
 from tacit.rows.guard import charges, closed, paid_for
 from tacit.rows.named_columns import columns_of
@@ -248,7 +248,7 @@ class Session:
             (reserved,) = self._reserve([plan], pay=pay, part_of=part_of)
             return reserved.make()
 
-        return Split(groups, Parent(self.policy, lambda: self.remaining, self._check, self._charge, make))
+        return Split(groups, Parent(self.policy, lambda: self.remaining, self._check, make))
 
     def _reserve(
         self,
@@ -261,13 +261,20 @@ class Session:
     ) -> list[Reserved]:
         for plan in plans:
             self._check(plan)
-        shows = self._leakage.of(plans, in_groups=pay is not None)
+        shows = self._leakage.of(plans)
         if pay is None:
             due = [Due(str(plan.query), plan.cost, plan.lines_asked) for plan in plans]
             receipts, coins = self._paid(due, run=run, job=job, shows=shows)
         else:
-            receipts = pay([(plan.epsilon, str(plan.query)) for plan in plans])
-            coins = self._coin_state([line for plan in plans for line in plan.lines_asked])
+            lines = [line for plan in plans for line in plan.lines_asked]
+
+            def charge(costs: Costs) -> Sequence[Receipt | None]:
+                nonlocal coins
+                receipts, coins = self._paid(_fixed(costs), shows=shows, lines=lines)
+                return receipts
+
+            coins = CoinState(b"", {}, {})  # until they are paid for
+            receipts = pay([(plan.epsilon, str(plan.query)) for plan in plans], charge)
         drawn = _Drawn(plans, self._rows, coins)
         return [
             Reserved(plan, partial(self._make, plan, receipt, drawn, number, part_of))
@@ -319,9 +326,9 @@ class Session:
 
         return Asking(allowance, check, answer)
 
-    def _charge(self, costs: Sequence[tuple[Fraction, str]]) -> Sequence[Receipt | None]:
+    def _charge(self, costs: Costs) -> Sequence[Receipt | None]:
         """Charge each epsilon with its note, all or nothing; return the ledger's receipts, or None for each."""
-        return self._paid([Due(what, lambda _, cost=cost: cost) for cost, what in costs])[0]  # type: ignore[misc]
+        return self._paid(_fixed(costs))[0]
 
     def _reached(self, lines: Iterable[str]) -> Reached:
         """Return what lines of coins have reached, and write nothing."""
@@ -341,9 +348,19 @@ class Session:
         return self._ledger.coins(dataset=self.dataset, lines=listed, source=self._source)
 
     def _paid(
-        self, due: Sequence[Due], *, run: str | None = None, job: str = "", shows: Sequence[Shown] = ()
+        self,
+        due: Sequence[Due],
+        *,
+        run: str | None = None,
+        job: str = "",
+        shows: Sequence[Shown] = (),
+        lines: Sequence[str] = (),
     ) -> tuple[Sequence[Receipt | None], CoinState]:
-        """Charge what is due, all or nothing; return the ledger's receipts, or None for each, and the coins."""
+        """Charge what is due, all or nothing; return the ledger's receipts, or None for each, and the coins.
+
+        What is shown of single records is held against limits, also if nothing is due. `lines` are more of those whose
+        coins decide on it; they are not raised.
+        """
         if self._budget is not None and os.getpid() != self._process:
             # what was spent is remembered in one process; a ledger alone is shared
             raise BudgetExceeded(
@@ -353,7 +370,7 @@ class Session:
             )
         with self._lock:
             while True:
-                coins = self._coin_state([line for one in due for line in one.lines])
+                coins = self._coin_state([*(line for one in due for line in one.lines), *lines])
                 costs, after = prices(due, coins.reached)
                 epsilon = sum(costs, Fraction(0))
                 if self._budget is not None and self._spent + epsilon > self._budget:
@@ -504,6 +521,11 @@ def _(plan: SelectionPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState)
 def _(plan: RecordsPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
     record = show_records(plan, rows, coins.secret_of)
     return lambda: record
+
+
+def _fixed(costs: Costs) -> list[Due]:
+    """Return charges whose price depends on nothing."""
+    return [Due(what, lambda _, cost=cost: cost) for cost, what in costs]  # type: ignore[misc]
 
 
 def _listed_plans(given: Any) -> list[AnyPlan]:

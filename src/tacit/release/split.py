@@ -37,7 +37,8 @@ from tacit.release.planner import Planner
 from tacit.release.record import ReleaseRecord
 
 Costs = Sequence[tuple[Fraction, str]]
-Pay = Callable[[Costs], Sequence[Receipt | None]]
+Charge = Callable[[Costs], Sequence[Receipt | None]]
+Pay = Callable[[Costs, Charge], Sequence[Receipt | None]]
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,6 @@ class Parent:
     policy: Policy
     remaining: Callable[[], Fraction]
     check: Callable[[AnyPlan], None]
-    charge: Pay
     make: Callable[[AnyPlan, Pay, str], ReleaseRecord]
 
 
@@ -90,8 +90,11 @@ class Split(Mapping[str, "Group"]):
         """Return what one group has spent."""
         return self._spent[name]
 
-    def pay(self, name: str, costs: Costs) -> Sequence[Receipt | None]:
-        """Charge the session for what one group spends beyond what was charged for any; nothing if it fits in that."""
+    def pay(self, name: str, costs: Costs, charge: Charge) -> Sequence[Receipt | None]:
+        """Charge the session for what one group spends beyond what was charged for any; nothing if it fits in that.
+
+        `charge` is called either way: it also holds what a release shows of single records against limits.
+        """
         if os.getpid() != self._process:
             raise BudgetExceeded(
                 "belongs to the process that made it", key="split", fix="Split the session of this process."
@@ -103,10 +106,10 @@ class Split(Mapping[str, "Group"]):
                 notes = "; ".join(what for _, what in costs)
                 # whoever spends no more than that leaves no entry, so this one says for whom it was paid
                 covered = shown(self._charged + more)
-                (self._receipt,) = self._parent.charge(
-                    [(more, f"split by {self.by}, each group up to {covered} in all: {notes}")]
-                )
+                (self._receipt,) = charge([(more, f"split by {self.by}, each group up to {covered} in all: {notes}")])
                 self._charged += more
+            else:
+                charge([])
             self._spent[name] += epsilon
             return [self._receipt] * len(costs)
 

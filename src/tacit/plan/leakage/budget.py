@@ -61,8 +61,9 @@ def leakage_budget(
     Args:
         dependence: How the attributes depend on each other.
         sensitive: The sensitive values of each protected attribute.
-        limit: In nats: one number for what is learned about all protected attributes together, or one for each
-            attribute, or one for each coalition.
+        limit: In nats: one number for all protected attributes, or one for each attribute, or one for each coalition.
+            A coalition is limited in what it learns about several attributes together; without coalitions, what is
+            told about each is added up, which misses what only shows in several together.
         weights: What the release of an attribute is worth; 1 for each sensitive attribute by default. An attribute
             without a sensitive value is released as well if it has a weight.
         measure: `value`: what a value or its absence tells about the protected value. `bit`: what the absence alone
@@ -73,7 +74,8 @@ def leakage_budget(
             default the informations of single releases are added up over all of them.
         cap: The largest epsilon.
         objective: `releases` (the expected weighted number of released values) or `epsilon` (their weighted sum).
-        own: Whether what the release of an attribute says about that attribute itself counts.
+        own: Whether what the release of an attribute says about that attribute itself counts. With coalitions it may
+            be left out only where each limit is about one attribute.
         drift: The total variation by which the dependence may change before the plan must be made anew.
     """
     if not isinstance(objective, str) or objective not in OBJECTIVES:

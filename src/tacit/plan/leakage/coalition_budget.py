@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 
 from tacit.plan.leakage.convex_program import Program, Solved
-from tacit.plan.leakage.convex_terms import Floats, Mask, Terms
+from tacit.plan.leakage.convex_terms import NOTHING, Floats, Mask, Terms
 from tacit.plan.leakage.joint_terms import JointLimit
 from tacit.plan.leakage.measured_tables import MeasuredTables
 from tacit.plan.leakage.monotone_boxes import ROUNDING, Rising, solve_rising
@@ -30,7 +30,6 @@ COARSE = 1e-6  # of what could be reached
 MOST_BOXES = 6_000
 FEW_LINES = 3  # that coalitions connect: more are planned by the convex bound
 HALVINGS = 60
-NOTHING = 1e-15  # nats: what rounding makes of no information
 
 Excess = Callable[[Floats], Floats]
 

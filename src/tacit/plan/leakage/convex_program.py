@@ -116,11 +116,9 @@ def _without_traces(program: Program, u: Floats, tolerance: float) -> Floats:
 def _kept_inside(program: Program, u: Floats, bound: float) -> Solved:
     """Return an allowed point near `u`: rounding may have put it a hair outside."""
     back = 0.0
-    while not program.is_allowed(u + back * (program.lower - u)):
+    while back < 1.0 and not program.is_allowed(u + back * (program.lower - u)):
         back = 2.0 * back or 1e-15
-        if back >= 1.0:
-            u, back = program.lower, 0.0
-    u = u + back * (program.lower - u)
+    u = program.lower if back >= 1.0 else u + back * (program.lower - u)
     return Solved(u, float(program.gain @ u), bound)
 
 

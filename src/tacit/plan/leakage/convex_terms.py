@@ -1,7 +1,8 @@
 """What every release says about every protected attribute, as convex functions of the release probabilities.
 
 Guarantee   `Terms.at(u)` is, for each limit, the sum of the mutual informations that it bounds, in nats; each line of
-            release adds a function of its own release probability that is convex, rises, and is 0 at 0.
+            release adds a function of its own release probability that is convex, rises, and is 0 at 0. Less than
+            `NOTHING` with everything shown counts as nothing: it cannot be told from rounding.
 Assumes     One-sided randomised response: a value that is not sensitive is released with probability u = 1 - exp(-eps),
             and else nothing is shown. Tables are probabilities.
 Why         Let p(x) be the law of the target, r(x) its mass where the released attribute is not sensitive, R the sum
@@ -27,6 +28,7 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 ROUNDING = 2.0**-50  # of one operation, with room: an addend has a few of them
+NOTHING = 1e-15  # nats: what rounding makes of no information
 
 
 @dataclass(frozen=True)
@@ -120,12 +122,16 @@ def gathered(terms: Sequence[Term], *, limits: int, lines: int, released: Floats
         mass = np.concatenate([part for _, part in found])
         prior_cells[place][: len(prior)] = prior
         share[place][: len(prior)] = np.where(prior > 0, np.minimum(mass / np.where(prior > 0, prior, 1.0), 1.0), 0.0)
-    return Terms(prior_cells, share, slope, released)
+    whole = Terms(prior_cells, share, slope, released)
+    # what says nothing even if it is always shown says nothing at all: rounding would make a little of it
+    tells = whole.each(np.ones(lines)) > NOTHING
+    return Terms(prior_cells * tells[:, :, None], share * tells[:, :, None], slope * tells, released)
 
 
 def _straight_part(open_part: Floats, prior: Floats) -> float:
     """Return what released values say for each unit of u: p log(p / (p(x) p(v))) over values that may be released."""
-    expected = prior[:, None] * open_part.sum(axis=0)[None, :]
     with np.errstate(divide="ignore", invalid="ignore"):
-        cells = np.where(open_part > 0, open_part * np.log(open_part / expected), 0.0)
+        # logarithms apart: a product of small probabilities would be rounded to zero
+        told = np.log(open_part) - np.log(prior)[:, None] - np.log(open_part.sum(axis=0))[None, :]
+        cells = np.where(open_part > 0, open_part * told, 0.0)
     return float(cells.sum())

@@ -1,16 +1,23 @@
-"""What several lines of release say together about a protected attribute, and a convex function that is never less.
+"""What several lines of release say together about protected attributes, and a convex function that is never less.
 
-Guarantee   `JointLimit.at(u)` is the sum of the mutual informations between each target and everything that a coalition
-            sees, in nats, by going through all outcomes. `safe_terms` are convex terms whose sum is never below it.
+Guarantee   `JointLimit.at(u)` is the mutual information between the targets, all of them together, and everything that
+            a coalition sees, in nats, by going through all outcomes. Where `targets_for` has put other targets in the
+            place of those asked for, it is never below what was asked for. `safe_terms` are convex terms whose sum is
+            never below it.
 Assumes     Each line tosses its own coins: given all attributes, what is seen on one line does not hang on the others.
-Why         Going through outcomes: the joint of target and attributes is mapped to that of target and outcomes, one
-            attribute after the other. Lines that show the same attribute hide it with the product of their chances.
+Why         Let A be the targets, X what is shown, Y what is seen of it: Y_in of attributes that are targets, Y_out of
+            the others. Given A the two are independent, so I(A; Y) = I(A; Y_out) + H(Y_in | Y_out) - H(Y_in | A), and
+            the last is a sum over attributes of the entropy of a coin where the value is not sensitive.
+            Going through outcomes: the joint of attributes is mapped to that of outcomes, one attribute after the
+            other. Lines that show the same attribute hide it with the product of their chances.
+            Y is made from X by coins, so I(A; Y) <= I(X; Y), and the two are equal where all that is shown is a
+            target: then targets that are not shown need not be looked at.
             In several release probabilities the information is not convex: two copies of one attribute make it
             bend the other way. But let Y_1 .. Y_k be what is seen, in any order. By the chain rule,
-            I(T; Y_1 .. Y_k) = sum I(T; Y_t | Y_<t), and I(T; Y_t | Y_<t) <= I(T, Y_<t; Y_t) <= I(T, X_<t; Y_t), since
-            Y_<t is made from X_<t by coins of its own. Each of these is an information about what one line shows:
-            convex in its release probability alone. For attributes whose exclusive or is the target, the last one
-            counts in full, as it must.
+            I(A; Y_1 .. Y_k) = sum I(A; Y_t | Y_<t), and I(A; Y_t | Y_<t) <= I(A, Y_<t; Y_t) <= I(A, X_<t; Y_t), since
+            Y_<t is made from X_<t by coins of its own; and that is at most I(X_t; Y_t). Each of these is an
+            information about what one line shows: convex in its release probability alone. For attributes whose
+            exclusive or is the target, the last one counts in full, as it must.
             In each release probability by itself the joint information is convex and rises, since the channel is
             affine in it, and a channel with less noise shows more (data processing).
 Reference   Cover and Thomas, Elements of Information Theory, Theorems 2.5.2 and 2.8.1.
@@ -20,94 +27,157 @@ Checked by  tests/unit/test_leakage_terms.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tacit.errors import PlanError
-from tacit.plan.leakage.convex_terms import Floats, Mask, Term
+from tacit.plan.leakage.convex_terms import NOTHING, Floats, Mask, Term
 from tacit.plan.leakage.measured_tables import MeasuredTables
 
-MOST_OUTCOMES = 2**20  # cells of the joint of a target and all outcomes
+MOST_OUTCOMES = 2**20  # cells of the joint of targets and outcomes
+MOST_KNOWN = 2**14  # cells of one convex term
 _AT_ONCE = 2**22  # cells of all points that are evaluated together
+
+ShownBy = Sequence[tuple[str, tuple[int, ...]]]
+"""Attributes that a coalition sees, each with the lines that show it."""
 
 
 @dataclass(frozen=True)
-class JointPart:
-    """One target beside what a coalition sees: axis 0 is the target, each other axis an attribute that is shown."""
+class Seen:
+    """How an attribute is seen: which values never are, and on which lines."""
 
-    table: Floats
-    sensitive: tuple[Mask, ...]
-    lines: tuple[tuple[int, ...], ...]  # which lines show the attribute of an axis
+    sensitive: Mask
+    lines: tuple[int, ...]
 
     @property
-    def cells(self) -> int:
-        """How many cells the joint of target and outcomes has."""
-        return len(self.table) * math.prod(int((~mask).sum()) + 1 for mask in self.sensitive)
+    def outcomes(self) -> int:
+        """How many outcomes there are: each value that may be shown, and nothing."""
+        return int((~self.sensitive).sum()) + 1
 
-    def at(self, u: Floats) -> Floats:
-        """Return the information at each row of release probabilities."""
-        found = self.table[None]
-        for mask, lines in zip(self.sensitive, self.lines, strict=True):
-            hidden = np.prod(1.0 - u[:, lines], axis=1).reshape((-1, *(1,) * (found.ndim - 2)))
-            shown = found[:, :, ~mask]
-            # the attribute's axis goes to the end: what is shown of it, and last of all nothing
-            after = np.empty((len(u), *found.shape[1:2], *found.shape[3:], shown.shape[2] + 1))
-            after[..., -1] = found[:, :, mask].sum(axis=2) + hidden * shown.sum(axis=2)
-            after[..., :-1] = (1.0 - hidden)[..., None] * np.moveaxis(shown, 2, -1)
-            found = after
-        cells = found.reshape(len(found), len(self.table), -1)
-        prior = self.table.reshape(len(self.table), -1).sum(axis=1)
-        expected = prior[None, :, None] * cells.sum(axis=1)[:, None, :]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.where(cells > 0, cells * np.log(cells / expected), 0.0)
-        total: Floats = np.maximum(found.sum(axis=(1, 2)), 0.0)
-        return total
+    def hidden(self, u: Floats) -> Floats:
+        """Return the chance that no line shows a value that is not sensitive, at each row of release probabilities."""
+        found: Floats = np.prod(1.0 - u[:, self.lines], axis=1)
+        return found
+
+    def through(self, found: Floats, hidden: Floats, axis: int) -> Floats:
+        """Return a joint with outcomes, on its last axis, in the place of the attribute's own axis."""
+        values = np.moveaxis(found, axis, -1)
+        shown = values[..., ~self.sensitive]
+        chance = hidden.reshape((-1, *(1,) * (values.ndim - 2)))
+        after = np.empty((len(hidden), *values.shape[1:-1], self.outcomes))
+        after[..., -1] = values[..., self.sensitive].sum(axis=-1) + chance * shown.sum(axis=-1)
+        after[..., :-1] = (1.0 - chance)[..., None] * shown
+        return after
 
 
 @dataclass(frozen=True)
 class JointLimit:
-    """What one coalition may learn: a sum over targets."""
+    """Targets beside what one coalition sees: an axis for each target, then one for each other attribute it sees."""
 
-    parts: tuple[JointPart, ...]
+    table: Floats
+    own: tuple[Seen | None, ...]  # how each target is seen itself; None if it is not shown
+    others: tuple[Seen, ...]
+    tells: bool = True
+
+    @property
+    def cells(self) -> int:
+        """How many cells the largest table has that is gone through."""
+        return _cells(self.table.shape, [*self.own, *self.others])
 
     def at(self, u: Floats) -> Floats:
-        """Return the sum of the informations at each row of release probabilities."""
+        """Return the information at each row of release probabilities."""
         total = np.zeros(len(u))
-        for part in self.parts:
-            size = max(1, _AT_ONCE // part.cells)
-            for start in range(0, len(u), size):
-                total[start : start + size] += part.at(u[start : start + size])
+        size = max(1, _AT_ONCE // self.cells)
+        for start in range(0, len(u) if self.tells else 0, size):
+            total[start : start + size] = self._at(u[start : start + size])
         return total
 
+    def _at(self, u: Floats) -> Floats:
+        targets = self.table.shape[: len(self.own)]
+        found = self.table.reshape((1, math.prod(targets), *self.table.shape[len(self.own) :]))
+        for seen in self.others:
+            found = seen.through(found, seen.hidden(u), axis=2)
+        found = found.reshape((len(found), math.prod(targets), -1))
+        total = _information(found)
+        found = found.reshape((len(found), *targets, -1))
+        for at, shown in enumerate(self.own):
+            if shown is None:
+                found = found.sum(axis=1)
+                continue
+            hidden = shown.hidden(u)
+            found = shown.through(found, hidden, axis=1)
+            law = self.table.sum(axis=tuple(axis for axis in range(self.table.ndim) if axis != at))
+            total = total - law[~shown.sensitive].sum() * (_surprise(hidden) + _surprise(1.0 - hidden))
+        found = found.reshape((len(found), found.shape[1], -1))
+        beside = _surprise(found).sum(axis=(1, 2)) - _surprise(found.sum(axis=2)).sum(axis=1)
+        in_all: Floats = np.maximum(total + beside, 0.0)
+        return in_all
 
-def joint_part(tables: MeasuredTables, target: str, shown: Sequence[tuple[str, tuple[int, ...]]]) -> JointPart:
-    """Return one target beside attributes, each with the lines that show it."""
-    masks = tuple(tables.sensitive(name) for name, _ in shown)
-    outcomes = math.prod(int((~mask).sum()) + 1 for mask in masks)
-    if outcomes * len(tables.table(target)) > MOST_OUTCOMES:
+
+def targets_for(about: Sequence[str], shown: Sequence[str], size: Callable[[str], int]) -> tuple[str, ...]:
+    """Return targets for what is learned about attributes together: it is the same for these, or never less."""
+    if all(name in about for name in shown):
+        return tuple(name for name in about if name in shown)
+    asked = math.prod(size(name) + 1 for name in {*about, *shown})
+    return tuple(about) if asked <= MOST_OUTCOMES else tuple(shown)
+
+
+def joint_limit(tables: MeasuredTables, about: Sequence[str], shown: ShownBy) -> JointLimit:
+    """Return attributes, taken together, beside what is shown."""
+    seen = {name: Seen(tables.sensitive(name), lines) for name, lines in shown}
+    targets = targets_for(about, list(seen), tables.size)
+    names = [*targets, *(name for name in seen if name not in targets)]
+    cells = _cells([tables.size(name) for name in names], [seen.get(name) for name in names])
+    if cells > MOST_OUTCOMES:
         raise PlanError(
-            f"must have at most {MOST_OUTCOMES:,} outcomes together with {target}",
+            f"must have at most {MOST_OUTCOMES:,} outcomes together with what they tell about",
             key="coalitions",
-            given=outcomes,
+            given=cells,
             fix="Assume smaller coalitions, merge rare values, or leave coalitions out for sums over pairs.",
         )
-    table = tables.table(target, *(name for name, _ in shown))
-    return JointPart(table, masks, tuple(lines for _, lines in shown))
+    table = tables.table(*names) if names else np.ones(())
+    own = tuple(seen.get(name) for name in targets)
+    found = JointLimit(table, own, tuple(seen[name] for name in names[len(targets) :]))
+    lines = 1 + max((line for _, each in shown for line in each), default=-1)
+    # what says nothing with everything shown says nothing at all: rounding would make a little of it
+    return replace(found, tells=bool(found.at(np.ones((1, lines)))[0] > NOTHING))
 
 
-def safe_terms(
-    tables: MeasuredTables, target: str, shown: Sequence[tuple[str, tuple[int, ...]]], *, limit: int
-) -> list[Term]:
-    """Return convex terms whose sum is never below what a coalition learns about a target."""
+def safe_terms(tables: MeasuredTables, about: Sequence[str], shown: ShownBy, *, limit: int) -> list[Term]:
+    """Return convex terms whose sum is never below what a coalition learns about attributes together."""
     found: list[Term] = []
-    before: list[str] = [target]
+    before: list[str] = list(about)
     for name, lines in shown:
         for line in lines:
             # what is known of the attribute itself is all that matters for what one line shows of it
             known = [name] if name in before else list(dict.fromkeys(before))
+            if math.prod(tables.size(one) for one in [*known, name]) > MOST_KNOWN:
+                known = [name]
             table = tables.table(*known, name)
             found.append(Term(limit, line, table.reshape(-1, table.shape[-1]), tables.sensitive(name)))
             before.append(name)
+    return found
+
+
+def _cells(sizes: Sequence[int], seen: Sequence[Seen | None]) -> int:
+    return math.prod(max(size, one.outcomes if one else 0) for size, one in zip(sizes, seen, strict=True))
+
+
+def _information(cells: Floats) -> Floats:
+    """Return the information between the two last axes of joints."""
+    rows, columns = cells.sum(axis=2, keepdims=True), cells.sum(axis=1, keepdims=True)
+    if cells.shape[2] == 1:
+        return np.zeros(len(cells))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # logarithms apart: a product of small probabilities would be rounded to zero
+        addends = np.where(cells > 0, cells * (np.log(cells) - np.log(rows) - np.log(columns)), 0.0)
+    found: Floats = np.maximum(addends.sum(axis=(1, 2)), 0.0)
+    return found
+
+
+def _surprise(chances: Floats) -> Floats:
+    """Return - p log p of each probability."""
+    found: Floats = -chances * np.log(np.where(chances > 0, chances, 1.0))
     return found

@@ -14,7 +14,7 @@ from tacit.errors import PlanError, sealed, word_or_kind
 from tacit.plan.leakage.changed_dependence import largest_change
 from tacit.plan.leakage.convex_terms import Floats
 from tacit.plan.leakage.measured_tables import MeasuredTables
-from tacit.plan.leakage.setting import EVERYBODY, Limit, Setting
+from tacit.plan.leakage.setting import Limit, Setting
 
 METHODS = {
     "convex": "a convex program",
@@ -25,15 +25,19 @@ METHODS = {
 
 @dataclass(frozen=True)
 class LimitUse:
-    """How much of one limit a plan uses: what `seen_by` learns about the attributes `about` together, in nats."""
+    """How much of one limit a plan uses: what `seen_by` learns about the attributes `about` together, in nats.
+
+    Without coalitions it is `added_up` from what each release by itself tells about each attribute by itself.
+    """
 
     seen_by: str
     about: tuple[str, ...]
     leakage: float
     limit: float
+    added_up: bool = False
 
     def __str__(self) -> str:
-        who = "All that is seen tells" if self.seen_by == EVERYBODY else f"{self.seen_by} would learn"
+        who = "Single releases, added up, tell" if self.added_up else f"{self.seen_by} would learn"
         return f"{who} {self.leakage:.6g} of at most {self.limit:.6g} nats about {', '.join(self.about)}."
 
 
@@ -57,7 +61,7 @@ class LeakagePlan:
     """Epsilons for each line of release.
 
     `epsilon` and `release_probability` are by attribute, or by application and then by attribute if applications were
-    given; the probability is that of a value that is not sensitive. `leakage` is the largest sum that a limit bounds,
+    given; the probability is that of a value that is not sensitive. `leakage` is the largest number that a limit bounds,
     and `limits` has all of them. `value` is what the plan reaches, and nothing that is allowed reaches more than
     `value + gap`. The plan holds for every dependence at most `drift` away in total variation from its own.
     """
@@ -76,7 +80,7 @@ class LeakagePlan:
 
     @property
     def leakage(self) -> float:
-        """The largest sum that a limit bounds, in nats."""
+        """The largest number that a limit bounds, in nats."""
         return max(use.leakage for use in self.limits)
 
     @sealed
@@ -146,15 +150,18 @@ def uses_of(setting: Setting, tables: MeasuredTables, u: Floats) -> tuple[LimitU
     """Return how much of each limit release probabilities use, by evaluation."""
     found = setting.leakages(tables, u)
     return tuple(
-        LimitUse(limit.seen_by, limit.about, float(leakage), limit.most)
+        LimitUse(limit.seen_by, limit.about, float(leakage), limit.most, added_up=not setting.joint)
         for limit, leakage in zip(setting.limits, found, strict=True)
     )
 
 
 def allowance(setting: Setting, dependence: Dependence, limit: Limit, distance: float) -> float:
-    """Return how much the sum that a limit bounds can rise while the dependence moves by at most this distance."""
-    values = {name: 2 if setting.measure == "bit" else len(dependence.values[name]) for name in limit.about}
-    return sum(largest_change(distance, values[target]) for target in setting.addends(limit))
+    """Return how much what a limit bounds can rise while the dependence moves by at most this distance."""
+
+    def size(name: str) -> int:
+        return 2 if setting.measure == "bit" else len(dependence.values[name])
+
+    return sum(largest_change(distance, math.prod(map(size, one))) for one in setting.addends(limit, size))
 
 
 def by_line(setting: Setting, numbers: Floats) -> dict[str, Any]:

@@ -41,6 +41,10 @@ class MeasuredTables:
             return np.array([True, False])
         return self._by_value(name)
 
+    def size(self, name: str) -> int:
+        """Return how many values an attribute has."""
+        return 2 if self._is_bit else len(self._dependence.values[name])
+
     def released(self, name: str) -> float:
         """Return how likely an attribute is not sensitive."""
         return float(self.table(name)[~self.sensitive(name)].sum())

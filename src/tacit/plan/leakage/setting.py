@@ -6,7 +6,7 @@ Every refusal names the key, the rule, the value given and the fix. Nothing here
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from tacit.amounts import LARGEST_EPSILON
 from tacit.dependence.dependence import Dependence
 from tacit.errors import PlanError, kind_of, nearest, word_or_kind
 from tacit.plan.leakage.convex_terms import Floats, Term, Terms, gathered
-from tacit.plan.leakage.joint_terms import JointLimit, joint_part, safe_terms
+from tacit.plan.leakage.joint_terms import JointLimit, ShownBy, joint_limit, safe_terms, targets_for
 from tacit.plan.leakage.measured_tables import MEASURES, MeasuredTables
 
 EVERYBODY = "everybody"
@@ -35,7 +35,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Limit:
-    """What one coalition may learn about some attributes together, in nats."""
+    """What one coalition may learn about some attributes, in nats: together, or added up (`Setting.joint`)."""
 
     seen_by: str
     lines: tuple[int, ...]
@@ -47,8 +47,9 @@ class Limit:
 class Setting:
     """Lines, protected attributes and limits. `joint` says how several lines are taken together.
 
-    Under `joint` a coalition sees all its lines at once; otherwise the informations of single lines are added up,
-    as in the paper, which misses what only shows in several lines together.
+    Under `joint` a coalition sees all its lines at once, and learns about all attributes of a limit together; otherwise
+    the informations between single lines and single attributes are added up, as in the paper, which misses what only
+    shows in several of either together.
     """
 
     sensitive: Mapping[str, frozenset[Any]]
@@ -97,17 +98,13 @@ class Setting:
         terms = [
             term
             for at, limit in enumerate(self.limits)
-            for target in limit.about
-            for term in safe_terms(tables, target, self._shown(limit, target), limit=at)
+            for term in safe_terms(tables, limit.about, self._shown(limit), limit=at)
         ]
         return self._gathered(terms, tables)
 
     def joint_limits(self, tables: MeasuredTables) -> list[JointLimit]:
-        """Return what each coalition learns, by all outcomes."""
-        return [
-            JointLimit(tuple(joint_part(tables, target, self._shown(limit, target)) for target in limit.about))
-            for limit in self.limits
-        ]
+        """Return what each coalition learns about all attributes of its limit together, by all outcomes."""
+        return [joint_limit(tables, limit.about, self._shown(limit)) for limit in self.limits]
 
     def leakages(self, tables: MeasuredTables, u: Floats) -> Floats:
         """Return what each limit bounds, at release probabilities."""
@@ -115,19 +112,19 @@ class Setting:
             return self.pair_terms(tables).at(u)
         return np.array([limit.at(u[None])[0] for limit in self.joint_limits(tables)])
 
-    def addends(self, limit: Limit) -> list[str]:
-        """Return the target of each information that a limit adds up."""
+    def addends(self, limit: Limit, size: Callable[[str], int]) -> list[tuple[str, ...]]:
+        """Return the targets of each information that a limit adds up; `size` says how many values they have."""
         if self.joint:
-            return list(limit.about)
+            return [targets_for(limit.about, [name for name, _ in self._shown(limit)], size)]
         shown = [self.lines[number].attribute for number in limit.lines]
-        return [target for target in limit.about for name in shown if self.own or target != name]
+        return [(target,) for target in limit.about for name in shown if self.own or target != name]
 
-    def _shown(self, limit: Limit, target: str) -> list[tuple[str, tuple[int, ...]]]:
+    def _shown(self, limit: Limit) -> ShownBy:
         """Return which attributes a coalition sees, each with the lines that show it."""
         found: dict[str, list[int]] = {}
         for number in limit.lines:
             name = self.lines[number].attribute
-            if self.own or name != target:
+            if self.own or name not in limit.about:  # without its own, a limit is about one attribute
                 found.setdefault(name, []).append(number)
         return [(name, tuple(numbers)) for name, numbers in found.items()]
 
@@ -163,6 +160,8 @@ def checked_setting(
     limits = checked_limits(
         limit, hidden, groups or {EVERYBODY: tuple(range(len(lines)))}, has_coalitions=groups is not None
     )
+    if groups is not None:
+        check_own(limits, own=own)
     return Setting(hidden, lines, limits, measure, own, joint=groups is not None)
 
 
@@ -285,7 +284,7 @@ def _coalitions(lines: tuple[Line, ...], given: Any, *, by_application: bool) ->
 def checked_limits(
     given: Any, sensitive: Mapping[str, Any], groups: Mapping[str, tuple[int, ...]], *, has_coalitions: bool
 ) -> tuple[Limit, ...]:
-    """Return the limits: one number for all protected attributes together, or one for each attribute or coalition."""
+    """Return the limits: one number for all protected attributes, or one for each attribute or coalition."""
     fix = 'In nats, for instance 0.1; or one each: {"arrival": 0.1}.'
     everything = tuple(sensitive)
     if not isinstance(given, Mapping):
@@ -313,3 +312,19 @@ def checked_limits(
         for seen_by, lines in groups.items()
     ]
     return tuple(found)
+
+
+def check_own(limits: Iterable[Limit], *, own: bool) -> None:
+    """Refuse to leave out what attributes say about themselves where a coalition learns about several together.
+
+    What a release of one of them says about the others together with itself cannot be told apart from what it says
+    about itself.
+    """
+    several = next((limit for limit in limits if len(limit.about) > 1), None)
+    if several is not None and not own:
+        raise PlanError(
+            f"must be left out where what {several.seen_by} learns is limited about several attributes together",
+            key="own",
+            given=own,
+            fix=f"Limit each by itself: limit={{{several.about[0]!r}: {several.most:g}, ..}}.",
+        )
