@@ -94,6 +94,35 @@ def test_the_private_rows_are_counted_only_with_the_mark(tmp_path: Path) -> None
     assert read_case(marked).dependence.unprotected
 
 
+def counted_with(folder: Path, rows: Any, **more: Any) -> Path:
+    counts = {"file": "rooms.csv", "attributes": ["arrival", "leaving"], "smoothing": 1, **more}
+    releases = [release("starts", "arrival", "lighting", 0.1)]
+    return written(folder, dependence={"counts": counts}, rows=rows, dataset="rooms", budget=2, releases=releases)
+
+
+NAMES_OF_THE_ROWS = ["roo*.csv", "**/*.csv", "r[o]oms.csv", ".", "link.csv", "hard.csv", "linked", "lin*", "linked/*"]
+
+
+@pytest.mark.parametrize("rows", [*NAMES_OF_THE_ROWS, ["earlier.csv", "roo*.csv"]])
+def test_private_rows_are_known_by_whatever_name(rows: Any, tmp_path: Path) -> None:
+    path = counted_with(tmp_path, rows)
+    (tmp_path / "link.csv").symlink_to("rooms.csv")
+    (tmp_path / "hard.csv").hardlink_to(tmp_path / "rooms.csv")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "other.csv").symlink_to(tmp_path / "rooms.csv")
+    (tmp_path / "linked").symlink_to("more")
+    with pytest.raises(tc.JobError, match="must be public: it is the rows of the case"):
+        read_case(path)
+    assert read_case(counted_with(tmp_path, rows, unprotected=True)).dependence.unprotected
+
+
+def test_rows_that_lead_nowhere_could_be_those_that_are_counted(tmp_path: Path) -> None:
+    for rows in ("gone.csv", "gone*.csv", ["earlier.csv", "gone"]):
+        with pytest.raises(tc.JobError, match="rows.*must lead to a file, or nobody can tell"):
+            read_case(counted_with(tmp_path, rows))
+    assert not read_case(counted_with(tmp_path, ["earlier.csv", "earl*"])).dependence.unprotected
+
+
 def test_a_release_has_the_planned_epsilon_and_the_limits(tmp_path: Path) -> None:
     releases = [release("starts", "arrival", "lighting"), release("ends", "leaving", "space", 0.1)]
     path = written(tmp_path, rows="rooms.csv", budget=2, releases=releases)

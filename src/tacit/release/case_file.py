@@ -1,8 +1,8 @@
 """Case files: a policy, how attributes depend on each other, who asks for what, who colludes, and what may be learned.
 
 Guarantee   The whole file is read and checked before anything else happens. A dependence that is counted from a file is
-            counted as the policy reads rows; the private rows themselves are counted only if the file says
-            `unprotected: true`, and what comes of that carries the mark.
+            counted as the policy reads rows; the private rows themselves, by whatever path, pattern or folder they are
+            named, are counted only if the file says `unprotected: true`, and what comes of that carries the mark.
 Assumes     The case file is trusted as much as the command that runs it. What it counts is public, or marked.
 Why         A case is a job with more keys: the same file is audited, planned and run, so that what was planned is what
             is released. A key that is misspelled or left out is refused, never guessed.
@@ -31,7 +31,7 @@ from tacit.policy.file import policy_below
 from tacit.policy.policy import Policy
 from tacit.policy.yaml_entries import Entry
 from tacit.release.case_dependence import read_dependence, read_value
-from tacit.release.job_file import JOB_KEYS, PLANNED, Job, job_below, job_schema, open_job
+from tacit.release.job_file import JOB_KEYS, PLANNED, Job, job_below, job_schema, open_job, rows_below
 
 _CASE_KEYS: Final = (
     "dependence",
@@ -142,7 +142,7 @@ def read_case(path: str | Path) -> Case:
         raise top.refuse("must have the key limit or the key epsilon", given=sorted(fields), fix="Add `limit: 0.1`.")
     policy = policy_below(fields["policy"], Path(path).parent)
     folder = Path(path).absolute().parent
-    private = [folder / one.text() for one in fields["rows"].one_or_more()] if "rows" in fields else []
+    private = rows_below(fields["rows"], folder) if "rows" in fields else {}
     dependence = read_dependence(fields["dependence"], policy, folder, private)
     sensitive = _by_attribute(fields["sensitive"], policy, dependence)
     applications = _groups(fields["applications"], list(dependence.names), "an attribute of the dependence")
