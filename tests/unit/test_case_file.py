@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 import yaml
 
 import tacit as tc
+from tacit.audit.case_audit import audit_case
+from tacit.plan.leakage.shown import Shown
 from tacit.release.case_file import case_schema, read_case, read_job_or_case
 
 POLICY = {
@@ -65,8 +68,65 @@ def test_a_case_is_planned_as_it_says(tmp_path: Path) -> None:
     assert plan.epsilon == expected.epsilon
     limits = case.limits()
     assert limits is not None
-    assert list(limits.coalitions) == ["lighting", "both"]
+    assert limits.coalitions == case.groups
     jsonschema.Draft202012Validator(case_schema()).validate(json.loads(json.dumps(CASE)))
+
+
+THREE = {"lighting": ["arrival"], "space": ["leaving"], "heating": ["arrival"]}
+BOTH = ("lighting", "space")
+ALONE = {name: (name,) for name in THREE}
+
+
+@pytest.mark.parametrize(
+    ("coalitions", "groups"),
+    [
+        ({"both": [*BOTH]}, {**ALONE, "both": BOTH}),
+        (
+            {"light": ["lighting"], "both": [*BOTH]},
+            {"light": ("lighting",), "space": ("space",), "heating": ("heating",), "both": BOTH},
+        ),
+        ({"lighting": ["lighting"]}, ALONE),
+        (None, {**ALONE, "everybody": tuple(THREE)}),
+    ],
+)
+def test_audit_and_limits_are_about_the_same_groups(
+    coalitions: Any, groups: dict[str, tuple[str, ...]], tmp_path: Path
+) -> None:
+    given = dict.fromkeys(THREE, 0.1)
+    case = read_case(written(tmp_path, applications=THREE, coalitions=coalitions, limit=0.05, epsilon=given))
+    assert list(case.groups.items()) == list(groups.items())
+    limits = case.limits()
+    assert limits is not None
+    assert limits.coalitions == groups
+    assert list(dict.fromkeys(row.who for row in audit_case(case).rows)) == list(groups)
+
+
+def test_one_application_alone_is_one_group(tmp_path: Path) -> None:
+    case = read_case(written(tmp_path, applications={"everybody": ["arrival"]}, coalitions=None, limit=0.05))
+    assert case.groups == {"everybody": ("everybody",)}
+
+
+@pytest.mark.parametrize("coalitions", [{"ends": ["space"]}, None])
+def test_what_is_planned_is_what_is_audited_and_may_be_released(coalitions: Any, tmp_path: Path) -> None:
+    run = {"rows": "rooms.csv", "budget": 9, "releases": [release("starts", "arrival", "lighting")], "cap": 3}
+    path = written(tmp_path, coalitions=coalitions, limit=0.05, **run)
+    case = read_case(path)
+    plan, limits = case.plan(), case.limits()
+    assert limits is not None
+    assert max(plan.epsilon["lighting"].values()) < 3  # also of an application that no coalition names
+    shown = [
+        Shown(who, name, Fraction(epsilon), f"{who} {name}")
+        for who, each in plan.epsilon.items()
+        for name, epsilon in each.items()
+    ]
+    stands = limits.weigh([], shown)
+    assert [use.seen_by for use in plan.limits] == [one.coalition for one in stands] == list(case.groups)
+    rows = audit_case(case).rows
+    audited = [sum(row.value for row in rows if row.who == one.coalition) for one in stands]
+    assert [one.leakage for one in stands] == pytest.approx(audited)
+    session = tc.Session(case.policy, str(tmp_path / "rooms.csv"), 9, leakage=limits)
+    (starts,) = read_job_or_case(path).releases
+    session.release(starts.query, epsilon=starts.epsilon)
 
 
 def test_a_network_and_a_table_of_the_same_are_the_same(tmp_path: Path) -> None:
@@ -118,7 +178,7 @@ def test_private_rows_are_known_by_whatever_name(rows: Any, tmp_path: Path) -> N
 
 def test_rows_that_lead_nowhere_could_be_those_that_are_counted(tmp_path: Path) -> None:
     for rows in ("gone.csv", "gone*.csv", ["earlier.csv", "gone"]):
-        with pytest.raises(tc.JobError, match="rows.*must lead to a file, or nobody can tell"):
+        with pytest.raises(tc.JobError, match=r"rows.*must lead to a file, or nobody can tell"):
             read_case(counted_with(tmp_path, rows))
     assert not read_case(counted_with(tmp_path, ["earlier.csv", "earl*"])).dependence.unprotected
 
@@ -178,6 +238,18 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "application": ({"applications": {"lighting": ["exit"]}}, "must be an attribute of the dependence; got 'exit'"),
     "coalition": ({"coalitions": {"both": ["lightning"]}}, "Did you mean 'lighting'?"),
     "limit": ({"limit": {"bth": 0.1}}, "Did you mean 'both'?"),
+    "name of another": (
+        {"coalitions": {"lighting": ["lighting", "space"]}},
+        "must not have the name of an application, unless it is alone in it; got 'lighting'",
+    ),
+    "application everybody": (
+        {"applications": {"everybody": ["arrival"], "space": ["leaving"]}, "coalitions": None, "limit": 1},
+        "must not be called everybody",
+    ),
+    "limit of what": (
+        {"applications": {"arrival": ["arrival"], "space": ["leaving"]}, "coalitions": None, "limit": {"arrival": 1}},
+        "must not be both an attribute and an application or coalition; got 'arrival'",
+    ),
     "negative": ({"limit": -1}, "limit must be a finite number, zero or more; got -1"),
     "measure": ({"measure": "bits"}, "measure must be value or bit; got 'bits'"),
     "epsilon": ({"epsilon": {"lighting": -1, "space": 1}}, "must not be negative"),

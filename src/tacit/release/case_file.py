@@ -26,6 +26,7 @@ from tacit.plan.choose import choose
 from tacit.plan.leakage.budget import OBJECTIVES, leakage_budget
 from tacit.plan.leakage.leakage_plan import LeakagePlan
 from tacit.plan.leakage.measured_tables import MEASURES
+from tacit.plan.leakage.setting import EVERYBODY
 from tacit.plan.query import Query
 from tacit.policy.file import policy_below
 from tacit.policy.policy import Policy
@@ -73,6 +74,17 @@ class Case:
     places: Mapping[str, Entry] = field(repr=False, compare=False)
     made: dict[str, LeakagePlan] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def groups(self) -> Mapping[str, tuple[str, ...]]:
+        """Everybody who could learn something, by name: each application alone, and the coalitions of the file.
+
+        A coalition of one stands for its application. Without coalitions everybody is taken to pool what they see.
+        Plans, audits and releases all go by these.
+        """
+        given = self.coalitions or ({EVERYBODY: tuple(self.applications)} if len(self.applications) > 1 else {})
+        called = {members[0]: name for name, members in given.items() if len(members) == 1}
+        return {**{called.get(name, name): (name,) for name in self.applications}, **given}
+
     def plan(self) -> LeakagePlan:
         """Return the epsilons that release the most under the limit of the file; it is made once."""
         if "plan" not in self.made:
@@ -94,7 +106,7 @@ class Case:
                 sensitive=self.sensitive,
                 limit=wanted,
                 applications=self.applications,
-                coalitions=self.coalitions or None,
+                coalitions=self.groups,
                 **options,
             )
 
@@ -106,11 +118,10 @@ class Case:
         """Return the limits that releases are held against; None if the case has no limit."""
         if self.limit is None:
             return None
-        groups = self.coalitions or {"everybody": tuple(self.applications)}
         allowed = {key: value for key, value in self.options.items() if key in ("measure", "own", "posterior")}
         with self.places["case"].blamed(self.places):
             return Applications(
-                self.dependence, sensitive=self.sensitive, coalitions=groups, limit=self.limit, **allowed
+                self.dependence, sensitive=self.sensitive, coalitions=self.groups, limit=self.limit, **allowed
             )
 
 
@@ -146,11 +157,7 @@ def read_case(path: str | Path) -> Case:
     dependence = read_dependence(fields["dependence"], policy, folder, private)
     sensitive = _by_attribute(fields["sensitive"], policy, dependence)
     applications = _groups(fields["applications"], list(dependence.names), "an attribute of the dependence")
-    coalitions = (
-        _groups(fields["coalitions"], list(applications), "an application of the case")
-        if "coalitions" in fields
-        else {}
-    )
+    coalitions = _coalitions(fields, applications)
     case = Case(
         name=fields["name"].text() if "name" in fields else Path(path).stem,
         file=str(path),
@@ -165,6 +172,7 @@ def read_case(path: str | Path) -> Case:
         job=None,
         places={**fields, "case": top},
     )
+    _check_limited(fields.get("limit"), case)
     case.limits()  # refused now, with its line, if it means nothing
     if "rows" not in fields and "releases" not in fields:
         return case
@@ -233,6 +241,31 @@ def _groups(entry: Entry, known: list[str], what: str) -> dict[str, tuple[str, .
     if not found:
         raise entry.refuse("must not be empty", given={}, fix="Name one: [..].")
     return found
+
+
+def _coalitions(fields: Mapping[str, Entry], applications: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return who colludes; every group has a name of its own, also where an application is one by itself."""
+    if "coalitions" not in fields:
+        if EVERYBODY in applications and len(applications) > 1:
+            fix = "Rename it: without coalitions, that is all of them together."
+            raise fields["applications"].refuse(f"must not be called {EVERYBODY}", given=EVERYBODY, fix=fix)
+        return {}
+    found = _groups(fields["coalitions"], list(applications), "an application of the case")
+    for name, members in found.items():
+        if name in applications and members != (name,):
+            raise fields["coalitions"].refuse(
+                "must not have the name of an application, unless it is alone in it", given=name, fix="Rename it."
+            )
+    return found
+
+
+def _check_limited(entry: Entry | None, case: Case) -> None:
+    """Refuse a limit that could be meant for an attribute or for a group."""
+    for name in case.limit if isinstance(case.limit, Mapping) else ():
+        if entry is not None and name in case.sensitive and name in case.groups:
+            raise entry.refuse(
+                "must not be both an attribute and an application or coalition", given=name, fix="Rename one of them."
+            )
 
 
 def _epsilons(entry: Entry, applications: Mapping[str, tuple[str, ...]]) -> dict[str, dict[str, float]]:
@@ -318,7 +351,7 @@ def case_schema() -> dict[str, Any]:
             "description": "The sensitive values of each protected attribute.",
         },
         "applications": {**by_name, "description": "Which attributes each application asks for."},
-        "coalitions": {**by_name, "description": "Applications that pool what they see, by a name."},
+        "coalitions": {**by_name, "description": "Applications that pool what they see; all, if left out."},
         "epsilon": {
             "type": "object",
             "additionalProperties": one_or_each,
