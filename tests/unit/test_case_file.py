@@ -280,6 +280,15 @@ def test_a_planned_release_needs_an_application_of_the_case(tmp_path: Path) -> N
         read_case(written(tmp_path, **run, limit=0, releases=[release("a", "arrival", "lighting")]))
 
 
+def test_a_case_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, rows="rooms.csv", budget=2, releases=[release("starts", "arrival", "lighting", 0.1)])
+    opened: list[Path] = []
+    real = Path.open
+    monkeypatch.setattr(Path, "open", lambda self, *more, **named: opened.append(self) or real(self, *more, **named))
+    read_job_or_case(path)
+    assert opened.count(path) == 1
+
+
 def test_a_case_without_rows_cannot_be_run(tmp_path: Path) -> None:
-    with pytest.raises(tc.JobError, match="must have the keys rows and releases to be run"):
+    with pytest.raises(tc.JobError, match="the case must have the keys rows and releases to be run"):
         read_job_or_case(written(tmp_path))

@@ -23,15 +23,15 @@ from tacit.dependence.dependence import Dependence
 from tacit.errors import JobError, nearest
 from tacit.ledger.applications import Applications
 from tacit.plan.choose import choose
-from tacit.plan.leakage.budget import OBJECTIVES, leakage_budget
+from tacit.plan.leakage.budget import leakage_budget
 from tacit.plan.leakage.leakage_plan import LeakagePlan
-from tacit.plan.leakage.measured_tables import MEASURES
 from tacit.plan.leakage.setting import EVERYBODY
 from tacit.plan.query import Query
 from tacit.policy.file import policy_below
 from tacit.policy.policy import Policy
 from tacit.policy.yaml_entries import Entry
 from tacit.release.case_dependence import read_dependence, read_value
+from tacit.release.case_options import OPTIONS, for_limits, for_plan, read_options
 from tacit.release.job_file import JOB_KEYS, PLANNED, Job, job_below, job_schema, open_job, rows_below
 
 _CASE_KEYS: Final = (
@@ -41,14 +41,9 @@ _CASE_KEYS: Final = (
     "coalitions",
     "epsilon",
     "limit",
-    "posterior",
-    "weights",
-    "measure",
-    "own",
-    "cap",
-    "objective",
-    "drift",
+    *OPTIONS,
 )
+_WHOLE: Final = "the case"
 DECIMALS: Final = 4  # of an epsilon that is planned for a release
 
 
@@ -57,7 +52,7 @@ class Case:
     """What a case file says. `job` is None where it names no rows: then there is nothing to run.
 
     `epsilon` has what each application is shown of each attribute, as far as the file says so; the rest is planned.
-    `options` are those of `tc.plan.leakage_budget` that the file gives.
+    `options` are those of `release/case_options.py` that the file gives.
     """
 
     name: str
@@ -98,7 +93,6 @@ class Case:
             raise JobError(
                 "must be given for a plan", key="limit", file=self.file, fix="Add `limit: 0.1`, in nats, to the case."
             )
-        options = {key: value for key, value in {**self.options, **others}.items() if key != "posterior"}
         whole = self.places["case"]
         with whole.blamed(self.places):
             return leakage_budget(
@@ -107,7 +101,7 @@ class Case:
                 limit=wanted,
                 applications=self.applications,
                 coalitions=self.groups,
-                **options,
+                **for_plan({**self.options, **others}),
             )
 
     def epsilons(self) -> Mapping[str, Mapping[str, float]]:
@@ -118,10 +112,13 @@ class Case:
         """Return the limits that releases are held against; None if the case has no limit."""
         if self.limit is None:
             return None
-        allowed = {key: value for key, value in self.options.items() if key in ("measure", "own", "posterior")}
         with self.places["case"].blamed(self.places):
             return Applications(
-                self.dependence, sensitive=self.sensitive, coalitions=self.groups, limit=self.limit, **allowed
+                self.dependence,
+                sensitive=self.sensitive,
+                coalitions=self.groups,
+                limit=self.limit,
+                **for_limits(self.options),
             )
 
 
@@ -135,9 +132,11 @@ def read_job_or_case(path: str | Path) -> Job:
     top = open_job(path)
     if not is_case(top):
         return job_below(top, path)
-    case = read_case(path)
+    # named anew, not opened anew: what was looked at is what is read
+    whole = replace(top, source=replace(top.source, whole=_WHOLE))
+    case = _case_below(whole, path)
     if case.job is None:
-        raise top.refuse(
+        raise whole.refuse(
             "must have the keys rows and releases to be run", given=sorted(top.mapping()), fix="Add them to the case."
         )
     return replace(case.job, leakage=case.limits())
@@ -145,7 +144,10 @@ def read_job_or_case(path: str | Path) -> Job:
 
 def read_case(path: str | Path) -> Case:
     """Read a case file; every refusal names the file, the line, the key, the rule, the value given and the fix."""
-    top = open_job(path, whole="the case", kind="a case file")
+    return _case_below(open_job(path, whole=_WHOLE, kind="a case file"), path)
+
+
+def _case_below(top: Entry, path: str | Path) -> Case:
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")
     fields = top.fields((*JOB_KEYS, *_CASE_KEYS), required=("policy", "dependence", "sensitive", "applications"))
@@ -168,7 +170,7 @@ def read_case(path: str | Path) -> Case:
         coalitions=coalitions,
         epsilon=_epsilons(fields["epsilon"], applications) if "epsilon" in fields else None,
         limit=_limit(fields["limit"]) if "limit" in fields else None,
-        options=_options(fields),
+        options=read_options(fields),
         job=None,
         places={**fields, "case": top},
     )
@@ -202,25 +204,6 @@ def _planned(case: Case, query: Query) -> Fraction:
     # rounded down to what people can read, where that leaves anything
     short = Fraction(math.floor(wanted * 10**DECIMALS), 10**DECIMALS)
     return (short or as_fraction(wanted, key="epsilon")) / one.epsilon
-
-
-def _options(fields: Mapping[str, Entry]) -> dict[str, Any]:
-    found: dict[str, Any] = {key: fields[key].real() for key in ("posterior", "cap", "drift") if key in fields}
-    for key, words in (("measure", tuple(MEASURES)), ("objective", OBJECTIVES)):
-        if key in fields:
-            found[key] = _one_of(fields[key], words)
-    if "own" in fields:
-        found["own"] = fields["own"].yes_or_no()
-    if "weights" in fields:
-        found["weights"] = {name: entry.real() for name, entry in fields["weights"].mapping().items()}
-    return found
-
-
-def _one_of(entry: Entry, words: tuple[str, ...]) -> str:
-    said = entry.text()
-    if said not in words:
-        raise entry.refuse(f"must be {' or '.join(words)}", given=said, fix=nearest(said, words))
-    return said
 
 
 def _limit(entry: Entry) -> Any:
@@ -358,12 +341,6 @@ def case_schema() -> dict[str, Any]:
             "description": "What each application is shown of each attribute; planned under the limit if left out.",
         },
         "limit": {**one_or_each, "description": "What may be learned, in nats: in all, or for each of some."},
-        "posterior": {"type": "number", "minimum": 0, "maximum": 1, "description": "How sure any outcome may make."},
-        "weights": {"type": "object", "additionalProperties": number, "description": "What a release is worth."},
-        "measure": {"enum": list(MEASURES), "description": "Whether values count, or only what is left out."},
-        "own": {"type": "boolean", "description": "Whether what an attribute says about itself counts."},
-        "cap": {"type": "number", "exclusiveMinimum": 0, "description": "The largest epsilon."},
-        "objective": {"enum": list(OBJECTIVES), "description": "What is made as large as possible."},
-        "drift": {**number, "description": "How far the dependence may move before the plan is made anew."},
+        **{key: dict(option.schema) for key, option in OPTIONS.items()},
     }
     return found
