@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 import yaml
 
 import tacit as tc
+from tacit.audit.case_audit import audit_case
+from tacit.plan.leakage.shown import Shown
 from tacit.release.case_file import case_schema, read_case, read_job_or_case
 from tacit.release.job_plan import check_leakage, plan_job
 from tacit.release.job_run import run_job
@@ -67,8 +70,66 @@ def test_a_case_is_planned_as_it_says(tmp_path: Path) -> None:
     assert plan.epsilon == expected.epsilon
     limits = case.limits()
     assert limits is not None
-    assert list(limits.coalitions) == ["lighting", "both"]
+    assert limits.coalitions == case.groups
     jsonschema.Draft202012Validator(case_schema()).validate(json.loads(json.dumps(CASE)))
+
+
+THREE = {"lighting": ["arrival"], "space": ["leaving"], "heating": ["arrival"]}
+BOTH = ("lighting", "space")
+ALONE = {name: (name,) for name in THREE}
+
+
+@pytest.mark.parametrize(
+    ("coalitions", "groups"),
+    [
+        ({"both": [*BOTH]}, {**ALONE, "both": BOTH}),
+        (
+            {"light": ["lighting"], "both": [*BOTH]},
+            {"light": ("lighting",), "space": ("space",), "heating": ("heating",), "both": BOTH},
+        ),
+        ({"lighting": ["lighting"]}, ALONE),
+        (None, {**ALONE, "everybody": tuple(THREE)}),
+    ],
+)
+def test_audit_and_limits_are_about_the_same_groups(
+    coalitions: Any, groups: dict[str, tuple[str, ...]], tmp_path: Path
+) -> None:
+    given = dict.fromkeys(THREE, 0.1)
+    case = read_case(written(tmp_path, applications=THREE, coalitions=coalitions, limit=0.05, epsilon=given))
+    assert list(case.groups.items()) == list(groups.items())
+    limits = case.limits()
+    assert limits is not None
+    assert limits.coalitions == groups
+    assert list(dict.fromkeys(row.who for row in audit_case(case).rows)) == list(groups)
+
+
+def test_one_application_alone_is_one_group(tmp_path: Path) -> None:
+    case = read_case(written(tmp_path, applications={"everybody": ["arrival"]}, coalitions=None, limit=0.05))
+    assert case.groups == {"everybody": ("everybody",)}
+
+
+@pytest.mark.parametrize("coalitions", [{"ends": ["space"]}, None])
+def test_what_is_planned_is_what_is_audited_and_may_be_released(coalitions: Any, tmp_path: Path) -> None:
+    run = {"rows": "rooms.csv", "budget": 9, "releases": [release("starts", "arrival", "lighting")], "cap": 3}
+    path = written(tmp_path, coalitions=coalitions, limit=0.05, **run)
+    case = read_case(path)
+    plan, limits = case.plan(), case.limits()
+    assert limits is not None
+    assert max(plan.epsilon["lighting"].values()) < 3  # also of an application that no coalition names
+    shown = [
+        Shown(who, name, Fraction(epsilon), f"{who} {name}")
+        for who, each in plan.epsilon.items()
+        for name, epsilon in each.items()
+    ]
+    stands = limits.weigh([], shown)
+    assert [use.seen_by for use in plan.limits] == [one.coalition for one in stands] == list(case.groups)
+    assert [one.leakage for one in stands] == pytest.approx([use.leakage for use in plan.limits], rel=1e-9)
+    rows = audit_case(case).rows
+    audited = [max(row.worst for row in rows if row.who == one.coalition) for one in stands]
+    assert [one.posterior for one in stands] == pytest.approx(audited, rel=1e-9)
+    session = tc.Session(case.policy, str(tmp_path / "rooms.csv"), 9, leakage=limits)
+    (starts,) = read_job_or_case(path).releases
+    session.release(starts.query, epsilon=starts.epsilon)
 
 
 def test_a_network_and_a_table_of_the_same_are_the_same(tmp_path: Path) -> None:
@@ -94,6 +155,35 @@ def test_the_private_rows_are_counted_only_with_the_mark(tmp_path: Path) -> None
         read_case(written(tmp_path, dependence={"counts": counts}, **run))
     marked = written(tmp_path, dependence={"counts": {**counts, "unprotected": True}}, **run)
     assert read_case(marked).dependence.unprotected
+
+
+def counted_with(folder: Path, rows: Any, **more: Any) -> Path:
+    counts = {"file": "rooms.csv", "attributes": ["arrival", "leaving"], "smoothing": 1, **more}
+    releases = [release("starts", "arrival", "lighting", 0.1)]
+    return written(folder, dependence={"counts": counts}, rows=rows, dataset="rooms", budget=2, releases=releases)
+
+
+NAMES_OF_THE_ROWS = ["roo*.csv", "**/*.csv", "r[o]oms.csv", ".", "link.csv", "hard.csv", "linked", "lin*", "linked/*"]
+
+
+@pytest.mark.parametrize("rows", [*NAMES_OF_THE_ROWS, ["earlier.csv", "roo*.csv"]])
+def test_private_rows_are_known_by_whatever_name(rows: Any, tmp_path: Path) -> None:
+    path = counted_with(tmp_path, rows)
+    (tmp_path / "link.csv").symlink_to("rooms.csv")
+    (tmp_path / "hard.csv").hardlink_to(tmp_path / "rooms.csv")
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "other.csv").symlink_to(tmp_path / "rooms.csv")
+    (tmp_path / "linked").symlink_to("more")
+    with pytest.raises(tc.JobError, match="must be public: it is the rows of the case"):
+        read_case(path)
+    assert read_case(counted_with(tmp_path, rows, unprotected=True)).dependence.unprotected
+
+
+def test_rows_that_lead_nowhere_could_be_those_that_are_counted(tmp_path: Path) -> None:
+    for rows in ("gone.csv", "gone*.csv", ["earlier.csv", "gone"]):
+        with pytest.raises(tc.JobError, match=r"rows.*must lead to a file, or nobody can tell"):
+            read_case(counted_with(tmp_path, rows))
+    assert not read_case(counted_with(tmp_path, ["earlier.csv", "earl*"])).dependence.unprotected
 
 
 def test_a_release_has_the_planned_epsilon_and_the_limits(tmp_path: Path) -> None:
@@ -151,6 +241,18 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "application": ({"applications": {"lighting": ["exit"]}}, "must be an attribute of the dependence; got 'exit'"),
     "coalition": ({"coalitions": {"both": ["lightning"]}}, "Did you mean 'lighting'?"),
     "limit": ({"limit": {"bth": 0.1}}, "Did you mean 'both'?"),
+    "name of another": (
+        {"coalitions": {"lighting": ["lighting", "space"]}},
+        "must not have the name of an application, unless it is alone in it; got 'lighting'",
+    ),
+    "application everybody": (
+        {"applications": {"everybody": ["arrival"], "space": ["leaving"]}, "coalitions": None, "limit": 1},
+        "must not be called everybody",
+    ),
+    "limit of what": (
+        {"applications": {"arrival": ["arrival"], "space": ["leaving"]}, "coalitions": None, "limit": {"arrival": 1}},
+        "must not be both an attribute and an application or coalition; got 'arrival'",
+    ),
     "negative": ({"limit": -1}, "limit must be a finite number, zero or more; got -1"),
     "measure": ({"measure": "bits"}, "measure must be value or bit; got 'bits'"),
     "epsilon": ({"epsilon": {"lighting": -1, "space": 1}}, "must not be negative"),
@@ -180,8 +282,17 @@ def test_a_planned_release_needs_an_application_of_the_case(tmp_path: Path) -> N
         read_case(written(tmp_path, **run, limit=0, releases=[release("a", "arrival", "lighting")]))
 
 
+def test_a_case_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path, rows="rooms.csv", budget=2, releases=[release("starts", "arrival", "lighting", 0.1)])
+    opened: list[Path] = []
+    real = Path.open
+    monkeypatch.setattr(Path, "open", lambda self, *more, **named: opened.append(self) or real(self, *more, **named))
+    read_job_or_case(path)
+    assert opened.count(path) == 1
+
+
 def test_a_case_without_rows_cannot_be_run(tmp_path: Path) -> None:
-    with pytest.raises(tc.JobError, match="must have the keys rows and releases to be run"):
+    with pytest.raises(tc.JobError, match="the case must have the keys rows and releases to be run"):
         read_job_or_case(written(tmp_path))
 
 

@@ -60,6 +60,15 @@ def test_every_group_and_value_is_judged_by_the_definition() -> None:
         assert found.count == wanted.disclosed.sum() > 0
 
 
+def test_a_jump_that_is_just_reached_is_a_disclosure() -> None:
+    # 3 of 4 people in the first group have it and 4 of all 16: a jump of exactly 3
+    rows = pd.DataFrame({"sex": ["F"] * 4 + ["M"] * 12, "disease": ["hiv"] * 3 + ["flu"] * 12 + ["hiv"]})
+    for jump, disclosed in ((3, ["hiv"]), (np.nextafter(3, 4), [])):
+        found = tc.audit.disclosure(rows, public=["sex"], sensitive="disease", scale=0.01, ways=1, jump=jump)
+        assert found.frame[found.frame.disclosed].value.tolist() == disclosed
+        assert found.count == len(disclosed)
+
+
 def test_several_orders_at_once_are_their_sum() -> None:
     given: dict[str, Any] = {"public": PUBLIC, "sensitive": "disease", "scale": 8.0}
     each = [tc.audit.disclosure(PEOPLE, **given, ways=ways) for ways in (1, 2)]

@@ -64,16 +64,10 @@ class CaseAudit:
         }
 
 
-def groups_of(case: Case) -> dict[str, tuple[str, ...]]:
-    """Return everybody who could learn something: each application alone, and each coalition, by name."""
-    alone = {name: (name,) for name in case.applications}
-    return {**alone, **{name: members for name, members in case.coalitions.items() if members not in alone.values()}}
-
-
 def audit_case(case: Case) -> CaseAudit:
     """Return what everybody could learn at the epsilons of a case: those it gives, or those planned under its limit."""
     epsilon = case.epsilons()
-    rows = [row for who, members in groups_of(case).items() for row in _rows(case, who, _reached(epsilon, members))]
+    rows = [row for who, members in case.groups.items() for row in _rows(case, who, _reached(epsilon, members))]
     return CaseAudit(case, epsilon, tuple(rows))
 
 
@@ -82,7 +76,7 @@ def posterior_curves(case: Case) -> list[dict[str, Any]]:
     found = []
     for epsilon in EPSILONS:
         each = {name: dict.fromkeys(asked, epsilon) for name, asked in case.applications.items()}
-        for who, members in groups_of(case).items():
+        for who, members in case.groups.items():
             for row in _rows(case, who, _reached(each, members)):
                 found.append({"epsilon": epsilon, "who": who, "attribute": row.attribute, "posterior": row.worst})
     return found

@@ -27,6 +27,7 @@ In reading order:
     split             groups of people that together cost as much as the dearest
     job_file          a file of releases: what it says
     case_dependence   how attributes of a case depend on each other, as its file says
+    case_options      what it may say about its plan and its limits
     case_file         the same with a dependence: who is shown what, and what may be learned
     job_plan          what it would cost, and whether it could run
     job_run           pay for it and make its releases

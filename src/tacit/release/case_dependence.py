@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,13 +15,17 @@ from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import everything
 from tacit.policy.yaml_entries import Entry
+from tacit.rows.file_identity import files_below
 
 _FORMS: Final = ("table", "counts", "network")
 MOST_CELLS: Final = 2**20  # of a dependence that is counted
 
 
-def read_dependence(entry: Entry, policy: Policy, folder: Path, rows: Sequence[Path]) -> Dependence:
-    """Read the dependence of a case; `rows` are the private ones, which are counted only with a mark."""
+def read_dependence(entry: Entry, policy: Policy, folder: Path, rows: Mapping[str, Entry]) -> Dependence:
+    """Read the dependence of a case; `rows` are the private ones, which are counted only with a mark.
+
+    They are paths and patterns, each with the place where it was written.
+    """
     fields = entry.fields(_FORMS)
     if len(fields) != 1:
         raise entry.refuse("must have one of the keys table, counts and network", given=sorted(fields), fix="Keep one.")
@@ -115,7 +119,7 @@ def _value(entry: Entry, domain: Domain, name: str, key: str) -> Any:
     return known[key]
 
 
-def _counts(entry: Entry, policy: Policy, folder: Path, rows: Sequence[Path]) -> Dependence:
+def _counts(entry: Entry, policy: Policy, folder: Path, rows: Mapping[str, Entry]) -> Dependence:
     """Count a public or earlier data set, read as the policy reads rows."""
     # the engines take seconds to load, and most cases and jobs are only looked at
     from tacit.release.answers import true_answers
@@ -139,12 +143,8 @@ def _counts(entry: Entry, policy: Policy, folder: Path, rows: Sequence[Path]) ->
             "must be a file", given=fields["file"].text(), fix="Check the path; it is relative to the case file."
         )
     unprotected = fields["unprotected"].yes_or_no() if "unprotected" in fields else False
-    if not unprotected and any(one.exists() and path.samefile(one) for one in rows):
-        raise fields["file"].refuse(
-            "must be public: it is the rows of the case, and nobody pays for what their counts tell",
-            given=fields["file"].text(),
-            fix="Count an earlier data set, or write `unprotected: true` and show the result to nobody.",
-        )
+    if not unprotected:
+        _check_public(fields["file"], path, rows)
     # whoever is in it: a row is a row
     plain = Policy(domain, everything())
     query = Marginals((tuple(names),))
@@ -159,3 +159,24 @@ def _counts(entry: Entry, policy: Policy, folder: Path, rows: Sequence[Path]) ->
             raise JobError("must have a row that the policy reads", key="file", fix="Check the file, or add smoothing.")
         found = Dependence.from_table(table / table.sum(), names=names, values=values)
     return replace(found, unprotected=unprotected)
+
+
+def _check_public(entry: Entry, path: Path, rows: Mapping[str, Entry]) -> None:
+    """Refuse to count a file that is among the private rows, or may be: of every path it must be clear what it is."""
+    for private, written in rows.items():
+        try:
+            found = files_below(private)
+        except (OSError, ValueError):
+            found = []
+        if not found:
+            raise written.refuse(
+                "must lead to a file, or nobody can tell whether the dependence is counted from it",
+                given=written.text(),
+                fix="Check the path; it is relative to the case file.",
+            )
+        if any(path.samefile(one) for one in found):
+            raise entry.refuse(
+                "must be public: it is the rows of the case, and nobody pays for what their counts tell",
+                given=entry.text(),
+                fix="Count an earlier data set, or write `unprotected: true` and show the result to nobody.",
+            )

@@ -1,8 +1,8 @@
 """Case files: a policy, how attributes depend on each other, who asks for what, who colludes, and what may be learned.
 
 Guarantee   The whole file is read and checked before anything else happens. A dependence that is counted from a file is
-            counted as the policy reads rows; the private rows themselves are counted only if the file says
-            `unprotected: true`, and what comes of that carries the mark.
+            counted as the policy reads rows; the private rows themselves, by whatever path, pattern or folder they are
+            named, are counted only if the file says `unprotected: true`, and what comes of that carries the mark.
 Assumes     The case file is trusted as much as the command that runs it. What it counts is public, or marked.
 Why         A case is a job with more keys: the same file is audited, planned and run, so that what was planned is what
             is released. A key that is misspelled or left out is refused, never guessed.
@@ -23,15 +23,16 @@ from tacit.dependence.dependence import Dependence
 from tacit.errors import JobError, nearest
 from tacit.ledger.applications import Applications
 from tacit.plan.choose import choose
-from tacit.plan.leakage.budget import OBJECTIVES, leakage_budget
+from tacit.plan.leakage.budget import leakage_budget
 from tacit.plan.leakage.leakage_plan import LeakagePlan
-from tacit.plan.leakage.measured_tables import MEASURES
+from tacit.plan.leakage.setting import EVERYBODY
 from tacit.plan.query import Query
 from tacit.policy.file import policy_below
 from tacit.policy.policy import Policy
 from tacit.policy.yaml_entries import Entry
 from tacit.release.case_dependence import read_dependence, read_value
-from tacit.release.job_file import JOB_KEYS, PLANNED, Job, job_below, job_schema, open_job
+from tacit.release.case_options import OPTIONS, for_limits, for_plan, read_options
+from tacit.release.job_file import JOB_KEYS, PLANNED, Job, job_below, job_schema, open_job, rows_below
 
 _CASE_KEYS: Final = (
     "dependence",
@@ -40,14 +41,9 @@ _CASE_KEYS: Final = (
     "coalitions",
     "epsilon",
     "limit",
-    "posterior",
-    "weights",
-    "measure",
-    "own",
-    "cap",
-    "objective",
-    "drift",
+    *OPTIONS,
 )
+_WHOLE: Final = "the case"
 DECIMALS: Final = 4  # of an epsilon that is planned for a release
 
 
@@ -56,7 +52,7 @@ class Case:
     """What a case file says. `job` is None where it names no rows: then there is nothing to run.
 
     `epsilon` has what each application is shown of each attribute, as far as the file says so; the rest is planned.
-    `options` are those of `tc.plan.leakage_budget` that the file gives.
+    `options` are those of `release/case_options.py` that the file gives.
     """
 
     name: str
@@ -73,6 +69,17 @@ class Case:
     places: Mapping[str, Entry] = field(repr=False, compare=False)
     made: dict[str, LeakagePlan] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def groups(self) -> Mapping[str, tuple[str, ...]]:
+        """Everybody who could learn something, by name: each application alone, and the coalitions of the file.
+
+        A coalition of one stands for its application. Without coalitions everybody is taken to pool what they see.
+        Plans, audits and releases all go by these.
+        """
+        given = self.coalitions or ({EVERYBODY: tuple(self.applications)} if len(self.applications) > 1 else {})
+        called = {members[0]: name for name, members in given.items() if len(members) == 1}
+        return {**{called.get(name, name): (name,) for name in self.applications}, **given}
+
     def plan(self) -> LeakagePlan:
         """Return the epsilons that release the most under the limit of the file; it is made once."""
         if "plan" not in self.made:
@@ -86,7 +93,6 @@ class Case:
             raise JobError(
                 "must be given for a plan", key="limit", file=self.file, fix="Add `limit: 0.1`, in nats, to the case."
             )
-        options = {key: value for key, value in {**self.options, **others}.items() if key != "posterior"}
         whole = self.places["case"]
         with whole.blamed(self.places):
             return leakage_budget(
@@ -94,8 +100,8 @@ class Case:
                 sensitive=self.sensitive,
                 limit=wanted,
                 applications=self.applications,
-                coalitions=self.coalitions or None,
-                **options,
+                coalitions=self.groups,
+                **for_plan({**self.options, **others}),
             )
 
     def epsilons(self) -> Mapping[str, Mapping[str, float]]:
@@ -106,11 +112,13 @@ class Case:
         """Return the limits that releases are held against; None if the case has no limit."""
         if self.limit is None:
             return None
-        groups = self.coalitions or {"everybody": tuple(self.applications)}
-        allowed = {key: value for key, value in self.options.items() if key in ("measure", "own", "posterior")}
         with self.places["case"].blamed(self.places):
             return Applications(
-                self.dependence, sensitive=self.sensitive, coalitions=groups, limit=self.limit, **allowed
+                self.dependence,
+                sensitive=self.sensitive,
+                coalitions=self.groups,
+                limit=self.limit,
+                **for_limits(self.options),
             )
 
 
@@ -124,9 +132,11 @@ def read_job_or_case(path: str | Path) -> Job:
     top = open_job(path)
     if not is_case(top):
         return job_below(top, path)
-    case = read_case(path)
+    # named anew, not opened anew: what was looked at is what is read
+    whole = replace(top, source=replace(top.source, whole=_WHOLE))
+    case = _case_below(whole, path)
     if case.job is None:
-        raise top.refuse(
+        raise whole.refuse(
             "must have the keys rows and releases to be run", given=sorted(top.mapping()), fix="Add them to the case."
         )
     return replace(case.job, leakage=case.limits())
@@ -134,7 +144,10 @@ def read_job_or_case(path: str | Path) -> Job:
 
 def read_case(path: str | Path) -> Case:
     """Read a case file; every refusal names the file, the line, the key, the rule, the value given and the fix."""
-    top = open_job(path, whole="the case", kind="a case file")
+    return _case_below(open_job(path, whole=_WHOLE, kind="a case file"), path)
+
+
+def _case_below(top: Entry, path: str | Path) -> Case:
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")
     fields = top.fields((*JOB_KEYS, *_CASE_KEYS), required=("policy", "dependence", "sensitive", "applications"))
@@ -142,15 +155,11 @@ def read_case(path: str | Path) -> Case:
         raise top.refuse("must have the key limit or the key epsilon", given=sorted(fields), fix="Add `limit: 0.1`.")
     policy = policy_below(fields["policy"], Path(path).parent)
     folder = Path(path).absolute().parent
-    private = [folder / one.text() for one in fields["rows"].one_or_more()] if "rows" in fields else []
+    private = rows_below(fields["rows"], folder) if "rows" in fields else {}
     dependence = read_dependence(fields["dependence"], policy, folder, private)
     sensitive = _by_attribute(fields["sensitive"], policy, dependence)
     applications = _groups(fields["applications"], list(dependence.names), "an attribute of the dependence")
-    coalitions = (
-        _groups(fields["coalitions"], list(applications), "an application of the case")
-        if "coalitions" in fields
-        else {}
-    )
+    coalitions = _coalitions(fields, applications)
     case = Case(
         name=fields["name"].text() if "name" in fields else Path(path).stem,
         file=str(path),
@@ -161,10 +170,11 @@ def read_case(path: str | Path) -> Case:
         coalitions=coalitions,
         epsilon=_epsilons(fields["epsilon"], applications) if "epsilon" in fields else None,
         limit=_limit(fields["limit"]) if "limit" in fields else None,
-        options=_options(fields),
+        options=read_options(fields),
         job=None,
         places={**fields, "case": top},
     )
+    _check_limited(fields.get("limit"), case)
     case.limits()  # refused now, with its line, if it means nothing
     if "rows" not in fields and "releases" not in fields:
         return case
@@ -196,25 +206,6 @@ def _planned(case: Case, query: Query) -> Fraction:
     return (short or as_fraction(wanted, key="epsilon")) / one.epsilon
 
 
-def _options(fields: Mapping[str, Entry]) -> dict[str, Any]:
-    found: dict[str, Any] = {key: fields[key].real() for key in ("posterior", "cap", "drift") if key in fields}
-    for key, words in (("measure", tuple(MEASURES)), ("objective", OBJECTIVES)):
-        if key in fields:
-            found[key] = _one_of(fields[key], words)
-    if "own" in fields:
-        found["own"] = fields["own"].yes_or_no()
-    if "weights" in fields:
-        found["weights"] = {name: entry.real() for name, entry in fields["weights"].mapping().items()}
-    return found
-
-
-def _one_of(entry: Entry, words: tuple[str, ...]) -> str:
-    said = entry.text()
-    if said not in words:
-        raise entry.refuse(f"must be {' or '.join(words)}", given=said, fix=nearest(said, words))
-    return said
-
-
 def _limit(entry: Entry) -> Any:
     return {name: one.real() for name, one in entry.mapping().items()} if entry.is_mapping else entry.real()
 
@@ -233,6 +224,31 @@ def _groups(entry: Entry, known: list[str], what: str) -> dict[str, tuple[str, .
     if not found:
         raise entry.refuse("must not be empty", given={}, fix="Name one: [..].")
     return found
+
+
+def _coalitions(fields: Mapping[str, Entry], applications: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return who colludes; every group has a name of its own, also where an application is one by itself."""
+    if "coalitions" not in fields:
+        if EVERYBODY in applications and len(applications) > 1:
+            fix = "Rename it: without coalitions, that is all of them together."
+            raise fields["applications"].refuse(f"must not be called {EVERYBODY}", given=EVERYBODY, fix=fix)
+        return {}
+    found = _groups(fields["coalitions"], list(applications), "an application of the case")
+    for name, members in found.items():
+        if name in applications and members != (name,):
+            raise fields["coalitions"].refuse(
+                "must not have the name of an application, unless it is alone in it", given=name, fix="Rename it."
+            )
+    return found
+
+
+def _check_limited(entry: Entry | None, case: Case) -> None:
+    """Refuse a limit that could be meant for an attribute or for a group."""
+    for name in case.limit if isinstance(case.limit, Mapping) else ():
+        if entry is not None and name in case.sensitive and name in case.groups:
+            raise entry.refuse(
+                "must not be both an attribute and an application or coalition", given=name, fix="Rename one of them."
+            )
 
 
 def _epsilons(entry: Entry, applications: Mapping[str, tuple[str, ...]]) -> dict[str, dict[str, float]]:
@@ -318,19 +334,13 @@ def case_schema() -> dict[str, Any]:
             "description": "The sensitive values of each protected attribute.",
         },
         "applications": {**by_name, "description": "Which attributes each application asks for."},
-        "coalitions": {**by_name, "description": "Applications that pool what they see, by a name."},
+        "coalitions": {**by_name, "description": "Applications that pool what they see; all, if left out."},
         "epsilon": {
             "type": "object",
             "additionalProperties": one_or_each,
             "description": "What each application is shown of each attribute; planned under the limit if left out.",
         },
         "limit": {**one_or_each, "description": "What may be learned, in nats: in all, or for each of some."},
-        "posterior": {"type": "number", "minimum": 0, "maximum": 1, "description": "How sure any outcome may make."},
-        "weights": {"type": "object", "additionalProperties": number, "description": "What a release is worth."},
-        "measure": {"enum": list(MEASURES), "description": "Whether values count, or only what is left out."},
-        "own": {"type": "boolean", "description": "Whether what an attribute says about itself counts."},
-        "cap": {"type": "number", "exclusiveMinimum": 0, "description": "The largest epsilon."},
-        "objective": {"enum": list(OBJECTIVES), "description": "What is made as large as possible."},
-        "drift": {**number, "description": "How far the dependence may move before the plan is made anew."},
+        **{key: dict(option.schema) for key, option in OPTIONS.items()},
     }
     return found

@@ -148,7 +148,7 @@ def job_below(
     fields = top.fields((*JOB_KEYS, *also), required=("policy", "rows", "releases"))
     folder = file.parent
     policy = policy_below(fields["policy"], Path(path).parent)
-    listed = _rows(fields["rows"], folder)
+    listed = rows_below(fields["rows"], folder)
     rows = tuple(listed)
     per_person = _per_person(fields, policy)
     if "budget" not in fields and "ledger" not in fields:
@@ -194,7 +194,7 @@ def _per_person(fields: Mapping[str, Entry], policy: Policy) -> int | None:
     return per_person
 
 
-def _rows(entry: Entry, folder: Path) -> dict[str, Entry]:
+def rows_below(entry: Entry, folder: Path) -> dict[str, Entry]:
     """Return the paths and patterns of the rows, each with the place where it was written."""
     listed = entry.one_or_more()
     if not listed:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import altair as alt
 
-from tacit.audit.case_audit import EPSILONS, HEADINGS, CaseAudit, groups_of, posterior_curves, strengths, trade_off
+from tacit.audit.case_audit import EPSILONS, HEADINGS, CaseAudit, posterior_curves, strengths, trade_off
 from tacit.report.charts import chart_svg
 from tacit.report.views import styled
 
@@ -76,7 +76,7 @@ def graph_chart(audit: CaseAudit) -> Any:
         for one, other, share in strengths(case)
         if share > 0.01
     ]
-    together = [members for members in groups_of(case).values() if len(members) > 1]
+    together = [members for members in case.groups.values() if len(members) > 1]
     pairs = {(one, other) for members in together for one in members for other in members if one < other}
     lines += [_line(places, ("application", a), ("application", b), "colludes", 2.0) for a, b in sorted(pairs)]
     secret = set(case.sensitive)

@@ -42,6 +42,31 @@ def each_once(paths: Sequence[Path]) -> list[Path]:
     return list(found.values())
 
 
+def files_below(path: str | Path) -> list[Path]:
+    """Return every file that a path, a pattern or a folder leads to; none if it leads nowhere.
+
+    Also those that are no tables: whoever asks wants to know whether a file is among them.
+
+    Raises:
+        OSError: If a folder cannot be looked into, or this is no path.
+        ValueError: The same.
+    """
+    named = Path(path)
+    matches = [named] if named.exists() else [Path(match) for match in glob.glob(str(path), recursive=True)]
+    found: list[Path] = []
+    for match in matches:
+        if match.is_dir():
+            inside = os.walk(match, onerror=_raised)
+            found += [Path(folder) / name for folder, _, names in inside for name in names]
+        else:
+            found.append(match)
+    return sorted(each_once([one for one in found if one.is_file()]))
+
+
+def _raised(error: OSError) -> None:
+    raise error
+
+
 def files_named_in(sql: str) -> list[str]:
     """Return the files that the literals of a query name; a folder or a pattern stands for what is in it."""
     found: set[str] = set()
