@@ -128,6 +128,19 @@ def test_a_predicate_about_what_no_edge_changes_picks_among_the_shown():
     assert asked.remaining == 9
 
 
+def test_people_with_several_rows_share_epsilon_between_them():
+    rows = ROWS.assign(id=ROWS.index // 2)
+    policy = tc.Policy(DOMAIN, POLICY.secrets, person="id", per_person=2)
+    record = session(rows, policy).release(tc.true_records("arrival", key=["id", "day"]), epsilon=1)
+    assert record.plan.is_whole
+    assert record.plan.each == Fraction(1, 2)
+    assert set(record.frame["arrival"]) == {"early", "ok"}
+    with pytest.raises(tc.DataRefused, match="at most 1 rows of one person"):
+        session(rows, tc.Policy(DOMAIN, POLICY.secrets, person="id")).release(
+            tc.true_records("arrival", key=["id", "day"]), epsilon=1
+        )
+
+
 def test_estimates_do_not_take_the_number_of_rows_for_public():
     record = session().release(ASKED, epsilon=1)
     low, high = record.interval(0.99)
