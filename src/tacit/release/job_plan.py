@@ -138,7 +138,7 @@ def check_leakage(plan: JobPlan) -> None:
             watch.weigh(watch.weighing(shows, ""))
             return
         lines = [line for one in plan.plans for line in one.lines_asked]
-        coins = ledger.coins_begun(dataset=job.dataset, lines=lines)
+        coins = ledger.coins_begun(dataset=job.dataset, lines=lines, source=source_name(job.rows))
         weighing = watch.weighing(shows, "" if coins is None else coins.mark)
         ledger.check_leakage(dataset=job.dataset, applications=job.leakage, weighing=weighing)
 
