@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -30,13 +31,18 @@ from tacit.policy.policy import Policy
 from tacit.publish.generalise import as_maps, check_complete, merged
 from tacit.publish.groups import Columns, PersonalGroups, as_columns, personal_groups
 from tacit.publish.method import Ints, Method
-from tacit.publish.table import PublishedTable
+from tacit.publish.table import Account, PublishedTable
 from tacit.release.publication import Publication, announced
 from tacit.release.session import Session
 from tacit.rows.engines import MakeFrame
 
 ChooseMethod = Callable[[Ints], Method]
 Maps = Mapping[str, Mapping[Any, str]]
+PROMISE: Final = (
+    "for every two records that agree in the public columns: Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O], "
+    "whatever is known about other records"
+)
+REPLAYED: Final = "none: the noise was replayed for a test"
 
 
 def columns_for(rows: Any, public: Any, sensitive: Any, values: Any) -> Columns:
@@ -89,7 +95,8 @@ def published(rows: Any, columns: Columns, choose: ChooseMethod, epsilon: Fracti
         found = rows.publish(_publication(rows.policy, epsilon, columns, choose, maps))
         return found if isinstance(found, PublishedTable) else _never()
     about = {"secrets": {"attributes": list(columns.sensitive)}}
-    return _drawn(merged(personal_groups(rows, columns), maps), choose, epsilon, about)
+    made = _drawn(merged(personal_groups(rows, columns), maps), choose, epsilon, about)
+    return replace(made, merges=maps)
 
 
 def _never() -> PublishedTable:
@@ -102,15 +109,13 @@ def _drawn(groups: PersonalGroups, choose: ChooseMethod, epsilon: Fraction, abou
         raise InternalError("a method would lose more than was charged for it")
     certificate = {
         **about,
+        "version": 1,
         "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "public": list(groups.columns.public),
         "sensitive": list(groups.columns.sensitive),
         "method": method.name,
         "epsilon": str(method.epsilon),
-        "guarantee": "none: the noise was replayed for a test"
-        if is_replayed()
-        else "for every two records that agree in the public columns: Pr[M(hidden) in O] <= exp(epsilon) * "
-        "Pr[M(cover) in O], whatever is known about other records",
+        "guarantee": REPLAYED if is_replayed() else PROMISE,
         "terms": method.words(),
         "not_prevented": method.leaves_open,
     }
@@ -130,7 +135,8 @@ def _publication(policy: Policy, epsilon: Fraction, columns: Columns, choose: Ch
             "policy_fingerprint": policy.fingerprint,
             "ledger": None if receipt is None else {"entry": receipt.entry, "hash": receipt.hash},
         }
-        return _drawn(merged(_groups_that_occur(found, policy, columns, frame), maps), choose, epsilon, about)
+        made = _drawn(merged(_groups_that_occur(found, policy, columns, frame), maps), choose, epsilon, about)
+        return replace(made, merges=maps, account=Account(policy, dataset, made.method.epsilon))
 
     title = f"table of {', '.join(columns.sensitive)} by {', '.join(columns.public)}"
     return announced(policy, epsilon, (CellCounts((*columns.public, *columns.sensitive)),), title, make)
