@@ -40,3 +40,8 @@ def test_every_audit_that_asks_is_marked() -> None:
     entries = {"audit/disclosures.py", "audit/yardsticks.py"}
     assert all("PRIVATE" in (SRC / name).read_text(encoding="utf-8") for name in entries)
     assert entries <= importers("tacit.release.private_counts")
+
+
+def test_one_module_announces_what_a_session_hands_true_counts_to() -> None:
+    """A session publishes whatever was announced: who may announce has proved what it loses."""
+    assert importers("tacit.release.publication") == {"release/session.py", "publish/source.py"}

@@ -368,3 +368,36 @@ def test_a_key_with_sensitive_values_is_refused() -> None:
     session = tc.Session(floor_policy(), FLOORS, 9, leakage=both)
     with pytest.raises(tc.LedgerError, match="is shown for certain, and has sensitive values"):
         session.release(asked("leaving", "lighting", key=["room", "floor"]), epsilon=0.1)
+
+
+# ---- a dependence that nobody paid for -------------------------------------------------------------------------------
+
+
+def test_limits_that_rest_on_private_counts_hold_nowhere(ledger: tc.Ledger) -> None:
+    cells = {("late", "early"): 2, ("late", "late"): 1, ("early", "early"): 2, ("early", "late"): 5}
+    private, public = (
+        tc.Applications(
+            tc.Dependence.from_counts(cells, ("arrival", "leaving"), unprotected=mark),
+            sensitive=SENSITIVE,
+            coalitions=COALITIONS,
+            limit=0.2,
+        )
+        for mark in (True, False)
+    )
+    before = ledger.entries(dataset="rooms")
+    domain = tc.Domain({name: tc.Categories(["late", "early"]) for name in ("arrival", "leaving")})
+    policy = tc.Policy(domain, tc.secrets.attributes("arrival"))
+    rows = pd.DataFrame({"arrival": ["late"], "leaving": ["early"]})
+    attempts = [
+        lambda: tc.Session(policy, rows, 1, leakage=private),
+        lambda: tc.Session(policy, rows, ledger=ledger, dataset="rooms", leakage=private),
+        lambda: ledger.limit_leakage(dataset="rooms", applications=private),
+        lambda: show(ledger, private, Shown("lighting", "arrival", Fraction(1, 10))),
+    ]
+    for attempt in attempts:
+        with pytest.raises(tc.PlanError, match="leakage must rest on a public dependence") as refused:
+            attempt()
+        assert private.fingerprint[:12] not in str(refused.value)
+    assert ledger.entries(dataset="rooms") == before
+    assert private.standing([Shown("lighting", "arrival", THIRD)])  # whoever holds the rows may look
+    assert tc.Session(policy, rows, 1, leakage=public).remaining == 1

@@ -186,6 +186,26 @@ def test_rows_that_lead_nowhere_could_be_those_that_are_counted(tmp_path: Path) 
     assert not read_case(counted_with(tmp_path, ["earlier.csv", "earl*"])).dependence.unprotected
 
 
+def test_nothing_that_is_released_follows_from_an_unprotected_dependence(tmp_path: Path) -> None:
+    counts = {"file": "rooms.csv", "attributes": ["arrival", "leaving"], "smoothing": 1, "unprotected": True}
+    case = {"dependence": {"counts": counts}, "rows": "rooms.csv", "budget": 2}
+    planned, fixed = release("starts", "arrival", "lighting"), release("starts", "arrival", "lighting", 0.1)
+    for read in (read_case, read_job_or_case):
+        with pytest.raises(tc.JobError, match="epsilon must be a number: the dependence is unprotected") as refused:
+            read(written(tmp_path, **case, releases=[planned]))
+        assert "Count a public or an earlier data set" in refused.value.fix
+    with pytest.raises(tc.JobError, match="limit must be left out where releases are made: the dep") as refused:
+        read_job_or_case(written(tmp_path, **case, releases=[fixed]))
+    assert refused.value.line is not None
+    # what the file says itself follows from nobody's rows
+    given = {"limit": None, "coalitions": None, "epsilon": {"lighting": {"arrival": 0.25}, "space": {"leaving": 0.1}}}
+    job = read_job_or_case(written(tmp_path, **{**case, **given}, releases=[planned]))
+    assert (job.leakage, float(job.releases[0].epsilon)) == (None, 0.25)
+    # whoever holds the rows may look at the plan
+    looked = read_case(written(tmp_path, dependence={"counts": counts}))
+    assert looked.plan().epsilon["lighting"]["arrival"] > 0
+
+
 def test_a_release_has_the_planned_epsilon_and_the_limits(tmp_path: Path) -> None:
     releases = [release("starts", "arrival", "lighting"), release("ends", "leaving", "space", 0.1)]
     path = written(tmp_path, rows="rooms.csv", budget=2, releases=releases)

@@ -2,7 +2,7 @@
 
 A dependence is public: a table of probabilities, counts of a public or an earlier data set, or a Bayesian network. One
 that was counted on the private rows themselves carries the mark `unprotected`: nobody has paid for what it says about
-people, so it may be looked at, but not shown.
+people, so it may be looked at, but not shown, and nothing that is released may follow from it. Whoever counts sets it.
 """
 
 from __future__ import annotations
@@ -83,8 +83,11 @@ class Dependence:
         """Return the shares of a data set's rows, or of counts `{("late", "early"): 12, ..}`.
 
         `smoothing` is added to the count of every cell, possible or not (1/2 and 1 are usual), so that nothing is held
-        for impossible only because nobody was counted there. Say `unprotected=True` if the rows are the private
-        ones: the result then says so wherever it is used.
+        for impossible only because nobody was counted there.
+
+        A frame does not tell whose it is, so the caller marks: say `unprotected=True` if the rows are the private ones.
+        Without the mark the counts are taken for public. With it, whatever is printed of the result says so, and
+        neither a session nor a ledger takes limits that rest on it. A case file must mark its own rows.
         """
         order, given = counted_rows(frame, names, values)
         extra = float(as_numbers([smoothing], what="a number", key="smoothing")[0])

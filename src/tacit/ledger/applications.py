@@ -4,6 +4,7 @@ Guarantee   A release that names what it shows is written into the ledger only i
             at most its limit about the protected attributes, from all that its members were ever shown of a data set:
             on average (mutual information, in nats) and, where asked for, at worst (the posterior after any outcome).
             Refused before anything is charged and before rows are opened; processes that charge at once see each other.
+            Nothing that follows from an unprotected dependence is written: neither limits nor where anybody stands.
 Assumes     The dependence is the true one, a record is one draw from it, records are independent of each other, the
             sensitive values are those that the policy hides (a session refuses others), and all that shows single
             records of the data set is charged to the same ledger.
@@ -128,6 +129,20 @@ class Applications:
     def known(self) -> list[str]:
         """Every application that is in a coalition."""
         return list(dict.fromkeys(one for members in self.coalitions.values() for one in members))
+
+    def check_public(self) -> None:
+        """Refuse a dependence that nobody paid for: what it refuses and what is written of it tell about people.
+
+        Raises:
+            PlanError: If it was counted on the private rows. Nothing was charged.
+        """
+        if self.dependence.unprotected:
+            raise PlanError(
+                "must rest on a public dependence; this one was counted on the private rows, and nobody paid for that",
+                key="leakage",
+                given="unprotected",
+                fix="Nothing was charged. Count a public or an earlier data set, or set no limits.",
+            )
 
     def document(self) -> dict[str, Any]:
         """Return the limits as plain data; the dependence by its fingerprint."""
@@ -262,6 +277,8 @@ class Weighing:
 
         None if it shows nothing that was not shown before: then nobody learns anything, and nothing is written.
         """
+        if self.applications is not None:
+            self.applications.check_public()
         wanted = limits_in(history)
         if wanted is not None and (self.applications is None or self.applications.fingerprint != wanted):
             raise LedgerError(

@@ -399,7 +399,9 @@ class Ledger:
 
         Raises:
             LedgerError: If others hold.
+            PlanError: If their dependence is unprotected.
         """
+        applications.check_public()
         name = self._dataset(dataset)
 
         def work(db: Connection) -> Entry | None:

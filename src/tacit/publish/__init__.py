@@ -2,7 +2,7 @@
 
 perturbed(rows, public=.., sensitive=..)  each record keeps its sensitive value, or gets a random one
 reconstruction_private(rows, ..)          tables that satisfy the criterion of reconstruction privacy
-append(table, rows)                       a new version of such a table
+append(table, rows or session)            a new version of such a table
 reconstruct(table, where, value)          what a table says about many people (also `tc.reconstruct`)
 retention_for(values, epsilon=..)         how often a value may be kept
 generalise(source, ..)                    public values that say the same become one
@@ -18,6 +18,7 @@ In reading order:
     generalise       public values that say the same become one
     source           where counts come from, and who pays
     perturbed_table  uniform perturbation of rows, or of a session
+    versions         rows that came later
     sampled          a perturbed sample of each group
     groupwise        a retention for each size of a group
     masked           private counts, each masked by noise that grows with it
@@ -30,7 +31,8 @@ from tacit.publish.generalise import Generalisation, generalise
 from tacit.publish.perturbation import retention_for
 from tacit.publish.perturbed_table import perturbed
 from tacit.publish.private_tables import reconstruction_private
-from tacit.publish.table import PublishedTable, append
+from tacit.publish.table import PublishedTable
+from tacit.publish.versions import append
 
 __all__ = [
     "Generalisation",

@@ -1,41 +1,48 @@
 """Where the counts of a table come from, and who pays: plain rows, or a session with a policy and a budget.
 
 Guarantee   A table is drawn only if every secret edge of the session's policy leaves the public columns as they are,
-            and epsilon is charged before rows are opened.
+            and epsilon is charged before rows are opened. A method that would lose more than this is not drawn.
 Assumes     The method keeps its epsilon along every edge that changes one record's sensitive values alone.
 Why         Edges between neighbours change one person's record: one row, since of each person one row counts. Refused
             are edges that change a public column, secret presence (sizes of groups are published), and facts that an
             edge changes: making up for them may move other people along any values.
 Reference   Blowfish privacy, section 8 (constraints couple people).
-Checked by  tests/unit/test_published_tables.py.
+Checked by  tests/unit/test_published_tables.py, tests/unit/test_publications.py.
 """
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import PlanError, PolicyError
+from tacit.errors import InternalError, PlanError, PolicyError
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
 from tacit.plan.coupling import is_touched
 from tacit.plan.query import as_plan_error
-from tacit.plan.tally import CellCounts, Tally
+from tacit.plan.tally import CellCounts
 from tacit.policy.policy import Policy
 from tacit.publish.generalise import as_maps, check_complete, merged
 from tacit.publish.groups import Columns, PersonalGroups, as_columns, personal_groups
 from tacit.publish.method import Ints, Method
-from tacit.publish.table import PublishedTable
+from tacit.publish.table import Account, PublishedTable
+from tacit.release.publication import Publication, announced
 from tacit.release.session import Session
 from tacit.rows.engines import MakeFrame
 
 ChooseMethod = Callable[[Ints], Method]
+Maps = Mapping[str, Mapping[Any, str]]
+PROMISE: Final = (
+    "for every two records that agree in the public columns: Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O], "
+    "whatever is known about other records"
+)
+REPLAYED: Final = "none: the noise was replayed for a test"
 
 
 def columns_for(rows: Any, public: Any, sensitive: Any, values: Any) -> Columns:
@@ -81,71 +88,66 @@ def check_policy(policy: Policy, columns: Columns) -> None:
 
 def published(rows: Any, columns: Columns, choose: ChooseMethod, epsilon: Fraction, groups: Any) -> PublishedTable:
     """Count the groups, merge some, choose a method by their public sizes, and draw. A session pays first."""
-    maps = as_maps(groups, columns.public)
+    maps: Maps = {name: dict(one) for name, one in as_maps(groups, columns.public).items()}
     if isinstance(rows, Session):
         for name, one in maps.items():
             check_complete(name, rows.policy.domain[name].every_value(), one)
-        found = rows.publish(_Publication(rows.policy, epsilon, columns, choose, maps))
+        found = rows.publish(_publication(rows.policy, epsilon, columns, choose, maps))
         return found if isinstance(found, PublishedTable) else _never()
     about = {"secrets": {"attributes": list(columns.sensitive)}}
-    return _drawn(merged(personal_groups(rows, columns), maps), choose, about)
+    made = _drawn(merged(personal_groups(rows, columns), maps), choose, epsilon, about)
+    return replace(made, merges=maps)
 
 
 def _never() -> PublishedTable:
     raise TypeError("a session returns what a publication makes")
 
 
-def _drawn(groups: PersonalGroups, choose: ChooseMethod, about: dict[str, Any]) -> PublishedTable:
+def _drawn(groups: PersonalGroups, choose: ChooseMethod, epsilon: Fraction, about: dict[str, Any]) -> PublishedTable:
     method = choose(groups.sizes)
+    if method.epsilon > epsilon:
+        raise InternalError("a method would lose more than was charged for it")
     certificate = {
         **about,
+        "version": 1,
         "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "public": list(groups.columns.public),
         "sensitive": list(groups.columns.sensitive),
         "method": method.name,
         "epsilon": str(method.epsilon),
-        "guarantee": "none: the noise was replayed for a test"
-        if is_replayed()
-        else "for every two records that agree in the public columns: Pr[M(hidden) in O] <= exp(epsilon) * "
-        "Pr[M(cover) in O], whatever is known about other records",
+        "guarantee": REPLAYED if is_replayed() else PROMISE,
         "terms": method.words(),
         "not_prevented": method.leaves_open,
     }
     return PublishedTable(groups.without_counts(), groups.sizes, method.draw(groups.counts), method, certificate)
 
 
-@dataclass(frozen=True)
-class _Publication:
-    """What a session needs to know of a table: what it costs, what is counted, and what is made of the counts."""
-
-    policy: Policy
-    epsilon: Fraction
-    columns: Columns
-    choose: ChooseMethod
-    maps: Mapping[str, Mapping[Any, str]]
-
-    @property
-    def tallies(self) -> Sequence[Tally]:
-        return (CellCounts((*self.columns.public, *self.columns.sensitive)),)
-
-    def __str__(self) -> str:
-        return f"table of {', '.join(self.columns.sensitive)} by {', '.join(self.columns.public)}"
+def _publication(policy: Policy, epsilon: Fraction, columns: Columns, choose: ChooseMethod, maps: Maps) -> Publication:
+    """Return what a session needs to know of a table: what it costs, what is counted, what is made of the counts."""
 
     def make(
-        self, counts: Sequence[npt.NDArray[Any]], frame: MakeFrame, dataset: str, receipt: Receipt | None
+        counts: Sequence[npt.NDArray[Any]], frame: MakeFrame, dataset: str, receipt: Receipt | None
     ) -> PublishedTable:
         (found,) = counts
-        table = found.reshape(-1, int(np.prod(self.columns.shape)))
-        there = np.flatnonzero(table.sum(axis=1))
-        domain, public = self.policy.domain, self.columns.public
-        shape = tuple(domain[name].size for name in public)
-        which = np.stack(np.unravel_index(there, shape), axis=1) if shape else np.zeros((len(there), 0), np.int64)
-        values = tuple(tuple(domain[name].every_value()) for name in public)
-        groups = PersonalGroups(self.columns, values, which.astype(np.int64), table[there].astype(np.int64), frame)
         about = {
             "dataset": dataset,
-            "policy": self.policy.document(),
-            "policy_fingerprint": self.policy.fingerprint,
+            "policy": policy.document(),
+            "policy_fingerprint": policy.fingerprint,
             "ledger": None if receipt is None else {"entry": receipt.entry, "hash": receipt.hash},
         }
-        return _drawn(merged(groups, self.maps), self.choose, about)
+        made = _drawn(merged(_groups_that_occur(found, policy, columns, frame), maps), choose, epsilon, about)
+        return replace(made, merges=maps, account=Account(policy, dataset, made.method.epsilon))
+
+    title = f"table of {', '.join(columns.sensitive)} by {', '.join(columns.public)}"
+    return announced(policy, epsilon, (CellCounts((*columns.public, *columns.sensitive)),), title, make)
+
+
+def _groups_that_occur(found: npt.NDArray[Any], policy: Policy, columns: Columns, frame: MakeFrame) -> PersonalGroups:
+    """Return the groups of a table of all cells that have anybody: which these are is public."""
+    table = found.reshape(-1, int(np.prod(columns.shape)))
+    there = np.flatnonzero(table.sum(axis=1))
+    domain, public = policy.domain, columns.public
+    shape = tuple(domain[name].size for name in public)
+    which = np.stack(np.unravel_index(there, shape), axis=1) if shape else np.zeros((len(there), 0), np.int64)
+    values = tuple(tuple(domain[name].every_value()) for name in public)
+    return PersonalGroups(columns, values, which.astype(np.int64), table[there].astype(np.int64), frame)

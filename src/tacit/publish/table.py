@@ -6,15 +6,16 @@ Nothing in it depends on true counts but through what was drawn, so it may be pr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
-from tacit.errors import PlanError, kind_of, sealed
-from tacit.publish.groups import PersonalGroups, personal_groups
+from tacit.errors import PlanError
+from tacit.policy.policy import Policy
+from tacit.publish.groups import PersonalGroups
 from tacit.publish.method import Floats, Ints, Method
 
 TWO_VALUES: Final = (
@@ -26,11 +27,21 @@ CORRELATED: Final = (
 )
 
 
+@dataclass(frozen=True)
+class Account:
+    """Whose budget has paid for a table; `epsilon` is what a person loses who is in all of its versions."""
+
+    policy: Policy
+    dataset: str
+    epsilon: Fraction
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class PublishedTable:
     """Personal groups with published counts. `frame` has a line for each group and sensitive value.
 
-    `published` are whole numbers; `estimates` what they say about the true counts.
+    `published` are whole numbers; `estimates` what they say about the true counts. `account` is None if no session has
+    paid; `merges` says what values of public columns have become.
     """
 
     groups: PersonalGroups  # what is public of them
@@ -38,14 +49,21 @@ class PublishedTable:
     published: Ints
     method: Method
     certificate: Mapping[str, Any] = field(default_factory=dict)
+    account: Account | None = None
+    merges: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
+    version: int = 1
 
     def __repr__(self) -> str:
         return f"<table of {len(self.sizes):,} groups, {self.method.name}, epsilon {float(self.epsilon):.6g}>"
 
     @property
     def epsilon(self) -> Fraction:
-        """What one record loses at most, along edges that change sensitive values alone."""
-        return self.method.epsilon
+        """What is lost at most along an edge that changes sensitive values alone.
+
+        Of plain rows, by one record, since later versions have other records. Of a session, by one person, who may be
+        in every version: the sum over all of them.
+        """
+        return self.method.epsilon if self.account is None else self.account.epsilon
 
     @property
     def values(self) -> list[Any]:
@@ -122,46 +140,3 @@ class PublishedTable:
 
 def _repeated(column: Any, lines: Ints) -> Any:
     return type(column)(column.values, np.repeat(column.which, lines))
-
-
-@sealed
-def append(table: PublishedTable, rows: Any) -> PublishedTable:
-    """Return a new version of a perturbed table with rows that came later.
-
-    Rows that are in it already keep their coins: nothing about them is drawn again, and so epsilon holds for all
-    versions together. Give only new rows: a record that is given twice is perturbed twice, and loses twice as much. The
-    criterion of reconstruction privacy is about groups, which grow: audit the new sizes (`tc.audit.reconstruction`).
-    """
-    if not isinstance(table, PublishedTable):
-        raise PlanError(f"must be a published table, not {kind_of(table)}", key="table", fix="Make one first.")
-    if not table.method.appends:
-        raise PlanError(
-            "must be perturbed uniformly: what is promised about groups would not hold for two versions together",
-            key="table",
-            given=table.method.name,
-            fix="Publish all rows anew, which costs epsilon again.",
-        )
-    new = personal_groups(rows, table.groups.columns)
-    return joined(table, new, table.method.draw(new.counts))
-
-
-def joined(table: PublishedTable, new: PersonalGroups, drawn: Ints) -> PublishedTable:
-    """Return a table with the published counts of new groups added to its own."""
-    values, old_codes, new_codes = [], [], []
-    for at, (ours, theirs) in enumerate(zip(table.groups.values, new.values, strict=True)):
-        union = sorted({*ours, *theirs}, key=lambda value: (str(type(value)), value))
-        place = {value: number for number, value in enumerate(union)}
-        values.append(tuple(union))
-        old_codes.append(np.array([place[value] for value in ours], np.int64)[table.groups.which[:, at]])
-        new_codes.append(np.array([place[value] for value in theirs], np.int64)[new.which[:, at]])
-    old, late = (np.stack(codes, axis=1) if codes else None for codes in (old_codes, new_codes))
-    if old is None or late is None:
-        which, of = table.groups.which[:1], np.zeros(len(table.sizes) + len(new.which), np.int64)
-    else:
-        which, of = np.unique(np.concatenate([old, late]), axis=0, return_inverse=True)
-    counts = np.zeros((len(which), drawn.shape[1]), np.int64)
-    sizes = np.zeros(len(which), np.int64)
-    np.add.at(counts, of.ravel(), np.concatenate([table.published, drawn]))
-    np.add.at(sizes, of.ravel(), np.concatenate([table.sizes, new.sizes]))
-    groups = replace(table.groups, values=tuple(values), which=which)
-    return replace(table, groups=groups, sizes=sizes, published=counts)

@@ -3,6 +3,8 @@
 Guarantee   The whole file is read and checked before anything else happens. A dependence that is counted from a file is
             counted as the policy reads rows; the private rows themselves, by whatever path, pattern or folder they are
             named, are counted only if the file says `unprotected: true`, and what comes of that carries the mark.
+            Of a dependence with the mark nothing reaches a release, a certificate or a ledger: an epsilon that would be
+            planned by it and limits that rest on it are refused where a case is run.
 Assumes     The case file is trusted as much as the command that runs it. What it counts is public, or marked.
 Why         A case is a job with more keys: the same file is audited, planned and run, so that what was planned is what
             is released. A key that is misspelled or left out is refused, never guessed.
@@ -44,6 +46,7 @@ _CASE_KEYS: Final = (
     *OPTIONS,
 )
 _WHOLE: Final = "the case"
+_MADE_PUBLIC: Final = "Count a public or an earlier data set, or leave the limit out and write the epsilons as numbers."
 DECIMALS: Final = 4  # of an epsilon that is planned for a release
 
 
@@ -139,6 +142,12 @@ def read_job_or_case(path: str | Path) -> Job:
         raise whole.refuse(
             "must have the keys rows and releases to be run", given=sorted(top.mapping()), fix="Add them to the case."
         )
+    if case.dependence.unprotected and "limit" in case.places:
+        raise case.places["limit"].refuse(
+            "must be left out where releases are made: the dependence is unprotected, and what a limit refuses "
+            "would tell about people for whom nobody paid",
+            fix=_MADE_PUBLIC,
+        )
     return replace(case.job, leakage=case.limits())
 
 
@@ -190,6 +199,14 @@ def _planned(case: Case, query: Query) -> Fraction:
             key="epsilon",
             given=PLANNED,
             fix="Write {true_records: {columns: [arrival], key: [room, day], application: lighting}}, or a number.",
+        )
+    if case.dependence.unprotected and case.epsilon is None:
+        raise JobError(
+            "must be a number: the dependence is unprotected, and what is planned would tell about people for "
+            "whom nobody paid",
+            key="epsilon",
+            given=PLANNED,
+            fix=f"{_MADE_PUBLIC} To look at the plan, leave rows and releases out.",
         )
     (one,) = tried
     wanted = case.epsilons()[one.application].get(one.attribute)

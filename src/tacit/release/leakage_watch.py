@@ -27,6 +27,7 @@ class LeakageWatch:
                 fix="Say leakage=tc.Applications(dependence, sensitive=.., coalitions=.., limit=..).",
             )
         if applications is not None:
+            applications.check_public()
             _check_domain(applications, policy)
         self._applications = applications
         self._shown: list[Shown] = []

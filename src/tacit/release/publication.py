@@ -1,38 +1,67 @@
-"""What a session pays for that is no answer to a question: a published table."""
+"""What a session pays for that is no answer to a question: a published table.
+
+Guarantee   A session hands true counts only to a publication that was announced here and that nobody changed since: the
+            very object, of this very class. Any other thing is refused before anything is charged, without asking it.
+Assumes     Whoever announces a publication keeps its promise: of modules of this package `publish/source.py` alone may.
+            Nobody writes into the fields of a frozen object by force.
+Why         What sees true counts decides what leaves. An object that only looks like a publication could return them,
+            for any price. So one counts only as the very object that was announced, as a plan does
+            (`release/planner.py`): a copy, one that was changed and one of a derived class are none.
+Checked by  tests/unit/test_publications.py, tests/architecture/test_private_doors.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Final, final
+from weakref import WeakValueDictionary
 
 import numpy.typing as npt
 
+from tacit.amounts import as_epsilon
+from tacit.errors import PlanError, kind_of
 from tacit.ledger.ledger import Receipt
 from tacit.plan.tally import Tally
 from tacit.policy.policy import Policy
 from tacit.rows.engines import MakeFrame
 
+Make = Callable[[Sequence[npt.NDArray[Any]], MakeFrame, str, Receipt | None], object]
 
-class Publication(Protocol):
+
+@final
+@dataclass(frozen=True, eq=False)
+class Publication:
     """Something that is made of counts and is no answer to a question: a table. It keeps its own promise.
 
-    It is public, as a plan is: `make` alone sees true counts, once, and returns what may be seen of them.
+    It is public, as a plan is: `make` alone sees true counts, once, and returns what may be seen of them. It promises
+    `epsilon` along the edges of `policy`; `tallies` are counted for it, and `title` is what a ledger says about it.
     """
 
-    @property
-    def policy(self) -> Policy:
-        """The policy along whose edges it promises its epsilon."""
+    policy: Policy
+    epsilon: Fraction
+    tallies: tuple[Tally, ...]
+    title: str
+    make: Make
 
-    @property
-    def epsilon(self) -> Fraction:
-        """What it costs."""
 
-    @property
-    def tallies(self) -> Sequence[Tally]:
-        """What is counted for it."""
+_announced: Final[WeakValueDictionary[int, Publication]] = WeakValueDictionary()  # by id: the object, no equal one
 
-    def make(
-        self, counts: Sequence[npt.NDArray[Any]], frame: MakeFrame, dataset: str, receipt: Receipt | None
-    ) -> object:
-        """Draw, and return what is published."""
+
+def announced(policy: Policy, epsilon: Any, tallies: Sequence[Tally], title: str, make: Make) -> Publication:
+    """Return a publication that sessions accept. Whoever calls this has proved that `make` loses epsilon at most."""
+    found = Publication(policy, as_epsilon(epsilon), tuple(tallies), title, make)
+    _announced[id(found)] = found
+    return found
+
+
+def check_announced(given: Any) -> Publication:
+    """Return a publication that was announced, or refuse."""
+    if type(given) is Publication and _announced.get(id(given)) is given:
+        return given
+    raise PlanError(
+        f"must be one that `tc.publish` made, and unchanged, not {kind_of(given)}",
+        key="publication",
+        fix="Nothing was charged. Write tc.publish.perturbed(session, public=.., sensitive=.., epsilon=..).",
+    )

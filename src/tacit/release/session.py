@@ -48,7 +48,7 @@ from tacit.release.infer import infer
 from tacit.release.leakage_watch import LeakageWatch
 from tacit.release.measure import Measurements, measure
 from tacit.release.planner import Planner, yes_or_no
-from tacit.release.publication import Publication
+from tacit.release.publication import Publication, check_announced
 from tacit.release.record import ReleaseRecord
 from tacit.release.rectangles import infer_rectangles
 from tacit.release.selected import SelectionRecord, select
@@ -291,18 +291,22 @@ class Session:
 
     @sealed
     def publish(self, publication: Publication) -> object:
-        """Pay for a table, count the rows and return what is published of the counts; see `tc.publish`."""
-        if publication.policy != self.policy:
+        """Pay for a table, count the rows and return what is published of the counts; see `tc.publish`.
+
+        Only what `tc.publish` made is accepted: it sees true counts.
+        """
+        paid = check_announced(publication)
+        if paid.policy != self.policy:
             raise _not_ours(under_another_policy=True)
-        tallies = publication.tallies
-        for tally in tallies:
+        epsilon = as_epsilon(paid.epsilon)
+        for tally in paid.tallies:
             self._rows.check(tally)
-        (receipt,) = self._charge([(publication.epsilon, str(publication))])
+        (receipt,) = self._charge([(epsilon, paid.title)])
 
         def made() -> object:
-            return publication.make(self._rows.tally(tallies), self._rows.frame, self.dataset, receipt)
+            return paid.make(self._rows.tally(paid.tallies), self._rows.frame, self.dataset, receipt)
 
-        with paid_for(publication.epsilon):
+        with paid_for(epsilon):
             return closed(made, InternalError("rows were open"))
 
     @sealed

@@ -1,0 +1,135 @@
+"""New versions of a table: rows that came later are perturbed and added to what is published already.
+
+Guarantee   A table that a session paid for grows only through a session of the same policy and data set, which charges
+            the epsilon of a record again, before rows are opened; the new version says the sum. A table of plain rows
+            promises epsilon to each record, and its new version names no policy, data set or ledger.
+Assumes     Of plain rows, that each record is given once: nobody else can know.
+Why         Each record is perturbed by itself, and what is published of old records is not drawn again. So a version
+            loses what its new rows lose. A session's new rows may be of people who are in the table already, which the
+            table cannot tell, since it knows nobody: losses of one person in several versions add up (sequential
+            composition). The method is made anew of its retention: what draws is never an object that was handed in.
+Reference   docs/tables.md.
+Checked by  tests/unit/test_table_versions.py, tests/unit/test_published_tables.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from tacit.errors import PlanError, kind_of, sealed
+from tacit.publish.criterion import Channel
+from tacit.publish.perturbation import Uniform
+from tacit.publish.source import PROMISE, REPLAYED, columns_for, published
+from tacit.publish.table import Account, PublishedTable
+from tacit.release.session import Session
+
+_OF_AN_ACCOUNT: Final = ("dataset", "policy", "policy_fingerprint", "ledger")
+ONCE: Final = "each record was given once, as whoever appended rows says"
+
+
+@sealed
+def append(table: PublishedTable, rows: Any) -> PublishedTable:
+    """Return a new version of a perturbed table with rows that came later.
+
+    Rows that are in it already keep their coins: nothing about them is drawn again. A table that a session paid for
+    takes a `Session` of the same policy and data set with the new rows, whose budget pays epsilon again: its people may
+    be in the table already, so the epsilons of all versions add up. A table of plain rows takes plain rows, and epsilon
+    holds for each record. Give only new ones: a record that is given twice is perturbed twice, and loses twice as much.
+
+    The criterion of reconstruction privacy is about groups, which grow: audit the new sizes
+    (`tc.audit.reconstruction`).
+    """
+    if not isinstance(table, PublishedTable):
+        raise PlanError(f"must be a published table, not {kind_of(table)}", key="table", fix="Make one first.")
+    if type(table.method) is not Uniform:
+        raise PlanError(
+            "must be perturbed uniformly: what is promised about groups would not hold for two versions together",
+            key="table",
+            given=table.method.name,
+            fix="Publish all rows anew, which costs epsilon again.",
+        )
+    _check_payer(table.account, rows)
+    columns = table.groups.columns
+    if isinstance(rows, Session):
+        columns = columns_for(rows, columns.public, list(columns.sensitive), None)
+    method = Uniform(Channel(table.method.channel.retention, int(np.prod(columns.shape))))
+    new = published(rows, columns, lambda sizes: method, method.epsilon, table.merges)
+    return joined(table, new)
+
+
+def _check_payer(account: Account | None, rows: Any) -> None:
+    """Refuse rows that nobody pays for where somebody has paid for the table, and the other way round."""
+    if not isinstance(rows, Session):
+        if account is not None:
+            raise PlanError(
+                "must come through a session, since one has paid for the table",
+                key="rows",
+                given=kind_of(rows),
+                fix=f"Write append(table, session), with the policy of the table and data set {account.dataset!r}.",
+            )
+        return
+    if account is None:
+        raise PlanError(
+            "must be plain rows, since no session has paid for the table",
+            key="rows",
+            given="a session",
+            fix="Nothing was charged. Publish a table of the session, and append to that.",
+        )
+    for key, ours, theirs in (
+        ("policy", account.policy.fingerprint, rows.policy.fingerprint),
+        ("dataset", account.dataset, rows.dataset),
+    ):
+        if ours != theirs:
+            rule = f"must be that of the session which has paid for the table, {ours[:40]}"
+            raise PlanError(rule, key=key, given=theirs[:40], fix="Nothing was charged. Open such a session.")
+
+
+def joined(table: PublishedTable, new: PublishedTable) -> PublishedTable:
+    """Return a table with the published counts of another added to its own, and what both promise together."""
+    values, old_codes, new_codes = [], [], []
+    for at, (ours, theirs) in enumerate(zip(table.groups.values, new.groups.values, strict=True)):
+        union = sorted({*ours, *theirs}, key=lambda value: (str(type(value)), value))
+        place = {value: number for number, value in enumerate(union)}
+        values.append(tuple(union))
+        old_codes.append(np.array([place[value] for value in ours], np.int64)[table.groups.which[:, at]])
+        new_codes.append(np.array([place[value] for value in theirs], np.int64)[new.groups.which[:, at]])
+    old, late = (np.stack(codes, axis=1) if codes else None for codes in (old_codes, new_codes))
+    if old is None or late is None:
+        which, of = table.groups.which[:1], np.zeros(len(table.sizes) + len(new.sizes), np.int64)
+    else:
+        which, of = np.unique(np.concatenate([old, late]), axis=0, return_inverse=True)
+    counts = np.zeros((len(which), new.published.shape[1]), np.int64)
+    sizes = np.zeros(len(which), np.int64)
+    np.add.at(counts, of.ravel(), np.concatenate([table.published, new.published]))
+    np.add.at(sizes, of.ravel(), np.concatenate([table.sizes, new.sizes]))
+    account = None
+    if table.account is not None and new.account is not None:
+        account = replace(new.account, epsilon=table.account.epsilon + new.account.epsilon)
+    grown = replace(
+        new,
+        groups=replace(table.groups, values=tuple(values), which=which),
+        sizes=sizes,
+        published=counts,
+        account=account,
+        version=table.version + 1,
+    )
+    return replace(grown, certificate=_certificate(table, new, grown))
+
+
+def _certificate(table: PublishedTable, new: PublishedTable, grown: PublishedTable) -> Mapping[str, Any]:
+    """Return the certificate of a new version: that of its new rows, with what all versions promise together."""
+    both = {table.certificate.get("guarantee"), new.certificate["guarantee"]}
+    found = {
+        **new.certificate,
+        "version": grown.version,
+        "epsilon": str(grown.epsilon),
+        "guarantee": PROMISE if both == {PROMISE} else REPLAYED,
+    }
+    if grown.account is None:
+        return {**{key: said for key, said in found.items() if key not in _OF_AN_ACCOUNT}, "assumes": ONCE}
+    earlier = [*table.certificate.get("earlier", []), table.certificate.get("ledger")]
+    return {**found, "earlier": earlier}

@@ -1,0 +1,126 @@
+"""New versions of tables: who pays for later rows, and what a version promises."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import tacit as tc
+from tacit.publish.perturbation import Uniform
+
+DOMAIN = tc.Domain({"ward": tc.Categories(["a", "b", "c"]), "ill": tc.Categories(["flu", "hiv", "none"])})
+POLICY = tc.Policy(DOMAIN, tc.secrets.attributes("ill"))
+FIRST = pd.DataFrame({"ward": ["a", "b"] * 30, "ill": ["flu", "hiv", "none"] * 20})
+LATER = pd.DataFrame({"ward": ["b", "c"] * 15, "ill": ["flu", "hiv", "none"] * 10})
+ASKED = {"public": ["ward"], "sensitive": "ill"}
+
+
+def opened(rows: pd.DataFrame = FIRST, policy: tc.Policy = POLICY, **options: Any) -> tc.Session:
+    return tc.Session(policy, rows, **{"budget": 5, "dataset": "wards", **options})
+
+
+def table_of(session: tc.Session, **options: Any) -> tc.publish.PublishedTable:
+    return tc.publish.perturbed(session, **ASKED, **{"epsilon": 1, **options})
+
+
+def test_a_table_that_a_session_paid_for_takes_no_rows_that_nobody_pays_for() -> None:
+    session = opened()
+    table = table_of(session)
+    for rows in (LATER, FIRST, {"ward": ["a"], "ill": ["hiv"]}):
+        with pytest.raises(tc.PlanError, match="rows must come through a session, since one has paid") as refused:
+            tc.publish.append(table, rows)
+        assert "append(table, session)" in refused.value.fix
+    assert session.remaining == 5 - table.epsilon
+
+
+def test_a_session_pays_for_later_rows_and_the_version_says_the_sum(tmp_path: Path) -> None:
+    ledger = tc.Ledger(tmp_path / "ledger.db")
+    table = table_of(opened(ledger=ledger))
+    each = table.epsilon
+    second = tc.publish.append(table, opened(LATER, ledger=ledger))
+    third = tc.publish.append(second, opened(LATER, ledger=ledger))
+    assert ledger.remaining(dataset="wards") == 5 - 3 * each
+    assert [one.epsilon for one in (table, second, third)] == [each, 2 * each, 3 * each]
+    assert (second.sizes.tolist(), third.sizes.tolist()) == ([30, 45, 15], [30, 60, 30])
+    assert (second.published[0] == table.published[0]).all()  # nobody new is in this ward
+    said = third.certificate
+    assert (said["version"], Fraction(said["epsilon"]), said["dataset"]) == (3, 3 * each, "wards")
+    charged = [entry for entry in ledger.entries(dataset="wards") if entry.kind == "charge"]
+    entries = [one["entry"] for one in (*said["earlier"], said["ledger"])]
+    assert entries == [entry.number for entry in charged]
+    assert sum(entry.epsilon for entry in charged) == Fraction(said["epsilon"])
+    assert table.certificate["version"] == 1
+
+
+def test_the_same_rows_again_cost_again() -> None:
+    session = opened()
+    table = table_of(session)
+    again = tc.publish.append(table, session)
+    assert session.remaining == 5 - 2 * table.epsilon == 5 - again.epsilon
+    poor = opened(budget=table.epsilon / 2)
+    with pytest.raises(tc.BudgetExceeded):
+        tc.publish.append(again, poor)
+
+
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        ({"dataset": "others"}, "dataset must be that of the session which has paid for the table, wards"),
+        ({"policy": tc.Policy(DOMAIN, tc.secrets.attributes("ill", where="ill == 'hiv'"))}, "policy must be that of"),
+    ],
+)
+def test_other_sessions_are_refused(other: dict[str, Any], sentence: str) -> None:
+    session = opened(LATER, **other)
+    with pytest.raises(tc.PlanError, match=sentence):
+        tc.publish.append(table_of(opened()), session)
+    assert session.remaining == 5
+
+
+def test_a_table_of_plain_rows_takes_no_session_and_names_no_account() -> None:
+    plain = tc.publish.perturbed(FIRST, **ASKED, values=["flu", "hiv", "none"], epsilon=1)
+    session = opened(LATER)
+    with pytest.raises(tc.PlanError, match="rows must be plain rows, since no session has paid"):
+        tc.publish.append(plain, session)
+    assert session.remaining == 5
+    # also of a table whose account was taken away
+    for table in (plain, replace(table_of(opened()), account=None)):
+        grown = tc.publish.append(table, LATER)
+        assert not {"dataset", "policy", "policy_fingerprint", "ledger"} & set(grown.certificate)
+        assert grown.certificate["version"] == 2
+        assert "each record was given once" in grown.certificate["assumes"]
+        assert grown.epsilon == plain.epsilon
+
+
+def test_what_draws_is_no_object_that_was_handed_in() -> None:
+    class Tells(Uniform):
+        def draw(self, counts: Any) -> Any:
+            raise AssertionError(counts.tolist())
+
+    table, session = table_of(opened()), opened(LATER)
+    assert isinstance(table.method, Uniform)
+    with pytest.raises(tc.PlanError, match="must be perturbed uniformly"):
+        tc.publish.append(replace(table, method=Tells(table.method.channel)), session)
+    assert session.remaining == 5
+
+
+def test_merged_groups_stay_merged() -> None:
+    groups = {"ward": {"a": "a or b", "b": "a or b", "c": "c"}}
+    table = table_of(opened(), groups=groups)
+    assert tc.publish.append(table, opened(LATER)).sizes.tolist() == [75, 15]
+    plain = tc.publish.perturbed(FIRST, **ASKED, values=["flu", "hiv", "none"], epsilon=1, groups=groups)
+    assert tc.publish.append(plain, LATER).sizes.tolist() == [75, 15]
+
+
+def test_a_version_with_replayed_noise_promises_nothing() -> None:
+    table = table_of(opened())
+    with tc.noise.replayed(tc.noise.Keystream(key=b"v" * 32)):
+        replayed = table_of(opened())
+        grown = tc.publish.append(table, opened(LATER))
+    for one in (grown, tc.publish.append(replayed, opened(LATER))):
+        assert one.certificate["guarantee"].startswith("none")
+    assert tc.publish.append(table, opened(LATER)).certificate["guarantee"] == table.certificate["guarantee"]
