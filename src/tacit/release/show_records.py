@@ -45,6 +45,7 @@ from tacit.release.true_records import (
     on_axis,
     rules_of,
 )
+from tacit.rows.frames import Cells, cells_like
 from tacit.rows.records import Named, Work
 from tacit.rows.shown_files import ShownFile
 
@@ -195,13 +196,14 @@ def _can_be_filed(plan: RecordsPlan) -> bool:
 def _filed(plan: RecordsPlan, parts: list[Part], others: Iterator[Part]) -> TrueRecordsRecord:
     """Write batches as they come, and sort the file if they were not in order."""
     query, domain = plan.query, plan.policy.domain
-    file, people, shown_cells = ShownFile(), 0, dict.fromkeys(query.shown, 0)
+    people, shown_cells = 0, dict.fromkeys(query.shown, 0)
     sure = dict.fromkeys(parts[0].sure, 0)
     owner = owner_in(query.key, plan.policy) if plan.policy.person is not None else None
     owned = np.zeros(0 if owner is None else domain[owner].size, dtype=np.int64)
     names = _table_columns(plan)
     sorted_by = query.key or query.columns
     tables = {name: _Values(domain, name) for name in names}
+    file = ShownFile({name: table.cells for name, table in tables.items()})
     for part in itertools.chain(parts, others):
         people += part.people
         rows = len(next(iter(part.cells.values())))
@@ -295,6 +297,13 @@ class _Values:
     def in_order(self) -> Sequence[Any] | None:
         """The values in their order, where they do not compare by themselves."""
         return self._attribute.every_value() if self._attribute.measured == "names" else None
+
+    @property
+    def cells(self) -> Cells:
+        """What cells of the attribute may be, which the policy alone says."""
+        if self._few is not None:
+            return cells_like(self._few[:-1], every=True)
+        return cells_like(self.in_order or [self._attribute.value(0)], every=False)
 
     def column(self, cells: Codes) -> Any:
         """Return the values at these positions."""
