@@ -3,12 +3,16 @@
 Guarantee   A line that was raised to an epsilon was charged for it in the same transaction. What a line has reached
             counts only with the secret that its coins were made from: where the secret is another one, because it was
             rotated or lost, every line begins at nothing and is charged anew.
-Assumes     Who may read the ledger may know its secrets: with them, a missing cell whose coin was kept is known to be a
-            secret. A ledger is therefore kept as closely as the rows.
+            With a key of the ledger (`TACIT_LEDGER_KEY`), whoever reads all of it knows nothing about its secrets.
+Assumes     Without a key, who may read the ledger may know its secrets: with them, a missing cell whose coin was kept
+            is known to be a secret. Such a ledger is therefore kept as closely as the rows; a file is for its owner
+            alone.
 Why         Coins that are remembered follow from one secret for each data set, never printed, and the name of a line
-            (`plan/records_plan.py`). Lines carry a mark of that secret and a seal of the ledger, so that with a key
-            nobody else can raise one. A price is worked out from what was read; if that is no longer so when it is
-            charged, nothing is written and the price is worked out again.
+            (`plan/records_plan.py`). With a key the secret is HMAC-SHA-256 of a random text that the ledger keeps;
+            seals are of other texts, so that they tell nothing about it. Lines carry a mark of that secret and a seal
+            of the ledger, so that with a key nobody else can raise one. A price is worked out from what was read; if
+            that is no longer so when it is charged, nothing is written and the price is worked out again.
+Reference   RFC 2104 (HMAC).
 Checked by  tests/unit/test_ledger_coins.py
 """
 
@@ -94,7 +98,7 @@ def read_state(db: Connection, dataset: str, lines: Iterable[str], seal: Seal) -
     kept = next(iter(rows(db, select(COINS).where(COINS.c.dataset == dataset))), None)
     if kept is None or kept["seal"] != _coin_seal(dataset, kept["secret"], seal):
         return None
-    state = CoinState(bytes.fromhex(kept["secret"]), {}, {})
+    state = CoinState(_secret(dataset, kept["secret"], seal), {}, {})
     names = {_short(line): line for line in lines}
     reached, entries = {}, {}
     ours = (LINES.c.dataset == dataset) & LINES.c.line.in_(list(names))
@@ -133,6 +137,13 @@ def raise_lines(db: Connection, dataset: str, before: CoinState, after: Reached,
 
 def _short(line: str) -> str:
     return hashlib.sha256(line.encode()).hexdigest()
+
+
+def _secret(dataset: str, kept: str, seal: Seal) -> bytes:
+    """Return the secret that belongs to what a ledger keeps: with a key it is not in the ledger."""
+    if seal.key is None:
+        return bytes.fromhex(kept)
+    return bytes.fromhex(seal.of({"ledger": "secret of coins", "dataset": dataset, "kept": kept}))
 
 
 def _coin_seal(dataset: str, secret: str, seal: Seal) -> str:
