@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import tacit as tc
@@ -307,3 +308,39 @@ def test_nothing_that_a_record_keeps_tells_what_is_hidden():
         pickle.dumps({k: v for k, v in r.__getstate__().items() if k not in ("plan", "promise")}) for r in (one, other)
     ]
     assert states[0] == states[1]
+
+
+@pytest.mark.parametrize("column", ["arrival", "leaving"])
+@pytest.mark.parametrize("cell", [None, "LATE "], ids=["nothing", "unlisted"])
+@pytest.mark.parametrize("make", [lambda rows: rows, lambda rows: pl.from_pandas(rows).lazy()], ids=["pandas", "lazy"])
+def test_with_a_key_a_cell_without_a_value_is_a_gap_like_others(column, cell, make):
+    """The row stays, and whatever does not look at that cell is shown as if it were there."""
+    rows = ROWS.astype({column: object})
+    at = rows.index[(rows["arrival"] != "late") & (rows["leaving"] != "early")][3]
+    rows.loc[at, column] = cell
+    question = tc.true_records(["arrival", "leaving"], key=["room", "day"])
+    found = []
+    for given in (ROWS, rows):
+        with tc.noise.replayed(tc.noise.Keystream(key=bytes(32))):
+            record = session(rows=make(given)).release(question, epsilon=8)
+            found.append(pd.DataFrame({name: list(cells) for name, cells in record.columns().items()}))
+    place = ROWS.sort_values(["room", "day"]).index.get_loc(at)
+    expected = found[0].copy()
+    assert expected.loc[place, column] == ROWS.loc[at, column]
+    expected.loc[place, column] = None
+    assert expected.fillna("-").equals(found[1].fillna("-"))
+
+
+def test_a_row_without_a_value_is_none_that_a_predicate_picks_and_counts_as_nobody():
+    policy = tc.Policy(DOMAIN, tc.secrets.attributes("arrival", where="arrival == 'late'"), [tc.known.size(119)])
+    rows = ROWS.astype({"leaving": object})
+    rows.loc[7, "leaving"] = None
+    key = ["room", "day"]
+    for where in ("leaving == 'ok'", "leaving == 'early'", "not leaving == 'ok'"):
+        found = session(policy, rows).release(tc.true_records("arrival", key=key, where=where), epsilon=1).frame
+        assert rows.loc[7, key].tolist() not in found[key].to_numpy().tolist()
+    assert len(session(policy, rows).release(tc.true_records("arrival", key=key), epsilon=1).frame) == 120
+    exact = session(policy, rows).release(tc.true_records("leaving", key=key), epsilon=1)
+    assert exact.plan.is_exact
+    assert exact.frame["leaving"].isna().sum() == 1
+    assert "no value" in exact.certificate["terms"][0]

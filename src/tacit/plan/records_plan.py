@@ -236,7 +236,11 @@ class RecordsPlan(AnyPlan):
         """Return in words what a missing cell means, and what asking again costs."""
         gap = "what is missing may be a secret, or lost to the coin"
         if self.is_exact:
-            return ["every record of the rows that the domain keeps is shown"]
+            return [
+                "every row is shown; a gap is a cell that held no value of its attribute"
+                if self.query.key
+                else "every record of the rows that the domain keeps is shown"
+            ]
         if self.query.key:
             return [
                 gap,

@@ -6,6 +6,11 @@ Assumes     Coins as in `mechanism/suppression.py`. With a key, coins are made o
 Why         A row that is not shown leaves nothing behind but its key. Whether a shown row was sure to be shown never
             changes along an edge (`plan/showing.py`), so that it tells no more than the row itself. Rows are sorted by
             their key, or without one by what they show, so that no order of the source is left.
+            With a key, a row that the domain drops because a cell has no value of its attribute stays: that its key is
+            not there would tell. No edge leads from or to it, so that what is shown of it is not bound by one; each
+            coin still takes it for hidden if it looks at that cell or would show it, so that among rows with coins
+            the gap is like one that a coin made: as likely at any value that the cell might have had, up to the
+            exponential of the coin's epsilon. Where a column is always shown, a gap says that there was no value.
             That a key is missing or there twice, or that a person has more rows than the policy says, is refused while
             rows are open: keys are public, and so is that.
 Checked by  tests/unit/test_true_records.py, tests/statistical/test_true_records.py,
@@ -29,7 +34,7 @@ from tacit.noise.kept_coins import Names, name_of_number, name_of_text, remember
 from tacit.noise.keystream import Keystream, current_stream
 from tacit.plan.labels import Labels
 from tacit.plan.records_plan import RecordsPlan, owner_in
-from tacit.plan.showing import OPEN
+from tacit.plan.showing import HIDDEN, OPEN, Rule
 from tacit.policy.domain import Domain
 from tacit.release.true_records import (
     FEW,
@@ -62,7 +67,7 @@ class Records(Protocol):
 class Part(NamedTuple):
     """What is shown of a batch: cells (the size of an attribute stands for none), names of rows, and what was sure.
 
-    `people` is how many rows there were; `picked` are those of the rows here that were asked for, None: all of them.
+    `people` is how many rows the domain keeps; `picked` are those of the rows here that were asked for, None: all.
     """
 
     cells: dict[str, Codes]
@@ -77,12 +82,16 @@ def show_records(plan: RecordsPlan, rows: Records, secret_of: Callable[[str], by
     domain, query = plan.policy.domain, plan.query
     test = None if query.where is None else query.where.compile(domain)
     secrets = [secret_of(plan.line(rule.digest)) if query.key and rule.tosses else b"" for rule in rules_of(plan)]
+    asked_about = frozenset() if query.where is None else query.where.columns()
     numbered = [name for name in query.key if name in domain]
     stream = current_stream()  # also for the threads that work on batches
 
     def work(positions: Positions, named: Mapping[str, Named], people: int) -> Part:
-        rows = people
+        absent = {name: found for name, codes in positions.items() if (found := codes == domain[name].size).any()}
+        rows = len(next(iter(positions.values())))
         picked = None if test is None else holding(test, positions, domain)
+        for name in absent.keys() & asked_about:  # whatever is asked of a cell without a value, the answer is no
+            picked = picked & ~absent[name]
         if picked is not None and not query.key:
             positions = {name: codes[picked] for name, codes in positions.items()}
             rows = int(picked.sum())
@@ -90,7 +99,7 @@ def show_records(plan: RecordsPlan, rows: Records, secret_of: Callable[[str], by
         names = _names(plan, positions, named, rows) if any(secrets) else None
         sure, hidden = {}, np.zeros(rows, dtype=np.bool_)
         for at, rule in enumerate(rules_of(plan)):
-            marks = rule.of_positions(lambda axis: on_axis(positions, axis, domain), rows)
+            marks = _marks(rule, positions, absent, domain, rows)
             is_shown = shown(rule, marks, _coins(plan, secrets[at], names, stream))
             for name in rule.names:
                 cells[name] = _missing_unless(is_shown, cells[name], domain[name].size)
@@ -106,6 +115,19 @@ def show_records(plan: RecordsPlan, rows: Records, secret_of: Callable[[str], by
 
     asked = list(dict.fromkeys([*numbered, *query.shown, *plan.attributes_asked]))
     return _gathered(plan, iter(rows.records(asked, query.key, work)))
+
+
+def _marks(rule: Rule, positions: Positions, absent: Mapping[str, Bools], domain: Domain, rows: int) -> Codes:
+    """Return the mark of each row; one without a value that the rule looks at, or would show, is hidden."""
+    looked_at = {axis.attribute for axis in rule.axes}
+    without = [absent[name] for name in sorted(absent.keys() & (looked_at | set(rule.names)))]
+    if not without:
+        return rule.of_positions(lambda axis: on_axis(positions, axis, domain), rows)
+    there = ~np.logical_or.reduce(without)
+    some = {name: positions[name][there] for name in looked_at}
+    marks = np.full(rows, HIDDEN, dtype=np.uint8)
+    marks[there] = rule.of_positions(lambda axis: on_axis(some, axis, domain), int(there.sum()))
+    return marks
 
 
 def _coins(plan: RecordsPlan, secret: bytes, names: Names | None, stream: Keystream) -> Callable[[int], Bools]:

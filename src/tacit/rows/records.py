@@ -2,7 +2,8 @@
 
 Guarantee   Work gets the rows that are in the data, each with the position that `rows/encode.py` gives its cells, and
             of columns that name a row and are no attributes the value itself; nothing else of them, and no place in a
-            file. Once reading has begun, every failure is one fixed sentence.
+            file. With a key it also gets the rows that the domain drops, with the cells that have no position marked,
+            and how many rows are none of these. Once reading has begun, every failure is one fixed sentence.
 Assumes     What work does with a batch depends on that batch alone. What it returns comes in the order of the source,
             so that rows that are sorted already need not be sorted again; whoever keeps it must not keep that order.
             Columns that name a row are public: that one has no value may be said.
@@ -154,7 +155,11 @@ def decoded(table: Any, codes: Mapping[str, Code], asked: Asked, domain: Domain,
 def _kept(
     positions: dict[str, Codes], named: dict[str, Named], sizes: Mapping[str, int], key: frozenset[str], rows: int
 ) -> tuple[dict[str, Codes], dict[str, Named], int]:
-    """Leave out the rows that the domain drops; refuse those whose key has no value."""
+    """Return the rows, and how many of them the domain keeps; refuse those whose key has no value.
+
+    With a key the others stay, the size of an attribute standing for what has no position: that a key is not there
+    would tell what is in its cells. Without one they are left out.
+    """
     there: Any = None
     for name, codes in positions.items():
         missing = codes == sizes[name]
@@ -164,6 +169,8 @@ def _kept(
             there = ~missing if there is None else there & ~missing
     if there is None:
         return positions, named, rows
+    if key:
+        return positions, named, int(there.sum())
     some = {name: codes[there] for name, codes in positions.items()}
     return some, {name: one.some(there) for name, one in named.items()}, int(there.sum())
 
