@@ -344,3 +344,25 @@ def test_a_row_without_a_value_is_none_that_a_predicate_picks_and_counts_as_nobo
     assert exact.plan.is_exact
     assert exact.frame["leaving"].isna().sum() == 1
     assert "no value" in exact.certificate["terms"][0]
+
+
+def test_records_that_changed_under_their_keys_are_another_version_with_coins_of_its_own():
+    """With the old coins, a gap that is filled after every secret has gone was one."""
+    asked = session(budget=10)
+    key = ["room", "day"]
+    first = asked.release(tc.true_records("arrival", key=key), epsilon=1)
+    other = asked.release(tc.true_records("arrival", key=key, version="May"), epsilon=1)
+    assert asked.remaining == 8
+    asked.release(tc.true_records("arrival", key=key, version="May"), epsilon=1)
+    assert asked.remaining == 8
+    assert "another version" in first.certificate["terms"][1]
+    open_to_both = (ROWS.sort_values(key)["arrival"] != "late").to_numpy()
+    assert (first.frame["arrival"].notna() != other.frame["arrival"].notna())[open_to_both].any()
+    assert other.plan.query.document()["true_records"]["version"] == "May"
+    assert str(other.plan.query) == "true_records(arrival; key room, day; version May)"
+
+
+@pytest.mark.parametrize(("more", "says"), [({"version": 3, "key": "id"}, "a text"), ({"version": "x"}, "needs a key")])
+def test_a_version_is_a_text_and_needs_a_key(more, says):
+    with pytest.raises(tc.PlanError, match=says):
+        tc.true_records("age", **more)

@@ -4,8 +4,9 @@ Guarantee   All releases along the same lines together, however often they are a
             -> cover of one person and every set O of outputs, Pr[M(hidden) in O] <= exp(sum of what `cost` returned) *
             Pr[M(cover) in O].
 Assumes     `plan/showing.py` for one record. With a key, the coin of a line and a key is the same each time
-            (`noise/kept_coins.py`), and a record under a key does not change between two askings: a new state of the
-            world has a new key, such as the day. Nothing else that is known couples people (refused otherwise).
+            (`noise/kept_coins.py`), and a record under a key does not change between two askings of one version: a
+            new state of the world has a new key, such as the day, or a new version. Nothing else that is known couples
+            people (refused otherwise).
 Why         A line is a rule with its coins; its epsilon e is the largest that was ever asked for. What is shown at a
             smaller one is a part of what is shown at e, since coins are compared with a threshold that rises with
             epsilon; so all answers along a line follow from that at e. Of one record the loss along an edge is the sum
@@ -98,10 +99,10 @@ class RecordsPlan(AnyPlan):
         return {self.line(digest): self.each for digest in digests}
 
     def line(self, digest: str) -> str:
-        """Return the name of a line: the policy, what is hidden, the key and who asks."""
+        """Return the name of a line: the policy, what is hidden, the key, who asks, and the state of the records."""
         key, domain = self.query.key, self.policy.domain
         numbered = [(name, domain[name].document() if name in domain else None) for name in key]
-        return repr((self.policy.fingerprint, digest, numbered, self.query.application))
+        return repr((self.policy.fingerprint, digest, numbered, self.query.application, self.query.version))
 
     def cost(self, reached: Mapping[str, Fraction]) -> Fraction:
         """Return what is to be paid, where lines have reached so much already."""
@@ -245,7 +246,8 @@ class RecordsPlan(AnyPlan):
             return [
                 gap,
                 "coins are remembered for each key: the same question has the same answer and costs nothing again, a "
-                "larger epsilon shows more and costs the difference, as long as records do not change under their keys",
+                "larger epsilon shows more and costs the difference, as long as records do not change under their "
+                "keys; records that have changed must be asked for under another version, which is charged anew",
             ]
         return [gap, "no coin is remembered, since no key names a record: every asking costs all of its epsilon"]
 
