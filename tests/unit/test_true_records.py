@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import tacit as tc
@@ -366,3 +367,27 @@ def test_records_that_changed_under_their_keys_are_another_version_with_coins_of
 def test_a_version_is_a_text_and_needs_a_key(more, says):
     with pytest.raises(tc.PlanError, match=says):
         tc.true_records("age", **more)
+
+
+@pytest.mark.parametrize("ids", [[2**63 + 1, 5, 7], [2**64 + 5, -1, 3]], ids=["unsigned", "wider"])
+@pytest.mark.parametrize("kind", ["pandas", "arrow"])
+def test_names_beyond_64_bits_can_be_shown_and_saved(ids, kind, tmp_path):
+    rows = pd.DataFrame({"id": ids, "age": [1, 2, 3], "ill": False})
+    if kind == "arrow":
+        rows = pa.table({name: pa.array([str(cell) for cell in rows[name]]) for name in rows})
+    record = session(RECORDS, rows).release(tc.true_records("age", key="id"), epsilon=1)
+    shown = record.frame["id"].to_pylist() if kind == "arrow" else record.frame["id"].tolist()
+    assert {int(one) for one in shown} == set(ids)
+    saved = pd.read_parquet(record.save(tmp_path / "out") / "values.parquet")
+    assert {int(one) for one in saved["id"]} == set(ids)
+
+
+def test_a_key_that_is_there_twice_stays_paid_for_once_the_rows_are_repaired(tmp_path):
+    """What the refusal says: the same again costs nothing more."""
+    ledger = tmp_path / "ledger.db"
+    with pytest.raises(tc.DataRefused, match="costs nothing more"):
+        session(rows=pd.concat([ROWS, ROWS[:1]]), ledger=ledger, dataset="rooms").release(KEYED, epsilon=1)
+    asked = session(ledger=ledger, dataset="rooms")
+    assert asked.remaining == 9
+    asked.release(KEYED, epsilon=1)
+    assert asked.remaining == 9

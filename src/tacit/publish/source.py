@@ -108,7 +108,7 @@ def _drawn(groups: PersonalGroups, choose: ChooseMethod, about: dict[str, Any]) 
         if is_replayed()
         else "for every two records that agree in the public columns: Pr[M(hidden) in O] <= exp(epsilon) * "
         "Pr[M(cover) in O], whatever is known about other records",
-        "terms": method.words(),
+        "terms": [*method.words(), "rows without a listed value are left out; the sizes of groups do not count them"],
         "not_prevented": method.leaves_open,
     }
     return PublishedTable(groups.without_counts(), groups.sizes, method.draw(groups.counts), method, certificate)

@@ -295,7 +295,8 @@ def _key_twice(plan: RecordsPlan) -> DataRefused:
     return DataRefused(
         "must name every row once: a key is there twice (keys are public, so that this may be said)",
         column=", ".join(plan.query.key),
-        fix="Add an attribute to the key that tells them apart. What was asked stays charged.",
+        fix="Remove one of the rows, and ask again: by the same key that costs nothing more. Or add what tells them "
+        "apart to the key, which is charged anew.",
     )
 
 
@@ -303,7 +304,7 @@ def _too_many_rows(plan: RecordsPlan, owner: str) -> DataRefused:
     return DataRefused(
         f"must have at most {plan.rows_each:,} rows of one person, as per_person says (keys are public)",
         column=owner,
-        fix="Raise per_person. What was asked stays charged.",
+        fix="Raise per_person, which is charged anew; what was asked stays charged.",
     )
 
 

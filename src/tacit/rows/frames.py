@@ -173,7 +173,7 @@ def _stored(column: Sequence[Any]) -> pa.Array:
 
 
 def _cells(values: Sequence[Any]) -> pa.Array:
-    """Return an Arrow array; one of several types becomes one of texts."""
+    """Return an Arrow array; one of several types, or of numbers beyond 64 bits, becomes one of texts."""
     if isinstance(values, range) and values[0] >= -(2**63) and values[-1] < 2**63:
         return pa.array(values[0] + np.arange(len(values)) * values.step)
     if isinstance(values, np.ndarray) and values.dtype != object:
@@ -182,4 +182,6 @@ def _cells(values: Sequence[Any]) -> pa.Array:
     if len({type(value) for value in listed if value is not None}) > 1:
         whole = all(type(value) in (int, float) for value in listed if value is not None)
         listed = [value if value is None else float(value) if whole else str(value) for value in listed]
+    elif any(type(value) is int and not -(2**63) <= value < 2**63 for value in listed):
+        listed = [value if value is None else str(value) for value in listed]  # Arrow would refuse to hold it
     return pa.array(listed)
