@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
 from fractions import Fraction
 
 import pandas as pd
@@ -207,3 +209,35 @@ def test_a_plan_of_a_job_knows_what_was_paid_for_this_file(path, rooms):
         assert planned.cost == cost
         run_job(planned)
     assert tc.Ledger(path).remaining(dataset="rooms") == 3
+
+
+def test_with_a_key_the_ledger_does_not_hold_the_secret(path, monkeypatch):
+    monkeypatch.setenv("TACIT_LEDGER_KEY", "a key that nobody guesses, 0123456789abcdef")
+    first = session(path).release(QUESTION, epsilon=1)
+    state = tc.Ledger(path).coins(dataset="clinic", lines=[])
+    assert state.secret.hex().encode() not in path.read_bytes()
+    with sqlite3.connect(path) as db:
+        ((kept,),) = db.execute("SELECT secret FROM tacit_coins").fetchall()
+    assert bytes.fromhex(kept) != state.secret
+    again = session(path)
+    assert again.release(QUESTION, epsilon=1).frame.equals(first.frame)
+    assert again.remaining == 9
+    assert tc.Ledger(path).verify().ok
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems have no such modes")
+def test_a_ledger_file_is_for_its_owner_alone(path, monkeypatch):
+    def mode():
+        return stat.S_IMODE(path.stat().st_mode)
+
+    before = os.umask(0o022)
+    try:
+        tc.Ledger(path).grant(dataset="clinic", epsilon=10)
+        assert mode() == 0o600
+        path.chmod(0o664)  # somebody opened it to a group
+        tc.Ledger(path).grant(dataset="other", epsilon=10)
+        assert mode() == 0o664
+        session(path).release(QUESTION, epsilon=1)
+        assert mode() == 0o600  # now it holds a secret
+    finally:
+        os.umask(before)

@@ -66,6 +66,7 @@ WRITTEN = {
     "true_records": [
         {"true_records": ["age", "sick"]},
         {"true_records": {"columns": "age", "key": ["sex", "id"], "application": "lights", "where": "sex == 'm'"}},
+        {"true_records": {"columns": "age", "key": ["id"], "version": "May"}},
     ],
     "top_k": [{"top_k": {"attribute": "clicked", "k": 2}}],
     "above": [{"above": {"attribute": "clicked", "threshold": 3, "at_most": 1, "values": False}}],

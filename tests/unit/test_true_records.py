@@ -9,6 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import tacit as tc
@@ -327,3 +329,85 @@ def test_nothing_that_a_record_keeps_tells_what_is_hidden():
         pickle.dumps({k: v for k, v in r.__getstate__().items() if k not in ("plan", "promise")}) for r in (one, other)
     ]
     assert states[0] == states[1]
+
+
+@pytest.mark.parametrize("column", ["arrival", "leaving"])
+@pytest.mark.parametrize("cell", [None, "LATE "], ids=["nothing", "unlisted"])
+@pytest.mark.parametrize("make", [lambda rows: rows, lambda rows: pl.from_pandas(rows).lazy()], ids=["pandas", "lazy"])
+def test_with_a_key_a_cell_without_a_value_is_a_gap_like_others(column, cell, make):
+    """The row stays, and whatever does not look at that cell is shown as if it were there."""
+    rows = ROWS.astype({column: object})
+    at = rows.index[(rows["arrival"] != "late") & (rows["leaving"] != "early")][3]
+    rows.loc[at, column] = cell
+    question = tc.true_records(["arrival", "leaving"], key=["room", "day"])
+    found = []
+    for given in (ROWS, rows):
+        with tc.noise.replayed(tc.noise.Keystream(key=bytes(32))):
+            record = session(rows=make(given)).release(question, epsilon=8)
+            found.append(pd.DataFrame({name: list(cells) for name, cells in record.columns().items()}))
+    place = ROWS.sort_values(["room", "day"]).index.get_loc(at)
+    expected = found[0].copy()
+    assert expected.loc[place, column] == ROWS.loc[at, column]
+    expected.loc[place, column] = None
+    assert expected.fillna("-").equals(found[1].fillna("-"))
+
+
+def test_a_row_without_a_value_is_none_that_a_predicate_picks_and_counts_as_nobody():
+    policy = tc.Policy(DOMAIN, tc.secrets.attributes("arrival", where="arrival == 'late'"), [tc.known.size(119)])
+    rows = ROWS.astype({"leaving": object})
+    rows.loc[7, "leaving"] = None
+    key = ["room", "day"]
+    for where in ("leaving == 'ok'", "leaving == 'early'", "not leaving == 'ok'"):
+        found = session(policy, rows).release(tc.true_records("arrival", key=key, where=where), epsilon=1).frame
+        assert rows.loc[7, key].tolist() not in found[key].to_numpy().tolist()
+    assert len(session(policy, rows).release(tc.true_records("arrival", key=key), epsilon=1).frame) == 120
+    exact = session(policy, rows).release(tc.true_records("leaving", key=key), epsilon=1)
+    assert exact.plan.is_exact
+    assert exact.frame["leaving"].isna().sum() == 1
+    assert "no value" in exact.certificate["terms"][0]
+
+
+def test_records_that_changed_under_their_keys_are_another_version_with_coins_of_its_own():
+    """With the old coins, a gap that is filled after every secret has gone was one."""
+    asked = session(budget=10)
+    key = ["room", "day"]
+    first = asked.release(tc.true_records("arrival", key=key), epsilon=1)
+    other = asked.release(tc.true_records("arrival", key=key, version="May"), epsilon=1)
+    assert asked.remaining == 8
+    asked.release(tc.true_records("arrival", key=key, version="May"), epsilon=1)
+    assert asked.remaining == 8
+    assert "another version" in first.certificate["terms"][1]
+    open_to_both = (ROWS.sort_values(key)["arrival"] != "late").to_numpy()
+    assert (first.frame["arrival"].notna() != other.frame["arrival"].notna())[open_to_both].any()
+    assert other.plan.query.document()["true_records"]["version"] == "May"
+    assert str(other.plan.query) == "true_records(arrival; key room, day; version May)"
+
+
+@pytest.mark.parametrize(("more", "says"), [({"version": 3, "key": "id"}, "a text"), ({"version": "x"}, "needs a key")])
+def test_a_version_is_a_text_and_needs_a_key(more, says):
+    with pytest.raises(tc.PlanError, match=says):
+        tc.true_records("age", **more)
+
+
+@pytest.mark.parametrize("ids", [[2**63 + 1, 5, 7], [2**64 + 5, -1, 3]], ids=["unsigned", "wider"])
+@pytest.mark.parametrize("kind", ["pandas", "arrow"])
+def test_names_beyond_64_bits_can_be_shown_and_saved(ids, kind, tmp_path):
+    rows = pd.DataFrame({"id": ids, "age": [1, 2, 3], "ill": False})
+    if kind == "arrow":
+        rows = pa.table({name: pa.array([str(cell) for cell in rows[name]]) for name in rows})
+    record = session(RECORDS, rows).release(tc.true_records("age", key="id"), epsilon=1)
+    shown = record.frame["id"].to_pylist() if kind == "arrow" else record.frame["id"].tolist()
+    assert {int(one) for one in shown} == set(ids)
+    saved = pd.read_parquet(record.save(tmp_path / "out") / "values.parquet")
+    assert {int(one) for one in saved["id"]} == set(ids)
+
+
+def test_a_key_that_is_there_twice_stays_paid_for_once_the_rows_are_repaired(tmp_path):
+    """What the refusal says: the same again costs nothing more."""
+    ledger = tmp_path / "ledger.db"
+    with pytest.raises(tc.DataRefused, match="costs nothing more"):
+        session(rows=pd.concat([ROWS, ROWS[:1]]), ledger=ledger, dataset="rooms").release(KEYED, epsilon=1)
+    asked = session(ledger=ledger, dataset="rooms")
+    assert asked.remaining == 9
+    asked.release(KEYED, epsilon=1)
+    assert asked.remaining == 9

@@ -4,14 +4,19 @@ Guarantee   A line that was raised to an epsilon was charged for it in the same 
             counts only with the secret that its coins were made from: where the secret is another one, because it was
             rotated or lost, every line begins at nothing and is charged anew. So it does for each source that has a
             name: rows of two files never share a coin, and each file is paid for.
-Assumes     Who may read the ledger may know its secrets: with them, a missing cell whose coin was kept is known to be a
-            secret. A ledger is therefore kept as closely as the rows. Sources of one data set without a name (frames,
-            queries, Spark) are one table: of two tables with the same keys, one would tell the coins of the other. Two
-            such tables have a data set each, or the coins are rotated in between.
+            With a key of the ledger (`TACIT_LEDGER_KEY`), whoever reads all of it knows nothing about its secrets.
+Assumes     Without a key, who may read the ledger may know its secrets: with them, a missing cell whose coin was kept
+            is known to be a secret. Such a ledger is therefore kept as closely as the rows; a file is for its owner
+            alone. Sources of one data set without a name (frames, queries, Spark) are one table: of two tables with the
+            same keys, one would tell the coins of the other. Two such tables have a data set each, or the coins are
+            rotated in between.
 Why         Coins that are remembered follow from one secret for each data set, never printed, and the names of a line
-            (`plan/records_plan.py`) and of the source (`rows/file_columns.py`). Lines carry a mark of that secret and a
-            seal of the ledger, so that with a key nobody else can raise one. A price is worked out from what was read;
-            if that is no longer so when it is charged, nothing is written and the price is worked out again.
+            (`plan/records_plan.py`) and of the source (`rows/file_columns.py`). With a key the secret is HMAC-SHA-256
+            of a random text that the ledger keeps; seals are of other texts, so that they tell nothing about it. Lines
+            carry a mark of that secret and a seal of the ledger, so that with a key nobody else can raise one. A price
+            is worked out from what was read; if that is no longer so when it is charged, nothing is written and the
+            price is worked out again.
+Reference   RFC 2104 (HMAC).
 Checked by  tests/unit/test_ledger_coins.py
 """
 
@@ -98,7 +103,7 @@ def read_state(db: Connection, dataset: str, lines: Iterable[str], seal: Seal, s
     kept = next(iter(rows(db, select(COINS).where(COINS.c.dataset == dataset))), None)
     if kept is None or kept["seal"] != _coin_seal(dataset, kept["secret"], seal):
         return None
-    state = CoinState(bytes.fromhex(kept["secret"]), {}, {}, source)
+    state = CoinState(_secret(dataset, kept["secret"], seal), {}, {}, source)
     names = {_short(source, line): line for line in lines}
     reached, entries = {}, {}
     ours = (LINES.c.dataset == dataset) & LINES.c.line.in_(list(names))
@@ -142,6 +147,13 @@ def _at(source: str, line: str) -> str:
 
 def _short(source: str, line: str) -> str:
     return hashlib.sha256(_at(source, line).encode()).hexdigest()
+
+
+def _secret(dataset: str, kept: str, seal: Seal) -> bytes:
+    """Return the secret that belongs to what a ledger keeps: with a key it is not in the ledger."""
+    if seal.key is None:
+        return bytes.fromhex(kept)
+    return bytes.fromhex(seal.of({"ledger": "secret of coins", "dataset": dataset, "kept": kept}))
 
 
 def _coin_seal(dataset: str, secret: str, seal: Seal) -> str:

@@ -362,7 +362,7 @@ class Ledger:
         def work(db: Connection) -> CoinState | None:
             self._sound_head(db)
             if read_state(db, name, lines, self._seal, source) is None:  # no other process was faster
-                begin(db, name, self._seal)
+                self._begin_coins(db, name)
             return read_state(db, name, lines, self._seal, source)
 
         if found is None:
@@ -381,9 +381,14 @@ class Ledger:
 
         def work(db: Connection) -> None:
             self._sound_head(db)
-            begin(db, name, self._seal)
+            self._begin_coins(db, name)
 
         self._store.write(work)
+
+    def _begin_coins(self, db: Connection, dataset: str) -> None:
+        if self._seal.key is None:  # else the secret is not in the file
+            self._store.close_to_others()
+        begin(db, dataset, self._seal)
 
     def receipt(self, *, dataset: str, entry: int, analyst: str | None = None) -> Receipt:
         """Return the receipt of an entry that was written before, with what remains now."""

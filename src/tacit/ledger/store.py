@@ -14,9 +14,12 @@ Checked by  tests/contract/test_ledger_backends.py, tests/contract/test_ledger_p
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -60,6 +63,7 @@ class Store:
             self._address = check_place(self._address, create=create)
         if create:
             check_only_name(self._address)
+            self._begin_file()
         self._engine = _engine(self._address, wait_seconds=wait_seconds, create=create)
         try:
             self._leave_write_ahead_log()
@@ -75,6 +79,19 @@ class Store:
         except BaseException:
             self.close()
             raise
+
+    def _begin_file(self) -> None:
+        """Begin a new file as one of its owner alone; what SQLite writes beside it is like it."""
+        if self._address.file is not None and self._address.mode == "rwc":
+            with suppress(OSError):  # it is there, or SQLite will say why it cannot be
+                os.close(os.open(self._address.file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+    def close_to_others(self) -> None:
+        """Let nobody but its owner read or write the file from now on, if it is ours: it will hold a secret."""
+        if self._address.file is not None and os.name == "posix":
+            with suppress(OSError):  # somebody else's, who keeps it as they like
+                if stat.S_IMODE(self._address.file.stat().st_mode) & 0o077:
+                    self._address.file.chmod(0o600)
 
     def close(self) -> None:
         """Let go of the database. Closing twice is harmless."""

@@ -77,7 +77,7 @@ COINS = Table(
     "tacit_coins",
     METADATA,
     Column("dataset", Text, primary_key=True),
-    Column("secret", Text, nullable=False),
+    Column("secret", Text, nullable=False),  # with a key of the ledger, what the secret is derived from
     Column("seal", Text, nullable=False),
 )
 

@@ -4,9 +4,10 @@ Guarantee   All releases along the same lines together, however often they are a
             -> cover of one person and every set O of outputs, Pr[M(hidden) in O] <= exp(sum of what `cost` returned) *
             Pr[M(cover) in O].
 Assumes     `plan/showing.py` for one record. With a key, the coin of a line and a key is the same each time
-            (`noise/kept_coins.py`), and a record under a key does not change between two askings: a new state of the
-            world has a new key, such as the day. In a ledger, another file has other coins (`ledger/coins.py`); frames
-            and queries of one data set are one table. Nothing else that is known couples people (refused otherwise).
+            (`noise/kept_coins.py`), and a record under a key does not change between two askings of one version: a
+            new state of the world has a new key, such as the day, or a new version. In a ledger, another file has other
+            coins (`ledger/coins.py`); frames and queries of one data set are one table. Nothing else that is known
+            couples people (refused otherwise).
             Where an edge changes a key: in no possible data set is a key missing or there twice. That is taken as
             known, and the promise is for edges of one person between such data sets.
 Why         A line is a rule with its coins; its epsilon e is the largest that was ever asked for. What is shown at a
@@ -120,10 +121,10 @@ class RecordsPlan(AnyPlan):
         return {self.line(digest): self.each for digest in digests}
 
     def line(self, digest: str) -> str:
-        """Return the name of a line: the policy, what is hidden, the key and who asks."""
+        """Return the name of a line: the policy, what is hidden, the key, who asks, and the state of the records."""
         key, domain = self.query.key, self.policy.domain
         numbered = [(name, domain[name].document() if name in domain else None) for name in key]
-        return repr((self.policy.fingerprint, digest, numbered, self.query.application))
+        return repr((self.policy.fingerprint, digest, numbered, self.query.application, self.query.version))
 
     def cost(self, reached: Mapping[str, Fraction]) -> Fraction:
         """Return what is to be paid, where lines have reached so much already."""
@@ -262,11 +263,16 @@ class RecordsPlan(AnyPlan):
         """Return in words what a gap means, what asking again costs, and what is taken as known."""
         gap = "what is missing may be a secret, or lost to the coin"
         if self.is_exact:
-            return ["every record of the rows that the domain keeps is shown"]
+            return [
+                "every row is shown; a gap is a cell that held no value of its attribute"
+                if self.query.key
+                else "every record of the rows that the domain keeps is shown"
+            ]
         if self.query.key:
             kept = (
                 "coins are remembered for each key: the same question has the same answer and costs nothing again, a "
-                "larger epsilon shows more and costs the difference, as long as records do not change under their keys"
+                "larger epsilon shows more and costs the difference, as long as records do not change under their "
+                "keys; records that have changed must be asked for under another version, which is charged anew"
             )
             unique = (
                 "records are shown as a whole, since a secret edge changes the key; that every record has one, and no "

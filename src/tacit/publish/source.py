@@ -116,7 +116,7 @@ def _drawn(groups: PersonalGroups, choose: ChooseMethod, epsilon: Fraction, abou
         "method": method.name,
         "epsilon": str(method.epsilon),
         "guarantee": REPLAYED if is_replayed() else PROMISE,
-        "terms": method.words(),
+        "terms": [*method.words(), "rows without a listed value are left out; the sizes of groups do not count them"],
         "not_prevented": method.leaves_open,
     }
     return PublishedTable(groups.without_counts(), groups.sizes, method.draw(groups.counts), method, certificate)

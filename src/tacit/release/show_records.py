@@ -10,6 +10,11 @@ Why         A row that is not shown leaves nothing behind but its key; where a s
             Whether a shown row was sure to be shown never changes along an edge (`plan/showing.py`), so that it tells
             no more than the row itself. Rows are sorted by their key, or without one by what they show, so that no
             order of the source is left.
+            With a key, a row that the domain drops because a cell has no value of its attribute stays: that its key is
+            not there would tell. No edge leads from or to it, so that what is shown of it is not bound by one; each
+            coin still takes it for hidden if it looks at that cell or would show it, so that among rows with coins
+            the gap is like one that a coin made: as likely at any value that the cell might have had, up to the
+            exponential of the coin's epsilon. Where a column is always shown, a gap says that there was no value.
             That a key is missing or there twice, or that a person has more rows than the policy says, is refused while
             rows are open: by what is assumed, all possible data sets are alike in that.
 Checked by  tests/unit/test_true_records.py, tests/unit/test_whole_records.py, tests/property/test_whole_records.py,
@@ -33,7 +38,7 @@ from tacit.noise.kept_coins import Names, name_of_number, name_of_text, remember
 from tacit.noise.keystream import Keystream, current_stream
 from tacit.plan.labels import Labels
 from tacit.plan.records_plan import RecordsPlan, owner_in
-from tacit.plan.showing import OPEN
+from tacit.plan.showing import HIDDEN, OPEN, Rule
 from tacit.policy.domain import Domain
 from tacit.release.true_records import (
     FEW,
@@ -49,6 +54,7 @@ from tacit.release.true_records import (
     on_axis,
     rules_of,
 )
+from tacit.rows.frames import Cells, cells_like
 from tacit.rows.records import Work
 from tacit.rows.row_names import Name, Named, in_one_list
 from tacit.rows.shown_files import ShownFile
@@ -66,8 +72,8 @@ class Records(Protocol):
 class Part(NamedTuple):
     """What is shown of a batch: cells (the size of an attribute stands for none), names of rows, and what was sure.
 
-    `people` is how many rows there were; `picked` are those of the rows here that are kept once keys were found to be
-    unique: those that were asked for, and of whole records those that are shown. None: all of them.
+    `people` is how many rows the domain keeps; `picked` are those of the rows here that are kept once keys were found
+    to be unique: those that were asked for, and of whole records those that are shown. None: all of them.
     """
 
     cells: dict[str, Codes]
@@ -82,12 +88,16 @@ def show_records(plan: RecordsPlan, rows: Records, secret_of: Callable[[str], by
     domain, query = plan.policy.domain, plan.query
     test = None if query.where is None else query.where.compile(domain)
     secrets = [secret_of(plan.line(rule.digest)) if query.key and rule.tosses else b"" for rule in rules_of(plan)]
+    asked_about = frozenset() if query.where is None else query.where.columns()
     numbered = [name for name in query.key if name in domain]
     stream = current_stream()  # also for the threads that work on batches
 
     def work(positions: Positions, named: Mapping[str, Named], people: int) -> Part:
-        rows = people
+        absent = {name: found for name, codes in positions.items() if (found := codes == domain[name].size).any()}
+        rows = len(next(iter(positions.values())))
         picked = None if test is None else holding(test, positions, domain)
+        for name in absent.keys() & asked_about:  # whatever is asked of a cell without a value, the answer is no
+            picked = picked & ~absent[name]
         if picked is not None and not query.key:
             positions = {name: codes[picked] for name, codes in positions.items()}
             rows = int(picked.sum())
@@ -95,7 +105,7 @@ def show_records(plan: RecordsPlan, rows: Records, secret_of: Callable[[str], by
         names = _names(plan, positions, named, rows) if any(secrets) else None
         sure, hidden = {}, np.zeros(rows, dtype=np.bool_)
         for at, rule in enumerate(rules_of(plan)):
-            marks = rule.of_positions(lambda axis: on_axis(positions, axis, domain), rows)
+            marks = _marks(rule, positions, absent, domain, rows)
             is_shown = shown(rule, marks, _coins(plan, secrets[at], names, stream))
             for name in () if plan.is_whole else rule.names:
                 cells[name] = _missing_unless(is_shown, cells[name], domain[name].size)
@@ -113,6 +123,19 @@ def show_records(plan: RecordsPlan, rows: Records, secret_of: Callable[[str], by
 
     asked = list(dict.fromkeys([*numbered, *query.shown, *plan.attributes_asked]))
     return _gathered(plan, iter(rows.records(asked, query.key, work)))
+
+
+def _marks(rule: Rule, positions: Positions, absent: Mapping[str, Bools], domain: Domain, rows: int) -> Codes:
+    """Return the mark of each row; one without a value that the rule looks at, or would show, is hidden."""
+    looked_at = {axis.attribute for axis in rule.axes}
+    without = [absent[name] for name in sorted(absent.keys() & (looked_at | set(rule.names)))]
+    if not without:
+        return rule.of_positions(lambda axis: on_axis(positions, axis, domain), rows)
+    there = ~np.logical_or.reduce(without)
+    some = {name: positions[name][there] for name in looked_at}
+    marks = np.full(rows, HIDDEN, dtype=np.uint8)
+    marks[there] = rule.of_positions(lambda axis: on_axis(some, axis, domain), int(there.sum()))
+    return marks
 
 
 def _coins(plan: RecordsPlan, secret: bytes, names: Names | None, stream: Keystream) -> Callable[[int], Bools]:
@@ -212,13 +235,14 @@ def _can_be_filed(plan: RecordsPlan) -> bool:
 def _filed(plan: RecordsPlan, parts: list[Part], others: Iterator[Part]) -> TrueRecordsRecord:
     """Write batches as they come, and sort the file if they were not in order."""
     query, domain = plan.query, plan.policy.domain
-    file, people, shown_cells = ShownFile(), 0, dict.fromkeys(query.shown, 0)
+    people, shown_cells = 0, dict.fromkeys(query.shown, 0)
     sure = dict.fromkeys(parts[0].sure, 0)
     owner = owner_in(query.key, plan.policy) if plan.policy.person is not None else None
     owned = np.zeros(0 if owner is None else domain[owner].size, dtype=np.int64)
     asked, sorted_by = _table_columns(plan), query.key or query.columns
     names = list(dict.fromkeys([*asked, *sorted_by]))
     tables = {name: _Values(domain, name) for name in names}
+    file = ShownFile({name: table.cells for name, table in tables.items()})
     for part in itertools.chain(parts, others):
         people += part.people
         rows = len(next(iter(part.cells.values())))
@@ -278,8 +302,8 @@ def _key_twice(plan: RecordsPlan) -> DataRefused:
     return DataRefused(
         "must name every row once: a key is there twice (that keys are unique is public, and may be said)",
         column=", ".join(plan.query.key),
-        fix="Add an attribute to the key that tells them apart; 7 and 7.0, or two times of one day, are one name. What "
-        "was asked stays charged.",
+        fix="Remove one of the rows, and ask again: by the same key that costs nothing more. Or add what tells them "
+        "apart to the key, which is charged anew; 7 and 7.0, or two times of one day, are one name.",
     )
 
 
@@ -287,7 +311,7 @@ def _too_many_rows(plan: RecordsPlan, owner: str) -> DataRefused:
     return DataRefused(
         f"must have at most {plan.rows_each:,} rows of one person, as per_person says (keys are public)",
         column=owner,
-        fix="Raise per_person. What was asked stays charged.",
+        fix="Raise per_person, which is charged anew; what was asked stays charged.",
     )
 
 
@@ -303,6 +327,13 @@ class _Values:
     def in_order(self) -> Sequence[Any] | None:
         """The values in their order, where they do not compare by themselves."""
         return self._attribute.every_value() if self._attribute.measured == "names" else None
+
+    @property
+    def cells(self) -> Cells:
+        """What cells of the attribute may be, which the policy alone says."""
+        if self._few is not None:
+            return cells_like(self._few[:-1], every=True)
+        return cells_like(self.in_order or [self._attribute.value(0)], every=False)
 
     def column(self, cells: Codes) -> Any:
         """Return the values at these positions."""

@@ -43,13 +43,15 @@ class PublishError(TacitError):
     def __init__(self, draft: Path, why: str, records: dict[str, ReleaseRecord], *, job: Job) -> None:
         self.draft, self.records = draft, records
         spent = f"Budget was spent for the whole job ({shown(job.cost)} in all)"
+        remembers = any(release.query.remembers for release in job.releases)
+        except_for = ", except for true records by the same key, whose coins stay paid for" if remembers else ""
         kept = (
             f"{spent}. All of it was released and is complete in {str(draft)!r}: move it to a safe place."
             if is_complete(draft)
             else f"{spent}. What was released before that is kept in {str(draft)!r}: move it to a safe place before "
             "you run the job again, for it is paid for; the rest is lost."
             if records
-            else f"{spent} and is lost: nothing was released. Run again, it is charged again."
+            else f"{spent} and is lost: nothing was released. Run again, it is charged again{except_for}."
         )
         super().__init__(f"the results could not be written to the end ({why}). {kept}")
 

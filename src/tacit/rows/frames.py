@@ -6,14 +6,18 @@ Each label is turned into a cell once and then handed to all the rows that have 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.plan.labels import Labels
+
+ROWS_IN_A_GROUP: Final = 2**20  # of a file that is written bit by bit
 
 
 def as_pandas(columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
@@ -47,47 +51,97 @@ def write_parquet(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     pq.write_table(table, path, compression="zstd", write_statistics=numbers)
 
 
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """What the cells of a column may be: their type, and every value where these are few."""
+
+    type: pa.DataType
+    entries: pa.Array | None
+
+    @property
+    def stored(self) -> pa.DataType:
+        """The type of the column while it is written: the entries of a dictionary, or the values themselves."""
+        return self.type if self.entries is None else pa.dictionary(pa.int32(), self.type)
+
+    def array(self, column: Sequence[Any] | pa.ChunkedArray) -> pa.Array:
+        """Return a column of this type: labels, whole numbers, or what was read from a file."""
+        if isinstance(column, pa.ChunkedArray | pa.Array):
+            if self.entries is None:
+                return column.cast(self.type)
+            found = pc.index_in(column, value_set=self.entries, skip_nulls=True)
+            return pa.DictionaryArray.from_arrays(found.combine_chunks(), self.entries)
+        if not isinstance(column, Labels):
+            return _cells(column).cast(self.type)
+        if self.entries is None:
+            return self._values(column.values).take(pa.array(column.which))
+        which = np.asarray(column.which)
+        return pa.DictionaryArray.from_arrays(
+            pa.array(which.astype(np.int32), mask=which == len(self.entries)), self.entries
+        )
+
+    def _values(self, values: Sequence[Any]) -> pa.Array:
+        texts = pa.types.is_string(self.type)
+        return pa.array([str(one) if texts and one is not None else one for one in values], type=self.type)
+
+
+def cells_like(values: Sequence[Any], *, every: bool) -> Cells:
+    """Return what the cells of a column may be, from its values or, if not `every` one is given, some that tell.
+
+    >>> cells_like(["m", "f"], every=True).stored
+    DictionaryType(dictionary<values=string, indices=int32, ordered=0>)
+    """
+    found = _cells(values)
+    return Cells(found.type, found if every and not pa.types.is_nested(found.type) else None)
+
+
 class TableWriter:
-    """A Parquet file that is written batch by batch; the first batch says what the types are."""
+    """A Parquet file that is written bit by bit, and has no trace of the bits.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._writer: Any = None
+    Its groups have ROWS_IN_A_GROUP rows each, however many came at a time, and its types are given from the start: the
+    file is a function of the rows in it, in their order.
+    """
 
-    def write(self, columns: Mapping[str, Sequence[Any]]) -> None:
-        """Write some rows."""
+    def __init__(self, path: Path, cells: Mapping[str, Cells]) -> None:
         import pyarrow.parquet as pq
 
-        table = pa.table({name: _entries(column) for name, column in columns.items()})
-        if self._writer is None:
-            names = [name for name, column in columns.items() if isinstance(column, Labels)]
-            self._writer = pq.ParquetWriter(
-                self._path,
-                table.schema,
-                use_dictionary=names,
-                # whole numbers that follow each other take few bits
-                column_encoding={name: "DELTA_BINARY_PACKED" for name in columns if name not in names},
-                store_schema=False,  # plain types for whoever reads it
-            )
-        self._writer.write_table(table if table.schema == self._writer.schema else table.cast(self._writer.schema))
+        self._cells = dict(cells)
+        self._schema = pa.schema([(name, one.stored) for name, one in cells.items()])
+        self._waiting: list[pa.Table] = []
+        self._writer = pq.ParquetWriter(
+            path,
+            self._schema,
+            # whole numbers that follow each other take few bits
+            use_dictionary=[name for name in cells if name not in self._numbers],
+            column_encoding=dict.fromkeys(self._numbers, "DELTA_BINARY_PACKED"),
+            store_schema=False,  # plain types for whoever reads it
+        )
+
+    @property
+    def _numbers(self) -> list[str]:
+        return [name for name, one in self._cells.items() if one.entries is None and pa.types.is_integer(one.type)]
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        """Write some rows, as soon as they fill a group."""
+        arrays = [one.array(columns[name]) for name, one in self._cells.items()]
+        self._waiting.append(pa.Table.from_arrays(arrays, schema=self._schema))
+        if sum(table.num_rows for table in self._waiting) < ROWS_IN_A_GROUP:
+            return
+        rows = pa.concat_tables(self._waiting)
+        full = rows.num_rows - rows.num_rows % ROWS_IN_A_GROUP
+        for start in range(0, full, ROWS_IN_A_GROUP):
+            self._write_group(rows.slice(start, ROWS_IN_A_GROUP))
+        self._waiting = [rows.slice(full)]
 
     def close(self) -> None:
-        """Finish the file."""
-        if self._writer is not None:
-            self._writer.close()
+        """Write what is left, and finish the file."""
+        rest = pa.concat_tables(self._waiting) if self._waiting else self._schema.empty_table()
+        if rest.num_rows:
+            self._write_group(rest)
+        self._writer.close()
 
-
-def _entries(column: Sequence[Any]) -> pa.Array:
-    """Return labels as the entries of a dictionary, none for what is missing; numbers as they are."""
-    if not isinstance(column, Labels):
-        return _cells(column)
-    has_none = bool(len(column.values)) and column.values[-1] is None
-    entries = _cells(column.values[:-1] if has_none else column.values)
-    if pa.types.is_null(entries.type):
-        entries = entries.cast(pa.string())
-    which = np.asarray(column.which)
-    missing = which == len(entries) if has_none else None
-    return pa.DictionaryArray.from_arrays(pa.array(which.astype(np.int32), mask=missing), entries)
+    def _write_group(self, rows: pa.Table) -> None:
+        # in one chunk, because pages end where chunks do
+        self._writer.write_table(rows.combine_chunks(), row_group_size=ROWS_IN_A_GROUP)
 
 
 def read_columns(path: Path) -> dict[str, Labels]:
@@ -119,7 +173,7 @@ def _stored(column: Sequence[Any]) -> pa.Array:
 
 
 def _cells(values: Sequence[Any]) -> pa.Array:
-    """Return an Arrow array; one of several types becomes one of texts."""
+    """Return an Arrow array; one of several types, or of numbers beyond 64 bits, becomes one of texts."""
     if isinstance(values, range) and values[0] >= -(2**63) and values[-1] < 2**63:
         return pa.array(values[0] + np.arange(len(values)) * values.step)
     if isinstance(values, np.ndarray) and values.dtype != object:
@@ -128,4 +182,6 @@ def _cells(values: Sequence[Any]) -> pa.Array:
     if len({type(value) for value in listed if value is not None}) > 1:
         whole = all(type(value) in (int, float) for value in listed if value is not None)
         listed = [value if value is None else float(value) if whole else str(value) for value in listed]
+    elif any(type(value) is int and not -(2**63) <= value < 2**63 for value in listed):
+        listed = [value if value is None else str(value) for value in listed]  # Arrow would refuse to hold it
     return pa.array(listed)

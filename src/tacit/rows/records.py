@@ -2,7 +2,8 @@
 
 Guarantee   Work gets the rows that are in the data, each with the position that `rows/encode.py` gives its cells, and
             of columns that name a row and are no attributes the value itself; nothing else of them, and no place in a
-            file. Once reading has begun, every failure is one fixed sentence.
+            file. With a key it also gets the rows that the domain drops, with the cells that have no position marked,
+            and how many rows are none of these. Once reading has begun, every failure is one fixed sentence.
 Assumes     What work does with a batch depends on that batch alone. What it returns comes in the order of the source,
             so that rows that are sorted already need not be sorted again; whoever keeps it must not keep that order.
             What names a row has a value in every possible data set, so that it may be said that one has none.
@@ -118,7 +119,11 @@ def _kept(
     key: frozenset[str],
     rows: int,
 ) -> tuple[dict[str, Codes], dict[str, Named], int]:
-    """Leave out the rows that the domain drops; refuse those whose key has no value."""
+    """Return the rows, and how many of them the domain keeps; refuse those whose key has no value.
+
+    With a key the others stay, the size of an attribute standing for what has no position: that a key is not there
+    would tell what is in its cells. Without one they are left out.
+    """
     there: Any = None
     for name, codes in positions.items():
         missing = codes == sizes[name]
@@ -128,5 +133,7 @@ def _kept(
             there = ~missing if there is None else there & ~missing
     if there is None:
         return positions, names_of_rows, rows
+    if key:
+        return positions, names_of_rows, int(there.sum())
     some = {name: codes[there] for name, codes in positions.items()}
     return some, {name: one.some(there) for name, one in names_of_rows.items()}, int(there.sum())

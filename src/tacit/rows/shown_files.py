@@ -1,11 +1,16 @@
 """Rows that may be shown, in a file where they are too many for memory: written batch by batch, sorted where needed.
 
-Guarantee   What is in the file is what was given. It lies in a folder of this user alone until it is copied, and goes
-            with the object that made it, at the latest with the process.
+Guarantee   The file is a function of the rows that were given, as a bag, and of what their cells may be: neither its
+            groups nor its types, pages or encodings tell in which batches or in which order they came. It lies in a
+            folder of this user alone until it is copied, and goes with the object that made it, at the latest with
+            the process.
 Assumes     What is given may be shown: nothing here looks at people's rows.
 Why         A table of fifty million rows is as large as what it was made from. Rows that come in order stay as they
-            are; others are sorted by an embedded DuckDB, which spills what does not fit into memory.
-Checked by  tests/contract/test_true_records_engines.py
+            are; others are sorted by an embedded DuckDB, which spills what does not fit into memory, and written by
+            the same writer. Batches are cut from the source, so that a row group for each would tell how many rows of
+            a batch are not shown. Rows that do not differ in what they are sorted by must not differ at all: keys are
+            unique, and rows without one are sorted by all that they show.
+Checked by  tests/unit/test_shown_files.py, tests/contract/test_true_records_engines.py
 """
 
 from __future__ import annotations
@@ -20,24 +25,27 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.plan.labels import Labels
 from tacit.rows.engines import embedded
-from tacit.rows.frames import TableWriter, as_arrow, read_columns
+from tacit.rows.frames import Cells, TableWriter, as_arrow, read_columns
 from tacit.rows.spill import private_folder
 
+_AT_A_TIME: Final = 2**17  # sorted rows that are read
 _numbers: Final = itertools.count()
 
 
 class ShownFile:
     """A Parquet file of rows."""
 
-    def __init__(self) -> None:
+    def __init__(self, cells: Mapping[str, Cells]) -> None:
+        self._cells = dict(cells)
         self.path = _new_path()
         self.rows = 0
         self._in_order = True
         self._last: int | None = None
-        self._writer: TableWriter | None = None
+        self._writer: TableWriter | None = TableWriter(self.path, self._cells)
         self._remove = weakref.finalize(self, _remove, self.path)
 
     def add(self, numbers: npt.NDArray[np.uint64], columns: Mapping[str, Any]) -> None:
@@ -47,8 +55,7 @@ class ShownFile:
         follows = self._last is None or int(numbers[0]) > self._last
         self._in_order &= bool(follows and (numbers[1:] > numbers[:-1]).all())
         self._last = int(numbers[-1])
-        if self._writer is None:
-            self._writer = TableWriter(self.path)
+        assert self._writer is not None  # noqa: S101 - not finished yet
         self._writer.write(columns)
         self.rows += len(numbers)
 
@@ -68,7 +75,7 @@ class ShownFile:
         columns = {name: '"' + name.replace('"', '""') + '"' for name in (*by, *asked)}
         kept = ", ".join(f"t.{columns[name]}" for name in asked)
         if self._in_order:
-            self._replace(connection, f"SELECT {kept} FROM {rows} t")  # noqa: S608 - quoted
+            self._replace(connection, f"SELECT {kept} FROM {rows} t", asked)  # noqa: S608 - quoted
             return True
         if unique:
             grouped = ", ".join(columns[name] for name in by)
@@ -84,13 +91,16 @@ class ShownFile:
             joins.append(f"JOIN o{place} ON t.{columns[name]} = o{place}.v")
             order.append(f"o{place}.p")
         sorted_rows = f"SELECT {kept} FROM {rows} t {' '.join(joins)} ORDER BY {', '.join(order)}"  # noqa: S608 - quoted
-        self._replace(connection, sorted_rows)
+        self._replace(connection, sorted_rows, asked)
         return True
 
-    def _replace(self, connection: Any, rows: str) -> None:
-        """Write what a statement selects, and remove what was there."""
+    def _replace(self, connection: Any, rows: str, asked: Sequence[str]) -> None:
+        """Write the columns that a statement selects, and remove what was there."""
         path = _new_path()
-        connection.execute(f"COPY ({rows}) TO {_quoted(str(path))} (FORMAT parquet)")
+        writer = TableWriter(path, {name: self._cells[name] for name in asked})
+        for batch in connection.sql(rows).to_arrow_reader(_AT_A_TIME):
+            writer.write(dict(zip(batch.schema.names, pa.Table.from_batches([batch]).columns, strict=True)))
+        writer.close()
         self._remove()
         self.path, self._remove = path, weakref.finalize(self, _remove, path)
 

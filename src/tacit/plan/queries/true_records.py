@@ -44,12 +44,14 @@ class TrueRecords(Query):
 
     The key is shown as well, before the columns, unless some of it is among them.
     `application` is who asks: each has coins of its own, so that what one sees tells nothing about the coins of others.
+    `version` says which state of the records it is: a text that is public. Each has coins of its own, too.
     """
 
     columns: tuple[str, ...]
     key: tuple[str, ...] = ()
     where: Where | None = None
     application: str = ""
+    version: str = ""
     keyword: ClassVar[str] = "true_records"
 
     @property
@@ -111,6 +113,8 @@ class TrueRecords(Query):
             said["key"] = list(self.key)
         if self.application:
             said["application"] = self.application
+        if self.version:
+            said["version"] = self.version
         return {self.keyword: with_where(said, self.where)}
 
     def words(self, domain: Domain) -> str:
@@ -142,7 +146,8 @@ class TrueRecords(Query):
     def __str__(self) -> str:
         key = f"; key {', '.join(self.key)}" if self.key else ""
         asked = f"; for {self.application}" if self.application else ""
-        return f"true_records({', '.join(self.columns)}{key}{asked}{suffix(self.where)})"
+        version = f"; version {self.version}" if self.version else ""
+        return f"true_records({', '.join(self.columns)}{key}{asked}{version}{suffix(self.where)})"
 
 
 def true_records(
@@ -151,8 +156,12 @@ def true_records(
     key: str | Sequence[str] | None = None,
     where: Any = None,
     application: str | None = None,
+    version: str | None = None,
 ) -> TrueRecords:
     """Ask for records as they are: these columns, of rows that a `key` names, or of rows without a name.
+
+    Records that have changed under their keys, by a correction or because time goes on, need another `version`: a text
+    that is public, such as a month. It has new coins, and is charged anew.
 
     >>> str(true_records(["room", "arrival"], key=["room", "day"]))
     'true_records(room, arrival; key room, day)'
@@ -165,7 +174,13 @@ def true_records(
     if application is not None and not (isinstance(application, str) and application.strip()):
         rule = f"must be a name, not {kind_of(application)}"
         raise PlanError(rule, key="true_records.application", fix="Leave it out, or say who asks: 'lighting'.")
-    return TrueRecords(asked, names, read_where(where), application or "")
+    if version is not None and not (isinstance(version, str) and version.strip()):
+        rule = f"must be a text, not {kind_of(version)}"
+        raise PlanError(rule, key="true_records.version", fix="Leave it out, or name a state: '2024-03'.")
+    if version is not None and not names:
+        rule = "needs a key: without one no coin is remembered, and every asking has new ones"
+        raise PlanError(rule, key="true_records.version", given=version, fix="Leave it out, or name a key.")
+    return TrueRecords(asked, names, read_where(where), application or "", version or "")
 
 
 def _names(given: Any, key: str) -> tuple[str, ...]:
@@ -185,10 +200,15 @@ TRUE_RECORDS: Final = Question(
         Key("columns", NAMES, "The attributes that are shown.", required=True),
         Key("key", NAMES, "What names a row: no two rows have the same."),
         Key("application", TEXT, "Who asks; each has coins of its own."),
+        Key("version", TEXT, "Which state of the records, if they change under their keys; new coins, charged anew."),
         WHERE,
     ),
     read=lambda said: true_records(
-        said["columns"], key=said.get("key"), where=said.get("where"), application=said.get("application")
+        said["columns"],
+        key=said.get("key"),
+        where=said.get("where"),
+        application=said.get("application"),
+        version=said.get("version"),
     ),
     example=lambda policy: true_records([first_attribute(policy, "true_records", lambda one: not one.is_set)]),
     shown=(
