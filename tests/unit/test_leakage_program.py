@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from tests.joints import Case, random_case
+from tests.joints import Case, learned_together, random_case
 
 import tacit as tc
 from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
+from tacit.plan.leakage import joint_terms
 from tacit.plan.leakage.coalition_budget import alone_bounds
 from tacit.plan.leakage.convex_program import Program, solve
 from tacit.plan.leakage.epsilon_sum import epsilons, solve_sum
@@ -139,6 +140,43 @@ def test_a_large_coalition_keeps_its_limit_by_all_outcomes() -> None:
     assert max(each) <= 0.1
     assert plan.method == "safe"
     assert max(each) >= 0.1 - 1e-6 or max(plan.epsilon.values()) == pytest.approx(3.0)  # raised until it is met
+
+
+def test_a_coalition_with_too_many_outcomes_is_planned_by_what_it_is_evaluated_by(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    names = "abcdef"
+    worlds = list(itertools.product((0, 1), repeat=6))
+    chances = np.random.default_rng(7).dirichlet(np.full(len(worlds), 0.3))
+    dependence = tc.Dependence.from_table(dict(zip(worlds, chances, strict=True)), names=list(names))
+    monkeypatch.setattr(joint_terms, "MOST_OUTCOMES", 3**4)
+    plan = tc.plan.leakage_budget(
+        dependence,
+        sensitive={"a": [1], "b": [1]},
+        limit=0.2,
+        applications={name: [name] for name in "cdef"},
+        coalitions=[list("cdef")],
+        cap=3.0,
+    )
+    assert plan.method == "safe"
+    assert 0.2 - 1e-6 < plan.leakage <= 0.2
+    case = Case(dict(zip(worlds, chances, strict=True)), tuple(names), {"a": [1], "b": [1]}, {})
+    assert learned_together(case, "ab", "cdef", plan.epsilon) <= plan.leakage
+
+
+def test_lines_that_tell_the_same_are_planned() -> None:
+    """Near the end of the search rounding makes them one line."""
+    case = random_case(np.random.default_rng(1016), most=4, sizes=(2, 3))
+    asked = {"x": list(case.names)[:2], "y": list(case.names)[1:]}
+    plan = tc.plan.leakage_budget(
+        case.dependence,
+        sensitive={name: case.sensitive[name] for name in ("a0", "a1", "a2")},
+        limit=0.1,
+        applications=asked,
+        coalitions=[["x"], ["x", "y"]],
+        cap=3,
+    )
+    assert plan.leakage <= 0.1
 
 
 @pytest.mark.parametrize("coalitions", [None, [["a", "b"]]])

@@ -99,6 +99,7 @@ class Coalitions:
         bounds = alone_bounds(terms, limits, upper[lines])
         found = np.zeros(len(upper))
         found[lines] = self.convex(Program(slopes[lines], terms, limits, np.zeros(len(lines)), bounds)).u
+        found = found * _largest(partial(self._along, np.zeros(len(upper)), found, over))  # a hair, by rounding
         # all towards their bounds together first, then each by itself, what is worth most first
         room = np.zeros(len(upper))
         room[lines] = (upper - found)[lines]

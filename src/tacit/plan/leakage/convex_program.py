@@ -146,7 +146,10 @@ class _Inner:
     def _centred(self, u: Floats, t: float) -> Floats:
         for _ in range(STEPS):
             gradient, pull, stiff = self._shape(u, t)
-            step: Floats = np.linalg.solve(np.diag(stiff) + pull.T @ pull, gradient).astype(np.float64)
+            try:
+                step: Floats = np.linalg.solve(np.diag(stiff) + pull.T @ pull, gradient).astype(np.float64)
+            except np.linalg.LinAlgError:
+                break  # near the end, lines that tell the same are the same after rounding: no step is better
             rate = float(gradient @ step)
             if not np.isfinite(rate) or rate <= CENTRED:
                 break

@@ -120,7 +120,7 @@ def targets_for(about: Sequence[str], shown: Sequence[str], size: Callable[[str]
     """Return targets for what is learned about attributes together: it is the same for these, or never less."""
     if all(name in about for name in shown):
         return tuple(name for name in about if name in shown)
-    asked = math.prod(size(name) + 1 for name in {*about, *shown})
+    asked = math.prod(size(name) + (name in shown) for name in {*about, *shown})
     return tuple(about) if asked <= MOST_OUTCOMES else tuple(shown)
 
 
@@ -148,7 +148,7 @@ def joint_limit(tables: MeasuredTables, about: Sequence[str], shown: ShownBy) ->
 def safe_terms(tables: MeasuredTables, about: Sequence[str], shown: ShownBy, *, limit: int) -> list[Term]:
     """Return convex terms whose sum is never below what a coalition learns about attributes together."""
     found: list[Term] = []
-    before: list[str] = list(about)
+    before = list(targets_for(about, [name for name, _ in shown], tables.size))  # as `joint_limit` has them
     for name, lines in shown:
         for line in lines:
             # what is known of the attribute itself is all that matters for what one line shows of it

@@ -61,7 +61,7 @@ class LeakagePlan:
     """Epsilons for each line of release.
 
     `epsilon` and `release_probability` are by attribute, or by application and then by attribute if applications were
-    given; the probability is that of a value that is not sensitive. `leakage` is the largest number that a limit bounds
+    given; the probability is that of a value that is not sensitive. `leakage` is the largest that a limit bounds,
     and `limits` has all of them. `value` is what the plan reaches, and nothing that is allowed reaches more than
     `value + gap`. The plan holds for every dependence at most `drift` away in total variation from its own.
     """
