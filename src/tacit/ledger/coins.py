@@ -85,10 +85,12 @@ class OwnCoins:
     """The coins of a session without a ledger: as long as it lives."""
 
     def __init__(self) -> None:
-        self._state = CoinState(new_secret(), {}, {})
+        self._state = CoinState(b"", {}, {})
 
     def state(self, lines: Iterable[str]) -> CoinState:
-        """Return the secret, and what the lines have reached."""
+        """Return the secret, and what the lines have reached; the first line that is asked for makes the secret."""
+        if not self._state.secret and any(True for _ in lines):
+            self._state = CoinState(new_secret(), {}, {})
         return self._state
 
     def raised(self, after: Reached) -> None:

@@ -19,7 +19,6 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc
 
 from tacit.amounts import shown as shown_amount
 from tacit.errors import PlanError
@@ -278,6 +277,8 @@ def ends_of_trials(successes: int, share: float, level: float) -> tuple[int, int
     >>> ends_of_trials(0, 0.5, 0.95)
     (0, 5)
     """
+    from scipy.special import betainc  # takes longer to load than most releases
+
     tail = (1 - level) / 2
 
     def at_least(trials: int) -> float:
