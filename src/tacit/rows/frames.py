@@ -63,13 +63,13 @@ class Cells:
         """The type of the column while it is written: the entries of a dictionary, or the values themselves."""
         return self.type if self.entries is None else pa.dictionary(pa.int32(), self.type)
 
-    def array(self, column: Sequence[Any] | pa.ChunkedArray) -> pa.Array:
+    def array(self, column: Sequence[Any] | pa.Array) -> pa.Array:
         """Return a column of this type: labels, whole numbers, or what was read from a file."""
-        if isinstance(column, pa.ChunkedArray | pa.Array):
+        if isinstance(column, pa.Array):
             if self.entries is None:
                 return column.cast(self.type)
             found = pc.index_in(column, value_set=self.entries, skip_nulls=True)
-            return pa.DictionaryArray.from_arrays(found.combine_chunks(), self.entries)
+            return pa.DictionaryArray.from_arrays(found, self.entries)
         if not isinstance(column, Labels):
             return _cells(column).cast(self.type)
         if self.entries is None:

@@ -25,7 +25,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.plan.labels import Labels
 from tacit.rows.engines import embedded
@@ -99,7 +98,7 @@ class ShownFile:
         path = _new_path()
         writer = TableWriter(path, {name: self._cells[name] for name in asked})
         for batch in connection.sql(rows).to_arrow_reader(_AT_A_TIME):
-            writer.write(dict(zip(batch.schema.names, pa.Table.from_batches([batch]).columns, strict=True)))
+            writer.write(dict(zip(batch.schema.names, batch.columns, strict=True)))
         writer.close()
         self._remove()
         self.path, self._remove = path, weakref.finalize(self, _remove, path)
