@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tacit.errors import sealed
 from tacit.publish.criterion import Channel, Criterion, is_private, largest_size
-from tacit.publish.generalise import as_maps, merged
+from tacit.publish.generalisation import as_generalisation, merged
 from tacit.publish.groups import PersonalGroups, as_columns, personal_groups
 
 FOR_THE_HOLDER: Final = "this audit reads private counts: its result is for the holder of the rows, not for publication"
@@ -109,8 +109,8 @@ def reconstruction(
     channel = Channel(retention, int(np.prod(columns.shape)))
     asked = Criterion(lam, delta, criterion, tails)
     asked.check(channel)
-    maps = as_maps(groups, columns.public)
-    return audit_groups(merged(personal_groups(rows, columns), maps), channel, asked)
+    merges = as_generalisation(groups, columns.public)
+    return audit_groups(merged(personal_groups(rows, columns), merges), channel, asked)
 
 
 def audit_groups(groups: PersonalGroups, channel: Channel, asked: Criterion) -> ReconstructionAudit:

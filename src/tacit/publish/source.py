@@ -1,7 +1,7 @@
 """Where the counts of a table come from, and who pays: plain rows, or a session with a policy and a budget.
 
 Guarantee   A table is drawn only if every secret edge of the session's policy leaves the public columns as they are,
-            and epsilon is charged before rows are opened.
+            the groups were not made from people's rows, and epsilon is charged before rows are opened.
 Assumes     The method keeps its epsilon along every edge that changes one record's sensitive values alone.
 Why         Edges between neighbours change one person's record: one row, since of each person one row counts. Refused
             are edges that change a public column, secret presence (sizes of groups are published), and facts that an
@@ -13,7 +13,7 @@ Checked by  tests/unit/test_published_tables.py.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -28,7 +28,14 @@ from tacit.plan.coupling import is_touched
 from tacit.plan.query import as_plan_error
 from tacit.plan.tally import CellCounts, Tally
 from tacit.policy.policy import Policy
-from tacit.publish.generalise import as_maps, check_complete, merged
+from tacit.publish.generalisation import (
+    MADE_FROM_ROWS,
+    Generalisation,
+    as_generalisation,
+    check_complete,
+    check_protected,
+    merged,
+)
 from tacit.publish.groups import Columns, PersonalGroups, as_columns, personal_groups
 from tacit.publish.method import Ints, Method
 from tacit.publish.table import PublishedTable
@@ -81,21 +88,35 @@ def check_policy(policy: Policy, columns: Columns) -> None:
 
 def published(rows: Any, columns: Columns, choose: ChooseMethod, epsilon: Fraction, groups: Any) -> PublishedTable:
     """Count the groups, merge some, choose a method by their public sizes, and draw. A session pays first."""
-    maps = as_maps(groups, columns.public)
+    merges = as_generalisation(groups, columns.public)
     if isinstance(rows, Session):
-        for name, one in maps.items():
+        check_protected(merges)
+        for name, one in merges.maps.items():
             check_complete(name, rows.policy.domain[name].every_value(), one)
-        found = rows.publish(_Publication(rows.policy, epsilon, columns, choose, maps))
+        found = rows.publish(_Publication(rows.policy, epsilon, columns, choose, merges))
         return found if isinstance(found, PublishedTable) else _never()
     about = {"secrets": {"attributes": list(columns.sensitive)}}
-    return _drawn(merged(personal_groups(rows, columns), maps), choose, about)
+    return _drawn(personal_groups(rows, columns), merges, choose, about)
 
 
 def _never() -> PublishedTable:
     raise TypeError("a session returns what a publication makes")
 
 
-def _drawn(groups: PersonalGroups, choose: ChooseMethod, about: dict[str, Any]) -> PublishedTable:
+def _guarantee(merges: Generalisation) -> str:
+    if is_replayed():
+        return "none: the noise was replayed for a test"
+    exception = "" if merges.protected else f"none for the table as a whole: {MADE_FROM_ROWS}; with groups held fixed, "
+    return (
+        f"{exception}for every two records that agree in the public columns: Pr[M(hidden) in O] <= exp(epsilon) * "
+        "Pr[M(cover) in O], whatever is known about other records"
+    )
+
+
+def _drawn(
+    counted: PersonalGroups, merges: Generalisation, choose: ChooseMethod, about: dict[str, Any]
+) -> PublishedTable:
+    groups = merged(counted, merges)
     method = choose(groups.sizes)
     certificate = {
         **about,
@@ -104,14 +125,12 @@ def _drawn(groups: PersonalGroups, choose: ChooseMethod, about: dict[str, Any]) 
         "sensitive": list(groups.columns.sensitive),
         "method": method.name,
         "epsilon": str(method.epsilon),
-        "guarantee": "none: the noise was replayed for a test"
-        if is_replayed()
-        else "for every two records that agree in the public columns: Pr[M(hidden) in O] <= exp(epsilon) * "
-        "Pr[M(cover) in O], whatever is known about other records",
-        "terms": method.words(),
+        "guarantee": _guarantee(merges),
+        "terms": [*method.words(), *merges.words()],
         "not_prevented": method.leaves_open,
     }
-    return PublishedTable(groups.without_counts(), groups.sizes, method.draw(groups.counts), method, certificate)
+    drawn = method.draw(groups.counts)
+    return PublishedTable(groups.without_counts(), groups.sizes, drawn, method, merges, certificate)
 
 
 @dataclass(frozen=True)
@@ -122,7 +141,7 @@ class _Publication:
     epsilon: Fraction
     columns: Columns
     choose: ChooseMethod
-    maps: Mapping[str, Mapping[Any, str]]
+    merges: Generalisation
 
     @property
     def tallies(self) -> Sequence[Tally]:
@@ -148,4 +167,4 @@ class _Publication:
             "policy_fingerprint": self.policy.fingerprint,
             "ledger": None if receipt is None else {"entry": receipt.entry, "hash": receipt.hash},
         }
-        return _drawn(merged(groups, self.maps), self.choose, about)
+        return _drawn(groups, self.merges, self.choose, about)

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from tacit.errors import PlanError, kind_of, sealed
+from tacit.publish.generalisation import NOTHING_MERGED, Generalisation, merged
 from tacit.publish.groups import PersonalGroups, personal_groups
 from tacit.publish.method import Floats, Ints, Method
 
@@ -37,6 +38,7 @@ class PublishedTable:
     sizes: Ints
     published: Ints
     method: Method
+    merges: Generalisation = NOTHING_MERGED  # which public values became one before they were published
     certificate: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -112,7 +114,7 @@ class PublishedTable:
             [
                 f"{len(self.sizes):,} groups, {int(self.sizes.sum()):,} records, {len(self.values)} sensitive values; "
                 f"epsilon {float(self.epsilon):.6g}",
-                *(f"  {line}" for line in self.method.words()),
+                *(f"  {line}" for line in (*self.method.words(), *self.merges.words())),
                 f"  expected error of the count of one value among all people: {self.expected_error:.4g}",
                 *(f"  not prevented: {line}" for line in self.method.leaves_open),
                 *(f"  note: {line}" for line in self.warnings),
@@ -141,7 +143,7 @@ def append(table: PublishedTable, rows: Any) -> PublishedTable:
             given=table.method.name,
             fix="Publish all rows anew, which costs epsilon again.",
         )
-    new = personal_groups(rows, table.groups.columns)
+    new = merged(personal_groups(rows, table.groups.columns), table.merges)
     return joined(table, new, table.method.draw(new.counts))
 
 
