@@ -26,6 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import ceil, floor
 from typing import Any, Final
 
 import numpy as np
@@ -112,6 +113,17 @@ class Criterion:
         which = {"each": "on either side", "together": "on one side or the other"}[self.tails]
         tail = {"chernoff": "Chernoff's bound on the chance", "exact": "the chance"}[self.how]
         return f"{tail} of an error above {shown(self.lam)} f {which} is at least {shown(self.delta)}"
+
+
+def largest_count(size: int, channel: Channel, bound: Fraction) -> int:
+    """Return the largest count that a value may have in a group, if no frequency is above a public bound.
+
+    Some value has its share of the group, whatever the bound says: of a single person, the whole.
+
+    >>> [largest_count(size, Channel(Fraction(1, 2), 3), Fraction(2, 5)) for size in (1, 4, 10)]
+    [1, 2, 4]
+    """
+    return max(floor(bound * size), ceil(Fraction(size, channel.values)))
 
 
 def not_prevented(asked: Criterion) -> list[str]:
