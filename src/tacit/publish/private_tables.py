@@ -10,8 +10,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Final
 
-import numpy as np
-
 from tacit.amounts import as_fraction
 from tacit.errors import PlanError, nearest, sealed, word_or_kind
 from tacit.publish.criterion import Channel, Criterion
@@ -19,9 +17,9 @@ from tacit.publish.groupwise import Groupwise
 from tacit.publish.masked import Masked
 from tacit.publish.method import Ints, Method
 from tacit.publish.perturbation import epsilon_of
-from tacit.publish.perturbed_table import chosen_retention
+from tacit.publish.perturbed_table import chosen_channel
 from tacit.publish.sampled import Sampled
-from tacit.publish.source import columns_for, published
+from tacit.publish.source import Choice, columns_for, published
 from tacit.publish.table import PublishedTable
 
 METHODS: Final = ("best", "sample", "retention", "masked")
@@ -63,11 +61,18 @@ def reconstruction_private(
             `generalise` returns.
     """
     columns = columns_for(rows, public, sensitive, values)
-    channel = Channel(chosen_retention(columns, retention, epsilon, rho), int(np.prod(columns.shape)))
+    channel = chosen_channel(columns, retention, epsilon, rho)
+    choice = private_choice(channel, lam, delta, criterion, method, largest_frequency)
+    return published(rows, columns, choice, groups)
+
+
+def private_choice(
+    channel: Channel, lam: Any, delta: Any, criterion: str = "exact", method: str = "best", largest_frequency: Any = 1
+) -> Choice:
+    """Return the method that was named, or the best one, with a perturbation that sets epsilon; or refuse."""
     asked = Criterion(lam, delta, criterion, "together")
     asked.check(channel)
-    choose = method_chooser(channel, asked, method, _bound(largest_frequency))
-    return published(rows, columns, choose, epsilon_of(channel), groups)
+    return Choice(epsilon_of(channel), method_chooser(channel, asked, method, _bound(largest_frequency)))
 
 
 def _bound(given: Any) -> Fraction:

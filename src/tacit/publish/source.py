@@ -42,17 +42,24 @@ from tacit.publish.table import PublishedTable
 from tacit.release.session import Session
 from tacit.rows.engines import MakeFrame
 
-ChooseMethod = Callable[[Ints], Method]
+
+@dataclass(frozen=True)
+class Choice:
+    """What a table costs, and which method makes it, by the public sizes of groups."""
+
+    epsilon: Fraction
+    method: Callable[[Ints], Method]
 
 
-def columns_for(rows: Any, public: Any, sensitive: Any, values: Any) -> Columns:
-    """Return the columns of a table; of a session, with the values of its domain."""
-    if not isinstance(rows, Session):
+def columns_for(source: Any, public: Any, sensitive: Any, values: Any) -> Columns:
+    """Return the columns of a table; of a session, or under a policy, with the values of its domain."""
+    policy = source.policy if isinstance(source, Session) else source
+    if not isinstance(policy, Policy):
         return as_columns(public, sensitive, values)
     if values is not None:
         fix = "Leave it out."
         raise PlanError("must not be given for a session, whose domain says it", key="values", fix=fix)
-    domain, names = rows.policy.domain, [sensitive] if isinstance(sensitive, str) else sensitive
+    domain, names = policy.domain, [sensitive] if isinstance(sensitive, str) else sensitive
     try:
         found = as_columns(public, sensitive, {name: domain.attribute(name, key="sensitive") for name in names})
         for name in found.public:
@@ -61,7 +68,7 @@ def columns_for(rows: Any, public: Any, sensitive: Any, values: Any) -> Columns:
     except PolicyError as refusal:
         refused = as_plan_error(refusal)
     else:
-        check_policy(rows.policy, found)
+        check_policy(policy, found)
         return found
     raise refused
 
@@ -86,21 +93,37 @@ def check_policy(policy: Policy, columns: Columns) -> None:
             raise PlanError(rule, key="secrets", fix="Choose secrets that leave it alone, or release counts.")
 
 
-def published(rows: Any, columns: Columns, choose: ChooseMethod, epsilon: Fraction, groups: Any) -> PublishedTable:
+def published(rows: Any, columns: Columns, choice: Choice, groups: Any) -> PublishedTable:
     """Count the groups, merge some, choose a method by their public sizes, and draw. A session pays first."""
-    merges = as_generalisation(groups, columns.public)
     if isinstance(rows, Session):
-        check_protected(merges)
-        for name, one in merges.maps.items():
-            check_complete(name, rows.policy.domain[name].every_value(), one)
-        found = rows.publish(_Publication(rows.policy, epsilon, columns, choose, merges))
-        return found if isinstance(found, PublishedTable) else _never()
+        return paid_table(rows, plan_table(rows.policy, columns, choice, groups))
     about = {"secrets": {"attributes": list(columns.sensitive)}}
-    return _drawn(personal_groups(rows, columns), merges, choose, about)
+    merges = as_generalisation(groups, columns.public)
+    return _drawn(personal_groups(rows, columns), merges, choice, about)
 
 
-def _never() -> PublishedTable:
-    raise TypeError("a session returns what a publication makes")
+def plan_table(policy: Policy, columns: Columns, choice: Choice, groups: Any) -> TablePlan:
+    """Return the table that a session will pay for, or refuse its groups. Nothing is charged."""
+    merges = as_generalisation(groups, columns.public)
+    check_protected(merges)
+    for name, one in merges.maps.items():
+        check_complete(name, policy.domain[name].every_value(), one)
+    return TablePlan(policy, columns, choice, merges)
+
+
+def paid_table(
+    session: Session,
+    plan: TablePlan,
+    *,
+    run: str | None = None,
+    job: str = "",
+    on_paid: Callable[[], None] | None = None,
+) -> PublishedTable:
+    """Let a session pay for a table, and return it."""
+    found = session.publish(plan, run=run, job=job, on_paid=on_paid)
+    if not isinstance(found, PublishedTable):
+        raise TypeError("a session returns what a publication makes")
+    return found
 
 
 def _guarantee(merges: Generalisation) -> str:
@@ -113,11 +136,9 @@ def _guarantee(merges: Generalisation) -> str:
     )
 
 
-def _drawn(
-    counted: PersonalGroups, merges: Generalisation, choose: ChooseMethod, about: dict[str, Any]
-) -> PublishedTable:
+def _drawn(counted: PersonalGroups, merges: Generalisation, choice: Choice, about: dict[str, Any]) -> PublishedTable:
     groups = merged(counted, merges)
-    method = choose(groups.sizes)
+    method = choice.method(groups.sizes)
     certificate = {
         **about,
         "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -134,17 +155,31 @@ def _drawn(
 
 
 @dataclass(frozen=True)
-class _Publication:
+class TablePlan:
     """What a session needs to know of a table: what it costs, what is counted, and what is made of the counts."""
 
     policy: Policy
-    epsilon: Fraction
     columns: Columns
-    choose: ChooseMethod
+    choice: Choice
     merges: Generalisation
 
     @property
+    def epsilon(self) -> Fraction:
+        """What one record loses at most."""
+        return self.choice.epsilon
+
+    def expected(self, size: int) -> tuple[Method, float]:
+        """Return the method for one group of this size, and how wrong the count of a value is (root mean square).
+
+        It assumes that every value is as frequent as any other.
+        """
+        sizes = np.array([size], np.int64)
+        method = self.choice.method(sizes)
+        return method, method.expected_error(sizes, int(np.prod(self.columns.shape)))
+
+    @property
     def tallies(self) -> Sequence[Tally]:
+        """The counts of all combinations."""
         return (CellCounts((*self.columns.public, *self.columns.sensitive)),)
 
     def __str__(self) -> str:
@@ -153,6 +188,7 @@ class _Publication:
     def make(
         self, counts: Sequence[npt.NDArray[Any]], frame: MakeFrame, dataset: str, receipt: Receipt | None
     ) -> PublishedTable:
+        """Draw the table from the counts."""
         (found,) = counts
         table = found.reshape(-1, int(np.prod(self.columns.shape)))
         there = np.flatnonzero(table.sum(axis=1))
@@ -167,4 +203,4 @@ class _Publication:
             "policy_fingerprint": self.policy.fingerprint,
             "ledger": None if receipt is None else {"entry": receipt.entry, "hash": receipt.hash},
         }
-        return _drawn(groups, self.merges, self.choose, about)
+        return _drawn(groups, self.merges, self.choice, about)

@@ -282,14 +282,26 @@ class Session:
         return replace(record, promise=promise, _make_frame=self._rows.frame)
 
     @sealed
-    def publish(self, publication: Publication) -> object:
-        """Pay for a table, count the rows and return what is published of the counts; see `tc.publish`."""
+    def publish(
+        self,
+        publication: Publication,
+        *,
+        run: str | None = None,
+        job: str = "",
+        on_paid: Callable[[], None] | None = None,
+    ) -> object:
+        """Pay for a table, count the rows and return what is published of the counts; see `tc.publish`.
+
+        `run` and `job` are what the ledger calls it; `on_paid` is called once it is charged, before rows are opened.
+        """
         if publication.policy != self.policy:
             raise _not_ours(under_another_policy=True)
         tallies = publication.tallies
         for tally in tallies:
             self._rows.check(tally)
-        (receipt,) = self._charge([(publication.epsilon, str(publication))])
+        (receipt,), _ = self._paid([Due(str(publication), lambda _: publication.epsilon)], run=run, job=job)
+        if on_paid is not None:
+            on_paid()
 
         def made() -> object:
             return publication.make(self._rows.tally(tallies), self._rows.frame, self.dataset, receipt)
