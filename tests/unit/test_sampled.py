@@ -145,3 +145,12 @@ def test_a_group_of_one_has_a_frequency_of_one_whatever_the_bound_says() -> None
         most = -(-size // 2)
         sample = largest_sample(size, channel, ASKED, Fraction(1, 10))
         assert (error_chances(np.arange(1, most + 1), size, sample, channel, THIRD) > 0.3).all()
+
+
+def test_chances_hold_for_retentions_with_many_digits() -> None:
+    """A retention that follows from epsilon has nine digits: products of it do not fit into 64 bits."""
+    channel = Channel(tc.publish.retention_for(46, epsilon=Fraction("1.2345")), 46)
+    near = Channel(Fraction(round(float(channel.retention) * 10**4), 10**4), 46)
+    counts, lam = np.array([1000, 100_000, 400_000]), Fraction("0.2999")
+    exact = error_chances(counts, 1_000_003, 30, channel, lam)
+    assert exact == pytest.approx(error_chances(counts, 1_000_003, 30, near, Fraction(3, 10)), abs=1e-3)

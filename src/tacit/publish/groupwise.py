@@ -29,7 +29,7 @@ from scipy.special import ndtri
 from tacit.amounts import shown
 from tacit.errors import PlanError
 from tacit.noise.thinning import spread, thin
-from tacit.publish.criterion import Channel, Criterion, is_private, largest_count, not_prevented
+from tacit.publish.criterion import Channel, Criterion, coin_variance, is_private, largest_count, not_prevented
 from tacit.publish.method import Floats, Ints, Method
 from tacit.publish.perturbation import epsilon_of
 
@@ -59,9 +59,8 @@ def normal_retention(size: int, channel: Channel, criterion: Criterion, bound: F
     low, high = 0.0, float(channel.retention)
     for _ in range(40):
         p = (low + high) / 2
-        rest = (1 - p) / channel.values
-        variance = f * (p + rest) * (1 - p - rest) + (1 - f) * rest * (1 - rest)
-        low, high = (p, high) if float(criterion.lam) * p * f * size < z * np.sqrt(size * variance) else (low, p)
+        deviation = np.sqrt(size * coin_variance(f, 1, p, channel.values))
+        low, high = (p, high) if float(criterion.lam) * p * f * size < z * deviation else (low, p)
     return low
 
 
@@ -122,9 +121,7 @@ class Groupwise(Method):
     def variances_at(self, retentions: Floats, counts: Floats, sizes: Ints) -> Floats:
         """Return the same for any retentions of the groups."""
         p = retentions[:, None]
-        rest = (1 - p) / self.channel.values
-        have = np.clip(counts, 0, sizes[:, None])
-        coins = have * (p + rest) * (1 - p - rest) + (sizes[:, None] - have) * rest * (1 - rest)
+        coins = coin_variance(np.clip(counts, 0, sizes[:, None]), sizes[:, None], p, self.channel.values)
         return np.asarray(coins / p**2)
 
     def least_error(self, sizes: Ints, values: int) -> float:

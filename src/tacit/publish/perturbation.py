@@ -122,10 +122,8 @@ class Uniform(Method):
 
     def variances(self, counts: Floats, sizes: Ints) -> Floats:
         """Return the variance of the estimates where these are the true counts."""
-        kept, spread_ = self.channel.kept, float(self.channel.spread)
-        have = np.clip(counts, 0, sizes[:, None])
-        found = have * kept * (1 - kept) + (sizes[:, None] - have) * spread_ * (1 - spread_)
-        return np.asarray(found / float(self.channel.retention) ** 2)
+        coins = self.channel.variance(np.clip(counts, 0, sizes[:, None]), sizes[:, None])
+        return np.asarray(coins / float(self.channel.retention) ** 2)
 
     def nonnegative(self, published: Ints, sizes: Ints) -> Floats:
         """Return the most likely counts of all groups together that are zero or more (one row)."""

@@ -31,7 +31,7 @@ from scipy.special import gammaln, ndtri
 from tacit.amounts import shown
 from tacit.errors import PlanError
 from tacit.noise.thinning import pick
-from tacit.publish.criterion import Channel, Criterion, chernoff_size, largest_count, not_prevented
+from tacit.publish.criterion import Channel, Criterion, chernoff_size, largest_count, not_prevented, thresholds
 from tacit.publish.method import Floats, Ints, Method
 from tacit.publish.perturbation import epsilon_of, perturb
 
@@ -50,8 +50,8 @@ def largest_sample(size: int, channel: Channel, criterion: Criterion, bound: Fra
     most = largest_count(size, channel, bound)
     if criterion.how == "chernoff":
         return min(size, floor(float(chernoff_size(most / size, channel, criterion))))
-    f, p, spread, kept = most / size, float(channel.retention), float(channel.spread), channel.kept
-    variance = f * kept * (1 - kept) + (1 - f) * spread * (1 - spread) + p * p * f * (1 - f)
+    f, p = most / size, float(channel.retention)
+    variance = float(channel.variance(f, 1)) + p * p * f * (1 - f)
     normal = float(ndtri(float(criterion.delta) / 2)) ** 2 * variance / (float(criterion.lam) * p * f) ** 2
     first = min(size, MOST_SAMPLED, ceil(1.3 * normal) + 6)
     return next((s for s in range(first, 0, -1) if _holds(size, s, most, channel, criterion)), 0)
@@ -70,12 +70,7 @@ def _least(counts: Ints, size: int, sample: int, channel: Channel, criterion: Cr
 
 def error_chances(counts: Ints, size: int, sample: int, channel: Channel, lam: Fraction) -> Floats:
     """Return for each true count how likely the estimate from a perturbed sample is wrong by more than lam f."""
-    p, m = channel.retention, channel.values
-    # O < s (spread + p (1 - lam) c / n), times the denominators
-    unit = p.denominator * m * lam.denominator * size
-    fixed = (p.denominator - p.numerator) * lam.denominator * size
-    low = -((-sample * (fixed + p.numerator * m * (lam.denominator - lam.numerator) * counts)) // unit) - 1
-    high = sample * (fixed + p.numerator * m * (lam.denominator + lam.numerator) * counts) // unit
+    low, high = thresholds(counts, np.full_like(counts, size), channel, lam, (sample, size))
     k = np.arange(sample + 1)
     drawn = _hypergeometric(counts[:, None], k, size, sample)
     upto = np.cumsum(_shown(sample, channel), axis=1)
@@ -167,8 +162,7 @@ class Sampled(Method):
         samples = np.maximum(self.samples(sizes), 1)[:, None].astype(np.float64)
         size = np.maximum(sizes[:, None], 1).astype(np.float64)
         f = np.clip(counts / size, 0, 1)
-        kept, spread, p = self.channel.kept, float(self.channel.spread), float(self.channel.retention)
-        coins = samples * (f * kept * (1 - kept) + (1 - f) * spread * (1 - spread)) / p**2
+        coins = samples * self.channel.variance(f, 1) / float(self.channel.retention) ** 2
         drawn = samples * f * (1 - f) * (size - samples) / np.maximum(size - 1, 1)
         return np.asarray((size / samples) ** 2 * (coins + drawn))
 
