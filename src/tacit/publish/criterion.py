@@ -24,6 +24,7 @@ Checked by  tests/unit/test_criterion.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil, floor
@@ -42,6 +43,7 @@ Bools = npt.NDArray[np.bool_]
 
 CRITERIA: Final = ("chernoff", "exact")
 TAILS: Final = ("each", "together")
+_DIGITS: Final = Decimal("1e-12")  # the epsilon of a retention is rounded up to this
 _REACH: Final = 8.5  # standard deviations on either side; what lies beyond weighs less than 1e-15
 _BERRY_ESSEEN: Final = 0.56
 _TERMS: Final = 1 << 21  # added up at once
@@ -74,6 +76,19 @@ class Channel:
     def spread(self) -> Fraction:
         """The probability that a record shows a given value that it does not have."""
         return (1 - self.retention) / self.values
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What one record loses at most, ln(1 + p m / (1 - p)), rounded up.
+
+        >>> float(Channel(Fraction(1, 2), 2).epsilon)  # ln 3
+        1.098612288669
+        """
+        ratio = 1 + self.retention / self.spread
+        with localcontext() as context:
+            context.prec = 60
+            exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+            return Fraction(exact.quantize(_DIGITS, rounding=ROUND_CEILING))
 
     def variance(self, count: npt.ArrayLike, size: npt.ArrayLike) -> Floats:
         """Return the variance of how many of `size` records show a value that `count` of them have."""

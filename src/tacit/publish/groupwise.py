@@ -29,9 +29,8 @@ from scipy.special import ndtri
 from tacit.amounts import shown
 from tacit.errors import PlanError
 from tacit.noise.thinning import spread, thin
-from tacit.publish.criterion import Channel, Criterion, coin_variance, is_private, largest_count, not_prevented
-from tacit.publish.method import Floats, Ints, Method
-from tacit.publish.perturbation import epsilon_of
+from tacit.publish.criterion import Channel, Criterion, coin_variance, is_private, largest_count
+from tacit.publish.method import Floats, Ints, PromisingMethod
 
 _GRID: Final = 1 << 16
 _STEP: Final = 64  # each retention that fails is followed by one that is smaller by this part
@@ -65,7 +64,7 @@ def normal_retention(size: int, channel: Channel, criterion: Criterion, bound: F
 
 
 @dataclass(frozen=True)
-class Groupwise(Method):
+class Groupwise(PromisingMethod):
     """Perturbation with a retention for each size of a group."""
 
     channel: Channel
@@ -73,11 +72,6 @@ class Groupwise(Method):
     bound: Fraction
 
     name: ClassVar[str] = "retention"
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What one record loses at most."""
-        return epsilon_of(self.channel)
 
     def retentions(self, sizes: Ints) -> list[Fraction]:
         """Return the retention of each group: public, as it follows from sizes alone."""
@@ -130,11 +124,6 @@ class Groupwise(Method):
         distinct, which = np.unique(sizes, return_inverse=True)
         found = [normal_retention(int(size), self.channel, self.criterion, self.bound) for size in distinct]
         return float(np.sqrt(self.variances_at(np.array(found)[which.ravel()], even, sizes)[:, 0].sum()))
-
-    @property
-    def leaves_open(self) -> list[str]:
-        """What it does not prevent."""
-        return not_prevented(self.criterion)
 
     def words(self) -> list[str]:
         """Say what is done, and what it promises."""

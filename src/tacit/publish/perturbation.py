@@ -19,7 +19,7 @@ Checked by  tests/unit/test_perturbation.py, tests/unit/test_published_tables.py
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal, localcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import floor
 from typing import Any, ClassVar, Final
@@ -34,20 +34,6 @@ from tacit.publish.criterion import Channel, as_retention
 from tacit.publish.method import Floats, Ints, Method
 
 _FINE: Final = 10**9  # retentions that follow from a promise are rounded down to a multiple of this part
-_DIGITS: Final = Decimal("1e-12")  # and the epsilon of a retention is rounded up to this
-
-
-def epsilon_of(channel: Channel) -> Fraction:
-    """Return what one record loses at most, rounded up.
-
-    >>> float(epsilon_of(Channel(Fraction(1, 2), 2)))  # ln 3
-    1.098612288669
-    """
-    ratio = 1 + channel.retention / channel.spread
-    with localcontext() as context:
-        context.prec = 60
-        exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
-        return Fraction(exact.quantize(_DIGITS, rounding=ROUND_CEILING))
 
 
 def retention_for(values: int, *, epsilon: Any = None, rho: Any = None) -> Fraction:
@@ -105,11 +91,6 @@ class Uniform(Method):
     channel: Channel
 
     name: ClassVar[str] = "uniform"
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What one record loses at most."""
-        return epsilon_of(self.channel)
 
     def draw(self, counts: Ints) -> Ints:
         """Return the counts after perturbation."""

@@ -31,9 +31,9 @@ from scipy.special import gammaln, ndtri
 from tacit.amounts import shown
 from tacit.errors import PlanError
 from tacit.noise.thinning import pick
-from tacit.publish.criterion import Channel, Criterion, chernoff_size, largest_count, not_prevented, thresholds
-from tacit.publish.method import Floats, Ints, Method
-from tacit.publish.perturbation import epsilon_of, perturb
+from tacit.publish.criterion import Channel, Criterion, chernoff_size, largest_count, thresholds
+from tacit.publish.method import Floats, Ints, PromisingMethod
+from tacit.publish.perturbation import perturb
 
 _ROUNDING: Final = 1e-9
 MOST_SAMPLED: Final = 300  # a larger sample would hold where frequencies are small, and take long to prove
@@ -107,7 +107,7 @@ def _shown(sample: int, channel: Channel) -> Floats:
 
 
 @dataclass(frozen=True)
-class Sampled(Method):
+class Sampled(PromisingMethod):
     """A simple random sample of each group, perturbed."""
 
     channel: Channel
@@ -115,11 +115,6 @@ class Sampled(Method):
     bound: Fraction
 
     name: ClassVar[str] = "sample"
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What one record loses at most."""
-        return epsilon_of(self.channel)
 
     def samples(self, sizes: Ints) -> Ints:
         """Return how many records of each group are sampled: public, as it follows from sizes alone."""
@@ -165,11 +160,6 @@ class Sampled(Method):
         coins = samples * self.channel.variance(f, 1) / float(self.channel.retention) ** 2
         drawn = samples * f * (1 - f) * (size - samples) / np.maximum(size - 1, 1)
         return np.asarray((size / samples) ** 2 * (coins + drawn))
-
-    @property
-    def leaves_open(self) -> list[str]:
-        """What it does not prevent."""
-        return not_prevented(self.criterion)
 
     def words(self) -> list[str]:
         """Say what is done, and what it promises."""
