@@ -58,7 +58,6 @@ MAY_READ_ROWS = (
     "rows/file_columns.py",  # the schemas of Parquet files
     "rows/spark_log.py",
     "rows/sample.py",
-    "rows/public_groups.py",
     "rows/groups.py",
     "release/row_check.py",
     "monitor/events.py",

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import csv
 import json
+import math
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
+import yaml
+from jsonschema import Draft202012Validator
 
+import tacit as tc
 from cli.shell import files_in, inside
+from tacit.publish.table_job import read_table_job
+from tacit.report.publish import PublishError
+from tacit.report.publish_table import publish_table
 
 POLICY = """\
 domain:
@@ -41,7 +49,7 @@ def test_a_perturbed_table(clinic: Path) -> None:
     assert (made.code, made.err) == (0, "")
     assert "each record keeps its value with probability 0.5" in made.out
     assert made.out.splitlines()[-1] == "Published. The table, its certificate and this report are in job-table."
-    assert sorted(files_in(clinic / "job-table")) == ["certificate.json", "report.txt", "table.csv"]
+    assert sorted(files_in(clinic / "job-table")) == ["certificate.json", "finished.json", "report.txt", "table.csv"]
     lines = list(csv.DictReader((clinic / "job-table" / "table.csv").open(encoding="utf-8")))
     assert list(lines[0]) == ["ward", "ill", "count", "estimate"]
     assert sum(float(line["count"]) for line in lines) == 200
@@ -63,7 +71,7 @@ def test_a_private_table(clinic: Path) -> None:
     ("change", "sentence"),
     [
         (("retention: 0.5", "retention: 2"), "retention must lie strictly between 0 and 1"),
-        (("retention: 0.5", "retention: 0.99"), "epsilon must not exceed what remains"),
+        (("retention: 0.5", "retention: 0.99"), "table must not cost more in all than what remains, 2"),
         (("retention: 0.5", "retention: 0.5\n  lam: 0.3"), "must have lam and delta together"),
         (("retention: 0.5", "retention: 0.5\n  method: best"), "needs lam and delta"),
         (("public: [ward]", "public: [wart]"), "wart"),
@@ -79,4 +87,96 @@ def test_refusals(clinic: Path, change: tuple[str, str], sentence: str) -> None:
 
 def test_nothing_is_overwritten(clinic: Path) -> None:
     (clinic / "job-table").mkdir()
-    assert "must name a folder that does not exist yet" in inside(clinic, "publish", "table", "job.yaml").refusal()
+    (clinic / "job-table" / "note.txt").write_text("mine", encoding="utf-8")
+    assert "must be a new or empty folder" in inside(clinic, "publish", "table", "job.yaml").refusal()
+    assert files_in(clinic / "job-table") == {"note.txt": b"mine"}
+
+
+def spent(clinic: Path) -> str:
+    """Return what the ledger says is spent of the rows."""
+    (account,) = inside(clinic, "ledger", "show", "clinic.db", "--json").document["accounts"]
+    return str(account["spent"])
+
+
+WITH_LEDGER = JOB.replace("budget: 2", "budget: 4\nledger: clinic.db")
+
+
+REFUSED = (
+    (("ledger:", "out: people.csv/sub\nledger:"), "out must be a folder that can be made"),
+    (("rows: people.csv", 'rows: "p*.csv"'), "the data set needs a name"),
+    (("rows: people.csv", "rows: [people.csv, people.csv]"), "must not be given twice"),
+    (("rows: people.csv", "rows: nobody.csv"), "must be a file that exists"),
+    (("ledger:", "per_person: 2\nledger:"), "per_person needs the key person"),
+    (("ledger:", "person: id\nledger:"), "person must be a column of the rows"),
+    (("ledger:", "releases: []\nledger:"), "releases"),
+)
+
+
+def test_what_a_job_refuses_a_table_refuses_before_the_charge(clinic: Path) -> None:
+    (clinic / "job.yaml").write_text(WITH_LEDGER, encoding="utf-8")
+    assert inside(clinic, "publish", "table", "job.yaml").code == 0
+    before = spent(clinic)
+    (clinic / "job-table").rename(clinic / "first")
+    for change, sentence in REFUSED:
+        (clinic / "job.yaml").write_text(WITH_LEDGER.replace(*change), encoding="utf-8")
+        assert sentence in inside(clinic, "publish", "table", "job.yaml").refusal()
+    assert spent(clinic) == before
+    assert not (clinic / "job-table").exists()
+
+
+def test_rows_of_several_files_and_of_people(clinic: Path) -> None:
+    for half in "xy":
+        rows = "".join(f"{n},{'ab'[n % 2]},{('flu', 'hiv', 'none')[n % 3]}\n" for n in range(50))
+        (clinic / f"{half}.csv").write_text("id,ward,ill\n" + rows, encoding="utf-8")
+    job = JOB.replace("rows: people.csv", "rows: [x.csv, y.csv]\ndataset: halves\nperson: id")
+    (clinic / "job.yaml").write_text(job, encoding="utf-8")
+    made = inside(clinic, "publish", "table", "job.yaml", "--json")
+    assert (made.code, made.document["dataset"]) == (0, "halves")
+    lines = list(csv.DictReader((clinic / "job-table" / "table.csv").open(encoding="utf-8")))
+    assert sum(float(line["count"]) for line in lines) == 50  # one row of each person
+
+
+def test_a_plan_says_cost_and_error_and_spends_nothing(clinic: Path) -> None:
+    (clinic / "job.yaml").write_text(WITH_LEDGER, encoding="utf-8")
+    planned = inside(clinic, "publish", "table", "job.yaml", "--plan", "--json")
+    assert planned.document["cost"] == str(Fraction(planned.document["cost"]))
+    assert float(Fraction(planned.document["cost"])) == pytest.approx(math.log(4), abs=1e-9)
+    assert planned.document["remaining"] == "4"
+    # 1,000 people, a third each: coins of 2/3 and of 1/6 (twice), over a retention of 1/2
+    variance = 1000 * (2 / 9 + 2 * 5 / 36) / 3 / 0.25
+    assert planned.document["expected"][-1]["people"] == 1000
+    assert planned.document["expected"][-1]["error"] == pytest.approx(math.sqrt(variance))
+    words = inside(clinic, "publish", "table", "job.yaml", "--plan").out
+    assert "Nothing was spent, no row was opened." in words
+    assert not (clinic / "clinic.db").exists()
+    assert not (clinic / "job-table").exists()
+
+
+def test_a_table_that_could_not_be_written_says_what_is_lost(clinic: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (clinic / "job.yaml").write_text(WITH_LEDGER, encoding="utf-8")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tacit.report.publish_table.write_table", full)
+    asked = read_table_job(clinic / "job.yaml")
+    with pytest.raises(PublishError, match=r"no space left on device.*Budget was spent"):
+        publish_table(asked)
+    monkeypatch.undo()
+    with pytest.raises(tc.JobError, match="which was paid for"):
+        publish_table(asked)
+
+
+def test_the_schema_knows_what_the_reader_reads(clinic: Path) -> None:
+    schema = inside(clinic, "schema", "table").document
+    checker = Draft202012Validator(schema)
+    checker.check_schema(schema)
+    good = yaml.safe_load(JOB)
+    assert checker.is_valid(good)
+    good["table"] |= {"lam": 0.3, "delta": 0.3, "method": "best", "groups": {"ward": {"a": "x", "b": "x"}}}
+    assert checker.is_valid(good)
+    for wrong in ({"lam": 0.3}, {"epsilon": 1}, {"method": "best"}, {"publik": ["ward"]}):
+        bad = yaml.safe_load(JOB)
+        bad["table"] |= wrong
+        assert not checker.is_valid(bad)
+    assert not checker.is_valid({**yaml.safe_load(JOB), "releases": []})

@@ -46,7 +46,7 @@ def test_an_unknown_command_gets_the_nearest_one(tmp_path: Path) -> None:
         (["ledger"], "Missing command."),
         (["check"], "Missing argument 'POLICY.yaml'."),
         (["check", "a.yaml", "--jsn"], "No such option: --jsn"),
-        (["schema", "polcy"], "'polcy' is not one of 'policy', 'job'."),
+        (["schema", "polcy"], "'polcy' is not one of 'policy', 'job', 'case', 'table'."),
         (["ledger", "grant", "x.db", "--dataset", "d"], "Missing option '--epsilon'."),
         (["run", "a.yaml", "b.yaml"], "Got unexpected extra argument"),
     ],

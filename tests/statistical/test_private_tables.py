@@ -86,10 +86,10 @@ def test_the_best_method_follows_from_public_things() -> None:
 
     channel = Channel(Fraction(1, 2), 6)
     methods = Masked(channel, ASKED), Sampled(channel, ASKED, Fraction(1)), Groupwise(channel, ASKED, Fraction(1))
-    errors = errors_of(sizes, *methods)
-    assert best_method(sizes, *methods) is methods[0]
+    errors = errors_of(sizes, methods)
+    assert best_method(sizes, methods) is methods[0]
     assert errors[methods[0]] == min(errors.values())
-    assert best_method(np.full(20, 1), *methods).name == "sample"  # nobody is left out, and one coin is less than noise
+    assert best_method(np.full(20, 1), methods).name == "sample"  # nobody is left out, and one coin is less than noise
 
 
 # ---- epsilon, by sampled audits -------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def test_the_audit_has_a_line_for_each_group() -> None:
         "violated": [True, False, False],
     }
     assert found.count == 1
-    assert "not for publication" in str(found)
+    assert "do not publish" in str(found)
 
 
 def test_shares_of_adult() -> None:

@@ -105,3 +105,50 @@ def test_released_tables_may_be_used_freely() -> None:
     rows = pd.DataFrame({"ward": list("aabbcc") * 50, "ill": ["flu", "hiv"] * 150})
     table = tc.publish.perturbed(rows, public=["ward"], sensitive="ill", values=["flu", "hiv"], retention=0.9)
     assert tc.publish.generalise(table).protected
+
+
+WARDS = {"public": ["ward"], "sensitive": "ill"}
+VALUES = {"values": ["flu", "hiv"]}
+
+
+def ward_rows(ill_in_b: int) -> pd.DataFrame:
+    """Return two wards of 20: half of ward a is ill with hiv, and so many of ward b."""
+    ill = ["flu", "hiv"] * 10 + ["hiv"] * ill_in_b + ["flu"] * (20 - ill_in_b)
+    return pd.DataFrame({"ward": ["a"] * 20 + ["b"] * 20, "ill": ill})
+
+
+def test_a_session_refuses_groups_that_were_made_from_rows() -> None:
+    """One record decides whether the wards are one group: the names of the groups would tell it."""
+    made = {ill: tc.publish.generalise(ward_rows(ill), **WARDS, **VALUES) for ill in range(10, 20)}
+    assert len({str(one.maps) for one in made.values()}) == 2
+    domain = tc.Domain({"ward": tc.Categories(["a", "b"]), "ill": tc.Categories(["flu", "hiv"])})
+    for publish, asked in (
+        (tc.publish.perturbed, {"retention": 0.5}),
+        (tc.publish.reconstruction_private, {**PROMISE, "method": "masked"}),
+    ):
+        session = tc.Session(tc.Policy(domain, tc.secrets.attributes("ill")), ward_rows(10), budget=5)
+        with pytest.raises(tc.PlanError, match="groups must not be made from people's rows"):
+            publish(session, **WARDS, **asked, groups=made[10])
+        assert session.remaining == 5
+        for groups in (tc.publish.generalise(ward_rows(10), **WARDS, **VALUES, public_data=True), dict(made[10].maps)):
+            assert publish(session, **WARDS, **asked, groups=groups).sizes.tolist() == [40]
+
+
+def test_a_table_of_plain_rows_says_that_its_groups_are_not_covered() -> None:
+    rows, words = ward_rows(10), "groups were made from these rows; no epsilon covers them"
+    made = tc.publish.generalise(rows, **WARDS, **VALUES)
+    table = tc.publish.perturbed(rows, **WARDS, **VALUES, retention=0.5, groups=made)
+    assert words in str(table)
+    assert words in table.certificate["terms"]
+    assert table.certificate["guarantee"].startswith(f"none for the table as a whole: {words}")
+    assert words in str(tc.publish.append(table, rows))
+    assert not tc.publish.generalise(table).protected  # made of groups that were not
+    plain = tc.publish.perturbed(rows, **WARDS, **VALUES, retention=0.5, groups=dict(made.maps))
+    assert words not in str(plain) + str(plain.certificate)
+    assert plain.certificate["guarantee"].startswith("for every two records")
+
+
+def test_rows_that_come_later_fall_into_merged_groups() -> None:
+    rows = ward_rows(10)
+    table = tc.publish.perturbed(rows, **WARDS, **VALUES, retention=0.5, groups={"ward": {"a": "all", "b": "all"}})
+    assert tc.publish.append(table, rows).sizes.tolist() == [80]

@@ -96,3 +96,9 @@ def test_the_noise_of_the_counts_keeps_epsilon() -> None:
     two, many = Masked(Channel(HALF, 2), ASKED), Masked(Channel(HALF, 3), ASKED)
     assert two.noise.loss(1) == two.epsilon  # one number, which a record changes by one
     assert many.noise.loss(1) * 2 == many.epsilon  # two numbers
+
+
+def test_masks_follow_the_exact_criterion_alone() -> None:
+    asked = {"public": [], "sensitive": "ill", "values": ["a", "b"], "retention": 0.5, "lam": 0.3, "delta": 0.3}
+    with pytest.raises(tc.PlanError, match="criterion must be exact for masked counts"):
+        tc.publish.reconstruction_private(None, **asked, criterion="chernoff", method="masked")

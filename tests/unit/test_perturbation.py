@@ -12,7 +12,7 @@ import pytest
 
 import tacit as tc
 from tacit.publish.criterion import Channel
-from tacit.publish.perturbation import Uniform, epsilon_of, likeliest, retention_for
+from tacit.publish.perturbation import Uniform, likeliest, retention_for
 
 
 def law_of_table(records: tuple[int, ...], channel: Channel) -> Counter[tuple[int, ...]]:
@@ -39,7 +39,7 @@ def test_worst_loss_over_all_edges_is_epsilon(retention: str, values: int) -> No
     # other records hide a little of what one record shows; alone it shows all
     alone = [law_of_table((value,), channel) for value in range(2)]
     largest = max(alone[0][table] / alone[1][table] for table in alone[0])
-    epsilon = epsilon_of(channel)
+    epsilon = channel.epsilon
     assert largest == 1 + channel.retention / channel.spread
     assert worst <= largest
     assert math.log(largest) <= epsilon <= math.log(largest) + 2e-12
@@ -66,7 +66,7 @@ def test_the_draw_follows_that_law() -> None:
 @pytest.mark.parametrize("values", [2, 7])
 def test_retention_from_epsilon_is_the_largest(values: int) -> None:
     retention = retention_for(values, epsilon=1)
-    assert epsilon_of(Channel(retention, values)) <= 1 < epsilon_of(Channel(retention + Fraction(2, 10**9), values))
+    assert Channel(retention, values).epsilon <= 1 < Channel(retention + Fraction(2, 10**9), values).epsilon
 
 
 @pytest.mark.parametrize(("low", "high", "values"), [(0.1, 0.5, 10), (0.2, 0.3, 2)])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from math import comb
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tacit as tc
@@ -89,3 +91,66 @@ def test_what_cannot_be_published_is_refused_before_rows_are_looked_at() -> None
     asked = {"public": [], "sensitive": "ill", "values": ["a", "b"], "lam": 0.3, "delta": 0.3, "method": "sample"}
     with pytest.raises(tc.PlanError, match="even a single perturbed record tells too much"):
         tc.publish.reconstruction_private(None, **asked, retention=0.9)
+
+
+@pytest.mark.parametrize(
+    ("method", "asked", "sentence"),
+    [
+        ("sample", {"retention": 0.9, "delta": 0.3}, "even a single perturbed record tells too much"),
+        ("retention", {"retention": 0.9, "delta": 0.6}, "no retention at which groups of some size pass"),
+    ],
+)
+@pytest.mark.parametrize("bound", [0.5, 0.9, 1])
+def test_a_bound_on_frequencies_does_not_hide_what_cannot_be_published(
+    method: str, asked: dict[str, float], sentence: str, bound: float
+) -> None:
+    """Sizes are seen after the charge; what cannot be published at some size is refused before it."""
+    domain = tc.Domain({"ward": tc.Categories(["a", "b"]), "ill": tc.Categories(["flu", "hiv"])})
+    rows = pd.DataFrame({"ward": ["a"] * 20 + ["b"] * 2, "ill": ["flu"] * 18 + ["hiv"] * 2 + ["flu", "hiv"]})
+    session = tc.Session(tc.Policy(domain, tc.secrets.attributes("ill")), rows, budget=5)
+    with pytest.raises(tc.PlanError, match=sentence):
+        tc.publish.reconstruction_private(
+            session, public=["ward"], sensitive="ill", lam=0.3, **asked, method=method, largest_frequency=bound
+        )
+    assert session.remaining == 5
+
+
+@pytest.mark.parametrize("values", [2, 5])
+@pytest.mark.parametrize(
+    ("kind", "retentions", "deltas"),
+    [(Sampled, (0.1, 0.5, 0.65, 0.69, 0.9), (0.05, 0.3, 0.34)), (Groupwise, (0.9,), (0.3, 0.49, 0.55, 0.595))],
+)
+def test_what_passes_the_check_can_be_published_at_every_size(
+    kind: type, retentions: tuple[float, ...], deltas: tuple[float, ...], values: int
+) -> None:
+    """On both sides of the limits of the checks."""
+    passed = []
+    for delta, retention in itertools.product(deltas, retentions):
+        channel = Channel(Fraction(str(retention)), values)
+        method = kind(channel, Criterion(THIRD, Fraction(str(delta))), Fraction(4, 5))
+        try:
+            method.check()
+        except tc.PlanError:
+            passed.append(False)
+            continue
+        passed.append(True)
+        sizes = np.array([*range(1, values + 4), 2 * values, 29])
+        assert (method.variances(np.ones((len(sizes), values)), sizes) > 0).all()
+    assert set(passed) == {True, False}
+
+
+def test_a_group_of_one_has_a_frequency_of_one_whatever_the_bound_says() -> None:
+    channel = Channel(Fraction(3, 5), 2)
+    for size in (1, 2, 3):
+        most = -(-size // 2)
+        sample = largest_sample(size, channel, ASKED, Fraction(1, 10))
+        assert (error_chances(np.arange(1, most + 1), size, sample, channel, THIRD) > 0.3).all()
+
+
+def test_chances_hold_for_retentions_with_many_digits() -> None:
+    """A retention that follows from epsilon has nine digits: products of it do not fit into 64 bits."""
+    channel = Channel(tc.publish.retention_for(46, epsilon=Fraction("1.2345")), 46)
+    near = Channel(Fraction(round(float(channel.retention) * 10**4), 10**4), 46)
+    counts, lam = np.array([1000, 100_000, 400_000]), Fraction("0.2999")
+    exact = error_chances(counts, 1_000_003, 30, channel, lam)
+    assert exact == pytest.approx(error_chances(counts, 1_000_003, 30, near, Fraction(3, 10)), abs=1e-3)

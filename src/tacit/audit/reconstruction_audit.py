@@ -6,19 +6,18 @@ for whoever holds the rows, and never to be published.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import sealed
 from tacit.publish.criterion import Channel, Criterion, is_private, largest_size
-from tacit.publish.generalise import as_maps, merged
+from tacit.publish.generalisation import as_generalisation, merged
 from tacit.publish.groups import PersonalGroups, as_columns, personal_groups
-
-FOR_THE_HOLDER: Final = "this audit reads private counts: its result is for the holder of the rows, not for publication"
+from tacit.release.private_counts import PRIVATE
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -34,6 +33,7 @@ class ReconstructionAudit:
     sizes: npt.NDArray[np.int64]
     frequencies: npt.NDArray[np.float64]  # of the most frequent value of each group
     violated: npt.NDArray[np.bool_]
+    private: str = field(default=PRIVATE, init=False)
 
     @cached_property
     def largest(self) -> npt.NDArray[np.float64]:
@@ -68,8 +68,8 @@ class ReconstructionAudit:
 
     def __str__(self) -> str:
         return (
-            f"{self.count:,} of {self.violated.size:,} groups ({self.share_of_groups:.1%}) with "
-            f"{self.share_of_records:.1%} of the records violate: {self.criterion}; {FOR_THE_HOLDER}"
+            f"{self.private}\n{self.count:,} of {self.violated.size:,} groups ({self.share_of_groups:.1%}) with "
+            f"{self.share_of_records:.1%} of the records violate: {self.criterion}"
         )
 
     def __repr__(self) -> str:
@@ -109,8 +109,8 @@ def reconstruction(
     channel = Channel(retention, int(np.prod(columns.shape)))
     asked = Criterion(lam, delta, criterion, tails)
     asked.check(channel)
-    maps = as_maps(groups, columns.public)
-    return audit_groups(merged(personal_groups(rows, columns), maps), channel, asked)
+    merges = as_generalisation(groups, columns.public)
+    return audit_groups(merged(personal_groups(rows, columns), merges), channel, asked)
 
 
 def audit_groups(groups: PersonalGroups, channel: Channel, asked: Criterion) -> ReconstructionAudit:

@@ -84,7 +84,7 @@ app.add_typer(ledger_app, name="ledger", short_help="Show, verify or grant budge
 app.add_typer(monitor_app, name="monitor", short_help="Watch places in files of events as they come.")
 app.add_typer(publish_app, name="publish", short_help="Publish a table whose sensitive values are perturbed.")
 app.command("reproduce", short_help="Recompute the figures of a paper beside what it claims.")(reproduce_paper)
-app.command("schema", short_help="Print the JSON schema of policy, job or case files.")(show_schema)
+app.command("schema", short_help="Print the JSON schema of policy, job, case or table files.")(show_schema)
 app.command("bench", short_help="Measure noise and counting on this machine.")(run_benchmarks)
 
 

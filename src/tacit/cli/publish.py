@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tacit.cli.screen import AsJson, show, show_json
+
+if TYPE_CHECKING:
+    from tacit.publish.table_job import TableJob
+
+SIZES = (10, 100, 1_000)  # of groups for which errors are shown before anything is known of the rows
 
 publish_app = typer.Typer(help="Publish tables whose sensitive values are perturbed.", rich_markup_mode=None)
 
@@ -21,20 +26,49 @@ def start() -> None:
 def publish_table(
     job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The file that asks for a table.")],
     *,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only say what it would cost and how wrong it would be.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Charge the budget, make a table, and write it with its certificate and a report to a new folder.
 
-    The report says what is promised, what is not prevented, and how accurate reconstructions from the table are.
+    The report says what is promised, what is not prevented, and how accurate reconstructions from the table are. With
+    --plan no row is opened and nothing is spent.
     """
-    from tacit.publish.table_job import read_table_job, report_lines, save_table
+    from tacit.publish.table_job import read_table_job
 
     found = read_table_job(job)
-    table = found.make()
-    save_table(table, found.out)
+    if plan:
+        _show_plan(found, as_json=as_json)
+        return
+    from tacit.report.publish_table import publish_table, report_lines
+
+    table, out = publish_table(found), found.job.out
     if as_json:
-        show_json({"folder": str(found.out), "dataset": found.dataset, **table.certificate})
+        show_json({"folder": str(out), "dataset": found.job.dataset, **table.certificate})
     else:
-        show(
-            *report_lines(table), "", f"Published. The table, its certificate and this report are in {found.out.name}."
-        )
+        show(*report_lines(table), "", f"Published. The table, its certificate and this report are in {out.name}.")
+
+
+def _show_plan(asked: TableJob, *, as_json: bool) -> None:
+    from tacit.amounts import shown
+    from tacit.release.job_plan import check_cost, check_out, check_policy, check_rows, remaining
+
+    for check in (check_out, check_cost, check_rows, check_policy):
+        check(asked.job)
+    left, cost = remaining(asked.job), asked.plan.epsilon
+    expected = {size: asked.plan.expected(size) for size in SIZES}
+    if as_json:
+        sizes = [{"people": size, "method": how.name, "error": error} for size, (how, error) in expected.items()]
+        about = {"job": asked.job.name, "dataset": asked.job.dataset, "cost": str(cost), "remaining": str(left)}
+        show_json({**about, "expected": sizes})
+        return
+    show(
+        f"{asked.plan}: costs {shown(cost)} of {shown(left)}. Nothing was spent, no row was opened.",
+        "Expected error (root mean square) of the count of one value, if all values are equally frequent:",
+        *(
+            f"  among {size:,} people of one group: {error:,.1f} ({how.name})"
+            for size, (how, error) in expected.items()
+        ),
+    )

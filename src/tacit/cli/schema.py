@@ -1,4 +1,4 @@
-"""`tacit schema policy|job|case`: the JSON schema of the files, for editors and other tools."""
+"""`tacit schema policy|job|case|table`: the JSON schema of the files, for editors and other tools."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ class File(StrEnum):
     policy = "policy"
     job = "job"
     case = "case"
+    table = "table"
 
 
 def show_schema(
@@ -23,7 +24,7 @@ def show_schema(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Print the JSON schema of policy, job or case files; editors complete and check with it."""
+    """Print the JSON schema of policy, job, case or table files; editors complete and check with it."""
     # A schema is JSON with or without --json.
     if file is File.policy:
         from tacit.policy.schema import policy_schema
@@ -33,6 +34,10 @@ def show_schema(
         from tacit.release.case_file import case_schema
 
         show_json(case_schema())
+    elif file is File.table:
+        from tacit.publish.table_job import table_schema
+
+        show_json(table_schema())
     else:
         from tacit.release.job_file import job_schema
 

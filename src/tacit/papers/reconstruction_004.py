@@ -22,7 +22,8 @@ from tacit.papers.parts import Part, Setting
 from tacit.papers.results import NO, PARTLY, YES, Claim, Table, judged
 from tacit.papers.tables_004 import PeopleTable, adult_table, census_workers
 from tacit.publish.criterion import Channel, Criterion, chernoff_size, largest_size
-from tacit.publish.generalise import merged, same_impact
+from tacit.publish.generalisation import Generalisation, merged
+from tacit.publish.generalise import same_impact
 from tacit.publish.groups import PersonalGroups, as_columns, personal_groups
 from tacit.publish.masked import Masked
 from tacit.publish.method import Method
@@ -116,7 +117,7 @@ def generalised(groups: PersonalGroups, linkage: str, degrees: str = "bins") -> 
         np.add.at(counts, groups.which[:, at], groups.counts)
         clusters = same_impact(counts, 0.05, linkage, degrees)
         maps[name] = {value: f"{one:03d}" for value, one in zip(known, clusters.tolist(), strict=True)}
-    return merged(groups, maps)
+    return merged(groups, Generalisation(maps, protected=False))
 
 
 def groups_of(table: PeopleTable) -> PersonalGroups:

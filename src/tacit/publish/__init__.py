@@ -11,6 +11,7 @@ In reading order:
 
     groups           people who agree in every public column
     criterion        when an estimate about a few people is too good
+    generalisation   which public values become one, and who may know that
     method           what every way to publish says about itself
     perturbation     uniform perturbation
     table            what is published
@@ -27,7 +28,8 @@ In reading order:
 """
 
 from tacit.publish.estimates import Reconstruction, reconstruct
-from tacit.publish.generalise import Generalisation, generalise
+from tacit.publish.generalisation import Generalisation
+from tacit.publish.generalise import generalise
 from tacit.publish.perturbation import retention_for
 from tacit.publish.perturbed_table import perturbed
 from tacit.publish.private_tables import reconstruction_private

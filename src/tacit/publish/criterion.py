@@ -24,8 +24,10 @@ Checked by  tests/unit/test_criterion.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
+from math import ceil, floor
 from typing import Any, Final
 
 import numpy as np
@@ -41,6 +43,7 @@ Bools = npt.NDArray[np.bool_]
 
 CRITERIA: Final = ("chernoff", "exact")
 TAILS: Final = ("each", "together")
+_DIGITS: Final = Decimal("1e-12")  # the epsilon of a retention is rounded up to this
 _REACH: Final = 8.5  # standard deviations on either side; what lies beyond weighs less than 1e-15
 _BERRY_ESSEEN: Final = 0.56
 _TERMS: Final = 1 << 21  # added up at once
@@ -73,6 +76,30 @@ class Channel:
     def spread(self) -> Fraction:
         """The probability that a record shows a given value that it does not have."""
         return (1 - self.retention) / self.values
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What one record loses at most, ln(1 + p m / (1 - p)), rounded up.
+
+        >>> float(Channel(Fraction(1, 2), 2).epsilon)  # ln 3
+        1.098612288669
+        """
+        ratio = 1 + self.retention / self.spread
+        with localcontext() as context:
+            context.prec = 60
+            exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+            return Fraction(exact.quantize(_DIGITS, rounding=ROUND_CEILING))
+
+    def variance(self, count: npt.ArrayLike, size: npt.ArrayLike) -> Floats:
+        """Return the variance of how many of `size` records show a value that `count` of them have."""
+        return coin_variance(count, size, float(self.retention), self.values)
+
+
+def coin_variance(count: npt.ArrayLike, size: npt.ArrayLike, retention: npt.ArrayLike, values: int) -> Floats:
+    """Return the variance of how many records show a value, for any retentions."""
+    p, have = np.asarray(retention, np.float64), np.asarray(count, np.float64)
+    rest = (1 - p) / values
+    return have * (p + rest) * (1 - p - rest) + (np.asarray(size, np.float64) - have) * rest * (1 - rest)
 
 
 @dataclass(frozen=True)
@@ -112,6 +139,17 @@ class Criterion:
         which = {"each": "on either side", "together": "on one side or the other"}[self.tails]
         tail = {"chernoff": "Chernoff's bound on the chance", "exact": "the chance"}[self.how]
         return f"{tail} of an error above {shown(self.lam)} f {which} is at least {shown(self.delta)}"
+
+
+def largest_count(size: int, channel: Channel, bound: Fraction) -> int:
+    """Return the largest count that a value may have in a group, if no frequency is above a public bound.
+
+    Some value has its share of the group, whatever the bound says: of a single person, the whole.
+
+    >>> [largest_count(size, Channel(Fraction(1, 2), 3), Fraction(2, 5)) for size in (1, 4, 10)]
+    [1, 2, 4]
+    """
+    return max(floor(bound * size), ceil(Fraction(size, channel.values)))
 
 
 def not_prevented(asked: Criterion) -> list[str]:
@@ -166,14 +204,20 @@ def _chernoff_tails(count: Ints, size: Ints, channel: Channel, criterion: Criter
 # ---- the tails themselves -------------------------------------------------------------------------------------------
 
 
-def thresholds(count: Ints, size: Ints, channel: Channel, lam: Fraction) -> tuple[Ints, Ints]:
-    """Return the largest perturbed count that is too low, and the largest that is not too high; exact."""
+def thresholds(
+    count: Ints, size: Ints, channel: Channel, lam: Fraction, sample: tuple[int, int] = (1, 1)
+) -> tuple[Ints, Ints]:
+    """Return the largest perturbed count that is too low, and the largest that is not too high; exact.
+
+    `sample` is the part of the records that is perturbed, if not all of them are: so many of so many.
+    """
     p, m = channel.retention, channel.values
-    # F' < f - lam f  iff  O < size (1-p)/m + p (1-lam) count;  all multiplied by the denominators
-    unit = p.denominator * m * lam.denominator
-    of_size = (p.denominator - p.numerator) * lam.denominator
-    of_low = p.numerator * m * (lam.denominator - lam.numerator)
-    of_high = p.numerator * m * (lam.denominator + lam.numerator)
+    drawn, of = sample
+    # F' < f - lam f  iff  O < (size (1-p)/m + p (1-lam) count) sample;  all multiplied by the denominators
+    unit = p.denominator * m * lam.denominator * of
+    of_size = (p.denominator - p.numerator) * lam.denominator * drawn
+    of_low = p.numerator * m * (lam.denominator - lam.numerator) * drawn
+    of_high = p.numerator * m * (lam.denominator + lam.numerator) * drawn
     largest = (int(np.max(size, initial=0)) + 1) * max(of_size + max(of_high, abs(of_low)), unit)
     kind: Any = np.int64 if largest < 1 << 62 else object
     whole, many = np.asarray(count).astype(kind), np.asarray(size).astype(kind)
@@ -260,8 +304,7 @@ def _decided(count: Ints, size: Ints, channel: Channel, criterion: Criterion) ->
     each = criterion.tails == "each"
     below, above = _chernoff_tails(count, size, channel, criterion)
     refuted = (np.minimum(below, above) if each else below + above) < delta
-    kept, spread = channel.kept, float(channel.spread)
-    deviation = np.sqrt(count * kept * (1 - kept) + (size - count) * spread * (1 - spread))
+    deviation = np.sqrt(channel.variance(count, size))
     normal = ndtr(-float(criterion.lam) * float(channel.retention) * count / deviation)
     # a threshold between two whole numbers costs nothing: the bound holds for every real one
     slack = _BERRY_ESSEEN / deviation
@@ -312,7 +355,7 @@ def _private_counts(channel: Channel, criterion: Criterion) -> Bools:
 def _normal_size(f: Floats, channel: Channel, criterion: Criterion) -> Floats:
     from scipy.special import ndtri
 
-    kept, spread = channel.kept, float(channel.spread)
     tail = float(criterion.delta) / (1 if criterion.tails == "each" else 2)
-    variance = f * kept * (1 - kept) + (1 - f) * spread * (1 - spread)
-    return np.floor(ndtri(tail) ** 2 * variance / (float(criterion.lam) * float(channel.retention) * f) ** 2)
+    return np.floor(
+        ndtri(tail) ** 2 * channel.variance(f, 1) / (float(criterion.lam) * float(channel.retention) * f) ** 2
+    )

@@ -9,13 +9,13 @@ Complete linkage merges values only if all pairs of them pass. Connected compone
 that drift from 10% to 90% in small steps become one.
 
 The test reads counts. On public data, or on a table that was published already, nothing is lost; on people's rows, what
-is merged depends on them, no epsilon covers it, and the result says `protected=False`.
+is merged depends on them, no epsilon covers it, and the result says `protected=False`. The same holds for a table whose
+groups were made in this way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -26,8 +26,9 @@ from scipy.spatial.distance import squareform
 from scipy.stats import chi2
 
 from tacit.amounts import as_fraction
-from tacit.errors import PlanError, kind_of, nearest, sealed, word_or_kind
-from tacit.publish.groups import PersonalGroups, as_columns, personal_groups
+from tacit.errors import PlanError, nearest, sealed, word_or_kind
+from tacit.publish.generalisation import Generalisation
+from tacit.publish.groups import as_columns, personal_groups
 from tacit.publish.table import PublishedTable
 
 Ints = npt.NDArray[np.int64]
@@ -35,26 +36,6 @@ Floats = npt.NDArray[np.float64]
 LINKAGES: Final = ("complete", "components")
 DEGREES: Final = ("bins", "values")
 _FARTHEST: Final = 1e6  # minus the logarithm of a chance: beyond, two values are as different as can be
-
-
-@dataclass(frozen=True)
-class Generalisation:
-    """Which values of each public column become one: `maps[column][value]` is what a value becomes.
-
-    `protected` says whether it may be published as it is.
-    """
-
-    maps: Mapping[str, Mapping[Any, str]]
-    protected: bool
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """How many values each column has afterwards."""
-        return {name: len(set(one.values())) for name, one in self.maps.items()}
-
-    def __str__(self) -> str:
-        sizes = ", ".join(f"{name} {len(one)} -> {self.sizes[name]}" for name, one in self.maps.items())
-        return sizes if self.protected else f"{sizes}; made from people's rows and not protected by any epsilon"
 
 
 @sealed
@@ -92,7 +73,8 @@ def generalise(
         counts = np.zeros((len(known), groups.counts.shape[1]), np.int64)
         np.add.at(counts, groups.which[:, at], groups.counts)
         maps[name] = _named(known, same_impact(counts, level, linkage))
-    return Generalisation(maps, protected=public_data or isinstance(source, PublishedTable))
+    released = isinstance(source, PublishedTable) and source.merges.protected
+    return Generalisation(maps, protected=public_data or released)
 
 
 def same_impact(counts: Ints, significance: float, how: str, degrees: str = "bins") -> Ints:
@@ -140,42 +122,3 @@ def _check(given: Any, known: tuple[str, ...], key: str) -> None:
     if given not in known:
         rule, fix = f"must be one of {', '.join(known)}", nearest(str(word_or_kind(given)), known)
         raise PlanError(rule, key=key, given=word_or_kind(given), fix=fix)
-
-
-def as_maps(given: Any, public: tuple[str, ...]) -> Mapping[str, Mapping[Any, str]]:
-    """Return which values are merged in which columns, or refuse."""
-    maps = given.maps if isinstance(given, Generalisation) else given
-    if maps is None:
-        return {}
-    if not isinstance(maps, Mapping) or not all(isinstance(one, Mapping) for one in maps.values()):
-        rule = f"must map columns to what their values become, not {kind_of(given)}"
-        raise PlanError(rule, key="groups", fix="Give {column: {value: name}}, or what `generalise` returns.")
-    unknown = [name for name in maps if name not in public]
-    if unknown:
-        fix = nearest(str(unknown[0]), public)
-        raise PlanError("must be about public columns", key="groups", given=word_or_kind(unknown[0]), fix=fix)
-    return maps
-
-
-def merged(groups: PersonalGroups, maps: Mapping[str, Mapping[Any, str]]) -> PersonalGroups:
-    """Return the groups after values of public columns were merged."""
-    which, values = groups.which.copy(), list(groups.values)
-    for name, one in maps.items():
-        at = groups.columns.public.index(name)
-        check_complete(name, groups.values[at], one)
-        names = sorted({str(one[value]) for value in groups.values[at]})
-        place = {label: number for number, label in enumerate(names)}
-        which[:, at] = np.array([place[str(one[value])] for value in groups.values[at]], np.int64)[which[:, at]]
-        values[at] = tuple(names)
-    distinct, of = np.unique(which, axis=0, return_inverse=True)
-    counts = np.zeros((len(distinct), groups.counts.shape[1]), np.int64)
-    np.add.at(counts, of.ravel(), groups.counts)
-    return replace(groups, values=tuple(values), which=distinct, counts=counts)
-
-
-def check_complete(name: str, values: Any, one: Mapping[Any, str]) -> None:
-    """Refuse a map that misses a value."""
-    missing = [value for value in values if value not in one]
-    if missing:
-        rule = f"must say what every value of {name!r} becomes"
-        raise PlanError(rule, key="groups", given=f"nothing for {missing[0]!r}", fix="Add it.")

@@ -14,7 +14,7 @@ from tacit.errors import PlanError, Refused, kind_of, word_or_kind
 from tacit.plan.labels import Labels
 from tacit.policy.attributes import Attribute, Categories
 from tacit.rows.engines import MakeFrame
-from tacit.rows.public_groups import PublicGroups, count_groups
+from tacit.rows.groups import PublicGroups, count_groups
 
 Ints = npt.NDArray[np.int64]
 RESERVED: Final = ("size", "largest allowed size", "violated", "count", "estimate")  # columns of what is made here
@@ -136,6 +136,8 @@ def _attribute(given: Any) -> Attribute:
             key="values",
             fix="List every value that there may be, as the rows say it.",
         )
+    if len(set(given)) < len(given):
+        raise PlanError("must not list a value twice", key="values", fix="List each value once.")
     try:
         return Categories(list(given))
     except Refused as refusal:

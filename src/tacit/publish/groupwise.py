@@ -6,7 +6,10 @@ Guarantee   At most epsilon of the largest retention for every edge between two 
 Assumes     Sizes of groups are public. The bound on frequencies is public and true.
 Why         The retention of a group follows from its public size. For each size it is the largest of a fine grid, at
             or below what the normal law suggests, at which every count passes the exact criterion
-            (`publish/criterion.py`); the normal rule by itself fails at most sizes.
+            (`publish/criterion.py`); the normal rule by itself fails at most sizes. Towards a retention of 0 the
+            perturbed count is Bin(n, 1/m), whatever is true, and an estimate is right for one count at most, n/m: the
+            likeliest of all of these is 1 of a group of m. So if groups of one and of m have a retention, every size
+            has one, and it is known before anybody pays.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016, section 4.3, names it and leaves
             it.
 Checked by  tests/unit/test_sampled.py, tests/statistical/test_private_tables.py.
@@ -26,9 +29,8 @@ from scipy.special import ndtri
 from tacit.amounts import shown
 from tacit.errors import PlanError
 from tacit.noise.thinning import spread, thin
-from tacit.publish.criterion import Channel, Criterion, is_private, not_prevented
-from tacit.publish.method import Floats, Ints, Method
-from tacit.publish.perturbation import epsilon_of
+from tacit.publish.criterion import Channel, Criterion, coin_variance, is_private, largest_count
+from tacit.publish.method import Floats, Ints, PromisingMethod
 
 _GRID: Final = 1 << 16
 _STEP: Final = 64  # each retention that fails is followed by one that is smaller by this part
@@ -37,9 +39,7 @@ _STEP: Final = 64  # each retention that fails is followed by one that is smalle
 @lru_cache(maxsize=1 << 16)
 def largest_retention(size: int, channel: Channel, criterion: Criterion, bound: Fraction) -> Fraction:
     """Return the largest retention tried at which a group of this size passes for every count; 0 if none does."""
-    most = floor(bound * size)
-    if most == 0:
-        return channel.retention
+    most = largest_count(size, channel, bound)
     tried = min(floor(channel.retention * _GRID), floor(normal_retention(size, channel, criterion, bound) * _GRID) + 1)
     counts = np.arange(1, most + 1)
     if is_private(counts, size, channel, criterion).all():
@@ -54,18 +54,17 @@ def largest_retention(size: int, channel: Channel, criterion: Criterion, bound: 
 
 def normal_retention(size: int, channel: Channel, criterion: Criterion, bound: Fraction) -> float:
     """Return the retention at which an error beyond lambda is as likely as delta, by the normal law."""
-    f, z = max(floor(bound * size), 1) / size, -float(ndtri(float(criterion.delta) / 2))
+    f, z = largest_count(size, channel, bound) / size, -float(ndtri(float(criterion.delta) / 2))
     low, high = 0.0, float(channel.retention)
     for _ in range(40):
         p = (low + high) / 2
-        rest = (1 - p) / channel.values
-        variance = f * (p + rest) * (1 - p - rest) + (1 - f) * rest * (1 - rest)
-        low, high = (p, high) if float(criterion.lam) * p * f * size < z * np.sqrt(size * variance) else (low, p)
+        deviation = np.sqrt(size * coin_variance(f, 1, p, channel.values))
+        low, high = (p, high) if float(criterion.lam) * p * f * size < z * deviation else (low, p)
     return low
 
 
 @dataclass(frozen=True)
-class Groupwise(Method):
+class Groupwise(PromisingMethod):
     """Perturbation with a retention for each size of a group."""
 
     channel: Channel
@@ -73,11 +72,6 @@ class Groupwise(Method):
     bound: Fraction
 
     name: ClassVar[str] = "retention"
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What one record loses at most."""
-        return epsilon_of(self.channel)
 
     def retentions(self, sizes: Ints) -> list[Fraction]:
         """Return the retention of each group: public, as it follows from sizes alone."""
@@ -92,8 +86,8 @@ class Groupwise(Method):
         return found
 
     def check(self) -> None:
-        """Refuse if a group of one person cannot be published."""
-        self.retentions(np.array([1]))
+        """Refuse if a group of one person, or of as many as there are values, cannot be published: others can."""
+        self.retentions(np.array([1, self.channel.values]))
 
     def draw(self, counts: Ints) -> Ints:
         """Return the counts after perturbation."""
@@ -121,9 +115,7 @@ class Groupwise(Method):
     def variances_at(self, retentions: Floats, counts: Floats, sizes: Ints) -> Floats:
         """Return the same for any retentions of the groups."""
         p = retentions[:, None]
-        rest = (1 - p) / self.channel.values
-        have = np.clip(counts, 0, sizes[:, None])
-        coins = have * (p + rest) * (1 - p - rest) + (sizes[:, None] - have) * rest * (1 - rest)
+        coins = coin_variance(np.clip(counts, 0, sizes[:, None]), sizes[:, None], p, self.channel.values)
         return np.asarray(coins / p**2)
 
     def least_error(self, sizes: Ints, values: int) -> float:
@@ -132,11 +124,6 @@ class Groupwise(Method):
         distinct, which = np.unique(sizes, return_inverse=True)
         found = [normal_retention(int(size), self.channel, self.criterion, self.bound) for size in distinct]
         return float(np.sqrt(self.variances_at(np.array(found)[which.ravel()], even, sizes)[:, 0].sum()))
-
-    @property
-    def leaves_open(self) -> list[str]:
-        """What it does not prevent."""
-        return not_prevented(self.criterion)
 
     def words(self) -> list[str]:
         """Say what is done, and what it promises."""

@@ -32,11 +32,11 @@ import numpy as np
 from scipy.special import ndtr
 
 from tacit.amounts import shown
+from tacit.errors import PlanError
 from tacit.noise.thinning import symmetric
 from tacit.noise.two_scale import TwoScale, discrete_laplace
-from tacit.publish.criterion import Channel, Criterion, not_prevented
-from tacit.publish.method import Floats, Ints, Method
-from tacit.publish.perturbation import epsilon_of
+from tacit.publish.criterion import Channel, Criterion
+from tacit.publish.method import Floats, Ints, PromisingMethod
 
 _STEPS: Final = 60  # halvings of an interval
 _DIGITS: Final = 10**4
@@ -69,18 +69,13 @@ def _best_multiple(kappa: float, lam: float) -> float:
 
 
 @dataclass(frozen=True)
-class Masked(Method):
+class Masked(PromisingMethod):
     """Private counts with masks. `channel` says which perturbation has the same epsilon."""
 
     channel: Channel
     criterion: Criterion
 
     name: ClassVar[str] = "masked"
-
-    @property
-    def epsilon(self) -> Fraction:
-        """What one record loses at most."""
-        return epsilon_of(self.channel)
 
     @property
     def noise(self) -> TwoScale:
@@ -92,6 +87,16 @@ class Masked(Method):
     def kappa(self) -> float:
         """The deviation of a mask, relative to the count that it hides."""
         return kappa_for(self.criterion.lam, self.criterion.delta)
+
+    def check(self) -> None:
+        """Refuse a criterion that masks do not follow."""
+        if self.criterion.how != "exact":
+            raise PlanError(
+                "must be exact for masked counts, whose masks do not follow a bound on the chance of an error",
+                key="criterion",
+                given=self.criterion.how,
+                fix="Leave it out, or name another method.",
+            )
 
     def draw(self, counts: Ints) -> Ints:
         """Return masked counts, whole numbers that add up to the size of their group."""
@@ -158,11 +163,6 @@ class Masked(Method):
         found = need * wider[:, None]
         found[rows, top] = most
         return np.asarray(found + self.noise.variance())
-
-    @property
-    def leaves_open(self) -> list[str]:
-        """What it does not prevent."""
-        return not_prevented(self.criterion)
 
     def words(self) -> list[str]:
         """Say what is done, and what it promises."""

@@ -9,6 +9,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tacit.publish.criterion import Channel, Criterion, not_prevented
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
@@ -20,11 +22,12 @@ class Method(ABC):
     """
 
     name: ClassVar[str]
+    channel: Channel  # sets epsilon: how records are perturbed at most, or what loses as much
 
     @property
-    @abstractmethod
     def epsilon(self) -> Fraction:
         """What one record loses at most."""
+        return self.channel.epsilon
 
     def check(self) -> None:  # noqa: B027 - nothing to refuse, unless a method says so
         """Refuse, from public parameters alone, what could not be published, before anything is charged."""
@@ -63,6 +66,10 @@ class Method(ABC):
         even = np.repeat(sizes[:, None] / values, values, axis=1)
         return float(np.sqrt(self.variances(even, sizes)[:, 0].sum()))
 
+    def least_error(self, sizes: Ints, values: int) -> float:
+        """Return a lower bound on the expected error that is found faster; 0 if there is none."""
+        return 0.0
+
     @property
     def leaves_open(self) -> list[str]:
         """What it does not prevent, where that is more than what everybody expects."""
@@ -71,6 +78,17 @@ class Method(ABC):
     @abstractmethod
     def words(self) -> list[str]:
         """Say what is done, and what it promises."""
+
+
+class PromisingMethod(Method):
+    """A way to publish that also promises a criterion for estimates of every group."""
+
+    criterion: Criterion
+
+    @property
+    def leaves_open(self) -> list[str]:
+        """What a criterion does not prevent."""
+        return not_prevented(self.criterion)
 
 
 def _nearest_counts(counts: Floats, total: float) -> Floats:

@@ -19,7 +19,7 @@ Checked by  tests/unit/test_perturbation.py, tests/unit/test_published_tables.py
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Decimal, localcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from math import floor
 from typing import Any, ClassVar, Final
@@ -34,20 +34,6 @@ from tacit.publish.criterion import Channel, as_retention
 from tacit.publish.method import Floats, Ints, Method
 
 _FINE: Final = 10**9  # retentions that follow from a promise are rounded down to a multiple of this part
-_DIGITS: Final = Decimal("1e-12")  # and the epsilon of a retention is rounded up to this
-
-
-def epsilon_of(channel: Channel) -> Fraction:
-    """Return what one record loses at most, rounded up.
-
-    >>> float(epsilon_of(Channel(Fraction(1, 2), 2)))  # ln 3
-    1.098612288669
-    """
-    ratio = 1 + channel.retention / channel.spread
-    with localcontext() as context:
-        context.prec = 60
-        exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
-        return Fraction(exact.quantize(_DIGITS, rounding=ROUND_CEILING))
 
 
 def retention_for(values: int, *, epsilon: Any = None, rho: Any = None) -> Fraction:
@@ -106,11 +92,6 @@ class Uniform(Method):
 
     name: ClassVar[str] = "uniform"
 
-    @property
-    def epsilon(self) -> Fraction:
-        """What one record loses at most."""
-        return epsilon_of(self.channel)
-
     def draw(self, counts: Ints) -> Ints:
         """Return the counts after perturbation."""
         return perturb(counts, self.channel)
@@ -122,10 +103,8 @@ class Uniform(Method):
 
     def variances(self, counts: Floats, sizes: Ints) -> Floats:
         """Return the variance of the estimates where these are the true counts."""
-        kept, spread_ = self.channel.kept, float(self.channel.spread)
-        have = np.clip(counts, 0, sizes[:, None])
-        found = have * kept * (1 - kept) + (sizes[:, None] - have) * spread_ * (1 - spread_)
-        return np.asarray(found / float(self.channel.retention) ** 2)
+        coins = self.channel.variance(np.clip(counts, 0, sizes[:, None]), sizes[:, None])
+        return np.asarray(coins / float(self.channel.retention) ** 2)
 
     def nonnegative(self, published: Ints, sizes: Ints) -> Floats:
         """Return the most likely counts of all groups together that are zero or more (one row)."""

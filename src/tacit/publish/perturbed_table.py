@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from tacit.errors import PlanError, sealed
 from tacit.publish.criterion import Channel, as_retention
 from tacit.publish.groups import Columns
 from tacit.publish.perturbation import Uniform, retention_for
-from tacit.publish.source import columns_for, published
+from tacit.publish.source import Choice, columns_for, published
 from tacit.publish.table import PublishedTable
 
 
@@ -41,15 +40,20 @@ def perturbed(
             `generalise` returns.
     """
     columns = columns_for(rows, public, sensitive, values)
-    method = Uniform(Channel(chosen_retention(columns, retention, epsilon, rho), int(np.prod(columns.shape))))
-    return published(rows, columns, lambda sizes: method, method.epsilon, groups)
+    return published(rows, columns, uniform_choice(columns, retention, epsilon, rho), groups)
 
 
-def chosen_retention(columns: Columns, retention: Any, epsilon: Any, rho: Any) -> Fraction:
-    """Return the retention that was given, or that follows from what is promised."""
+def uniform_choice(columns: Columns, retention: Any = None, epsilon: Any = None, rho: Any = None) -> Choice:
+    """Return uniform perturbation with the retention that was given, or that follows from what is promised."""
+    method = Uniform(chosen_channel(columns, retention, epsilon, rho))
+    return Choice(method.epsilon, lambda sizes: method)
+
+
+def chosen_channel(columns: Columns, retention: Any, epsilon: Any, rho: Any) -> Channel:
+    """Return the perturbation with the retention that was given, or that follows from what is promised."""
+    values = int(np.prod(columns.shape))
     if sum(one is not None for one in (retention, epsilon, rho)) != 1:
         rule = "must be given, or one of epsilon and rho instead"
         raise PlanError(rule, key="retention", fix="For instance retention=0.5.")
-    if retention is not None:
-        return as_retention(retention)
-    return retention_for(int(np.prod(columns.shape)), epsilon=epsilon, rho=rho)
+    given = retention if retention is not None else retention_for(values, epsilon=epsilon, rho=rho)
+    return Channel(as_retention(given), values)

@@ -6,11 +6,10 @@ say which criterion is kept, and what no such table prevents.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
-
-import numpy as np
 
 from tacit.amounts import as_fraction
 from tacit.errors import PlanError, nearest, sealed, word_or_kind
@@ -18,13 +17,24 @@ from tacit.publish.criterion import Channel, Criterion
 from tacit.publish.groupwise import Groupwise
 from tacit.publish.masked import Masked
 from tacit.publish.method import Ints, Method
-from tacit.publish.perturbation import epsilon_of
-from tacit.publish.perturbed_table import chosen_retention
+from tacit.publish.perturbed_table import chosen_channel
 from tacit.publish.sampled import Sampled
-from tacit.publish.source import columns_for, published
+from tacit.publish.source import Choice, columns_for, published
 from tacit.publish.table import PublishedTable
 
-METHODS: Final = ("best", "sample", "retention", "masked")
+BEST: Final = "best"
+
+
+def _masked(channel: Channel, asked: Criterion, bound: Fraction) -> Method:
+    return Masked(channel, asked)  # masks hide every frequency
+
+
+_MAKERS: Final[Mapping[str, Callable[[Channel, Criterion, Fraction], Method]]] = {
+    Masked.name: _masked,
+    Sampled.name: Sampled,
+    Groupwise.name: Groupwise,
+}
+METHODS: Final = (BEST, *_MAKERS)
 
 
 @sealed
@@ -56,18 +66,26 @@ def reconstruction_private(
         rho: a pair (rho1, rho2), see `retention_for`.
         lam: an error above `lam` times the true frequency is large enough.
         delta: how likely such an error must be, on one side or the other.
-        criterion: `exact`, or `chernoff`: the thesis' bound, which lets larger groups through than it should.
+        criterion: `exact`, or `chernoff`: the thesis' bound, which lets larger groups through than it should; masked
+            counts keep the exact one only.
         method: `sample`, `retention`, `masked`, or `best`: the one with the least expected error of aggregates.
         largest_frequency: a public bound on the frequency of any value in any group; sampling and retention use it.
         groups: what values of public columns become, so that some make one group: `{column: {value: name}}`, or what
             `generalise` returns.
     """
     columns = columns_for(rows, public, sensitive, values)
-    channel = Channel(chosen_retention(columns, retention, epsilon, rho), int(np.prod(columns.shape)))
+    channel = chosen_channel(columns, retention, epsilon, rho)
+    choice = private_choice(channel, lam, delta, criterion, method, largest_frequency)
+    return published(rows, columns, choice, groups)
+
+
+def private_choice(
+    channel: Channel, lam: Any, delta: Any, criterion: str = "exact", method: str = "best", largest_frequency: Any = 1
+) -> Choice:
+    """Return the method that was named, or the best one, with a perturbation that sets epsilon; or refuse."""
     asked = Criterion(lam, delta, criterion, "together")
     asked.check(channel)
-    choose = method_chooser(channel, asked, method, _bound(largest_frequency))
-    return published(rows, columns, choose, epsilon_of(channel), groups)
+    return Choice(channel.epsilon, method_chooser(channel, asked, method, _bound(largest_frequency)))
 
 
 def _bound(given: Any) -> Fraction:
@@ -79,32 +97,35 @@ def _bound(given: Any) -> Fraction:
 
 def method_chooser(channel: Channel, asked: Criterion, method: str, bound: Fraction) -> Callable[[Ints], Method]:
     """Return what chooses a method by the public sizes of groups."""
+    if method == BEST:
+        # masks follow the exact criterion, whatever bound is asked for
+        exact = replace(asked, how="exact")
+        every = [make(channel, exact if make is _masked else asked, bound) for make in _MAKERS.values()]
+        return lambda sizes: best_method(sizes, every)
     if method not in METHODS:
         rule, fix = f"must be one of {', '.join(METHODS)}", nearest(str(word_or_kind(method)), METHODS)
         raise PlanError(rule, key="method", given=word_or_kind(method), fix=fix)
-    masked, sampled = Masked(channel, asked), Sampled(channel, asked, bound)
-    groupwise = Groupwise(channel, asked, bound)
-    named: dict[str, Method] = {"sample": sampled, "retention": groupwise, "masked": masked}
-
-    if method == "best":
-        return lambda sizes: best_method(sizes, masked, sampled, groupwise)
-    named[method].check()
-    return lambda sizes: named[method]
+    named = _MAKERS[method](channel, asked, bound)
+    named.check()
+    return lambda sizes: named
 
 
-def best_method(sizes: Ints, masked: Masked, sampled: Sampled, groupwise: Groupwise) -> Method:
+def best_method(sizes: Ints, every: Sequence[Method]) -> Method:
     """Return the method with the least expected error of the count of a value among all people; see `errors_of`."""
-    errors = errors_of(sizes, masked, sampled, groupwise)
+    errors = errors_of(sizes, every)
     return min(errors, key=lambda one: errors[one])
 
 
-def errors_of(sizes: Ints, masked: Masked, sampled: Sampled, groupwise: Groupwise) -> dict[Method, float]:
-    """Return the expected error of each method that can be used, if each value is as frequent as any other."""
-    values = masked.channel.values
-    errors: dict[Method, float] = {masked: masked.expected_error(sizes, values)}
-    for one in (sampled, groupwise):
+def errors_of(sizes: Ints, every: Sequence[Method]) -> dict[Method, float]:
+    """Return the expected error of each method that can be used, if each value is as frequent as any other.
+
+    Masked counts come first, since they can always be used.
+    """
+    errors: dict[Method, float] = {}
+    for one in every:
+        values = one.channel.values
         # proving a retention for every size takes long: it is done only if it can be the best
-        if one is groupwise and groupwise.least_error(sizes, values) >= min(errors.values()):
+        if errors and one.least_error(sizes, values) >= min(errors.values()):
             continue
         try:
             errors[one] = one.expected_error(sizes, values)

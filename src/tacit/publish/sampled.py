@@ -9,7 +9,9 @@ Why         Who is sampled depends on nobody's value, and the size of a sample o
             sample's size, and the thesis' attack through it finds what the plain estimate finds. The law of the
             perturbed count is added up over the hypergeometric number of sampled records with the value; each size of
             a group gets the largest sample that holds for all counts, tried one by one, since neither is the tail
-            steady in the size.
+            steady in the size. If a single record of a group of one holds, so does one of any group: its estimate is
+            either too low, or right with probability (1-p)/m + p f at most, which is largest at f = 1. So it is known
+            before anybody pays that every size has a sample.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016: Algorithm 1, which samples by
             secret frequencies, kept as a planted leak (`audit/planted/records.py`).
 Checked by  tests/unit/test_sampled.py, tests/statistical/test_private_tables.py.
@@ -29,28 +31,27 @@ from scipy.special import gammaln, ndtri
 from tacit.amounts import shown
 from tacit.errors import PlanError
 from tacit.noise.thinning import pick
-from tacit.publish.criterion import Channel, Criterion, chernoff_size, not_prevented
-from tacit.publish.method import Floats, Ints, Method
-from tacit.publish.perturbation import epsilon_of, perturb
+from tacit.publish.criterion import Channel, Criterion, chernoff_size, largest_count, thresholds
+from tacit.publish.method import Floats, Ints, PromisingMethod
+from tacit.publish.perturbation import perturb
 
+_ROUNDING: Final = 1e-9
 MOST_SAMPLED: Final = 300  # a larger sample would hold where frequencies are small, and take long to prove
 
 
 @lru_cache(maxsize=1 << 16)
 def largest_sample(size: int, channel: Channel, criterion: Criterion, bound: Fraction) -> int:
-    """Return the largest sample of a group of this size that holds for every count up to bound * size; 0 if none.
+    """Return the largest sample of a group of this size that holds for every count that the bound allows; 0 if none.
 
     >>> half, asked = Channel(Fraction(1, 2), 2), Criterion(Fraction(3, 10), Fraction(3, 10))
     >>> [largest_sample(size, half, asked, Fraction(1)) for size in (7, 12, 1000)]
     [7, 7, 11]
     """
-    most = floor(bound * size)
-    if most == 0:
-        return size
+    most = largest_count(size, channel, bound)
     if criterion.how == "chernoff":
         return min(size, floor(float(chernoff_size(most / size, channel, criterion))))
-    f, p, spread, kept = most / size, float(channel.retention), float(channel.spread), channel.kept
-    variance = f * kept * (1 - kept) + (1 - f) * spread * (1 - spread) + p * p * f * (1 - f)
+    f, p = most / size, float(channel.retention)
+    variance = float(channel.variance(f, 1)) + p * p * f * (1 - f)
     normal = float(ndtri(float(criterion.delta) / 2)) ** 2 * variance / (float(criterion.lam) * p * f) ** 2
     first = min(size, MOST_SAMPLED, ceil(1.3 * normal) + 6)
     return next((s for s in range(first, 0, -1) if _holds(size, s, most, channel, criterion)), 0)
@@ -69,12 +70,7 @@ def _least(counts: Ints, size: int, sample: int, channel: Channel, criterion: Cr
 
 def error_chances(counts: Ints, size: int, sample: int, channel: Channel, lam: Fraction) -> Floats:
     """Return for each true count how likely the estimate from a perturbed sample is wrong by more than lam f."""
-    p, m = channel.retention, channel.values
-    # O < s (spread + p (1 - lam) c / n), times the denominators
-    unit = p.denominator * m * lam.denominator * size
-    fixed = (p.denominator - p.numerator) * lam.denominator * size
-    low = -((-sample * (fixed + p.numerator * m * (lam.denominator - lam.numerator) * counts)) // unit) - 1
-    high = sample * (fixed + p.numerator * m * (lam.denominator + lam.numerator) * counts) // unit
+    low, high = thresholds(counts, np.full_like(counts, size), channel, lam, (sample, size))
     k = np.arange(sample + 1)
     drawn = _hypergeometric(counts[:, None], k, size, sample)
     upto = np.cumsum(_shown(sample, channel), axis=1)
@@ -111,7 +107,7 @@ def _shown(sample: int, channel: Channel) -> Floats:
 
 
 @dataclass(frozen=True)
-class Sampled(Method):
+class Sampled(PromisingMethod):
     """A simple random sample of each group, perturbed."""
 
     channel: Channel
@@ -120,27 +116,31 @@ class Sampled(Method):
 
     name: ClassVar[str] = "sample"
 
-    @property
-    def epsilon(self) -> Fraction:
-        """What one record loses at most."""
-        return epsilon_of(self.channel)
-
     def samples(self, sizes: Ints) -> Ints:
         """Return how many records of each group are sampled: public, as it follows from sizes alone."""
         distinct, which = np.unique(sizes, return_inverse=True)
         found = [largest_sample(int(size), self.channel, self.criterion, self.bound) for size in distinct]
         if 0 in found:
-            raise PlanError(
-                "must be smaller: at this one, even a single perturbed record tells too much for the criterion",
-                key="retention",
-                given=shown(self.channel.retention),
-                fix="Keep values less often, or take method='masked'.",
-            )
+            raise self._too_much()
         return np.array(found, np.int64)[which.ravel()]
 
+    def _too_much(self) -> PlanError:
+        return PlanError(
+            "must be smaller: at this one, even a single perturbed record tells too much for the criterion",
+            key="retention",
+            given=shown(self.channel.retention),
+            fix="Keep values less often, or take method='masked'.",
+        )
+
     def check(self) -> None:
-        """Refuse if a group of one person cannot be published; larger ones can give a sample of one."""
+        """Refuse if a group of one person cannot be published; if it can, every group can give a sample of one."""
         self.samples(np.array([1]))
+        if self.criterion.how == "chernoff":
+            return
+        # so close to delta that rounding might tell the same chance differently for another size
+        chance = float(error_chances(np.array([1]), 1, 1, self.channel, self.criterion.lam)[0])
+        if chance < float(self.criterion.delta) + _ROUNDING:
+            raise self._too_much()
 
     def draw(self, counts: Ints) -> Ints:
         """Return the counts of the perturbed samples."""
@@ -157,15 +157,9 @@ class Sampled(Method):
         samples = np.maximum(self.samples(sizes), 1)[:, None].astype(np.float64)
         size = np.maximum(sizes[:, None], 1).astype(np.float64)
         f = np.clip(counts / size, 0, 1)
-        kept, spread, p = self.channel.kept, float(self.channel.spread), float(self.channel.retention)
-        coins = samples * (f * kept * (1 - kept) + (1 - f) * spread * (1 - spread)) / p**2
+        coins = samples * self.channel.variance(f, 1) / float(self.channel.retention) ** 2
         drawn = samples * f * (1 - f) * (size - samples) / np.maximum(size - 1, 1)
         return np.asarray((size / samples) ** 2 * (coins + drawn))
-
-    @property
-    def leaves_open(self) -> list[str]:
-        """What it does not prevent."""
-        return not_prevented(self.criterion)
 
     def words(self) -> list[str]:
         """Say what is done, and what it promises."""

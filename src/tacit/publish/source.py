@@ -1,58 +1,74 @@
 """Where the counts of a table come from, and who pays: plain rows, or a session with a policy and a budget.
 
 Guarantee   A table is drawn only if every secret edge of the session's policy leaves the public columns as they are,
-            and epsilon is charged before rows are opened. A method that would lose more than this is not drawn.
+            the groups were not made from people's rows, and epsilon is charged before rows are opened. A method that
+            would lose more than this is not drawn.
 Assumes     The method keeps its epsilon along every edge that changes one record's sensitive values alone.
 Why         Edges between neighbours change one person's record: one row, since of each person one row counts. Refused
             are edges that change a public column, secret presence (sizes of groups are published), and facts that an
             edge changes: making up for them may move other people along any values.
 Reference   Blowfish privacy, section 8 (constraints couple people).
-Checked by  tests/unit/test_published_tables.py, tests/unit/test_publications.py.
+Checked by  tests/unit/test_published_tables.py.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InternalError, PlanError, PolicyError
+from tacit.errors import PlanError, PolicyError
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
 from tacit.plan.coupling import is_touched
 from tacit.plan.query import as_plan_error
 from tacit.plan.tally import CellCounts
 from tacit.policy.policy import Policy
-from tacit.publish.generalise import as_maps, check_complete, merged
+from tacit.publish.generalisation import (
+    MADE_FROM_ROWS,
+    Generalisation,
+    as_generalisation,
+    check_complete,
+    check_protected,
+    merged,
+)
 from tacit.publish.groups import Columns, PersonalGroups, as_columns, personal_groups
 from tacit.publish.method import Ints, Method
 from tacit.publish.table import Account, PublishedTable
-from tacit.release.publication import Publication, announced
+from tacit.release.publication import announced
 from tacit.release.session import Session
 from tacit.rows.engines import MakeFrame
 
-ChooseMethod = Callable[[Ints], Method]
-Maps = Mapping[str, Mapping[Any, str]]
 PROMISE: Final = (
     "for every two records that agree in the public columns: Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O], "
     "whatever is known about other records"
 )
 REPLAYED: Final = "none: the noise was replayed for a test"
+LEFT_OUT: Final = "rows without a listed value are left out; the sizes of groups do not count them"
 
 
-def columns_for(rows: Any, public: Any, sensitive: Any, values: Any) -> Columns:
-    """Return the columns of a table; of a session, with the values of its domain."""
-    if not isinstance(rows, Session):
+@dataclass(frozen=True)
+class Choice:
+    """What a table costs, and which method makes it, by the public sizes of groups."""
+
+    epsilon: Fraction
+    method: Callable[[Ints], Method]
+
+
+def columns_for(source: Any, public: Any, sensitive: Any, values: Any) -> Columns:
+    """Return the columns of a table; of a session, or under a policy, with the values of its domain."""
+    policy = source.policy if isinstance(source, Session) else source
+    if not isinstance(policy, Policy):
         return as_columns(public, sensitive, values)
     if values is not None:
         fix = "Leave it out."
         raise PlanError("must not be given for a session, whose domain says it", key="values", fix=fix)
-    domain, names = rows.policy.domain, [sensitive] if isinstance(sensitive, str) else sensitive
+    domain, names = policy.domain, [sensitive] if isinstance(sensitive, str) else sensitive
     try:
         found = as_columns(public, sensitive, {name: domain.attribute(name, key="sensitive") for name in names})
         for name in found.public:
@@ -61,7 +77,7 @@ def columns_for(rows: Any, public: Any, sensitive: Any, values: Any) -> Columns:
     except PolicyError as refusal:
         refused = as_plan_error(refusal)
     else:
-        check_policy(rows.policy, found)
+        check_policy(policy, found)
         return found
     raise refused
 
@@ -86,26 +102,52 @@ def check_policy(policy: Policy, columns: Columns) -> None:
             raise PlanError(rule, key="secrets", fix="Choose secrets that leave it alone, or release counts.")
 
 
-def published(rows: Any, columns: Columns, choose: ChooseMethod, epsilon: Fraction, groups: Any) -> PublishedTable:
+def published(rows: Any, columns: Columns, choice: Choice, groups: Any) -> PublishedTable:
     """Count the groups, merge some, choose a method by their public sizes, and draw. A session pays first."""
-    maps: Maps = {name: dict(one) for name, one in as_maps(groups, columns.public).items()}
     if isinstance(rows, Session):
-        for name, one in maps.items():
-            check_complete(name, rows.policy.domain[name].every_value(), one)
-        found = rows.publish(_publication(rows.policy, epsilon, columns, choose, maps))
-        return found if isinstance(found, PublishedTable) else _never()
+        return paid_table(rows, plan_table(rows.policy, columns, choice, groups))
     about = {"secrets": {"attributes": list(columns.sensitive)}}
-    made = _drawn(merged(personal_groups(rows, columns), maps), choose, epsilon, about)
-    return replace(made, merges=maps)
+    merges = as_generalisation(groups, columns.public)
+    return _drawn(personal_groups(rows, columns), merges, choice, about)
 
 
-def _never() -> PublishedTable:
-    raise TypeError("a session returns what a publication makes")
+def plan_table(policy: Policy, columns: Columns, choice: Choice, groups: Any) -> TablePlan:
+    """Return the table that a session will pay for, or refuse its groups. Nothing is charged."""
+    merges = as_generalisation(groups, columns.public)
+    check_protected(merges)
+    for name, one in merges.maps.items():
+        check_complete(name, policy.domain[name].every_value(), one)
+    return TablePlan(policy, columns, choice, merges)
 
 
-def _drawn(groups: PersonalGroups, choose: ChooseMethod, epsilon: Fraction, about: dict[str, Any]) -> PublishedTable:
-    method = choose(groups.sizes)
-    if method.epsilon > epsilon:
+def paid_table(
+    session: Session,
+    plan: TablePlan,
+    *,
+    run: str | None = None,
+    job: str = "",
+    on_paid: Callable[[], None] | None = None,
+) -> PublishedTable:
+    """Let a session pay for a table, and return it."""
+    tallies = (CellCounts((*plan.columns.public, *plan.columns.sensitive)),)
+    announcement = announced(plan.policy, plan.epsilon, tallies, str(plan), plan.make)
+    found = session.publish(announcement, run=run, job=job, on_paid=on_paid)
+    if not isinstance(found, PublishedTable):
+        raise TypeError("a session returns what a publication makes")
+    return found
+
+
+def _guarantee(merges: Generalisation) -> str:
+    if is_replayed():
+        return REPLAYED
+    exception = "" if merges.protected else f"none for the table as a whole: {MADE_FROM_ROWS}; with groups held fixed, "
+    return f"{exception}{PROMISE}"
+
+
+def _drawn(counted: PersonalGroups, merges: Generalisation, choice: Choice, about: dict[str, Any]) -> PublishedTable:
+    groups = merged(counted, merges)
+    method = choice.method(groups.sizes)
+    if method.epsilon > choice.epsilon:
         raise InternalError("a method would lose more than was charged for it")
     certificate = {
         **about,
@@ -115,39 +157,57 @@ def _drawn(groups: PersonalGroups, choose: ChooseMethod, epsilon: Fraction, abou
         "sensitive": list(groups.columns.sensitive),
         "method": method.name,
         "epsilon": str(method.epsilon),
-        "guarantee": REPLAYED if is_replayed() else PROMISE,
-        "terms": [*method.words(), "rows without a listed value are left out; the sizes of groups do not count them"],
+        "guarantee": _guarantee(merges),
+        "terms": [*method.words(), LEFT_OUT, *merges.words()],
         "not_prevented": method.leaves_open,
     }
-    return PublishedTable(groups.without_counts(), groups.sizes, method.draw(groups.counts), method, certificate)
+    drawn = method.draw(groups.counts)
+    return PublishedTable(groups.without_counts(), groups.sizes, drawn, method, merges, certificate)
 
 
-def _publication(policy: Policy, epsilon: Fraction, columns: Columns, choose: ChooseMethod, maps: Maps) -> Publication:
-    """Return what a session needs to know of a table: what it costs, what is counted, what is made of the counts."""
+@dataclass(frozen=True)
+class TablePlan:
+    """What a session needs to know of a table: what it costs, what is counted, and what is made of the counts."""
+
+    policy: Policy
+    columns: Columns
+    choice: Choice
+    merges: Generalisation
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What one record loses at most."""
+        return self.choice.epsilon
+
+    def expected(self, size: int) -> tuple[Method, float]:
+        """Return the method for one group of this size, and how wrong the count of a value is (root mean square).
+
+        It assumes that every value is as frequent as any other.
+        """
+        sizes = np.array([size], np.int64)
+        method = self.choice.method(sizes)
+        return method, method.expected_error(sizes, int(np.prod(self.columns.shape)))
+
+    def __str__(self) -> str:
+        return f"table of {', '.join(self.columns.sensitive)} by {', '.join(self.columns.public)}"
 
     def make(
-        counts: Sequence[npt.NDArray[Any]], frame: MakeFrame, dataset: str, receipt: Receipt | None
+        self, counts: Sequence[npt.NDArray[Any]], frame: MakeFrame, dataset: str, receipt: Receipt | None
     ) -> PublishedTable:
+        """Draw the table from the counts."""
         (found,) = counts
+        table = found.reshape(-1, int(np.prod(self.columns.shape)))
+        there = np.flatnonzero(table.sum(axis=1))
+        domain, public = self.policy.domain, self.columns.public
+        shape = tuple(domain[name].size for name in public)
+        which = np.stack(np.unravel_index(there, shape), axis=1) if shape else np.zeros((len(there), 0), np.int64)
+        values = tuple(tuple(domain[name].every_value()) for name in public)
+        groups = PersonalGroups(self.columns, values, which.astype(np.int64), table[there].astype(np.int64), frame)
         about = {
             "dataset": dataset,
-            "policy": policy.document(),
-            "policy_fingerprint": policy.fingerprint,
+            "policy": self.policy.document(),
+            "policy_fingerprint": self.policy.fingerprint,
             "ledger": None if receipt is None else {"entry": receipt.entry, "hash": receipt.hash},
         }
-        made = _drawn(merged(_groups_that_occur(found, policy, columns, frame), maps), choose, epsilon, about)
-        return replace(made, merges=maps, account=Account(policy, dataset, made.method.epsilon))
-
-    title = f"table of {', '.join(columns.sensitive)} by {', '.join(columns.public)}"
-    return announced(policy, epsilon, (CellCounts((*columns.public, *columns.sensitive)),), title, make)
-
-
-def _groups_that_occur(found: npt.NDArray[Any], policy: Policy, columns: Columns, frame: MakeFrame) -> PersonalGroups:
-    """Return the groups of a table of all cells that have anybody: which these are is public."""
-    table = found.reshape(-1, int(np.prod(columns.shape)))
-    there = np.flatnonzero(table.sum(axis=1))
-    domain, public = policy.domain, columns.public
-    shape = tuple(domain[name].size for name in public)
-    which = np.stack(np.unravel_index(there, shape), axis=1) if shape else np.zeros((len(there), 0), np.int64)
-    values = tuple(tuple(domain[name].every_value()) for name in public)
-    return PersonalGroups(columns, values, which.astype(np.int64), table[there].astype(np.int64), frame)
+        made = _drawn(groups, self.merges, self.choice, about)
+        return replace(made, account=Account(self.policy, dataset, made.method.epsilon))

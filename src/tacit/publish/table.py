@@ -15,6 +15,7 @@ import numpy as np
 
 from tacit.errors import PlanError
 from tacit.policy.policy import Policy
+from tacit.publish.generalisation import NOTHING_MERGED, Generalisation
 from tacit.publish.groups import PersonalGroups
 from tacit.publish.method import Floats, Ints, Method
 
@@ -48,9 +49,9 @@ class PublishedTable:
     sizes: Ints
     published: Ints
     method: Method
+    merges: Generalisation = NOTHING_MERGED  # which public values became one before they were published
     certificate: Mapping[str, Any] = field(default_factory=dict)
     account: Account | None = None
-    merges: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
     version: int = 1
 
     def __repr__(self) -> str:
@@ -130,7 +131,7 @@ class PublishedTable:
             [
                 f"{len(self.sizes):,} groups, {int(self.sizes.sum()):,} records, {len(self.values)} sensitive values; "
                 f"epsilon {float(self.epsilon):.6g}",
-                *(f"  {line}" for line in self.method.words()),
+                *(f"  {line}" for line in (*self.method.words(), *self.merges.words())),
                 f"  expected error of the count of one value among all people: {self.expected_error:.4g}",
                 *(f"  not prevented: {line}" for line in self.method.leaves_open),
                 *(f"  note: {line}" for line in self.warnings),

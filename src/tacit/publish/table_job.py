@@ -1,111 +1,66 @@
-"""Files that ask for a published table: which rows, under which policy, at what cost, how.
+"""Files that ask for a published table: a job with the key `table` in the place of `releases`.
 
-Guarantee   The whole file is read and checked before anything is charged; then the session charges, and only then rows
-            are opened. What is written appears under its name all at once.
+Guarantee   The whole file is read and the table planned before anything is charged; nothing is opened but the file and
+            its policy.
 Assumes     The file is trusted as much as the command that runs it: it names files to read and a folder to write.
-Why         A table is made by `perturbed` or `reconstruction_private` through a session, as anybody would call them.
-            All files are written to a hidden folder beside, which gets its name when they are complete.
-Reference   `release/job_file.py`, for jobs of questions.
+Why         Rows, people, data sets, ledgers and folders are read as jobs read them (`release/job_file.py`), so that one
+            file means the same in both.
 Checked by  tests/cli/test_tables.py.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
-from tacit.errors import JobError
-from tacit.ledger.input import checked_name
-from tacit.policy.file import policy_below
 from tacit.policy.policy import Policy
-from tacit.policy.yaml_entries import Entry, Source
-from tacit.publish.estimates import reconstruct
-from tacit.publish.perturbed_table import perturbed
-from tacit.publish.private_tables import reconstruction_private
-from tacit.publish.table import PublishedTable
-from tacit.release.session import Session
-from tacit.release.table_file import write_table
+from tacit.policy.yaml_entries import Entry
+from tacit.publish.criterion import CRITERIA
+from tacit.publish.perturbed_table import chosen_channel, uniform_choice
+from tacit.publish.private_tables import METHODS, private_choice
+from tacit.publish.source import TablePlan, columns_for, plan_table
+from tacit.release.job_file import RELEASES, Job, job_below, job_schema, open_job
 
-_FINE: Final = 1e-3  # numbers are written with four decimals: parts of a record are sixteenths
-_KEYS: Final = ("policy", "rows", "person", "order", "dataset", "analyst", "budget", "ledger", "out", "table")
+TABLE: Final = "table"
 _NUMBERS: Final = ("retention", "epsilon", "lam", "delta", "largest_frequency")
 _TABLE_KEYS: Final = ("public", "sensitive", *_NUMBERS, "rho", "criterion", "method", "groups")
 
 
 @dataclass(frozen=True)
 class TableJob:
-    """What a file says. `asked` are the arguments of `perturbed`, or of `reconstruction_private` if it has `lam`."""
+    """What a file says: a job without releases, and the table that it asks for."""
 
-    policy: Policy
-    rows: str
-    dataset: str
-    out: Path
-    asked: Mapping[str, Any]
-    budget: str | None = None
-    ledger: str | None = None
-    analyst: str | None = None
-
-    def make(self) -> PublishedTable:
-        """Charge the budget, open the rows and make the table."""
-        session = Session(
-            self.policy, self.rows, self.budget, ledger=self.ledger, analyst=self.analyst, dataset=self.dataset
-        )
-        return (reconstruction_private if "lam" in self.asked else perturbed)(session, **self.asked)
+    job: Job
+    plan: TablePlan
 
 
 def read_table_job(path: str | Path) -> TableJob:
     """Read a file that asks for a table, or refuse it with the line that is wrong."""
-    file = Path(path)
-    top = Source.open(
-        path,
-        file=str(path),
-        whole="the job",
-        refusal=JobError,
-        kind="a job file",
-        if_table="Name the job file; the table belongs into it, below `rows:`.",
-        if_missing="Check the path of the job file.",
-    ).read()
-    if not top.is_mapping:
-        raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")
-    fields = top.fields(_KEYS, required=("policy", "rows", "table"))
-    folder, rows = file.resolve().parent, fields["rows"].text()
-    if "budget" not in fields and "ledger" not in fields:
-        raise top.refuse("must have the key budget or the key ledger", given=sorted(fields), fix="Add `budget: 1.0`.")
-    policy = policy_below(fields["policy"], file.parent)
-    with top.blamed(fields):
-        person, order = (fields[key].text() if key in fields else None for key in ("person", "order"))
-        policy = policy.about(person=person, order=order)
-        dataset = checked_name(
-            fields["dataset"].text() if "dataset" in fields else Path(rows).stem, key="dataset", file=""
-        )
-    out = folder / (fields["out"].text() if "out" in fields else f"{file.stem}-table")
-    if out.exists():
-        raise top.refuse(
-            "must name a folder that does not exist yet", given=out.name, fix="Remove it, or name another."
-        )
-    ledger = fields["ledger"].text() if "ledger" in fields else None
-    return TableJob(
-        policy=policy,
-        rows=str(folder / rows),
-        dataset=dataset,
-        out=out,
-        asked=_asked(fields["table"]),
-        budget=fields["budget"].amount() if "budget" in fields else None,
-        ledger=ledger if ledger is None or "://" in ledger else str(folder / ledger),
-        analyst=fields["analyst"].text() if "analyst" in fields else None,
-    )
+    top = open_job(path)
+    job = job_below(top, path, instead=TABLE)
+    plan = _planned(top.mapping()[TABLE], job.about())
+    return TableJob(replace(job, beside=plan.epsilon), plan)
 
 
-def _asked(entry: Entry) -> dict[str, Any]:
+def _planned(entry: Entry, policy: Policy) -> TablePlan:
+    """Return the table that is asked for, or refuse with the line that is wrong."""
     fields = entry.fields(_TABLE_KEYS, required=("public", "sensitive"))
+    asked = _asked(entry, fields)
+    with entry.blamed(fields):
+        columns = columns_for(policy, asked.pop("public"), asked.pop("sensitive"), None)
+        groups = asked.pop("groups", None)
+        promised = {key: asked.pop(key, None) for key in ("retention", "epsilon", "rho")}
+        choice = (
+            private_choice(chosen_channel(columns, **promised), **asked)
+            if "lam" in asked
+            else uniform_choice(columns, **promised)
+        )
+        return plan_table(policy, columns, choice, groups)
+
+
+def _asked(entry: Entry, fields: Mapping[str, Entry]) -> dict[str, Any]:
     if ("lam" in fields) != ("delta" in fields):
         raise entry.refuse(
             "must have lam and delta together", given=sorted(fields), fix="Leave both out for perturbation."
@@ -127,39 +82,50 @@ def _asked(entry: Entry) -> dict[str, Any]:
     return found
 
 
-def save_table(table: PublishedTable, folder: Path) -> None:
-    """Write a table, its certificate and its report to a new folder."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    try:
-        labels = {
-            **table.groups.group_labels(lines=len(table.values)),
-            **table.groups.columns.value_labels(len(table.sizes)),
-        }
-        counts = np.asarray(table.published.ravel() * float(table.method.unit), np.float64)
-        numbers = {"count": counts, "estimate": table.estimates.ravel()}
-        write_table(draft, "table", counts.size, labels, numbers, error=_FINE)
-        (draft / "certificate.json").write_text(json.dumps(table.certificate, indent=2) + "\n", encoding="utf-8")
-        (draft / "report.txt").write_text("\n".join(report_lines(table)) + "\n", encoding="utf-8")
-        draft.chmod(0o755)
-        os.rename(draft, folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+# ---- the JSON schema ------------------------------------------------------------------------------------------------
 
 
-def report_lines(table: PublishedTable, most: int = 20) -> list[str]:
-    """Return in words what a table promises, and how accurate the best reconstructions from it are."""
-    lines = [str(table), "", "estimates among all people, with 95% intervals:"]
-    for value in table.values[:most]:
-        found = reconstruct(table, value=value)
-        low, high = found.interval(0.95)
-        lines.append(f"  {value}: {found.count:,.1f} ({low:,.1f} to {high:,.1f}), {found.frequency:.2%}")
-    errors = table.personal_errors[table.estimates >= 1]
-    low, middle, high = np.quantile(errors, [0.1, 0.5, 0.9]) if errors.size else (0.0, 0.0, 0.0)
-    return [
-        *lines,
-        *([f"  and {len(table.values) - most} more values"] if len(table.values) > most else []),
-        "",
-        f"estimates of single counts of personal groups are wrong by about {middle:.0%} (root mean square, the middle "
-        f"one; a tenth by less than {low:.0%}, a tenth by more than {high:.0%})",
-    ]
+def table_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of files that ask for a table: that of jobs, with `table` for releases."""
+    found = job_schema()
+    text: dict[str, Any] = {"type": "string", "minLength": 1}
+    names = {"anyOf": [text, {"type": "array", "items": text}]}
+    chance = {"type": ["number", "string"]}
+    found["title"], found["description"] = "Tacit table", "Which table to publish of which rows under which policy."
+    found["required"] = ["policy", "rows", TABLE]
+    del found["properties"][RELEASES], found["$defs"]["query"]
+    found["properties"][TABLE] = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["public", "sensitive"],
+        "dependentRequired": {
+            "lam": ["delta"],
+            "delta": ["lam"],
+            **{key: ["lam", "delta"] for key in ("criterion", "method", "largest_frequency")},
+        },
+        "oneOf": [{"required": [key]} for key in ("retention", "epsilon", "rho")],
+        "properties": {
+            "public": {**names, "description": "The columns that are published as they are."},
+            "sensitive": {**names, "description": "The column that is hidden; several are hidden as one."},
+            "retention": {**chance, "description": "How likely a record keeps its value."},
+            "epsilon": {**chance, "description": "What one record may lose at most."},
+            "rho": {
+                "type": "array",
+                "items": chance,
+                "minItems": 2,
+                "maxItems": 2,
+                "description": "What was less likely than the first stays less likely than the second.",
+            },
+            "lam": {**chance, "description": "Which error of a frequency, relative to it, is large enough."},
+            "delta": {**chance, "description": "How likely such an error must be."},
+            "largest_frequency": {**chance, "description": "A public bound on the frequency of any value in a group."},
+            "criterion": {"enum": list(CRITERIA), "description": "How the promise about groups is decided."},
+            "method": {"enum": list(METHODS), "description": "How the table is made."},
+            "groups": {
+                "type": "object",
+                "additionalProperties": {"type": "object", "additionalProperties": text},
+                "description": "What values of public columns become.",
+            },
+        },
+    }
+    return found

@@ -23,7 +23,7 @@ import numpy as np
 from tacit.errors import PlanError, kind_of, sealed
 from tacit.publish.criterion import Channel
 from tacit.publish.perturbation import Uniform
-from tacit.publish.source import PROMISE, REPLAYED, columns_for, published
+from tacit.publish.source import REPLAYED, Choice, columns_for, published
 from tacit.publish.table import Account, PublishedTable
 from tacit.release.session import Session
 
@@ -57,7 +57,7 @@ def append(table: PublishedTable, rows: Any) -> PublishedTable:
     if isinstance(rows, Session):
         columns = columns_for(rows, columns.public, list(columns.sensitive), None)
     method = Uniform(Channel(table.method.channel.retention, int(np.prod(columns.shape))))
-    new = published(rows, columns, lambda sizes: method, method.epsilon, table.merges)
+    new = published(rows, columns, Choice(method.epsilon, lambda sizes: method), table.merges)
     return joined(table, new)
 
 
@@ -122,12 +122,12 @@ def joined(table: PublishedTable, new: PublishedTable) -> PublishedTable:
 
 def _certificate(table: PublishedTable, new: PublishedTable, grown: PublishedTable) -> Mapping[str, Any]:
     """Return the certificate of a new version: that of its new rows, with what all versions promise together."""
-    both = {table.certificate.get("guarantee"), new.certificate["guarantee"]}
+    both = [table.certificate["guarantee"], new.certificate["guarantee"]]
     found = {
         **new.certificate,
         "version": grown.version,
         "epsilon": str(grown.epsilon),
-        "guarantee": PROMISE if both == {PROMISE} else REPLAYED,
+        "guarantee": REPLAYED if REPLAYED in both else both[0],
     }
     if grown.account is None:
         return {**{key: said for key, said in found.items() if key not in _OF_AN_ACCOUNT}, "assumes": ONCE}

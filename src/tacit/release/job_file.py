@@ -34,6 +34,7 @@ from tacit.policy.yaml_entries import Entry, Source
 
 DEMO: Final = "demo:"
 PLANNED: Final = "planned"
+RELEASES: Final = "releases"
 
 JOB_KEYS: Final = (
     "name",
@@ -48,7 +49,7 @@ JOB_KEYS: Final = (
     "budget",
     "ledger",
     "out",
-    "releases",
+    RELEASES,
 )
 _RELEASE_KEYS: Final = ("name", "query", "epsilon", "consistent", "nonnegative")
 # a release's name becomes the name of files: no separators, no dots, nothing that hides or climbs
@@ -93,12 +94,13 @@ class Job:
     item: str | None = None
     file: str = ""
     leakage: Applications | None = None
+    beside: Fraction = Fraction(0)  # what else the file asks for costs: a table
     places: Mapping[str, tuple[int, str]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def cost(self) -> Fraction:
-        """What all releases cost together."""
-        return sum((release.epsilon for release in self.releases), Fraction(0))
+        """What all that is asked for costs together."""
+        return sum((release.epsilon for release in self.releases), self.beside)
 
     def about(self) -> Policy:
         """Return the policy about the people whom the job names, or else about those whom the policy names."""
@@ -136,16 +138,22 @@ def open_job(path: str | Path, *, whole: str = "the job", kind: str = "a job fil
 
 
 def job_below(
-    top: Entry, path: str | Path, *, also: Sequence[str] = (), planned: Callable[[Query], Fraction] | None = None
+    top: Entry,
+    path: str | Path,
+    *,
+    also: Sequence[str] = (),
+    planned: Callable[[Query], Fraction] | None = None,
+    instead: str = "",
 ) -> Job:
-    """Read a job from the top of its file; `also` are keys that others read.
+    """Read a job from the top of its file; `also` are keys that others read, `instead` one in the place of releases.
 
     A release whose epsilon is the word `planned` has what `planned` gives for its question.
     """
     file = Path(path).absolute()
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")  # repeats nothing of it
-    fields = top.fields((*JOB_KEYS, *also), required=("policy", "rows", "releases"))
+    known = [instead if instead and key == RELEASES else key for key in (*JOB_KEYS, *also)]
+    fields = top.fields(known, required=("policy", "rows", instead or RELEASES))
     folder = file.parent
     policy = policy_below(fields["policy"], Path(path).parent)
     listed = rows_below(fields["rows"], folder)
@@ -160,9 +168,9 @@ def job_below(
         name=fields["name"].text() if "name" in fields else file.stem,
         policy=policy,
         rows=rows,
-        releases=_releases(fields["releases"], policy, planned),
+        releases=() if instead else _releases(fields[RELEASES], policy, planned),
         dataset=_dataset(fields, rows),
-        out=_out(fields.get("out"), file),
+        out=_out(fields.get("out"), file, instead or "release"),
         budget=_epsilon(fields["budget"]) if "budget" in fields else None,
         ledger=_ledger(fields["ledger"], folder) if "ledger" in fields else None,
         analyst=_ledger_name(fields["analyst"], "analyst") if "analyst" in fields else None,
@@ -254,9 +262,9 @@ def _ledger(entry: Entry, folder: Path) -> str:
     return written if "://" in written else str(folder / written)
 
 
-def _out(entry: Entry | None, file: Path) -> Path:
+def _out(entry: Entry | None, file: Path, what: str) -> Path:
     if entry is None:
-        return file.with_name(f"{file.stem}-release")
+        return file.with_name(f"{file.stem}-{what}")
     written = entry.text()
     out = file.parent / written
     if not out.name or "\0" in written or out.name == "..":

@@ -22,7 +22,7 @@ from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.explain import Explanation, explain
 from tacit.policy.file import attribute_line
-from tacit.release.job_file import Job, JobRelease
+from tacit.release.job_file import RELEASES, Job, JobRelease
 from tacit.release.planner import Planner
 from tacit.rows.file_columns import column_names, source_name
 from tacit.rows.headers import known_columns
@@ -192,7 +192,7 @@ def check_cost(job: Job) -> None:
     if job.cost > left:
         raise BudgetExceeded(
             f"must not cost more in all than what remains, {shown(left)}",
-            key="releases",
+            key=RELEASES if job.releases else "table",
             given=shown(job.cost),
             file=job.file,
             fix="Ask for less, or grant more budget. Nothing was charged.",

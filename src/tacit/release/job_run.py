@@ -41,7 +41,7 @@ def run_job(
     plan = planned(job, check_out, check_cost)
     job = plan.job
     check_rows(job)
-    session = _session(job)
+    session = session_of(job)
     session.adopt(plan.planner)
     reserved = session.reserve(plan.plans, run=run, job=job.name)
     if on_paid is not None:
@@ -58,7 +58,7 @@ def run_job(
     return made
 
 
-def _session(job: Job) -> Session:
+def session_of(job: Job) -> Session:
     """Open the rows and the ledger. Nothing is charged yet, and a refusal of the rows says so."""
     try:
         return Session(

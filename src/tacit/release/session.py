@@ -290,10 +290,18 @@ class Session:
         return replace(record, promise=promise, _make_frame=self._rows.frame)
 
     @sealed
-    def publish(self, publication: Publication) -> object:
+    def publish(
+        self,
+        publication: Publication,
+        *,
+        run: str | None = None,
+        job: str = "",
+        on_paid: Callable[[], None] | None = None,
+    ) -> object:
         """Pay for a table, count the rows and return what is published of the counts; see `tc.publish`.
 
-        Only what `tc.publish` made is accepted: it sees true counts.
+        Only what `tc.publish` made is accepted: it sees true counts. `run` and `job` are what the ledger calls it;
+        `on_paid` is called once it is charged, before rows are opened.
         """
         paid = check_announced(publication)
         if paid.policy != self.policy:
@@ -301,7 +309,9 @@ class Session:
         epsilon = as_epsilon(paid.epsilon)
         for tally in paid.tallies:
             self._rows.check(tally)
-        (receipt,) = self._charge([(epsilon, paid.title)])
+        (receipt,), _ = self._paid([Due(paid.title, lambda _: epsilon)], run=run, job=job)
+        if on_paid is not None:
+            on_paid()
 
         def made() -> object:
             return paid.make(self._rows.tally(paid.tallies), self._rows.frame, self.dataset, receipt)

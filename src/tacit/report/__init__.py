@@ -18,4 +18,5 @@ which is for the curator and says so; rows are never opened in this stage.
     html              the report that a privacy officer shows to a lawyer
     draft_folder      the folder that results are written to before it gets its name
     publish           a job's results as one folder, all or nothing
+    publish_table     a table in such a folder
 """

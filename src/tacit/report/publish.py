@@ -19,7 +19,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ from tacit.rows.guard import charges
 class PublishError(TacitError):
     """Budget was spent, but the folder could not be finished. Says where the files are; `records` has the releases."""
 
-    def __init__(self, draft: Path, why: str, records: dict[str, ReleaseRecord], *, job: Job) -> None:
+    def __init__(self, draft: Path, why: str, records: Mapping[str, Any], *, job: Job) -> None:
         self.draft, self.records = draft, records
         spent = f"Budget was spent for the whole job ({shown(job.cost)} in all)"
         remembers = any(release.query.remembers for release in job.releases)
@@ -76,37 +76,53 @@ def publish(
         explained.document()  # the report needs it: what cannot be told is refused before anything is paid for
     job = plan.job
     steps = len(job.releases) + 1
-    draft = begin_draft(job)
-    folder = draft.folder
     records: dict[str, ReleaseRecord] = {}
     charts: dict[str, str] = {}
     tables: dict[str, list[str]] = {}
+
+    def tell(name: str, done: int, of: int) -> None:
+        if on_progress is not None and done < of:
+            on_progress(name, done, steps)
+
+    def fill(folder: Path, run: str, pay: Callable[[], None]) -> None:
+        def keep(name: str, record: ReleaseRecord) -> None:
+            records[name] = record
+            # what cannot be had again comes first; a chart can be drawn at any time
+            tables[name] = write_release(folder, name, record)
+            for table in tables[name]:
+                synced(folder / table)
+            _write(folder / f"{name}.certificate.json", _json(record.certificate))
+            charts[name] = chart_svg(chart(record))
+            _write(folder / f"{name}.svg", charts[name])
+            if on_release is not None:
+                on_release(name, record)
+
+        run_job(plan, on_progress=tell, on_paid=pay, on_release=keep, run=run)
+        tell("report", steps - 1, steps)
+        _write_report(folder, plan, records, charts, tables)
+
+    written(job, fill, records)
+    if on_progress is not None:
+        on_progress("done", steps, steps)
+    return job.out
+
+
+def written(job: Job, fill: Callable[[Path, str, Callable[[], None]], None], records: Mapping[str, Any]) -> Path:
+    """Fill the folder of a job, all or nothing, and return it.
+
+    `fill` gets the folder, the name of the run, and what it calls once it has paid; `records` are what it has made by
+    then, for whoever catches the error.
+    """
+    draft = begin_draft(job)
+    folder = draft.folder
     paid = False
 
     def pay() -> None:
         nonlocal paid
         paid = True
 
-    def keep(name: str, record: ReleaseRecord) -> None:
-        records[name] = record
-        # what cannot be had again comes first; a chart can be drawn at any time
-        tables[name] = write_release(folder, name, record)
-        for table in tables[name]:
-            synced(folder / table)
-        _write(folder / f"{name}.certificate.json", _json(record.certificate))
-        charts[name] = chart_svg(chart(record))
-        _write(folder / f"{name}.svg", charts[name])
-        if on_release is not None:
-            on_release(name, record)
-
-    def tell(name: str, done: int, of: int) -> None:
-        if on_progress is not None and done < of:
-            on_progress(name, done, steps)
-
     try:
-        run_job(plan, on_progress=tell, on_paid=pay, on_release=keep, run=draft.run)
-        tell("report", steps - 1, steps)
-        _write_report(folder, plan, records, charts, tables)
+        fill(folder, draft.run, pay)
         _write_finished(folder, job.name)
         # from here on nothing can be lost: a complete draft needs its name and nothing else
         _note_end(job, draft, lost=False)
@@ -123,8 +139,6 @@ def publish(
         why = str(fault) if isinstance(fault, TacitError) else _reason(fault)
         # the cause may be kept: rows are closed, and faults from open rows come without any detail
         raise PublishError(folder, why.rstrip("."), records, job=job) from fault
-    if on_progress is not None:
-        on_progress("done", steps, steps)
     return job.out
 
 

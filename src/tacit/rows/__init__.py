@@ -37,6 +37,5 @@ In reading order:
     headers        whether a first line holds names or values
     groups         rows counted by their cells, without a domain, for their holder
     sample         a random sample of a table, for drafts
-    public_groups  groups of people by columns that are public
     draft          a first draft of a policy from a sample
 """

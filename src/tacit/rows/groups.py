@@ -1,14 +1,19 @@
-"""Rows counted by the cells that they have, without a declared domain: for the holder of the rows alone.
+"""Rows grouped by the cells that they have, and how many rows have each combination; the engine groups them once.
 
-A release counts at declared positions (`rows/rows.py`). Whoever holds the rows may also ask which values there are;
-nothing that is found here may become part of a release. Every row is a person. A missing cell is a value of its own.
+Columns may be named whose values are read off the data: for the holder of the rows (`release/private_counts.py`), or
+where they are said to be public (`publish/groups.py`). Sensitive columns that are published have listed values, and
+their cells mean what they mean everywhere (`rows/encode.py`). A type that cannot hold the listed values is refused by
+the type. Every row is a person. What comes out is in an order that follows from the cells alone.
+
+A missing cell is a value of its own, None, for the holder of the rows, who wants to see everybody. A published table
+leaves rows out that miss a public cell, or whose sensitive cell has no position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import narwhals as nw
 import numpy as np
@@ -16,20 +21,25 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.errors import DataRefused, nearest, sealed
-from tacit.rows.engines import engine_for
+from tacit.errors import DataRefused, InternalError, nearest, sealed
+from tacit.plan.tally import CellCounts
+from tacit.policy.attributes import Attribute, Integers
+from tacit.policy.domain import Domain
+from tacit.rows.engines import Engine, MakeFrame, engine_for, unreadable
 from tacit.rows.guard import closed
 from tacit.rows.item_counts import ItemCounts
+from tacit.rows.rows import open_rows
 
 Ints = npt.NDArray[np.int64]
+_WHICH: Final = "which cell it is"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Groups:
     """How many rows have each combination of cells that occurs.
 
-    `values` are the different cells of each column, in order, None for a missing one; `codes` has for each column the
-    place of every combination's cell among them.
+    `values` are the different cells of each column, in order, None for a missing one, which is last; `codes` has for
+    each column the place of every combination's cell among them.
     """
 
     values: tuple[tuple[Any, ...], ...]
@@ -37,44 +47,120 @@ class Groups:
     counts: Ints
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class PublicGroups:
+    """Groups of people with the same public cells: the values of each public column, and which of them a group has.
+
+    `counts` has one row for each group and one column for each combination of sensitive values. `frame` makes frames of
+    the kind that the rows were.
+    """
+
+    values: tuple[tuple[Any, ...], ...]
+    which: Ints
+    counts: Ints
+    frame: MakeFrame
+
+    def __repr__(self) -> str:
+        return f"PublicGroups({len(self.which)} groups)"
+
+
 @sealed
 def group_counts(source: Any, names: Sequence[str]) -> Groups:
     """Count the rows of any source by the cells of these columns, in its own engine."""
+    table = _grouped(_engine(source, names), names)
+    return closed(lambda: _all_cells(table, len(names)), InternalError("grouping rows"))
+
+
+@sealed
+def count_groups(source: Any, public: Sequence[str], sensitive: Mapping[str, Attribute]) -> PublicGroups:
+    """Count the people of each combination of public cells and sensitive values."""
+    names = [*public, *sensitive]
+    engine = _engine(source, names)
+    table = _grouped(engine, names)
+    return closed(lambda: _put_together(table, len(public), sensitive, engine.frame), InternalError("grouping rows"))
+
+
+def _engine(source: Any, names: Sequence[str]) -> Engine:
+    """Return what reads a source, or refuse columns that it cannot group by."""
     if isinstance(source, ItemCounts):
         raise DataRefused("item counts have no cells to group by", fix="Give the rows.")
     engine = engine_for(source, lists=frozenset(), declared=frozenset(names))
-    schema = closed(engine.schema, DataRefused("the columns of the source could not be listed"))
+    unlisted = DataRefused("the columns of the rows could not be listed")
+    found, readings = closed(engine.names, unlisted), closed(engine.schema, unlisted)
     for name in names:
-        if name not in schema:
-            fix = "Check the name in the header of the file." if engine.kind == "file" else nearest(name, list(schema))
-            raise DataRefused("must be a column of the data", column=name, fix=fix)
-        if schema[name].reading == "list":
-            raise DataRefused("must hold one value per row", column=name, fix="Name another column.")
-    keys = [f"c{place}" for place in range(len(names))]
+        alike = [other for other in found if other.casefold() == name.casefold()]
+        if not alike:
+            fix = "Check the name in the header of the file." if engine.kind == "file" else nearest(name, list(found))
+            raise DataRefused("must be a column of the rows", column=name, fix=fix)
+        if alike != [name]:  # some engines would read the other one
+            rule = "must be a column of the rows, once, and no other may differ from it in case only"
+            raise DataRefused(rule, column=name, fix="Check its name.")
+        if readings[name].reading in ("list", "other"):
+            raise DataRefused("must hold one value per row", column=name, fix="Convert it to texts or whole numbers.")
+    return engine
 
-    def counted() -> Groups:
-        frame = nw.from_native(engine.select(dict(zip(keys, names, strict=True)))).lazy()
+
+def _grouped(engine: Engine, names: Sequence[str]) -> pa.Table:
+    """Return a line for each combination of cells: columns c0, c1, .. and n, how many rows have it."""
+    columns = {f"c{place}": name for place, name in enumerate(names)}
+
+    def counted() -> pa.Table:
         with engine.quiet():
-            table = frame.group_by(*keys).agg(nw.len().alias("n")).collect(backend="pyarrow").to_arrow()
-        counts = np.asarray(table.column("n").cast(pa.int64()).to_numpy(), dtype=np.int64)
-        listed = [_encoded(table.column(key)) for key in keys]
-        return Groups(tuple(values for values, _ in listed), tuple(codes for _, codes in listed), counts)
+            frame = nw.from_native(engine.select(columns)).lazy()
+            lines = frame.group_by(*columns).agg(nw.len().cast(nw.Int64).alias("n"))
+            return lines.collect(backend="pyarrow").to_arrow()
 
-    return closed(counted, DataRefused("the rows could not be read", fix="Check that they are complete."))
+    return closed(counted, unreadable())
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[tuple[Any, ...], Ints]:
-    """Return the different cells in order, a missing one last, and the place of each cell among them."""
+    """Return the different cells in order, a missing one (also NaN) last, and the place of each cell among them."""
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
-    coded = column.combine_chunks().dictionary_encode(null_encoding="encode")
-    if isinstance(coded, pa.ChunkedArray):
-        coded = coded.combine_chunks()
+    coded = pa.chunked_array(column).combine_chunks().dictionary_encode(null_encoding="encode")
     found = coded.dictionary.to_pylist()
-    order = sorted(
-        range(len(found)), key=lambda place: (found[place] is None, str(type(found[place])), found[place] or 0)
-    )
+    # None is there at most once, so it is compared with nothing
+    order = sorted(range(len(found)), key=lambda at: (found[at] is None, str(type(found[at])), found[at]))
     rank = np.empty(len(found), dtype=np.int64)
     rank[order] = np.arange(len(found))
     codes = np.asarray(coded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
     return tuple(found[place] for place in order), rank[codes]
+
+
+def _all_cells(table: pa.Table, columns: int) -> Groups:
+    listed = [_encoded(table.column(f"c{place}")) for place in range(columns)]
+    counts = np.asarray(table.column("n").to_numpy(), dtype=np.int64)
+    return Groups(tuple(values for values, _ in listed), tuple(codes for _, codes in listed), counts)
+
+
+def _positions(cells: pa.ChunkedArray, name: str, attribute: Attribute) -> Ints:
+    """Return the position of each cell, and -1 for one that is not in the data."""
+    coded = pa.chunked_array(cells).combine_chunks().dictionary_encode()
+    distinct, which = coded.dictionary, coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    # one more cell, so that there is one: its position is never looked at
+    table = pa.table({name: pa.concat_arrays([distinct, pa.nulls(1, distinct.type)])})
+    domain = Domain({name: attribute, _WHICH: Integers(0, len(distinct))})
+    rows = open_rows(table.append_column(_WHICH, pa.array(np.arange(len(distinct) + 1))), domain)
+    (found,) = rows.tally([CellCounts((_WHICH, name))])
+    places: Ints = np.where(found.any(axis=1), found.argmax(axis=1), -1)
+    return np.asarray(places[which])  # -1 is the missing cell, which is the last
+
+
+def _put_together(table: pa.Table, public: int, sensitive: Mapping[str, Attribute], frame: MakeFrame) -> PublicGroups:
+    found = _all_cells(table, public)
+    lines = found.counts
+    place, kept = np.zeros(len(lines), np.int64), np.ones(len(lines), np.bool_)
+    for number, (name, attribute) in enumerate(sensitive.items(), start=public):
+        own = _positions(table.column(f"c{number}"), name, attribute)
+        kept &= own >= 0
+        place = place * attribute.size + own
+    present = [sum(value is not None for value in values) for values in found.values]
+    for codes, many in zip(found.codes, present, strict=True):
+        kept &= codes < many  # the missing cell is the last
+    which = np.stack(found.codes, axis=1)[kept] if public else np.zeros((int(kept.sum()), 0), np.int64)
+    groups, of = np.unique(which, axis=0, return_inverse=True) if public else (which[:1], np.zeros(len(which), int))
+    size = int(np.prod([attribute.size for attribute in sensitive.values()]))
+    counts = np.zeros((len(groups), size), np.int64)
+    np.add.at(counts, (of.ravel(), place[kept]), lines[kept])
+    values = tuple(values[:many] for values, many in zip(found.values, present, strict=True))
+    return PublicGroups(values, groups, counts, frame)
