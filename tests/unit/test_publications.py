@@ -44,10 +44,13 @@ def a_real_one(monkeypatch: pytest.MonkeyPatch) -> Publication:
     """The publication of a table: a session is watched while it is handed one."""
     seen: list[Publication] = []
     session = tc.Session(POLICY, PEOPLE, budget=2)
-    monkeypatch.setattr(tc.Session, "publish", lambda self, publication: seen.append(publication))
+    monkeypatch.setattr(tc.Session, "publish", lambda self, publication, **_: seen.append(publication))
     with pytest.raises(TypeError):
         source.published(
-            session, source.columns_for(session, ["ward"], "ill", None), lambda _: METHOD, METHOD.epsilon, None
+            session,
+            source.columns_for(session, ["ward"], "ill", None),
+            source.Choice(METHOD.epsilon, lambda _: METHOD),
+            None,
         )
     monkeypatch.undo()
     return seen[0]
@@ -103,5 +106,5 @@ def test_a_method_that_loses_more_than_was_charged_is_not_drawn() -> None:
     session = tc.Session(POLICY, PEOPLE, budget=2)
     columns = source.columns_for(session, ["ward"], "ill", None)
     with pytest.raises(tc.InternalError):
-        source.published(session, columns, lambda _: METHOD, METHOD.epsilon / 2, None)
+        source.published(session, columns, source.Choice(METHOD.epsilon / 2, lambda _: METHOD), None)
     assert session.remaining == 2 - METHOD.epsilon / 2

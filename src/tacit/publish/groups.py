@@ -137,7 +137,7 @@ def _attribute(given: Any) -> Attribute:
             fix="List every value that there may be, as the rows say it.",
         )
     if len(set(given)) < len(given):
-        raise PlanError("must not list a value twice", key="values", fix="List each value once.")
+        raise PlanError("must not repeat a value", key="values", fix="List each value once.")
     try:
         return Categories(list(given))
     except Refused as refusal:

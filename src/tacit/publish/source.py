@@ -22,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import PlanError, PolicyError
+from tacit.errors import InternalError, PlanError, PolicyError
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
 from tacit.plan.coupling import is_touched
