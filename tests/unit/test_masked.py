@@ -5,12 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom, norm
 
 import tacit as tc
 from tacit.publish.criterion import Channel, Criterion
-from tacit.publish.masked import PARTS, Masked, kappa_for
+from tacit.publish.masked import PARTS, WIDEST, Masked, best_multiple, kappa_for, largest_delta
 
 HALF, THIRD = Fraction(1, 2), Fraction(3, 10)
 ASKED = Criterion(THIRD, THIRD)
@@ -55,6 +56,45 @@ def test_the_deviation_is_the_least_that_hides_every_multiple() -> None:
     assert 0.699 < within(multiples, kappa).max() <= 0.7
     assert within(multiples, 0.2895).max() > 0.715  # enough for the count itself, not for 0.926 of it
     assert within(1, 0.2895) == pytest.approx(0.7, abs=1e-3)
+
+
+@pytest.mark.parametrize(("kappa", "lam"), [(0.3, 0.3), (10.0, 0.9), (0.02, 0.05), (2.0, 0.5)])
+def test_the_best_multiple_is_found_however_small_it_is(kappa: float, lam: float) -> None:
+    a = np.geomspace(1e-4, 10, 400_001)
+    within = norm.cdf(((1 + lam) / a - 1) / kappa) - norm.cdf(((1 - lam) / a - 1) / kappa)
+    assert best_multiple(kappa, lam) == pytest.approx(within.max(), abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("lam", "delta", "rule"),
+    [
+        ("1", "0.3", "lam must be below 1"),
+        ("1.1", "0.3", "lam must be below 1"),
+        ("0.9", "0.6", "delta must be at most"),
+    ],
+)
+def test_what_no_mask_gives_is_refused_before_anybody_pays(lam: str, delta: str, rule: str) -> None:
+    domain = tc.Domain({"ward": tc.Categories(["a", "b"]), "ill": tc.Categories(["flu", "none"])})
+    rows = {"ward": ["a", "a", "b"], "ill": ["flu", "none", "none"]}
+    session = tc.Session(tc.Policy(domain, tc.secrets.attributes("ill")), pd.DataFrame(rows), budget=2)
+    asked = {"public": ["ward"], "sensitive": "ill", "retention": HALF, "lam": lam, "delta": delta}
+    with pytest.raises(tc.PlanError, match=rule):
+        tc.publish.reconstruction_private(session, **asked, method="masked")
+    assert session.remaining == 2
+
+
+def test_the_best_method_is_another_where_no_mask_will_do() -> None:
+    rows = pd.DataFrame({"ward": ["a"] * 40, "ill": ["flu", "none"] * 20})
+    asked = {"public": ["ward"], "sensitive": "ill", "values": ["flu", "none"], "retention": Fraction(1, 10)}
+    assert tc.publish.reconstruction_private(rows, **asked, lam=1, delta=0.3).method.name != "masked"
+
+
+def test_the_largest_delta_is_one_that_can_be_kept() -> None:
+    for lam in (Fraction(1, 100), THIRD, Fraction(9, 10)):
+        delta = largest_delta(lam)
+        assert kappa_for(lam, delta) <= WIDEST
+        assert best_multiple(kappa_for(lam, delta), float(lam)) <= 1 - float(delta)
+        assert best_multiple(WIDEST, float(lam)) > 1 - float(delta) - 0.001
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7])

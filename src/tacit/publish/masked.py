@@ -26,12 +26,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from math import floor
 from typing import ClassVar, Final
 
 import numpy as np
 from scipy.special import ndtr
 
 from tacit.amounts import shown
+from tacit.errors import PlanError
 from tacit.noise.thinning import symmetric
 from tacit.noise.two_scale import TwoScale, discrete_laplace
 from tacit.publish.criterion import Channel, Criterion, not_prevented
@@ -40,6 +42,7 @@ from tacit.publish.perturbation import epsilon_of
 
 _STEPS: Final = 60  # halvings of an interval
 _DIGITS: Final = 10**4
+WIDEST: Final = 10  # times a count: a mask that is wider would leave nothing to learn
 # A mask of whole records would stand out around small counts: 3 of 10 is an error of exactly 0.3, and whole numbers
 # land there. So masks come in parts of a record; up to this variance all of them.
 PARTS: Final = 16
@@ -50,22 +53,36 @@ _FINE_VARIANCE: Final = 4.0
 def kappa_for(lam: Fraction, delta: Fraction) -> float:
     """Return the least relative deviation at which no multiple of a masked count is within lam too often.
 
+    There is one if lam is below 1 and delta at most `largest_delta(lam)`.
+
     >>> kappa_for(Fraction(3, 10), Fraction(3, 10))
     0.3021
     """
-    low, high = 0.0, 1.0
-    while _best_multiple(high, float(lam)) > 1 - float(delta):
-        high *= 2
+    low, high = 0.0, float(WIDEST)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _best_multiple(middle, float(lam)) > 1 - float(delta) else (low, middle)
+        low, high = (middle, high) if best_multiple(middle, float(lam)) > 1 - float(delta) else (low, middle)
     return float(np.ceil(high * _DIGITS) / _DIGITS)
 
 
-def _best_multiple(kappa: float, lam: float) -> float:
-    """Return how often the best multiple a of a masked count is within lam of the count."""
-    a = np.linspace(0.02, 1.5, 2000)
-    return float(np.max(ndtr(((1 + lam) / a - 1) / kappa) - ndtr(((1 - lam) / a - 1) / kappa)))
+def largest_delta(lam: Fraction) -> Fraction:
+    """Return the largest delta, rounded down, for which some mask of at most WIDEST times a count is wide enough.
+
+    >>> largest_delta(Fraction(3, 10))
+    Fraction(21, 25)
+    """
+    return Fraction(floor((1 - best_multiple(float(WIDEST), float(lam))) * 1000), 1000)
+
+
+def best_multiple(kappa: float, lam: float) -> float:
+    """Return how often the best multiple a of a masked count is within lam of the count.
+
+    With w = 1 / (a kappa) that is Phi((1 + lam) w - 1 / kappa) - Phi((1 - lam) w - 1 / kappa). It rises with w and then
+    falls; on top, w (w - 1 / kappa) = ln((1 + lam) / (1 - lam)) / (2 lam). It falls with kappa, but not to nothing.
+    """
+    narrow, bend = 1 / kappa, float(np.log1p(lam) - np.log1p(-lam)) / lam
+    w = (narrow + np.sqrt(narrow**2 + 2 * bend)) / 2
+    return float(ndtr((1 + lam) * w - narrow) - ndtr((1 - lam) * w - narrow))
 
 
 @dataclass(frozen=True)
@@ -81,6 +98,25 @@ class Masked(Method):
     def epsilon(self) -> Fraction:
         """What one record loses at most."""
         return epsilon_of(self.channel)
+
+    def check(self) -> None:
+        """Refuse what no mask can give: the multiple 0, or a wide enough guess, would be right too often."""
+        lam, delta = self.criterion.lam, self.criterion.delta
+        if lam >= 1:
+            raise PlanError(
+                "must be below 1 for masked counts: the multiple 0 of any count is wrong by no more than the count",
+                key="lam",
+                given=shown(lam),
+                fix="Ask for a smaller error, or take method='sample'.",
+            )
+        if delta > largest_delta(lam):
+            raise PlanError(
+                f"must be at most {shown(largest_delta(lam))} for masked counts and lam = {shown(lam)}: however wide "
+                "the masks are, the best multiple of a masked count is right more often",
+                key="delta",
+                given=shown(delta),
+                fix="Ask for a smaller lam or delta, or take method='sample'.",
+            )
 
     @property
     def noise(self) -> TwoScale:

@@ -87,9 +87,19 @@ def method_chooser(channel: Channel, asked: Criterion, method: str, bound: Fract
     named: dict[str, Method] = {"sample": sampled, "retention": groupwise, "masked": masked}
 
     if method == "best":
+        if not any(_can_be_used(one) for one in named.values()):
+            masked.check()
         return lambda sizes: best_method(sizes, masked, sampled, groupwise)
     named[method].check()
     return lambda sizes: named[method]
+
+
+def _can_be_used(method: Method) -> bool:
+    try:
+        method.check()
+    except PlanError:  # it follows from public parameters alone
+        return False
+    return True
 
 
 def best_method(sizes: Ints, masked: Masked, sampled: Sampled, groupwise: Groupwise) -> Method:
@@ -101,10 +111,10 @@ def best_method(sizes: Ints, masked: Masked, sampled: Sampled, groupwise: Groupw
 def errors_of(sizes: Ints, masked: Masked, sampled: Sampled, groupwise: Groupwise) -> dict[Method, float]:
     """Return the expected error of each method that can be used, if each value is as frequent as any other."""
     values = masked.channel.values
-    errors: dict[Method, float] = {masked: masked.expected_error(sizes, values)}
+    errors: dict[Method, float] = {masked: masked.expected_error(sizes, values)} if _can_be_used(masked) else {}
     for one in (sampled, groupwise):
         # proving a retention for every size takes long: it is done only if it can be the best
-        if one is groupwise and groupwise.least_error(sizes, values) >= min(errors.values()):
+        if one is groupwise and groupwise.least_error(sizes, values) >= min(errors.values(), default=np.inf):
             continue
         try:
             errors[one] = one.expected_error(sizes, values)
