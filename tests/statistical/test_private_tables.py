@@ -67,6 +67,33 @@ def test_wrong_masks_are_found(name: str) -> None:
     assert repaired < 0.7 + 5 * np.sqrt(0.21 / 120)
 
 
+def test_widths_by_count_tell_the_largest_count_and_public_ones_do_not() -> None:
+    """46 values, the largest below half of its group: no multiple of the spread is a better estimate than it may be."""
+    sizes, largest = 20_000, np.linspace(0.17, 0.49, 400)
+    others = np.repeat(np.floor((1 - largest) * sizes / 45).astype(np.int64)[:, None], 45, axis=1)
+    counts = np.concatenate([sizes - others.sum(axis=1, keepdims=True), others], axis=1)
+    wrong = planted_tables["widths-by-count"]
+    with tc.noise.replayed(tc.noise.Keystream(key=b"v" * 32)):
+        found = [wrong.attack(one(counts), counts) for one in (wrong.publish, wrong.repaired)]
+        method = Masked(Channel(Fraction(1, 2), 46), ASKED)
+        top = method.estimates(method.draw(counts), counts.sum(axis=1))[:, 0]
+
+    def within(estimate: np.ndarray) -> float:
+        """Return how often the best multiple is right."""
+        return float(
+            max(np.mean(abs(a * estimate - counts[:, 0]) <= 0.3 * counts[:, 0]) for a in np.linspace(0, 2, 81))
+        )
+
+    planted, repaired = (within(one) for one in found)
+    allowed = 0.7 + 5 * np.sqrt(0.21 / len(counts))
+    assert planted > 0.95
+    assert repaired < allowed
+    assert within(top) < allowed
+    # nor does what the spread leaves for the largest count, if the others are known to be equally frequent
+    left = sizes - 45 * found[1] / np.sqrt(45)
+    assert within(left) < allowed
+
+
 def test_samples_by_share_tell_the_frequency_and_public_ones_do_not() -> None:
     """Thesis 004, Algorithm 1: f is found within 2% where the plain estimate is wrong by about 10%."""
     counts = np.tile([2500, *[278] * 9], (12, 1))

@@ -14,8 +14,11 @@ Why         Counts with discrete Laplace noise keep epsilon: a record that moves
             y is normal with mean (a - 1) and deviation a kappa, relative to the count; kappa is the least at which no
             a is within lambda more often than 1 - delta. A group's counts add up to its size, which would tell a count
             from the others: so the published counts add up to the size, and their masks are wide enough after that. If
-            one value has more than half of the group, its mask is as wide as the size asks for and the others carry
-            it.
+            one value outweighs the others (its square is more than the sum of theirs), they carry its mask, and the
+            spread of many of them would tell how wide it is, to within 1 / sqrt(2 m). So its width follows from the
+            public size n: kappa n if it has more than half of the group, else kappa n / 2; either is at least kappa
+            times the count. A mask that the others share would not do: it moves all of them, and by how far they are
+            apart they tell their sum.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016 (the criterion); Ghosh, Roughgarden,
             Sundararajan, arXiv:0811.2841 (the noise of the counts).
 Checked by  tests/unit/test_masked.py, tests/statistical/test_private_tables.py.
@@ -36,7 +39,7 @@ from tacit.amounts import shown
 from tacit.errors import PlanError
 from tacit.noise.thinning import symmetric
 from tacit.noise.two_scale import TwoScale, discrete_laplace
-from tacit.publish.criterion import Channel, Criterion, not_prevented
+from tacit.publish.criterion import Bools, Channel, Criterion, not_prevented
 from tacit.publish.method import Floats, Ints, Method
 from tacit.publish.perturbation import epsilon_of
 
@@ -158,13 +161,10 @@ class Masked(Method):
         is given back in proportion to T, T (A - T) / A is left of it: T follows from A by a quadratic equation, and A
         by bisection from the sum of all T.
         """
-        rows, top = np.arange(len(sizes)), private.argmax(axis=1)
-        need = (self.kappa * np.maximum(private, 1)) ** 2
-        large = 2 * private[rows, top] > sizes
-        need[rows[large], top[large]] = (self.kappa * np.maximum(sizes[large], 1)) ** 2
+        need, top, alone = self.needs(private, sizes)
+        rows = np.arange(len(sizes))
         most = need[rows, top]
         others = need.sum(axis=1) - most
-        alone = others <= most  # the others must carry the mask of the largest one
         scales = need * np.where(alone, most / np.maximum(others, 1e-300), 1.0)[:, None]
         shares = np.zeros_like(need)
         shares[rows[alone], top[alone]] = 1.0
@@ -173,6 +173,19 @@ class Masked(Method):
         scales[some] = _balanced(need[some], top[some])
         shares[some] = scales[some] / scales[some].sum(axis=1, keepdims=True)
         return scales, shares
+
+    def needs(self, counts: Ints | Floats, sizes: Ints) -> tuple[Floats, Ints, Bools]:
+        """Return the variance that each value needs, which value is the largest, and whether the others carry its mask.
+
+        If they do, they are as wide as the size of the group asks for, and not as the largest count does.
+        """
+        rows, top = np.arange(len(sizes)), counts.argmax(axis=1)
+        need = (self.kappa * np.maximum(counts, 1)) ** 2
+        large = 2 * counts[rows, top] > sizes
+        most = np.where(large, (self.kappa * np.maximum(sizes, 1)) ** 2, need[rows, top])
+        alone = need.sum(axis=1) - need[rows, top] <= most
+        need[rows, top] = np.where(alone, np.maximum(most, (self.kappa * sizes / 2) ** 2), most)
+        return need, top, alone
 
     def estimates(self, published: Ints, sizes: Ints) -> Floats:
         """Return the masked counts: they have nearly no bias."""
@@ -184,21 +197,32 @@ class Masked(Method):
         if self.channel.values == 2:
             have = np.maximum(have, sizes[:, None] - have)
             return np.asarray((self.kappa * np.maximum(have, 1)) ** 2 + self.noise.variance())
-        need = (self.kappa * np.maximum(have, 1)) ** 2
-        rows, top = np.arange(len(sizes)), have.argmax(axis=1)
-        large = 2 * have[rows, top] > sizes
-        need[rows[large], top[large]] = (self.kappa * sizes[large]) ** 2
+        need, top, alone = self.needs(have, sizes)
+        rows = np.arange(len(sizes))
         most = need[rows, top]
         others = need.sum(axis=1) - most
-        wider = np.maximum(most / np.maximum(others, 1e-300), 1.0)
-        found = need * wider[:, None]
+        found = need * np.where(alone, most / np.maximum(others, 1e-300), 1.0)[:, None]
         found[rows, top] = most
-        return np.asarray(found + self.noise.variance())
+        noise = np.full(found.shape, self.noise.variance())
+        noise[rows, top] += np.where(alone, (found.shape[1] - 2) * self.noise.variance(), 0.0)  # that of all others
+        return np.asarray(found + noise)
 
     @property
     def leaves_open(self) -> list[str]:
         """What it does not prevent."""
-        return not_prevented(self.criterion)
+        return [
+            *not_prevented(self.criterion),
+            *(
+                []
+                if self.channel.values == 2
+                else [
+                    "how far the counts of many values are apart tells whether one value outweighs all others of its "
+                    "group together, and whether it has more than half of it",
+                    "who knows that some values of a group are equally frequent may average their counts, and what is "
+                    "left of the group is then known better as well",
+                ]
+            ),
+        ]
 
     def words(self) -> list[str]:
         """Say what is done, and what it promises."""
