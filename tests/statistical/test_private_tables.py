@@ -119,6 +119,33 @@ def test_the_best_method_follows_from_public_things() -> None:
     assert best_method(np.full(20, 1), *methods).name == "sample"  # nobody is left out, and one coin is less than noise
 
 
+SHAPES = {
+    "two values": (20, 200, [0.1, 0.9]),
+    "one above half": (20, 200, [0.3, 0.7, 0.0]),
+    "one above half of many": (100, 60, [0.6, 0.2, *[0.2 / 12] * 12]),
+    "one below half of many": (30, 100, [0.3, *[0.7 / 13] * 13]),
+    "even": (30, 100, [1 / 14] * 14),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_intervals_of_masked_aggregates_hold_the_truth(name: str) -> None:
+    """At level 0.95, 200 tables: for one value fewer than 177 are less likely than 1e-4 if 0.95 is right."""
+    groups, size, shares = SHAPES[name]
+    counts = np.tile(np.rint(np.array(shares) * size).astype(np.int64), (groups, 1))
+    sizes, truth = counts.sum(axis=1), counts.sum(axis=0)
+    method = Masked(Channel(Fraction(1, 2), counts.shape[1]), ASKED)
+    with tc.noise.replayed(tc.noise.Keystream(key=b"i" * 32)):
+        drawn = method.draw(np.tile(counts, (200, 1)))
+    found = method.estimates(drawn, np.tile(sizes, 200)).reshape(200, groups, -1)
+    reach = 1.96 * np.sqrt([method.estimated_variances(one, sizes).sum(axis=0) for one in found])
+    held = (abs(found.sum(axis=1) - truth) <= reach).sum(axis=0)
+    assert held.min() >= 177
+    # and they are not wide for nothing: about twice what is needed at most, where a value has a fair part of the people
+    often = np.array(shares) > 0.05
+    assert (reach.mean(axis=0) / (1.96 * found.sum(axis=1).std(axis=0)))[often].max() < 2.2
+
+
 # ---- epsilon, by sampled audits -------------------------------------------------------------------------------------
 
 HIDDEN, COVER = np.array([[2, 1, 0]]), np.array([[1, 2, 0]])

@@ -50,6 +50,7 @@ WIDEST: Final = 10  # times a count: a mask that is wider would leave nothing to
 # land there. So masks come in parts of a record; up to this variance all of them.
 PARTS: Final = 16
 _FINE_VARIANCE: Final = 4.0
+_DOUBT: Final = 0.5  # deviations by which the largest count of a group may have been shown too low
 
 
 @lru_cache(maxsize=64)
@@ -206,6 +207,31 @@ class Masked(Method):
         noise = np.full(found.shape, self.noise.variance())
         noise[rows, top] += np.where(alone, (found.shape[1] - 2) * self.noise.variance(), 0.0)  # that of all others
         return np.asarray(found + noise)
+
+    def estimated_variances(self, estimates: Floats, sizes: Ints) -> Floats:
+        """Return about the variance of masked counts, or more; true counts are unknown, and which one is the largest.
+
+        A square of a published count holds its own variance, so squares are not too small on average. A value whose
+        count was shown too low may yet have more than half of a group: it is taken for that from _DOUBT deviations
+        below on. What the others carry of its mask is in proportion to their squares; a part s of it is taken for
+        s (2 - s), since parts that vary are too small on average where one of the others has nearly all.
+        """
+        if self.channel.values == 2:
+            return self.variances(estimates, sizes)
+        rows, top = np.arange(len(sizes)), estimates.argmax(axis=1)
+        squares = np.maximum(estimates**2, 1.0)
+        own = squares[rows, top]
+        others = squares.sum(axis=1) - own
+        large = estimates[rows, top] > (1 / 2 - _DOUBT * self.kappa) * sizes
+        alone = large | (own >= others)
+        most = np.where(large, 1.0 * sizes**2, np.where(alone, sizes**2 / 4, own))
+        part = np.minimum(squares / others[:, None], 1.0)
+        found = np.where(alone[:, None], part * (2 - part) * most[:, None], squares)
+        found[rows, top] = most
+        carried = np.where(alone, squares.shape[1] - 2, 0) * self.noise.variance()
+        found = self.kappa**2 * found + self.noise.variance()
+        found[rows, top] += carried
+        return np.asarray(found)
 
     @property
     def leaves_open(self) -> list[str]:
