@@ -106,6 +106,21 @@ def test_two_values_hold_by_enumeration(count: int) -> None:
     assert count < 7 or chances_of_an_error(method, count, count, kappa=0.2).min() < 0.28
 
 
+def test_small_counts_fall_short_only_where_epsilon_is_large_and_the_words_say_so() -> None:
+    """Retention 0.9 has epsilon 2.94 and holds; 0.99 has 5.29, and a count of one falls short."""
+    chances = {
+        kept: min(
+            chances_of_an_error(Masked(Channel(Fraction(kept), 2), ASKED), count, count).min()
+            for count in (1, 2, 3, 23)
+        )
+        for kept in ("0.9", "0.99")
+    }
+    assert chances["0.9"] >= 0.3
+    assert chances["0.99"] == pytest.approx(0.273, abs=1e-3)
+    words = " ".join(Masked(Channel(Fraction("0.99"), 2), ASKED).words())
+    assert "around a few records the chance may be lower" in words
+
+
 def test_published_counts_add_up_and_scales_are_enough() -> None:
     method = Masked(Channel(HALF, 5), ASKED)
     counts = np.array([[9, 0, 1, 0, 0], [5, 5, 5, 5, 5], [40, 30, 20, 10, 0], [0, 0, 0, 0, 1], [100, 99, 2, 2, 2]])
