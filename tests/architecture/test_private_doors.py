@@ -36,7 +36,6 @@ def test_rows_are_grouped_without_a_domain_behind_two_doors() -> None:
     assert asking == {
         "publish/generalise.py",  # says that it is not protected
         "publish/source.py",
-        "publish/table.py",
         "audit/reconstruction_audit.py",
         "papers/reconstruction_004.py",
     }

@@ -67,6 +67,33 @@ def test_wrong_masks_are_found(name: str) -> None:
     assert repaired < 0.7 + 5 * np.sqrt(0.21 / 120)
 
 
+def test_widths_by_count_tell_the_largest_count_and_public_ones_do_not() -> None:
+    """46 values, the largest below half of its group: no multiple of the spread is a better estimate than it may be."""
+    sizes, largest = 20_000, np.linspace(0.17, 0.49, 400)
+    others = np.repeat(np.floor((1 - largest) * sizes / 45).astype(np.int64)[:, None], 45, axis=1)
+    counts = np.concatenate([sizes - others.sum(axis=1, keepdims=True), others], axis=1)
+    wrong = planted_tables["widths-by-count"]
+    with tc.noise.replayed(tc.noise.Keystream(key=b"v" * 32)):
+        found = [wrong.attack(one(counts), counts) for one in (wrong.publish, wrong.repaired)]
+        method = Masked(Channel(Fraction(1, 2), 46), ASKED)
+        top = method.estimates(method.draw(counts), counts.sum(axis=1))[:, 0]
+
+    def within(estimate: np.ndarray) -> float:
+        """Return how often the best multiple is right."""
+        return float(
+            max(np.mean(abs(a * estimate - counts[:, 0]) <= 0.3 * counts[:, 0]) for a in np.linspace(0, 2, 81))
+        )
+
+    planted, repaired = (within(one) for one in found)
+    allowed = 0.7 + 5 * np.sqrt(0.21 / len(counts))
+    assert planted > 0.95
+    assert repaired < allowed
+    assert within(top) < allowed
+    # nor does what the spread leaves for the largest count, if the others are known to be equally frequent
+    left = sizes - 45 * found[1] / np.sqrt(45)
+    assert within(left) < allowed
+
+
 def test_samples_by_share_tell_the_frequency_and_public_ones_do_not() -> None:
     """Thesis 004, Algorithm 1: f is found within 2% where the plain estimate is wrong by about 10%."""
     counts = np.tile([2500, *[278] * 9], (12, 1))
@@ -90,6 +117,33 @@ def test_the_best_method_follows_from_public_things() -> None:
     assert best_method(sizes, methods) is methods[0]
     assert errors[methods[0]] == min(errors.values())
     assert best_method(np.full(20, 1), methods).name == "sample"  # nobody is left out, and one coin is less than noise
+
+
+SHAPES = {
+    "two values": (20, 200, [0.1, 0.9]),
+    "one above half": (20, 200, [0.3, 0.7, 0.0]),
+    "one above half of many": (100, 60, [0.6, 0.2, *[0.2 / 12] * 12]),
+    "one below half of many": (30, 100, [0.3, *[0.7 / 13] * 13]),
+    "even": (30, 100, [1 / 14] * 14),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_intervals_of_masked_aggregates_hold_the_truth(name: str) -> None:
+    """At level 0.95, 200 tables: for one value fewer than 177 are less likely than 1e-4 if 0.95 is right."""
+    groups, size, shares = SHAPES[name]
+    counts = np.tile(np.rint(np.array(shares) * size).astype(np.int64), (groups, 1))
+    sizes, truth = counts.sum(axis=1), counts.sum(axis=0)
+    method = Masked(Channel(Fraction(1, 2), counts.shape[1]), ASKED)
+    with tc.noise.replayed(tc.noise.Keystream(key=b"i" * 32)):
+        drawn = method.draw(np.tile(counts, (200, 1)))
+    found = method.estimates(drawn, np.tile(sizes, 200)).reshape(200, groups, -1)
+    reach = 1.96 * np.sqrt([method.estimated_variances(one, sizes).sum(axis=0) for one in found])
+    held = (abs(found.sum(axis=1) - truth) <= reach).sum(axis=0)
+    assert held.min() >= 177
+    # and they are not wide for nothing: about twice what is needed at most, where a value has a fair part of the people
+    often = np.array(shares) > 0.05
+    assert (reach.mean(axis=0) / (1.96 * found.sum(axis=1).std(axis=0)))[often].max() < 2.2
 
 
 # ---- epsilon, by sampled audits -------------------------------------------------------------------------------------

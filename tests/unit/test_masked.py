@@ -5,12 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom, norm
 
 import tacit as tc
 from tacit.publish.criterion import Channel, Criterion
-from tacit.publish.masked import PARTS, Masked, kappa_for
+from tacit.publish.masked import PARTS, WIDEST, Masked, best_multiple, kappa_for, largest_delta
 
 HALF, THIRD = Fraction(1, 2), Fraction(3, 10)
 ASKED = Criterion(THIRD, THIRD)
@@ -57,6 +58,45 @@ def test_the_deviation_is_the_least_that_hides_every_multiple() -> None:
     assert within(1, 0.2895) == pytest.approx(0.7, abs=1e-3)
 
 
+@pytest.mark.parametrize(("kappa", "lam"), [(0.3, 0.3), (10.0, 0.9), (0.02, 0.05), (2.0, 0.5)])
+def test_the_best_multiple_is_found_however_small_it_is(kappa: float, lam: float) -> None:
+    a = np.geomspace(1e-4, 10, 400_001)
+    within = norm.cdf(((1 + lam) / a - 1) / kappa) - norm.cdf(((1 - lam) / a - 1) / kappa)
+    assert best_multiple(kappa, lam) == pytest.approx(within.max(), abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("lam", "delta", "rule"),
+    [
+        ("1", "0.3", "lam must be below 1"),
+        ("1.1", "0.3", "lam must be below 1"),
+        ("0.9", "0.6", "delta must be at most"),
+    ],
+)
+def test_what_no_mask_gives_is_refused_before_anybody_pays(lam: str, delta: str, rule: str) -> None:
+    domain = tc.Domain({"ward": tc.Categories(["a", "b"]), "ill": tc.Categories(["flu", "none"])})
+    rows = {"ward": ["a", "a", "b"], "ill": ["flu", "none", "none"]}
+    session = tc.Session(tc.Policy(domain, tc.secrets.attributes("ill")), pd.DataFrame(rows), budget=2)
+    asked = {"public": ["ward"], "sensitive": "ill", "retention": HALF, "lam": lam, "delta": delta}
+    with pytest.raises(tc.PlanError, match=rule):
+        tc.publish.reconstruction_private(session, **asked, method="masked")
+    assert session.remaining == 2
+
+
+def test_the_best_method_is_another_where_no_mask_will_do() -> None:
+    rows = pd.DataFrame({"ward": ["a"] * 40, "ill": ["flu", "none"] * 20})
+    asked = {"public": ["ward"], "sensitive": "ill", "values": ["flu", "none"], "retention": Fraction(1, 10)}
+    assert tc.publish.reconstruction_private(rows, **asked, lam=1, delta=0.3).method.name != "masked"
+
+
+def test_the_largest_delta_is_one_that_can_be_kept() -> None:
+    for lam in (Fraction(1, 100), THIRD, Fraction(9, 10)):
+        delta = largest_delta(lam)
+        assert kappa_for(lam, delta) <= WIDEST
+        assert best_multiple(kappa_for(lam, delta), float(lam)) <= 1 - float(delta)
+        assert best_multiple(WIDEST, float(lam)) > 1 - float(delta) - 0.001
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 7])
 def test_two_values_hold_by_enumeration(count: int) -> None:
     method = Masked(Channel(HALF, 2), ASKED)
@@ -64,6 +104,21 @@ def test_two_values_hold_by_enumeration(count: int) -> None:
         assert chances_of_an_error(method, count, size).min() >= 0.3
     # a mask that is too narrow is found
     assert count < 7 or chances_of_an_error(method, count, count, kappa=0.2).min() < 0.28
+
+
+def test_small_counts_fall_short_only_where_epsilon_is_large_and_the_words_say_so() -> None:
+    """Retention 0.9 has epsilon 2.94 and holds; 0.99 has 5.29, and a count of one falls short."""
+    chances = {
+        kept: min(
+            chances_of_an_error(Masked(Channel(Fraction(kept), 2), ASKED), count, count).min()
+            for count in (1, 2, 3, 23)
+        )
+        for kept in ("0.9", "0.99")
+    }
+    assert chances["0.9"] >= 0.3
+    assert chances["0.99"] == pytest.approx(0.273, abs=1e-3)
+    words = " ".join(Masked(Channel(Fraction("0.99"), 2), ASKED).words())
+    assert "around a few records the chance may be lower" in words
 
 
 def test_published_counts_add_up_and_scales_are_enough() -> None:

@@ -7,6 +7,8 @@ masks-that-add-up   Masks of private counts that add up to zero over all groups:
                     knows the counts of the other groups finds a group's own from the total. Right: independent masks.
 scales-published    Masked counts, with the scales of the masks beside them: a scale is proportional to the private
                     count. Right: scales stay secret.
+widths-by-count     Masked counts of many values, where the others of a group carry the mask of its largest count, as
+                    wide as that count asks for: how far they are apart tells it. Right: as wide as the size asks for.
 sampled-by-share    The thesis' SPS: a sample whose size follows from the largest frequency, copies up to the size of
                     the group. Counts are near multiples of the number of copies, and that number tells the frequency.
                     Right: a simple random sample of a public size.
@@ -25,7 +27,7 @@ from scipy.special import gammaln
 
 from tacit.noise.thinning import thin
 from tacit.noise.two_scale import discrete_laplace
-from tacit.publish.criterion import Channel, Criterion, chernoff_size
+from tacit.publish.criterion import Bools, Channel, Criterion, chernoff_size
 from tacit.publish.masked import PARTS, Masked, masks
 from tacit.publish.method import Floats, Ints, Method
 from tacit.publish.perturbation import perturb
@@ -99,6 +101,25 @@ def _from_the_scale(seen: tuple[Ints, Floats], counts: Ints) -> Floats:
     count, size = scale / _TWO.kappa, counts.sum(axis=1)
     nearer = np.where(abs(masked / PARTS - count) <= abs(masked / PARTS - size + count), count, size - count)
     return np.where(np.isnan(scale), masked / PARTS, nearer)
+
+
+class _ByCount(Masked):
+    """Masked counts whose widest mask follows from the count that it hides."""
+
+    def needs(self, counts: Ints | Floats, sizes: Ints) -> tuple[Floats, Ints, Bools]:
+        need, top, alone = super().needs(counts, sizes)
+        rows = np.arange(len(sizes))
+        own = counts[rows, top]
+        small = alone & (2 * own <= sizes)
+        # BROKEN: the others carry it, and many of them tell how wide it is
+        need[rows, top] = np.where(small, (self.kappa * np.maximum(own, 1)) ** 2, need[rows, top])
+        return need, top, alone
+
+
+def _from_the_spread(seen: Ints, counts: Ints) -> Floats:
+    """Estimate the largest count of each group from how far the published counts of the others are apart."""
+    others = seen[:, 1:] / PARTS
+    return np.asarray(others.std(axis=1) * np.sqrt(others.shape[1]) / _TWO.kappa)
 
 
 def _copied(sample: Ints, sizes: Ints) -> Ints:
@@ -200,6 +221,13 @@ planted_tables: Mapping[str, PlantedTable] = MappingProxyType(
                 lambda counts: _with_scales(counts, shown=True),
                 lambda counts: _with_scales(counts, shown=False),
                 _from_the_scale,
+            ),
+            PlantedTable(
+                "widths-by-count",
+                "the others of a group carry the mask of its largest count, and their spread tells how wide it is",
+                lambda counts: _ByCount(Channel(Fraction(1, 2), counts.shape[1]), _CRITERION).draw(counts),
+                lambda counts: Masked(Channel(Fraction(1, 2), counts.shape[1]), _CRITERION).draw(counts),
+                _from_the_spread,
             ),
             PlantedTable(
                 "sampled-by-share",

@@ -78,7 +78,7 @@ def reconstruct(
 
 def _of_sums(table: PublishedTable, counts: npt.NDArray[np.float64], sizes: Any, columns: list[int]) -> float:
     """Return the variance of a sum of estimates; of several values, no more than all of them and than the others."""
-    each = table.method.variances(counts, sizes).sum(axis=0)
+    each = table.method.estimated_variances(counts, sizes).sum(axis=0)
     others = [at for at in range(len(each)) if at not in columns]
     # estimates of a group add up to its size, so that a sum and what is left are equally wrong; and the deviation of a
     # sum is at most the sum of deviations

@@ -52,7 +52,8 @@ def generalise(
     """Merge the values of each public column that say the same about the sensitive one.
 
     Args:
-        source: a published table; or rows, with the columns as for `perturbed`.
+        source: a published table that is perturbed uniformly, whose shown values are tested; or rows, with the columns
+            as for `perturbed`.
         public: the columns whose values are merged.
         sensitive: the column that they may tell about.
         values: every value that it may have.
@@ -65,7 +66,7 @@ def generalise(
     if not 0 < level < 1:
         raise PlanError("must lie between 0 and 1", key="significance", given=significance, fix="For instance 0.05.")
     if isinstance(source, PublishedTable):
-        groups = replace(source.groups, counts=np.rint(np.maximum(source.estimates, 0)).astype(np.int64))
+        groups = replace(source.groups, counts=_shown(source))
     else:
         groups = personal_groups(source, as_columns(public, sensitive, values))
     maps = {}
@@ -75,6 +76,22 @@ def generalise(
         maps[name] = _named(known, same_impact(counts, level, linkage))
     released = isinstance(source, PublishedTable) and source.merges.protected
     return Generalisation(maps, protected=public_data or released)
+
+
+def _shown(table: PublishedTable) -> Ints:
+    """Return the counts of shown values, if every record was perturbed by itself and alike; else refuse.
+
+    Then two laws of true values are the same if and only if those of shown values are, and shown records are as many,
+    and as independent, as the test takes them to be. Estimates of the true counts vary more than it would expect.
+    """
+    if not table.method.appends:
+        raise PlanError(
+            "must be perturbed uniformly: of other tables it is not known how far counts are apart by chance alone",
+            key="source",
+            given=table.method.name,
+            fix="Make a table with tc.publish.perturbed, or give public data.",
+        )
+    return table.published
 
 
 def same_impact(counts: Ints, significance: float, how: str, degrees: str = "bins") -> Ints:

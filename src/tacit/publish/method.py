@@ -49,6 +49,10 @@ class Method(ABC):
     def variances(self, counts: Floats, sizes: Ints) -> Floats:
         """Return the variance of the estimates where these are the true counts."""
 
+    def estimated_variances(self, estimates: Floats, sizes: Ints) -> Floats:
+        """Return the variance of the estimates where the true counts are unknown; on average not too little."""
+        return self.variances(estimates, sizes)
+
     def nonnegative(self, published: Ints, sizes: Ints) -> Floats:
         """Return estimates of the counts of all groups together that are zero or more, and add up (one row)."""
         return _nearest_counts(self.estimates(published, sizes).sum(axis=0), float(sizes.sum()))[None, :]

@@ -101,13 +101,24 @@ def method_chooser(channel: Channel, asked: Criterion, method: str, bound: Fract
         # masks follow the exact criterion, whatever bound is asked for
         exact = replace(asked, how="exact")
         every = [make(channel, exact if make is _masked else asked, bound) for make in _MAKERS.values()]
-        return lambda sizes: best_method(sizes, every)
+        usable = [one for one in every if _can_be_used(one)]
+        if not usable:
+            every[0].check()
+        return lambda sizes: best_method(sizes, usable)
     if method not in METHODS:
         rule, fix = f"must be one of {', '.join(METHODS)}", nearest(str(word_or_kind(method)), METHODS)
         raise PlanError(rule, key="method", given=word_or_kind(method), fix=fix)
     named = _MAKERS[method](channel, asked, bound)
     named.check()
     return lambda sizes: named
+
+
+def _can_be_used(method: Method) -> bool:
+    try:
+        method.check()
+    except PlanError:  # it follows from public parameters alone
+        return False
+    return True
 
 
 def best_method(sizes: Ints, every: Sequence[Method]) -> Method:
@@ -117,10 +128,7 @@ def best_method(sizes: Ints, every: Sequence[Method]) -> Method:
 
 
 def errors_of(sizes: Ints, every: Sequence[Method]) -> dict[Method, float]:
-    """Return the expected error of each method that can be used, if each value is as frequent as any other.
-
-    Masked counts come first, since they can always be used.
-    """
+    """Return the expected error of each method that can be used, if each value is as frequent as any other."""
     errors: dict[Method, float] = {}
     for one in every:
         values = one.channel.values
