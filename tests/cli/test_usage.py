@@ -97,7 +97,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
         def fail(*_: Any, **__: Any) -> None:
             raise fault
 
-        monkeypatch.setattr("tacit.release.job_file.read_job", fail)
+        monkeypatch.setattr("tacit.release.case_file.read_job_or_case", fail)
         monkeypatch.setattr("tacit.policy.file.load_policy", fail)
 
     return fail_with

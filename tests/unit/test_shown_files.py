@@ -31,7 +31,7 @@ def filed(ids, ends):
         day = Labels([*(f"2024-01-0{one + 1}" for one in days), None], np.searchsorted(days, some % 7))
         wing = Labels([*WINGS, None], some % 4)
         file.add(some.astype(np.uint64), {"id": some, "wing": wing, "day": day})
-    assert file.finish({"id": None}, unique=True)
+    assert file.finish({"id": None}, list(CELLS), unique=True)
     return file
 
 
@@ -49,7 +49,7 @@ def test_neither_batches_nor_order_are_in_the_file(monkeypatch):
 
 def test_a_file_of_no_rows_has_its_columns():
     file = ShownFile(CELLS)
-    assert file.finish({"id": None}, unique=True)
+    assert file.finish({"id": None}, list(CELLS), unique=True)
     assert pq.read_schema(file.path).types == [pa.int64(), pa.string(), pa.string()]
 
 

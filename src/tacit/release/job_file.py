@@ -126,6 +126,7 @@ def read_job(path: str | Path) -> Job:
 
 def open_job(path: str | Path, *, whole: str = "the job", kind: str = "a job file") -> Entry:
     """Return the top of a job file, or of a case file."""
+    Path(path).absolute()  # where the folder that we are in is gone, that is said, and not that the file is
     return Source.open(
         path,
         file=str(path),
