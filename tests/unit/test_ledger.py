@@ -938,3 +938,12 @@ def test_a_key_must_be_something(key: object) -> None:
         "key must be text or bytes and not empty. Leave it out for a ledger without a key."
     )
     assert os.listdir() == []
+
+
+def test_what_does_not_fit_is_told_as_people_write_it(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    ledger.grant(dataset="clinic", epsilon=1)
+    with pytest.raises(BudgetExceeded) as refused:
+        ledger.charge(dataset="clinic", epsilon=Fraction(5, 2), what="count")
+    assert "1 of 1; got" in str(refused.value)
+    assert "Fraction" not in str(refused.value)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 CaseFile = Annotated[Path, typer.Argument(metavar="CASE.yaml", help="The case file.")]
 UNPROTECTED = "The dependence is unprotected: it was counted on the private rows. Show this to nobody."
+NOT_COUNTED = "What an application is shown itself is not counted, as `own: false` says."
 
 
 def audit_exclusion(
@@ -49,7 +50,10 @@ def audit_exclusion(
     for name, each in found.epsilon.items():
         show(f"{name} is shown {', '.join(f'{one} at epsilon {epsilon:.6g}' for one, epsilon in each.items())}.")
     show(*(f"Written: {file}" for file in written))
-    note(*([UNPROTECTED] if found.case.dependence.unprotected else []))
+    note(
+        *([UNPROTECTED] if found.case.dependence.unprotected else []),
+        *([] if found.case.options.get("own", True) else [NOT_COUNTED]),
+    )
 
 
 def plan_leakage(case: Path, *, as_json: bool) -> int:

@@ -33,7 +33,7 @@ class Rules:
         raise BudgetExceeded(
             f"must fit in what remains of {who}: {shown(account.remaining)} of {shown(account.granted)}",
             key="epsilon",
-            given=given,
+            given=shown(given) if isinstance(given, Fraction) else given,
             file=self._file,
             fix=f"Nothing was charged. Ask for less, or grant more: {self._grant_command(dataset)}.",
         )
