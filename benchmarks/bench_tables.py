@@ -21,7 +21,7 @@ import numpy as np
 
 import tacit as tc
 from tacit import noise
-from tacit.audit.reconstruction_audit import audit_groups
+from tacit.audit.reconstructing.reconstruction_audit import audit_groups
 from tacit.papers.reconstruction_004 import floor_ratios, groups_of, workload
 from tacit.papers.tables_004 import adult_table
 from tacit.publish.criterion import Channel, Criterion

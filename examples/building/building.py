@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 import tacit as tc
-from tacit.audit.case_audit import audit_case
+from tacit.audit.excluding.case_audit import audit_case
 from tacit.papers.charts_001 import pattern_chart
 from tacit.papers.occupancy import Occupancy, days_of, occupancy_of_file
 from tacit.release.case_file import Case, read_case

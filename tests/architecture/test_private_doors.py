@@ -36,7 +36,7 @@ def test_rows_are_grouped_without_a_domain_behind_two_doors() -> None:
     assert asking == {
         "publish/generalise.py",  # says that it is not protected
         "publish/source.py",
-        "audit/reconstruction_audit.py",
+        "audit/reconstructing/reconstruction_audit.py",
         "papers/reconstruction_004.py",
     }
 
@@ -50,7 +50,11 @@ def test_only_audits_ask_for_true_counts() -> None:
 
 def test_every_audit_that_asks_is_marked() -> None:
     """Modules that make a result of true counts carry the sentence that says whom it is for."""
-    entries = {"audit/disclosures.py", "audit/yardsticks.py", "audit/reconstruction_audit.py"}
+    entries = {
+        "audit/disclosing/disclosures.py",
+        "audit/disclosing/yardsticks.py",
+        "audit/reconstructing/reconstruction_audit.py",
+    }
     assert all("private: str = field(default=PRIVATE" in text_of(name) for name in entries)
     assert entries <= importers("tacit.release.private_counts")
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import tacit as tc
-from tacit.audit.case_audit import audit_case
+from tacit.audit.excluding.case_audit import audit_case
 from tacit.plan.leakage.shown import Shown
 from tacit.release.case_file import case_schema, read_case, read_job_or_case
 from tacit.release.job_plan import check_leakage, plan_job

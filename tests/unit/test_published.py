@@ -13,8 +13,8 @@ import pytest
 
 import tacit as tc
 from tacit import noise
-from tacit.audit.confidences import Asked, Confidences
-from tacit.audit.published import OneScale, Planned
+from tacit.audit.disclosing.confidences import Asked, Confidences
+from tacit.audit.disclosing.published import OneScale, Planned
 from tacit.noise.cube import Cube
 from tacit.release.private_counts import counts_under
 

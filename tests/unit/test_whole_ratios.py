@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.audit import whole_ratios as ratios
+from tacit.audit.disclosing import whole_ratios as ratios
 from tacit.noise.cube import Cube
 from tacit.noise.law import Law
 from tacit.noise.two_scale import TwoScale

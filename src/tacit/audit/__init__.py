@@ -35,36 +35,25 @@ In reading order:
     registry         one case for each way in which answers are blurred
     planted          what the audits must find
     possible_worlds  what somebody learns who knows what the policy declares, or more
-    exclusion_results  what the next one finds
-    exclusion_audit  what suppressed attributes tell about each other
-    case_audit       the same for a case: every application and coalition, against epsilon and limit
-    reconstruction_audit  which personal groups can be estimated too well
-    own_rows         what a group's own row of a table adds
-    reconstruction_attacks  tables that are wrong on purpose, and the attacks that show it
+    excluding        what leaving records out gives away where attributes depend on each other
+    reconstructing   how well a few people's values can be estimated from a table
+    disclosing       what noisy answers and tables tell of groups of people
     table            the table of all audits
-    ratios           what the ratio of two noisy counts tells
-    whole_ratios     the same for what is published: whole noise, exact sizes, sums
-    confidences      groups of people and their sensitive values
-    published        what readers see of them
-    disclosures      what is told of them
-    disclosure_curves  the same at other costs
-    yardsticks       how much alike the rows of a table are
-    taxonomies       values that are made more general
 """
 
-from tacit.audit.disclosures import Disclosure, disclosure
+from tacit.audit.disclosing.disclosures import Disclosure, disclosure
+from tacit.audit.disclosing.ratios import closeness, ratio_cdf
+from tacit.audit.disclosing.yardsticks import Yardsticks, syntactic
 from tacit.audit.exact_audit import exact
-from tacit.audit.exclusion_audit import Exclusion, exclusion
-from tacit.audit.exclusion_results import Freedom, LeakReport, WorstOutcome
+from tacit.audit.excluding.exclusion_audit import Exclusion, exclusion
+from tacit.audit.excluding.exclusion_results import Freedom, LeakReport, WorstOutcome
 from tacit.audit.loss import ExactAudit, Loss, Witness
 from tacit.audit.planted import planted
 from tacit.audit.planted.planted_leak import PlantedLeak
 from tacit.audit.possible_worlds import PosteriorOdds, posterior_odds, steps_among
-from tacit.audit.ratios import closeness, ratio_cdf
-from tacit.audit.reconstruction_audit import ReconstructionAudit, reconstruction
+from tacit.audit.reconstructing.reconstruction_audit import ReconstructionAudit, reconstruction
 from tacit.audit.releases import release
 from tacit.audit.sampled_audit import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
-from tacit.audit.yardsticks import Yardsticks, syntactic
 
 __all__ = [
     "Disclosure",

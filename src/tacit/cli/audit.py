@@ -135,7 +135,7 @@ def audit_disclosure(
 
     This reads private data and shows what it finds: it is for whoever holds the rows, who says so with --curator.
     """
-    from tacit.audit.disclosures import disclosure
+    from tacit.audit.disclosing.disclosures import disclosure
     from tacit.release.job_file import read_job
     from tacit.release.job_plan import check_rows, plan_releases
 

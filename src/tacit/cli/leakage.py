@@ -12,7 +12,7 @@ from tacit.cli.screen import AsJson, command, note, show, show_json
 from tacit.errors import PlanError
 
 if TYPE_CHECKING:
-    from tacit.audit.case_audit import CaseAudit
+    from tacit.audit.excluding.case_audit import CaseAudit
 
 CaseFile = Annotated[Path, typer.Argument(metavar="CASE.yaml", help="The case file.")]
 UNPROTECTED = "The dependence is unprotected: it was counted on the private rows. Show this to nobody."
@@ -31,7 +31,7 @@ def audit_exclusion(
 
     Opens no private row, spends nothing. Epsilons are those of the case, or those planned under its limit.
     """
-    from tacit.audit.case_audit import HEADINGS, audit_case
+    from tacit.audit.excluding.case_audit import HEADINGS, audit_case
     from tacit.release.case_file import read_case
 
     found = audit_case(read_case(case))

@@ -10,8 +10,8 @@ import pandas as pd
 from scipy.special import gammaincc
 
 from tacit import noise
-from tacit.audit.ratios import closeness, ratio_cdf
-from tacit.audit.yardsticks import syntactic
+from tacit.audit.disclosing.ratios import closeness, ratio_cdf
+from tacit.audit.disclosing.yardsticks import syntactic
 from tacit.papers.parts import Part, Setting
 from tacit.papers.results import NO, PARTLY, YES, Claim, Table, judged
 from tacit.papers.tables_004 import read_adult

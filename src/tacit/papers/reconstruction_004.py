@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import noise
-from tacit.audit.own_rows import own_row_gain
-from tacit.audit.reconstruction_attacks import planted_tables
-from tacit.audit.reconstruction_audit import audit_groups
+from tacit.audit.reconstructing.own_rows import own_row_gain
+from tacit.audit.reconstructing.reconstruction_attacks import planted_tables
+from tacit.audit.reconstructing.reconstruction_audit import audit_groups
 from tacit.noise.thinning import thin
 from tacit.papers.charts_reconstruction_004 import error_chart, size_chart, violation_chart
 from tacit.papers.parts import Part, Setting

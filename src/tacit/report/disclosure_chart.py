@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import altair as alt
 
-from tacit.audit.disclosures import Disclosure
+from tacit.audit.disclosing.disclosures import Disclosure
 from tacit.report.views import BLUE, LINE, WIDTH, styled, tip
 
 ORANGE: Final = "#D55E00"

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import altair as alt
 
-from tacit.audit.case_audit import EPSILONS, HEADINGS, CaseAudit, posterior_curves, strengths, trade_off
+from tacit.audit.excluding.case_audit import EPSILONS, HEADINGS, CaseAudit, posterior_curves, strengths, trade_off
 from tacit.report.charts import chart_svg
 from tacit.report.views import styled
 

@@ -23,9 +23,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.amounts import as_fraction
-from tacit.audit import whole_ratios as ratios
-from tacit.audit.confidences import Asked, Confidences, Names
-from tacit.audit.ratios import GAUSSIAN, LAPLACE, closeness
+from tacit.audit.disclosing import whole_ratios as ratios
+from tacit.audit.disclosing.confidences import Asked, Confidences, Names
+from tacit.audit.disclosing.ratios import GAUSSIAN, LAPLACE, closeness
 from tacit.errors import PlanError
 from tacit.noise.combined import Term
 from tacit.noise.law import Law

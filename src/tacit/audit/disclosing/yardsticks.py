@@ -34,8 +34,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tacit.audit.confidences import Asked, Confidences, as_names, check_apart
-from tacit.audit.taxonomies import Taxonomy
+from tacit.audit.disclosing.confidences import Asked, Confidences, as_names, check_apart
+from tacit.audit.disclosing.taxonomies import Taxonomy
 from tacit.errors import DataRefused, PlanError, sealed
 from tacit.release.private_counts import PRIVATE, PrivateCounts, counts_of_columns
 
@@ -179,7 +179,7 @@ def syntactic(
         frame: any table that a session takes; each row is a person.
         public: the attributes that make the groups.
         sensitive: the attribute whose distribution is looked at.
-        taxonomy: a YAML file of classes (`audit/taxonomies.py`), to make public attributes more general first.
+        taxonomy: a YAML file of classes (`taxonomies.py`), to make public attributes more general first.
         levels: how general: attribute -> level, 1 for the classes at the top. Without it every public attribute that
             the taxonomy has, at level 1.
         order: the order of the sensitive values for the ordered distance; without it that of numbers or of letters.

@@ -9,7 +9,7 @@ Guarantee   None, and no protection: this audit reads private data, for the cura
             is shown, charges nothing and writes nothing.
 Assumes     A reader knows everything of a person but the sensitive attribute that is guessed, and takes the share in
             that person's group for the probability. One row is one person, unless a plan's policy names persons.
-Why         Document 004, Definitions 3 to 5. The probabilities are exact (`audit/ratios.py`, `audit/whole_ratios.py`).
+Why         Document 004, Definitions 3 to 5. The probabilities are exact (`ratios.py`, `whole_ratios.py`).
             A group in which nobody has a value, a value that nobody has, a group of one and an attribute with one value
             have defined results: no guess but 0 is close to 0, and a jump over a share of 0 or 1 is 0 or 1.
 Reference   Document 004, sections 3.2 to 3.4.
@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tacit.audit.confidences import (
+from tacit.audit.disclosing.confidences import (
     Asked,
     Confidences,
     Names,
@@ -38,10 +38,10 @@ from tacit.audit.confidences import (
     confidences_asked,
     said,
 )
-from tacit.audit.disclosure_curves import Curve, overall_error
-from tacit.audit.published import OneScale, Planned, Published
-from tacit.audit.ratios import LAPLACE
-from tacit.audit.yardsticks import Yardsticks
+from tacit.audit.disclosing.disclosure_curves import Curve, overall_error
+from tacit.audit.disclosing.published import OneScale, Planned, Published
+from tacit.audit.disclosing.ratios import LAPLACE
+from tacit.audit.disclosing.yardsticks import Yardsticks
 from tacit.drawing import draw
 from tacit.errors import PlanError, kind_of, sealed
 from tacit.plan.any_plan import AnyPlan

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tacit.audit.exclusion_results import Freedom, LeakReport, LeakRow, WorstOutcome
+from tacit.audit.excluding.exclusion_results import Freedom, LeakReport, LeakRow, WorstOutcome
 from tacit.dependence.cancellation import Cancellation, cancellations, cancelling_epsilon
 from tacit.dependence.dependence import Dependence
 from tacit.dependence.given_tables import listed

@@ -6,7 +6,7 @@ off by at most the share tau.
 
 Guarantee   None: these numbers say what a reader of noisy answers learns. They are off by less than
             1e-12.
-Assumes     The two noises are independent of each other, with one scale. `audit/whole_ratios.py` has the noises that
+Assumes     The two noises are independent of each other, with one scale. `whole_ratios.py` has the noises that
             Tacit draws, where the two counts may also depend on each other, or one of them may be exact.
 Why         In units of the scale, with t = theta, f = phi and W = Y - zX:  Y/X <= z is W <= 0 where X > 0 and W >= 0
             where X < 0, so F(z) = P(W <= 0) + P(X < 0) - 2 P(W <= 0, X < 0).
@@ -96,7 +96,7 @@ def closeness(theta: npt.ArrayLike, phi: npt.ArrayLike, scale: Any, tau: Any, no
     [0.824, 0.897, 0.932]
     """
     if noise not in (LAPLACE, GAUSSIAN):
-        from tacit.audit.whole_ratios import whole_closeness
+        from tacit.audit.disclosing.whole_ratios import whole_closeness
 
         return whole_closeness(theta, phi, scale, tau, noise)
     shape, (part, whole, unit, share) = _broadcast(theta=theta, phi=phi, scale=scale, tau=tau)

@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from tacit.audit.confidences import Confidences
-from tacit.audit.published import Published
+from tacit.audit.disclosing.confidences import Confidences
+from tacit.audit.disclosing.published import Published
 from tacit.errors import PlanError
 
 SANITY: Final = 1e-4  # of all people: smaller counts are not expected to be accurate (document 004, section 3.4.4)

@@ -1,6 +1,6 @@
 """The noisy confidence of what Tacit publishes: whole-number noise, and sizes that are exact, noisy or added up.
 
-Where the size of a group comes from makes the difference (`audit/ratios.py` has two independent Laplace counts):
+Where the size of a group comes from makes the difference (`ratios.py` has two independent Laplace counts):
 
     exact     no secret edge changes it (under `attributes`, every count of the others): only the numerator is noisy
     fitted    exact as well, and the cells of the group were made to add up to it (least squares)
@@ -40,7 +40,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.amounts import as_fraction
-from tacit.audit.ratios import CUBE, ONE_SIDED, TWO_SCALE, TWO_SIDED, no_such_noise
+from tacit.audit.disclosing.ratios import CUBE, ONE_SIDED, TWO_SCALE, TWO_SIDED, no_such_noise
 from tacit.errors import PlanError
 from tacit.noise.cube import Cube
 from tacit.noise.law import MOST_VALUES, RAREST, Law

@@ -1,0 +1,13 @@
+"""What noisy answers and tables tell of groups of people; these audits read private data, for the curator.
+
+In reading order:
+
+    ratios             what the ratio of two noisy counts tells
+    whole_ratios       the same for what is published: whole noise, exact sizes, sums
+    confidences        groups of people and their sensitive values
+    published          what readers see of them
+    disclosures        what is told of them
+    disclosure_curves  the same at other costs
+    yardsticks         how much alike the rows of a table are
+    taxonomies         values that are made more general
+"""
