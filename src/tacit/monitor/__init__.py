@@ -2,11 +2,13 @@
 
 In reading order:
 
-    monitor  monitors of single places and of maps
-    checks   what is refused before a monitor begins
-    events   from a batch of events to the numbers that a monitor needs
-    clock    which step a time belongs to
-    journal  what a monitor remembers, changed in whole steps
-    history  what it has published
-    file     monitor files
+    monitor   monitors of single places and of maps
+    checks    what is refused before a monitor begins
+    events    from a batch of events to the numbers that a monitor needs
+    clock     which step a time belongs to
+    counting  which visits of a batch count, and when
+    journal   what a monitor remembers, changed in whole steps
+    history   what it has published
+    promises  what it promises, in words
+    file      monitor files
 """

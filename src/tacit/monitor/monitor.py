@@ -30,9 +30,8 @@ from __future__ import annotations
 import sqlite3
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from itertools import repeat
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -55,10 +54,9 @@ from tacit.mechanism.alarm import (
 )
 from tacit.monitor import checks, journal
 from tacit.monitor.clock import Clock, as_clock
+from tacit.monitor.counting import MapCounting, PlaceCounting
 from tacit.monitor.events import OPTIONAL_TIME, EventColumns, Events, Span, batch_name, read_events
 from tacit.monitor.history import (
-    ALREADY_ALARMED,
-    NOT_ASKED,
     PAUSED,
     History,
     MapVerdict,
@@ -66,7 +64,8 @@ from tacit.monitor.history import (
     map_time,
     size_of,
 )
-from tacit.monitor.journal import FOREVER, Alarm, Journal
+from tacit.monitor.journal import Alarm, Journal
+from tacit.monitor.promises import MapPromise, PlacePromise, Promised
 from tacit.noise import is_replayed
 from tacit.plan.steps import LargestStep
 from tacit.policy.policy import Policy
@@ -76,9 +75,6 @@ from tacit.rows.guard import closed
 IntArray = npt.NDArray[np.int64]
 
 _LISTED: Final = 20  # chances that a certificate lists one by one
-_REACHED: Final = (
-    "the noisy count reached the threshold; the count is at most the value, and may still be below the threshold"
-)
 
 
 class _Monitor(ABC):
@@ -205,7 +201,7 @@ class _Monitor(ABC):
         with self._journal.transaction() as db:
             if self._next(db, None) > at or journal.step_of_batch(db, name) is not None:
                 raise PlanError("was taken meanwhile by another monitor of this process", key="step", given=at)
-            self._count(db, at, events)
+            self._counting().count(db, at, events)
             journal.take_step(db, at, name, replayed=is_replayed())
             journal.add_alarms(db, self._decide(db, at))
 
@@ -214,8 +210,8 @@ class _Monitor(ABC):
         """Return the one place to look at (None: all) and the times that matter at a step (None: all)."""
 
     @abstractmethod
-    def _count(self, db: sqlite3.Connection, at: int, events: Events) -> None:
-        """Let the events of a batch count."""
+    def _counting(self) -> PlaceCounting | MapCounting:
+        """Return which events of a batch count."""
 
     @abstractmethod
     def _decide(self, db: sqlite3.Connection, at: int) -> list[Alarm]:
@@ -275,7 +271,7 @@ class _Monitor(ABC):
     @property
     def promise(self) -> Certificate:
         """What the monitor promises."""
-        settings, history = self._settings, self.history
+        settings, history, promised = self._settings, self.history, self._promised()
         own = ("attribute", "place", "places", "at", "decide_at", "window")
         return Certificate(
             policy=self.policy,
@@ -285,7 +281,7 @@ class _Monitor(ABC):
                 **{key: settings[key] for key in own if key in settings},
                 "threshold": self.threshold,
             },
-            protects=self._protects(),
+            protects=promised.protects(),
             step={"up": 0, "down": settings["step"], "derivation": list(self._why)},
             mechanism="one-sided geometric noise, compared with the threshold",
             noise={"shape": "two-scale", "right": str(history.law.right), "left": "0", "mean": history.law.mean()},
@@ -293,8 +289,8 @@ class _Monitor(ABC):
             version=settings["tacit"],
             details={
                 "unit": settings["unit"],
-                "counted": self._counted(),
-                "verdicts": self._words(),
+                "counted": promised.counted(),
+                "verdicts": promised.words(),
                 "chance_certainly_below": {
                     str(n): self.chance_certainly_below(n) for n in range(min(self.threshold, _LISTED))
                 },
@@ -302,42 +298,15 @@ class _Monitor(ABC):
                 "columns": settings["columns"],
             },
             ledger=history.receipt,
-            edges=f"`policy`, which takes away {self._taken_away()}",
+            edges=f"`policy`, which takes away {promised.taken_away()}",
             others="every stream of other visits",
             outputs="sequences of verdicts",
             scope=", over the whole life of the monitor",
         )
 
     @abstractmethod
-    def _taken_away(self) -> str:
-        """Say what is not there any more at the other end of a secret edge of the policy that is charged."""
-
-    @abstractmethod
-    def _protects(self) -> str:
-        """Say who or what is the unit, and what it pays."""
-
-    @abstractmethod
-    def _counted(self) -> list[str]:
-        """Say which events count, and for how long."""
-
-    @abstractmethod
-    def _words(self) -> dict[str, str]:
-        """Say what each verdict means."""
-
-    def _duplicates(self, same: str) -> str:
-        person, event = self._columns.person, self._columns.event
-        if event is not None:
-            key = event if person is None else f"{person} and {event}"
-            said = f"rows with the same {key} {self._one_id()}; a row without {event} is a visit of its own"
-        elif person is not None:
-            said = f"rows with the same {same} are one visit"
-        else:
-            said = "every row is a visit of its own, for there is no person and no id to tell duplicates by"
-        return said if person is None else f"{said}; rows without {person} are left out"
-
-    @abstractmethod
-    def _one_id(self) -> str:
-        """Say how rows with one id count."""
+    def _promised(self) -> Promised:
+        """Return the words of the promise."""
 
 
 class PlaceMonitor(_Monitor):
@@ -446,48 +415,6 @@ class PlaceMonitor(_Monitor):
         clock = self._columns.clock
         return self._position, (clock.tick(at - self.window + 1), clock.tick(at + self.window + 1))
 
-    def _count(self, db: sqlite3.Connection, at: int, events: Events) -> None:
-        journal.expire(db, at)
-        steps = np.where(events.timed, self._columns.clock.step_of(events.ticks), at)
-        near = (steps > at - self.window) & (steps <= at + self.window)
-        events, steps = events.where(near), steps[near]
-        # from when it has both happened and arrived, until its time leaves the window: at most `window` steps
-        first, last = np.maximum(steps, at), steps + self.window - 1
-        if events.keys is None:
-            journal.add_visits(db, _tallied(first, last, events.rows))
-            return
-        if self._visits is None:
-            self._count_visits(db, at, events, first, last)
-            return
-        lines = np.repeat(np.arange(len(steps)), _visits_in(events))
-        keys, names = events.keys, events.names or [""]
-        # by when they happened, or arrived; then by what tells them apart: whatever order an engine returns them in
-        texts = np.array(["" if key is None else key for key in keys], dtype=np.str_)
-        lines = lines[np.lexsort((texts[lines], events.ticks[lines], ~events.timed[lines], steps[lines]))]
-        people = [0] * len(steps) if events.people is None else events.people.tolist()
-        # After its window a visit with a readable time is too late to count; an id, or a time that cannot be read, may
-        # come again at any time and must not count again, so it is remembered.
-        too_late = (events.timed | (not events.has_time)) & (self._columns.event is None)
-        arrived, ends = f"arrived at step {at}", np.where(too_late, last, FOREVER).tolist()
-        asked = [(names[people[n]], arrived if keys[n] == "" else keys[n], ends[n]) for n in lines.tolist()]
-        kept = lines[journal.keep_new(db, asked, at_most=self._visits, remember=True)]
-        journal.add_visits(db, _tallied(first[kept], last[kept], np.ones(len(kept), dtype=np.int64)))
-
-    def _count_visits(self, db: sqlite3.Connection, at: int, events: Events, first: IntArray, last: IntArray) -> None:
-        """Let rows with one key count once in each step in which any of them counts.
-
-        If the first of them counted instead of the others, taking it away would let another one in, and the count
-        would rise at the steps of that one.
-        """
-        keys, names = events.keys or [], events.names or [""]
-        single = np.array([key is None for key in keys], dtype=np.bool_)
-        journal.add_visits(db, _tallied(first[single], last[single], events.rows[single]))
-        people = [0] * len(keys) if events.people is None else events.people.tolist()
-        arrived, spans = f"arrived at step {at}", zip(people, keys, first.tolist(), last.tolist(), strict=True)
-        asked = [(names[who], key or arrived, low, high) for who, key, low, high in spans if key is not None]
-        pieces = np.array(journal.cover_new(db, asked), dtype=np.int64).reshape(-1, 2)
-        journal.add_visits(db, _tallied(pieces[:, 0], pieces[:, 1], np.ones(len(pieces), dtype=np.int64)))
-
     def _decide(self, db: sqlite3.Connection, at: int) -> list[Alarm]:
         if self._is_paused(db, at):
             return []
@@ -499,46 +426,11 @@ class PlaceMonitor(_Monitor):
         last = journal.last_alarm(db, at)
         return last is not None and at < last.step + self.window
 
-    def _taken_away(self) -> str:
-        return "one visit" if self._visits is None else "all visits of one person to the place"
+    def _counting(self) -> PlaceCounting:
+        return PlaceCounting(self._columns, self.window, self._visits)
 
-    def _protects(self) -> str:
-        each = shown(self.epsilon / (self._visits or 1))
-        if self._visits is None:
-            return (
-                f"one visit: it looks as if it had not happened, at a cost of {each} over the whole life, because it "
-                "is counted in at most one alarm. A person pays for each visit: with at most v visits within any "
-                f"window, at most v * {each} for each alarm, and again for each further alarm"
-            )
-        return (
-            f"one person: the first {self._visits} visits of a person over the whole life of the monitor are counted, "
-            "later ones never. Any of the counted visits look as if they, and those that are not counted, had not "
-            f"happened, at a cost of {each} for each and {shown(self.epsilon)} in all, because each is counted in at "
-            "most one alarm"
-        )
-
-    def _one_id(self) -> str:
-        return "count once in each step in which one of them counts" if self._visits is None else "are one visit"
-
-    def _counted(self) -> list[str]:
-        window = f"{self.window} step{'s' * (self.window > 1)}"
-        bound = [] if self._visits is None else [f"of each person the first {self._visits} visits, in order of arrival"]
-        return [
-            f"a visit counts from the step at which it has both happened and arrived, until its time is {window} ago",
-            "late: counts for what is left of its window; left out where nothing is left",
-            f"early: waits for its time; left out where that is more than {window} ahead",
-            "without a readable time: is taken to happen when it arrives",
-            "out of order: makes no difference within a batch",
-            f"duplicates: {self._duplicates('person, place and time')}",
-            *bound,
-        ]
-
-    def _words(self) -> dict[str, str]:
-        return {
-            CERTAINLY_BELOW: f"fewer than {self.threshold} counted visits: certain",
-            ABOVE: _REACHED,
-            PAUSED: f"a public timer: for {self.window - 1} steps after an alarm nothing is said, whatever happens",
-        }
+    def _promised(self) -> PlacePromise:
+        return PlacePromise(self.threshold, self.epsilon, self._visits, self._columns, self.window)
 
 
 class MapMonitor(_Monitor):
@@ -640,48 +532,7 @@ class MapMonitor(_Monitor):
         return self.places.positions
 
     def _looked_at(self, at: int) -> tuple[int | None, Span | None]:
-        return None, self._slot()
-
-    def _slot(self) -> Span:
-        return self._columns.clock.tick(0), self._columns.clock.tick(1)
-
-    def _count(self, db: sqlite3.Connection, at: int, events: Events) -> None:
-        if events.has_time:
-            low, high = self._slot()
-            events = events.where(events.timed & (events.ticks >= low) & (events.ticks < high))
-        if not isinstance(self.places.positions, range):
-            events = events.where(np.isin(events.places, np.asarray(self.places.positions, dtype=np.int64)))
-        places, visits = events.places, events.rows
-        if events.keys is not None or events.people is not None:
-            people, places, keys = self._in_order(events)
-            names = events.names or [""]
-            asked = [(names[person], key, FOREVER) for person, key in zip(people.tolist(), keys, strict=True)]
-            places = places[journal.keep_new(db, asked, at_most=self._visits, remember=self._visits != 1)]
-            visits = np.ones(len(places), dtype=np.int64)
-        totals = np.bincount(places, visits).astype(np.int64)
-        found = np.flatnonzero(totals)
-        journal.add_to_places(db, zip(found.tolist(), totals[found].tolist(), strict=True))
-
-    def _in_order(self, events: Events) -> tuple[IntArray, IntArray, Iterable[str | None]]:
-        """Return person, place and key of the visits: of each person by time and then place, or of each event."""
-        if events.people is None:
-            lines = np.repeat(np.arange(len(events.rows)), _visits_in(events))
-            places = events.places[lines]
-            # Rows with one id count once at each of their places. If one place were chosen, taking that visit away
-            # would let another place count in its stead.
-            keys = [events.keys[n] if events.keys is not None else None for n in lines.tolist()]
-            ids = [None if key is None else f"{at}|{key}" for at, key in zip(places.tolist(), keys, strict=True)]
-            return np.zeros(len(lines), dtype=np.int64), places, ids
-        if self._visits != 1:
-            lines = np.lexsort((events.places, events.ticks, events.people))
-            return events.people[lines], events.places[lines], map(str, events.places[lines].tolist())
-        # only the first of each person, without sorting all: the least of time and place in one number each
-        size = size_of(self.places.attribute)
-        moments, when = np.unique(events.ticks, return_inverse=True)
-        least = np.full(len(events.names or []), len(moments) * size, dtype=np.int64)
-        np.minimum.at(least, events.people, when.reshape(-1) * size + events.places)
-        people = np.flatnonzero(least < len(moments) * size)
-        return people, least[people] % size, repeat(None, len(people))
+        return None, self._counting().slot()
 
     def _decide(self, db: sqlite3.Connection, at: int) -> list[Alarm]:
         if not self._is_asked(at):
@@ -696,56 +547,13 @@ class MapMonitor(_Monitor):
         rung = np.flatnonzero(values != NO_VALUE)
         return [Alarm(at, int(positions[line]), int(values[line])) for line in rung]
 
-    def _taken_away(self) -> str:
-        return "one visit" if self._visits is None else "all visits of one person to the monitored places"
+    def _counting(self) -> MapCounting:
+        return MapCounting(self._columns, self.places, self._visits)
 
-    def _protects(self) -> str:
-        each = shown(self.epsilon / (self._visits or 1))
-        why = "because it is counted at one place, and a place alarms at most once"
-        if self._visits is None:
-            return (
-                f"one visit: it looks as if it had been nowhere (not: elsewhere), at a cost of {each}, {why}. A person "
-                f"who makes v visits in the designated time pays v * {each}"
-            )
-        many = "visit is" if self._visits == 1 else f"{self._visits} visits at different places are"
-        return (
-            f"one person: of each person the first {many} counted, by batch, then time, then place; all others in the "
-            f"designated time never. A person looks as if nowhere (not: elsewhere), at a cost of {each} for each "
-            f"counted visit and {shown(self.epsilon)} in all, {why}"
-        )
-
-    def _one_id(self) -> str:
-        return "count once at each place"
-
-    def _counted(self) -> list[str]:
-        which = "all events" if self._columns.time is None else "events in the designated time"
-        return [
-            f"{which}, from their arrival on; what arrives later is added to what was there",
-            "without a readable time: left out, in batches that have a column of times",
-            "out of order: makes no difference within a batch",
-            f"duplicates: {self._duplicates('person and place')}",
-        ]
-
-    def _words(self) -> dict[str, str]:
-        return {
-            CERTAINLY_BELOW: f"fewer than {self.threshold} counted visits so far: certain",
-            ABOVE: _REACHED,
-            ALREADY_ALARMED: "the place alarmed at an earlier update and is not answered again",
-            **({} if self._settings["decide_at"] is None else {NOT_ASKED: "no step at which places are decided"}),
-        }
+    def _promised(self) -> MapPromise:
+        some = self._settings["decide_at"] is not None
+        return MapPromise(self.threshold, self.epsilon, self._visits, self._columns, is_asked_at_times=some)
 
 
 def _unit(person: str | None, visits: int | None) -> dict[str, Any]:
     return {"of": "visit" if visits is None else "person", "person": person if visits else None, "visits": visits}
-
-
-def _visits_in(events: Events) -> IntArray:
-    """Return how many visits each line stands for: rows of one event are one, rows without an id one each."""
-    return np.where([key is None for key in events.keys or []], events.rows, 1)
-
-
-def _tallied(first: IntArray, last: IntArray, visits: IntArray) -> Iterator[tuple[int, int, int]]:
-    """Add up visits that count in the same steps."""
-    ends, which = np.unique(np.stack([first, last], axis=1), axis=0, return_inverse=True)
-    totals = np.bincount(which.reshape(-1), visits, minlength=len(ends)).astype(np.int64)
-    return zip(ends[:, 0].tolist(), ends[:, 1].tolist(), totals.tolist(), strict=True)
