@@ -157,10 +157,22 @@ def _put_together(table: pa.Table, public: int, sensitive: Mapping[str, Attribut
     present = [sum(value is not None for value in values) for values in found.values]
     for codes, many in zip(found.codes, present, strict=True):
         kept &= codes < many  # the missing cell is the last
-    which = np.stack(found.codes, axis=1)[kept] if public else np.zeros((int(kept.sum()), 0), np.int64)
-    groups, of = np.unique(which, axis=0, return_inverse=True) if public else (which[:1], np.zeros(len(which), int))
+    groups, of = distinct_places([codes[kept] for codes in found.codes], int(kept.sum()))
     size = int(np.prod([attribute.size for attribute in sensitive.values()]))
     counts = np.zeros((len(groups), size), np.int64)
-    np.add.at(counts, (of.ravel(), place[kept]), lines[kept])
+    np.add.at(counts, (of, place[kept]), lines[kept])
     values = tuple(values[:many] for values, many in zip(found.values, present, strict=True))
     return PublicGroups(values, groups, counts, frame)
+
+
+def distinct_places(codes: Sequence[Ints], lines: int) -> tuple[Ints, Ints]:
+    """Return the different lines of some columns of whole numbers, in order, and which of them each line is.
+
+    Columns are put together one by one, as numbers below the lines there are, so that none gets too large.
+    """
+    of = np.zeros(lines, np.int64)
+    for column in codes:
+        of = np.unique(of * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1]
+    first = np.zeros(int(of.max(initial=-1)) + 1, np.int64)
+    first[of] = np.arange(lines)
+    return np.stack([column[first] for column in codes], axis=1) if codes else np.zeros((len(first), 0), np.int64), of
