@@ -45,7 +45,8 @@ from tacit.audit.yardsticks import Yardsticks
 from tacit.drawing import draw
 from tacit.errors import PlanError, kind_of, sealed
 from tacit.plan.any_plan import AnyPlan
-from tacit.release.private_counts import PRIVATE, counts_of_columns, counts_under
+from tacit.release.curator import PRIVATE
+from tacit.release.private_counts import counts_of_columns, counts_under
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

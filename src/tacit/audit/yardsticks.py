@@ -37,7 +37,8 @@ import pandas as pd
 from tacit.audit.confidences import Asked, Confidences, as_names, check_apart
 from tacit.audit.taxonomies import Taxonomy
 from tacit.errors import DataRefused, PlanError, sealed
-from tacit.release.private_counts import PRIVATE, PrivateCounts, counts_of_columns
+from tacit.release.curator import PRIVATE
+from tacit.release.private_counts import PrivateCounts, counts_of_columns
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -26,9 +26,6 @@ from tacit.rows.groups import Groups, group_counts
 
 Ints = npt.NDArray[np.int64]
 Names = tuple[str, ...]
-PRIVATE: Final = (
-    "For the curator only: this audit reads private data. It is part of no release; do not publish what it says."
-)
 MOST_CELLS: Final = 1 << 27
 
 
