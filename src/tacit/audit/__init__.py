@@ -64,7 +64,7 @@ from tacit.audit.ratios import closeness, ratio_cdf
 from tacit.audit.reconstruction_audit import ReconstructionAudit, reconstruction
 from tacit.audit.releases import release
 from tacit.audit.sampled_audit import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
-from tacit.audit.yardsticks import Yardsticks, syntactic
+from tacit.audit.yardsticks import SeveralYardsticks, Yardsticks, syntactic
 
 __all__ = [
     "Disclosure",
@@ -78,6 +78,7 @@ __all__ = [
     "ReconstructionAudit",
     "SampledAudit",
     "SampledWitness",
+    "SeveralYardsticks",
     "Verdict",
     "Witness",
     "WorstOutcome",
