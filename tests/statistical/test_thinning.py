@@ -45,13 +45,16 @@ def test_halving_is_binomial(n: int) -> None:
     assert not fits((drawn - first) // wide, np.roll(law, 1))
 
 
-def test_places_are_equally_likely_and_records_go_alone() -> None:
+@pytest.mark.parametrize(("records", "rows"), [(12, SIZE), (100, SIZE // 4)], ids=["numbers", "coins, then numbers"])
+def test_places_are_equally_likely_and_records_go_alone(records: int, rows: int) -> None:
     with replayed(Keystream(key=b"even" * 8)):
-        drawn = spread(np.full(SIZE, 12), 5)
+        drawn = spread(np.full(rows, records), 5)
+    many = np.arange(records + 1)
     for place in range(5):
-        assert fits(drawn[:, place], binom.pmf(np.arange(13), 12, 1 / 5))
-    assert fits(drawn[:, 0] + drawn[:, 4], binom.pmf(np.arange(13), 12, 2 / 5))
-    assert not fits(drawn[:, 0], binom.pmf(np.arange(13), 12, 3 / 16))  # what eight places without rejection would give
+        assert fits(drawn[:, place], binom.pmf(many, records, 1 / 5))
+    assert fits(drawn[:, 0] + drawn[:, 4], binom.pmf(many, records, 2 / 5))
+    # what eight places without rejection would give
+    assert not fits(drawn[:, 0], binom.pmf(many, records, 3 / 16))
 
 
 def test_picking_is_without_replacement() -> None:

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from tacit.release.curator import PRIVATE
 
 RNG = np.random.default_rng(4)
 SIZE = 3_000
@@ -161,7 +162,7 @@ def test_plans_of_a_job_are_audited() -> None:
 
 def test_the_report_says_whom_it_is_for() -> None:
     found = tc.audit.disclosure(PEOPLE, public=PUBLIC, sensitive="disease", scale=8.0)
-    assert str(found).startswith("For the curator only: this audit reads private data.")
+    assert str(found).startswith(PRIVATE)
     assert found.document()["private"] == found.private
     assert repr(found) == "Disclosure(for the curator only)"
     assert "sex=M, race=b -> disease=hiv" in str(found)

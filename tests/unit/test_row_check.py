@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import tacit as tc
 from cli.shell import files_in, inside
-from tacit.release.row_check import PRIVATE
+from tacit.release.curator import PRIVATE
 from tacit.rows.sample import sample_of
 
 DOMAIN = tc.Domain(

@@ -12,6 +12,8 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from tacit.audit.disclosing.yardsticks import SeveralYardsticks
+from tacit.release.curator import PRIVATE
 
 TABLE_2_1 = pd.DataFrame(
     {
@@ -99,8 +101,64 @@ def test_odd_tables_have_defined_results() -> None:
     assert one.k == 1
     with pytest.raises(tc.DataRefused, match="the table must have rows"):
         tc.audit.syntactic(TABLE_2_1.head(0), public="job", sensitive="disease")
-    with pytest.raises(tc.DataRefused, match="column 'job' must have a value in every row"):
-        tc.audit.syntactic(TABLE_2_1.assign(job=[None, *TABLE_2_1.job[1:]]), public="job", sensitive="disease")
+    with pytest.raises(tc.DataRefused, match="must have rows with a value in every column that is named"):
+        tc.audit.syntactic(TABLE_2_1.assign(job=None), public="job", sensitive="disease")
+
+
+def test_several_sensitive_attributes_are_measured_each_and_together() -> None:
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame({"a": rng.integers(0, 3, 400), "s": rng.choice([1, 2, 5], 400, p=[0.7, 0.2, 0.1])})
+    rows["t"] = np.where(rng.random(400) < 0.8, rows.s.map({1: "x", 2: "y", 5: "z"}), "x")
+    found = tc.audit.syntactic(rows, public="a", sensitive=["s", "t"], rho1=0.15)
+    assert isinstance(found, SeveralYardsticks)
+    alone = {name: by_definition(rows, ["a"], name, 0.15) for name in "st"}
+    for name, wanted in alone.items():
+        for yardstick, number in wanted.items():
+            assert getattr(found.each[name], yardstick) == pytest.approx(number, abs=1e-12), (name, yardstick)
+    both = by_definition(rows.assign(both=rows.s.astype(str) + rows.t), ["a"], "both", 0.15)
+    for yardstick in both.keys() - {"t_ordered"}:
+        assert getattr(found.together, yardstick) == pytest.approx(both[yardstick], abs=1e-12), yardstick
+    assert found.together.t_ordered is None
+    for yardstick in both:
+        worst = min if yardstick in ("k", "distinct", "entropy") else max
+        assert getattr(found, yardstick) == pytest.approx(worst(one[yardstick] for one in alone.values()), abs=1e-12)
+    assert found.frame.groupby("sensitive").size().to_dict() == {"s": 3, "t": 3, "s and t": 3}
+    json.dumps(found.document(), allow_nan=False)
+    assert str(found).startswith(PRIVATE)
+    assert "nan" not in str(found)
+    assert "sensitive: s and t" in str(found)
+    assert repr(found) == "SeveralYardsticks(for the curator only)"
+    again = tc.audit.syntactic(rows, public="a", sensitive=["s", "t"], order={"t": ["z", "x", "y"]})
+    assert again.each["s"].t_ordered == found.each["s"].t_ordered
+    assert again.each["t"].t_ordered != found.each["t"].t_ordered
+
+
+def test_a_group_of_many_values_of_each_may_have_few_together() -> None:
+    rows = pd.DataFrame({"a": [0] * 4 + [1] * 4, "s": list("xyxyxxyy"), "t": list("uvuvuvuv")})
+    found = tc.audit.syntactic(rows, public="a", sensitive=["s", "t"])
+    assert (found.each["s"].t_equal, found.each["t"].t_equal) == (0, 0)
+    assert found.together.t_equal == 0.25  # the first group has two of the four combinations
+
+
+def test_rows_that_miss_a_cell_are_left_out_everywhere() -> None:
+    """One rule: tables, audits of tables, disclosure and yardsticks count the same people."""
+    rows = pd.concat([TABLE_2_1] * 30, ignore_index=True).astype(object)
+    rows.loc[:4, "job"], rows.loc[100:106, "disease"] = None, None
+    whole, values = rows.dropna(), ["Flu", "HIV", "Hepatitis"]
+    columns: dict[str, Any] = {"public": ["job"], "sensitive": "disease"}
+    declared = {**columns, "values": values, "retention": 0.5}
+    measured, wanted = (tc.audit.syntactic(one, **columns) for one in (rows, whole))
+    pd.testing.assert_frame_equal(measured.frame, wanted.frame)
+    assert (measured.left_out, wanted.left_out) == (12, 0)
+    assert "12 rows miss a cell of a column that is named and are left out." in str(measured)
+    told, plain = (tc.audit.disclosure(one, **columns, scale=4.0, ways=1) for one in (rows, whole))
+    pd.testing.assert_frame_equal(told.frame, plain.frame)
+    assert (told.people, told.incomplete, told.document()["rows_left_out"]) == (len(whole), 12, 12)
+    assert "12 rows miss a cell" in str(told)
+    table = tc.publish.perturbed(rows, **declared)
+    audit = tc.audit.reconstruction(rows, **declared, lam=0.3, delta=0.3)
+    sizes = whole.groupby("job").size().tolist()
+    assert table.sizes.tolist() == audit.frame["size"].tolist() == measured.frame["size"].tolist() == sizes
 
 
 @pytest.fixture
@@ -162,7 +220,11 @@ def test_broken_taxonomies_are_refused(text: str, words: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"sensitive": ["s", "age"]}, "sensitive must be one attribute"),
+        ({"sensitive": []}, "sensitive must be the names of one or more attributes"),
+        ({"sensitive": ["s", "age"], "order": ["a", "b"]}, "order must say which attribute it is of"),
+        ({"order": {"job": ["a", "b", "c"]}}, "order must be about sensitive attributes"),
+        ({"order": {"s": "abc"}}, "order must be lists of values"),
+        ({"order": 3}, "order must be a list of values"),
         ({"public": ["s"]}, "public must not be sensitive as well"),
         ({"l": 0}, "l must be a whole number from 1"),
         ({"rho1": 1}, "rho1 must lie between 0 and 1"),

@@ -43,7 +43,7 @@ In reading order:
 
 from tacit.audit.disclosing.disclosures import Disclosure, disclosure
 from tacit.audit.disclosing.ratios import closeness, ratio_cdf
-from tacit.audit.disclosing.yardsticks import Yardsticks, syntactic
+from tacit.audit.disclosing.yardsticks import SeveralYardsticks, Yardsticks, syntactic
 from tacit.audit.exact_audit import exact
 from tacit.audit.excluding.exclusion_audit import Exclusion, exclusion
 from tacit.audit.excluding.exclusion_results import Freedom, LeakReport, WorstOutcome
@@ -67,6 +67,7 @@ __all__ = [
     "ReconstructionAudit",
     "SampledAudit",
     "SampledWitness",
+    "SeveralYardsticks",
     "Verdict",
     "Witness",
     "WorstOutcome",

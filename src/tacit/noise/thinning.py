@@ -10,7 +10,8 @@ Why         Halving: of n fair coins, the number of heads is the sum over the bi
             Every other law is made of halvings. A record keeps something with probability p if a uniform number is
             below p; the binary digits of the number are compared with those of p one at a time, and only records whose
             digits were equal so far need the next one. For a place among m, coins name a number below 2^j >= m, and
-            records whose number is m or more try again. Picking takes one record after the other among those that are
+            records whose number is m or more try again; a few records draw a number below m each, which is the same
+            law. Picking takes one record after the other among those that are
             left.
 Reference   Devroye, Non-Uniform Random Variate Generation (1986), chapter X.4; Farach-Colton, Tsai, Exact sublinear
             binomial sampling, Algorithmica 73 (2015) (halving).
@@ -29,13 +30,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.noise.draws import uniform_upto
+from tacit.noise.draws import uniform_below, uniform_upto
 from tacit.noise.keystream import Keystream, current_stream
 from tacit.noise.tables import CHUNK, GUARD_BITS, KEPT_BITS, LazyTable, chunks
 
 Ints = npt.NDArray[np.int64]
 
 LARGEST: Final = 20  # the largest table is of 2^20 coins: about 17,000 thresholds
+_FEW: Final = 16  # records for each place: up to so many, numbers of their own are faster than coins for all of them
 _BITS: Final = KEPT_BITS + GUARD_BITS
 _CUT: Final = 1 << (_BITS - 190)  # what is left out on either side weighs less than 2^-180
 
@@ -95,7 +97,7 @@ def spread(counts: npt.ArrayLike, places: int) -> Ints:
     left = many.ravel().copy()
     levels = (places - 1).bit_length()
     open_ = np.flatnonzero(left)
-    while open_.size:
+    while open_.size and int(left[open_].sum()) > _FEW * open_.size * places:
         parts = left[open_, None]
         for _ in range(levels):
             ones = halve(parts)
@@ -103,6 +105,9 @@ def spread(counts: npt.ArrayLike, places: int) -> Ints:
         found[open_] += parts[:, :places]
         left[open_] = parts[:, places:].sum(axis=1)
         open_ = open_[left[open_] > 0]
+    alone = np.repeat(open_, left[open_])
+    cells = alone * places + uniform_below(places, alone.size)
+    found += np.bincount(cells, minlength=found.size).reshape(found.shape)
     return found.reshape(*many.shape, places)
 
 

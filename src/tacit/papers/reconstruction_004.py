@@ -391,8 +391,10 @@ def _error_claims(errors: list[Row], ours: list[Any]) -> list[Claim]:
                 f"{name}: error of masked counts beside the least possible; beside an exact sample",
                 "at most 1.25; below 1",
                 f"{masked[1]:.2f}; {masked[0] / sampled[0]:.2f}",
-                judged([masked[1] <= 1.25, masked[0] < sampled[0]])[0],
-                "where groups are tiny, the noise that keeps epsilon outweighs the masks" if masked[1] > 1.25 else "",
+                *judged(
+                    [masked[1] <= 1.25, masked[0] < sampled[0]],
+                    why="where groups are tiny, the noise that keeps epsilon outweighs the masks",
+                ),
             )
         )
     return claims

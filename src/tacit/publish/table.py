@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from tacit.errors import PlanError
+from tacit.plan.labels import Labels
 from tacit.policy.policy import Policy
 from tacit.publish.generalisation import NOTHING_MERGED, Generalisation
 from tacit.publish.groups import PersonalGroups
@@ -99,7 +100,7 @@ class PublishedTable:
             )
         lines = self.published.ravel()
         columns: dict[str, Any] = {
-            name: column[:0] if not lines.size else _repeated(column, lines)
+            name: _repeated(column, lines)
             for name, column in {
                 **self.groups.group_labels(lines=len(self.values)),
                 **self.groups.columns.value_labels(len(self.sizes)),
@@ -139,5 +140,7 @@ class PublishedTable:
         )
 
 
-def _repeated(column: Any, lines: Ints) -> Any:
-    return type(column)(column.values, np.repeat(column.which, lines))
+def _repeated(column: Labels, lines: Ints) -> Labels:
+    # in few bytes for each record: there may be very many
+    narrow = column.which.astype(np.min_scalar_type(-len(column.values) - 1))
+    return Labels(column.values, np.repeat(narrow, lines))

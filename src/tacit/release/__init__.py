@@ -33,6 +33,7 @@ In reading order:
     case_file         the same with a dependence: who is shown what, and what may be learned
     job_plan          what it would cost, and whether it could run
     job_run           pay for it and make its releases
+    curator           whom true counts are for
     private_counts    true counts for audits, for the curator
     row_check         which cells of the rows do not fit the domain
     table_file        released numbers as CSV, large tables as Parquet

@@ -26,24 +26,28 @@ from tacit.rows.groups import Groups, group_counts
 
 Ints = npt.NDArray[np.int64]
 Names = tuple[str, ...]
-PRIVATE: Final = (
-    "For the curator only: this audit reads private data. It is part of no release; do not publish what it says."
-)
 MOST_CELLS: Final = 1 << 27
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateCounts:
-    """True tables of counts. `values` are what each attribute may be, `people` how many there are."""
+    """True tables of counts. `values` are what each attribute may be, `people` how many are counted.
+
+    `left_out` is how many rows are not counted, because they miss a cell of a column that was named.
+    """
 
     values: Mapping[str, Sequence[Any]]
     people: int
     tables: Mapping[Names, Ints]
+    left_out: int = 0
 
 
 @sealed
 def counts_of_columns(rows: Any, tables: Iterable[Names]) -> PrivateCounts:
-    """Count rows by columns as they are: values are those that occur, and every row is a person."""
+    """Count rows by columns as they are: values are those that occur, and every row is a person.
+
+    A row that misses a cell of one of these columns is left out, as in published tables (`rows/groups.py`).
+    """
     wanted = list(dict.fromkeys(tables))
     names = list(dict.fromkeys(name for table in wanted for name in table))
     found = group_counts(rows, names)
@@ -51,7 +55,7 @@ def counts_of_columns(rows: Any, tables: Iterable[Names]) -> PrivateCounts:
     for table in wanted:
         _check_size(table, [len(values[name]) for name in table])
     made = {table: _table(found, names, table) for table in wanted}
-    return PrivateCounts(values, int(found.counts.sum()), made)
+    return PrivateCounts(values, int(found.counts.sum()), made, found.left_out)
 
 
 @sealed

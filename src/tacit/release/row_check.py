@@ -21,6 +21,7 @@ from tacit.errors import DataRefused, sealed
 from tacit.plan.tally import CellCounts
 from tacit.policy.attributes import Attribute
 from tacit.policy.policy import Policy, as_policy
+from tacit.release.curator import PRIVATE
 from tacit.release.session import check_public_columns, open_for
 from tacit.rows.encode import Code, Column, Expr
 from tacit.rows.engines import PERSON, Engine, engine_for, with_readings
@@ -33,9 +34,6 @@ from tacit.rows.rows import Rows
 from tacit.rows.sample import selected
 from tacit.rows.unexpected import UNEXPECTED
 
-PRIVATE: Final = (
-    "For the holder of the data only: true counts, written nowhere and part of no release. Do not publish them."
-)
 _AT_ONCE: Final = 12  # columns in one pass over the rows
 _MOST_IDS: Final = 5
 

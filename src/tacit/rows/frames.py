@@ -24,9 +24,7 @@ def as_pandas(columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
     """Return a pandas frame, with the types that pandas would find for lists."""
     return pd.DataFrame(
         {
-            name: pd.Series(column.values).take(column.which).reset_index(drop=True)
-            if isinstance(column, Labels)
-            else column
+            name: pd.Series(pd.Series(column.values).array.take(column.which)) if isinstance(column, Labels) else column
             for name, column in columns.items()
         }
     )

@@ -5,8 +5,9 @@ where they are said to be public (`publish/groups.py`). Sensitive columns that a
 their cells mean what they mean everywhere (`rows/encode.py`). A type that cannot hold the listed values is refused by
 the type. Every row is a person. What comes out is in an order that follows from the cells alone.
 
-A missing cell is a value of its own, None, for the holder of the rows, who wants to see everybody. A published table
-leaves rows out that miss a public cell, or whose sensitive cell has no position.
+One rule for missing cells (None, and NaN among numbers): a row that misses a cell of a named column is left out, of
+tables and of what audits say about them. A sensitive cell that has no position counts as missing. Under a policy the
+domain decides, cell by cell, as in every release.
 """
 
 from __future__ import annotations
@@ -38,13 +39,14 @@ _WHICH: Final = "which cell it is"
 class Groups:
     """How many rows have each combination of cells that occurs.
 
-    `values` are the different cells of each column, in order, None for a missing one, which is last; `codes` has for
-    each column the place of every combination's cell among them.
+    `values` are the different cells of each column, in order; `codes` has for each column the place of every
+    combination's cell among them. `left_out` is how many rows miss one of these cells.
     """
 
     values: tuple[tuple[Any, ...], ...]
     codes: tuple[Ints, ...]
     counts: Ints
+    left_out: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +70,7 @@ class PublicGroups:
 def group_counts(source: Any, names: Sequence[str]) -> Groups:
     """Count the rows of any source by the cells of these columns, in its own engine."""
     table = _grouped(_engine(source, names), names)
-    return closed(lambda: _all_cells(table, len(names)), InternalError("grouping rows"))
+    return closed(lambda: _complete(table, len(names)), InternalError("grouping rows"))
 
 
 @sealed
@@ -127,10 +129,25 @@ def _encoded(column: pa.ChunkedArray) -> tuple[tuple[Any, ...], Ints]:
     return tuple(found[place] for place in order), rank[codes]
 
 
-def _all_cells(table: pa.Table, columns: int) -> Groups:
-    listed = [_encoded(table.column(f"c{place}")) for place in range(columns)]
-    counts = np.asarray(table.column("n").to_numpy(), dtype=np.int64)
-    return Groups(tuple(values for values, _ in listed), tuple(codes for _, codes in listed), counts)
+def _coded(table: pa.Table, columns: int) -> tuple[tuple[tuple[Any, ...], ...], list[Ints], npt.NDArray[np.bool_]]:
+    """Return the different cells of each column, which of them each line has, and which lines miss none."""
+    values, codes, there = [], [], np.ones(table.num_rows, np.bool_)
+    for place in range(columns):
+        found, own = _encoded(table.column(f"c{place}"))
+        values.append(tuple(value for value in found if value is not None))
+        codes.append(own)
+        there &= own < len(values[-1])  # a missing cell is the last
+    return tuple(values), codes, there
+
+
+def _counts(table: pa.Table) -> Ints:
+    return np.asarray(table.column("n").to_numpy(), dtype=np.int64)
+
+
+def _complete(table: pa.Table, columns: int) -> Groups:
+    values, codes, there = _coded(table, columns)
+    counts = _counts(table)
+    return Groups(values, tuple(own[there] for own in codes), counts[there], int(counts[~there].sum()))
 
 
 def _positions(cells: pa.ChunkedArray, name: str, attribute: Attribute) -> Ints:
@@ -147,20 +164,27 @@ def _positions(cells: pa.ChunkedArray, name: str, attribute: Attribute) -> Ints:
 
 
 def _put_together(table: pa.Table, public: int, sensitive: Mapping[str, Attribute], frame: MakeFrame) -> PublicGroups:
-    found = _all_cells(table, public)
-    lines = found.counts
-    place, kept = np.zeros(len(lines), np.int64), np.ones(len(lines), np.bool_)
+    values, codes, kept = _coded(table, public)
+    place = np.zeros(table.num_rows, np.int64)
     for number, (name, attribute) in enumerate(sensitive.items(), start=public):
         own = _positions(table.column(f"c{number}"), name, attribute)
         kept &= own >= 0
         place = place * attribute.size + own
-    present = [sum(value is not None for value in values) for values in found.values]
-    for codes, many in zip(found.codes, present, strict=True):
-        kept &= codes < many  # the missing cell is the last
-    which = np.stack(found.codes, axis=1)[kept] if public else np.zeros((int(kept.sum()), 0), np.int64)
-    groups, of = np.unique(which, axis=0, return_inverse=True) if public else (which[:1], np.zeros(len(which), int))
+    groups, of = distinct_places([own[kept] for own in codes], int(kept.sum()))
     size = int(np.prod([attribute.size for attribute in sensitive.values()]))
     counts = np.zeros((len(groups), size), np.int64)
-    np.add.at(counts, (of.ravel(), place[kept]), lines[kept])
-    values = tuple(values[:many] for values, many in zip(found.values, present, strict=True))
+    np.add.at(counts, (of, place[kept]), _counts(table)[kept])
     return PublicGroups(values, groups, counts, frame)
+
+
+def distinct_places(codes: Sequence[Ints], lines: int) -> tuple[Ints, Ints]:
+    """Return the different lines of some columns of whole numbers, in order, and which of them each line is.
+
+    Columns are put together one by one, as numbers below the lines there are, so that none gets too large.
+    """
+    of = np.zeros(lines, np.int64)
+    for column in codes:
+        of = np.unique(of * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1]
+    first = np.zeros(int(of.max(initial=-1)) + 1, np.int64)
+    first[of] = np.arange(lines)
+    return np.stack([column[first] for column in codes], axis=1) if codes else np.zeros((len(first), 0), np.int64), of

@@ -82,14 +82,19 @@ class Confidences:
         for name, values, at in zip(
             self.asked.known, self.known_values, np.unravel_index(self.places, shape), strict=True
         ):
-            texts = np.array([f"{name}={said(value)}" for value in values], dtype=object)
+            texts = np.array([f"{name}={value}" for value in values], dtype=object)
             parts.append(texts[at])
         return [", ".join(words) for words in zip(*parts, strict=True)]
 
 
-def said(value: Any) -> str:
-    """Return a value in words."""
-    return "(missing)" if value is None else str(value)
+def in_words(left_out: int) -> str:
+    """Say how many rows an audit leaves out for what they miss."""
+    many = (
+        "1 row misses a cell of a column that is named and is"
+        if left_out == 1
+        else (f"{left_out:,} rows miss a cell of a column that is named and are")
+    )
+    return f"{many} left out."
 
 
 def confidences_asked(public: Names, sensitive: Names, ways: Sequence[int]) -> list[Asked]:

@@ -19,7 +19,7 @@ Checked by  tests/unit/test_disclosures.py, tests/golden/test_disclosures_004.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -36,7 +36,7 @@ from tacit.audit.disclosing.confidences import (
     check_apart,
     check_known,
     confidences_asked,
-    said,
+    in_words,
 )
 from tacit.audit.disclosing.disclosure_curves import Curve, overall_error
 from tacit.audit.disclosing.published import OneScale, Planned, Published
@@ -45,7 +45,8 @@ from tacit.audit.disclosing.yardsticks import Yardsticks
 from tacit.drawing import draw
 from tacit.errors import PlanError, kind_of, sealed
 from tacit.plan.any_plan import AnyPlan
-from tacit.release.private_counts import PRIVATE, counts_of_columns, counts_under
+from tacit.release.curator import PRIVATE
+from tacit.release.private_counts import counts_of_columns, counts_under
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -78,7 +79,8 @@ class Thresholds:
 class Disclosure:
     """What an audit of disclosures found. It holds true counts: for the curator only.
 
-    `left_out` are the releases that the audit says nothing about. `people` is how many there are.
+    `left_out` are the releases that the audit says nothing about. `people` is how many are counted; `incomplete` rows
+    are not, because they miss a cell of a named column.
     """
 
     thresholds: Thresholds
@@ -87,6 +89,7 @@ class Disclosure:
     chances: tuple[Floats, ...]
     people: int
     left_out: tuple[str, ...] = ()
+    incomplete: int = 0
     private: str = field(default=PRIVATE, init=False)
 
     @property
@@ -158,6 +161,7 @@ class Disclosure:
             "epsilon": self.published.epsilon,
             "thresholds": dict(vars(self.thresholds)),
             "people": self.people,
+            "rows_left_out": self.incomplete,
             "groups": self.groups,
             "disclosures": self.count,
             "overall_error": self.error,
@@ -182,6 +186,7 @@ class Disclosure:
             f"Disclosed: a guess within {at.tau:.0%} of the true share with probability {at.closeness:.0%} at least, "
             f"where that share is {at.jump:g} times as large as among all people.",
         ]
+        lines += [in_words(self.incomplete)] if self.incomplete else []
         lines.append(self.in_words_when_safe())
         worst = self.worst(5)
         if len(worst):
@@ -218,7 +223,7 @@ class Disclosure:
         for part, chances in zip(self.parts, self.chances, strict=True):
             groups, values = part.theta.shape
             target = part.asked.sensitive
-            called = np.array([f"{target}={said(value)}" for value in part.values], dtype=object)
+            called = np.array([f"{target}={value}" for value in part.values], dtype=object)
             plain = np.empty(values, dtype=object)
             plain[:] = list(part.values)
             for name, cells in {
@@ -255,7 +260,8 @@ def disclosure(
     For the curator only: this audit reads private data. Nothing is charged, and nothing is written.
 
     Args:
-        rows: what a session takes.
+        rows: what a session takes. Without a plan, rows that miss a cell of a named column are left out; with one, its
+            domain decides.
         public: the attributes that a reader may know of a person; with `plan`, those that no secret edge changes.
         sensitive: one or more attributes that are told; with `plan`, those that secret edges change. Of several, each
             is also looked at where a reader knows another.
@@ -279,7 +285,8 @@ def disclosure(
     asked = confidences_asked(known, secret, as_ways(ways))
     shown = OneScale.checked(scale, noise, 4 * len(asked) if step is None else step)
     counts = counts_of_columns(rows, [one.table for one in asked])
-    return _audited(shown, [Confidences.of(one, counts) for one in asked], counts.people, thresholds)
+    found = _audited(shown, [Confidences.of(one, counts) for one in asked], counts.people, thresholds)
+    return replace(found, incomplete=counts.left_out)
 
 
 def _of_plans(rows: Any, plans: tuple[AnyPlan, ...], public: Any, sensitive: Any, thresholds: Thresholds) -> Disclosure:

@@ -13,11 +13,16 @@ group, Q that in the whole table.
     delta-growth     the largest p - q
     rho1-rho2        of values with q <= rho1 the largest p: rho2 must be at least that
 
+Of several sensitive attributes each is measured by itself, as publishers do, and all of them as one, whose values are
+the combinations: a group may have many values of each of two attributes, and few combinations. Combinations stand in no
+order, so they have no ordered distance.
+
 Guarantee   None. These are descriptions of a table, not promises about what somebody learns: a table that meets one of
             them may tell everything to whoever knows a little more (document 004, section 2.2.1).
 Assumes     Groups are found by values as they are, or as a taxonomy makes them more general.
 Why         The definitions, for all groups at once. A table without rows has no groups and is refused; with one
-            sensitive value all distances are 0, entropy and distinct diversity 1, and no c is large enough.
+            sensitive value all distances are 0, entropy and distinct diversity 1, and no c is large enough. Rows that
+            miss a cell of a named column are left out, as in published tables.
 Reference   Document 004, section 2.2.1: Sweeney; Machanavajjhala et al.; Li et al.; Cao and Karras; Evfimievski et al.
 Checked by  tests/unit/test_yardsticks.py.
 """
@@ -27,6 +32,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +40,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tacit.audit.disclosing.confidences import Asked, Confidences, as_names, check_apart
+from tacit.audit.disclosing.confidences import Asked, Confidences, Names, as_names, check_apart, in_words
 from tacit.audit.disclosing.taxonomies import Taxonomy
-from tacit.errors import DataRefused, PlanError, sealed
-from tacit.release.private_counts import PRIVATE, PrivateCounts, counts_of_columns
+from tacit.errors import DataRefused, PlanError, kind_of, nearest, sealed, word_or_kind
+from tacit.release.curator import PRIVATE
+from tacit.release.private_counts import PrivateCounts, counts_of_columns
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -45,11 +52,16 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Yardsticks:
-    """How a table measures up. `l` is the order of recursive diversity, `rho1` what counts as a rare value."""
+    """How a table measures up. `l` is the order of recursive diversity, `rho1` what counts as a rare value.
+
+    `ordered` says whether sensitive values stand in an order. `left_out` rows miss a cell of a named column.
+    """
 
     groups: Confidences
     l: int
     rho1: float
+    ordered: bool = True
+    left_out: int = 0
     private: str = field(default=PRIVATE, init=False)
 
     @property
@@ -79,9 +91,9 @@ class Yardsticks:
         return float(self.frame["t_equal"].max())
 
     @property
-    def t_ordered(self) -> float:
-        """The t of t-closeness, where values stand in order."""
-        return float(self.frame["t_ordered"].max())
+    def t_ordered(self) -> float | None:
+        """The t of t-closeness, where values stand in order; None where they do not."""
+        return float(self.frame["t_ordered"].max()) if self.ordered else None
 
     @property
     def beta(self) -> float:
@@ -118,7 +130,7 @@ class Yardsticks:
             "growth": gain.max(axis=1),
             "rho2": rare.max(axis=1),
         }
-        return pd.DataFrame(columns)
+        return pd.DataFrame({name: column for name, column in columns.items() if self.ordered or name != "t_ordered"})
 
     def document(self) -> dict[str, Any]:
         """Return the yardsticks as plain data."""
@@ -127,6 +139,7 @@ class Yardsticks:
             "sensitive": self.groups.asked.sensitive,
             "public": list(self.groups.asked.known),
             "groups": len(self.groups.places),
+            "rows_left_out": self.left_out,
             "k_anonymity": self.k,
             "l_diversity": {
                 "distinct": self.distinct,
@@ -142,23 +155,110 @@ class Yardsticks:
     def __repr__(self) -> str:
         return "Yardsticks(for the curator only)"
 
-    def __str__(self) -> str:
+    def words(self) -> list[str]:
+        """Say how the table measures up, in lines."""
         c = "no c" if self.recursive is None else f"every c above {self.recursive:.4g}"
-        return "\n".join(
-            [
-                self.private,
-                "",
-                f"{len(self.groups.places):,} groups by {', '.join(self.groups.asked.known)}; sensitive: "
-                f"{self.groups.asked.sensitive}",
-                f"  k-anonymity      k = {self.k}",
-                f"  l-diversity      distinct l = {self.distinct}; entropy l = {self.entropy:.4g}; "
-                f"recursive (c, {self.l}) for {c}",
-                f"  t-closeness      t = {self.t_equal:.4g} (equal distance), {self.t_ordered:.4g} (ordered distance)",
-                f"  beta-likeness    beta = {self.beta:.4g}",
-                f"  delta-growth     delta = {self.growth:.4g}",
-                f"  rho1-rho2        values of a share up to {self.rho1:g} reach {self.rho2:.4g}",
-            ]
-        )
+        ordered = "" if self.t_ordered is None else f", {self.t_ordered:.4g} (ordered distance)"
+        return [
+            f"{len(self.groups.places):,} groups by {', '.join(self.groups.asked.known)}; sensitive: "
+            f"{self.groups.asked.sensitive}",
+            f"  k-anonymity      k = {self.k}",
+            f"  l-diversity      distinct l = {self.distinct}; entropy l = {self.entropy:.4g}; "
+            f"recursive (c, {self.l}) for {c}",
+            f"  t-closeness      t = {self.t_equal:.4g} (equal distance){ordered}",
+            f"  beta-likeness    beta = {self.beta:.4g}",
+            f"  delta-growth     delta = {self.growth:.4g}",
+            f"  rho1-rho2        values of a share up to {self.rho1:g} reach {self.rho2:.4g}",
+        ]
+
+    def __str__(self) -> str:
+        left_out = [in_words(self.left_out)] if self.left_out else []
+        return "\n".join([self.private, "", *self.words(), *left_out])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SeveralYardsticks:
+    """How a table with several sensitive attributes measures up: `each` by itself, and all of them `together`.
+
+    `together` takes the combinations of their values for the values of one attribute. Every yardstick here is the worst
+    of `each`.
+    """
+
+    each: Mapping[str, Yardsticks]
+    together: Yardsticks
+    private: str = field(default=PRIVATE, init=False)
+
+    @property
+    def k(self) -> int:
+        """The size of the smallest group."""
+        return self.together.k
+
+    @property
+    def distinct(self) -> int:
+        """The fewest different values of an attribute in a group."""
+        return min(one.distinct for one in self.each.values())
+
+    @property
+    def entropy(self) -> float:
+        """The l of entropy l-diversity."""
+        return min(one.entropy for one in self.each.values())
+
+    @property
+    def recursive(self) -> float | None:
+        """What c must exceed for recursive (c, l)-diversity; None if no c is large enough."""
+        found = [one.recursive for one in self.each.values()]
+        return None if None in found else max(one for one in found if one is not None)
+
+    @property
+    def t_equal(self) -> float:
+        """The t of t-closeness, where all values are equally far apart."""
+        return max(one.t_equal for one in self.each.values())
+
+    @property
+    def t_ordered(self) -> float:
+        """The t of t-closeness, where values stand in order."""
+        return max(one.t_ordered or 0.0 for one in self.each.values())
+
+    @property
+    def beta(self) -> float:
+        """The beta of beta-likeness."""
+        return max(one.beta for one in self.each.values())
+
+    @property
+    def growth(self) -> float:
+        """The delta of delta-growth."""
+        return max(one.growth for one in self.each.values())
+
+    @property
+    def rho2(self) -> float:
+        """The largest share that a value as rare as rho1 has in a group."""
+        return max(one.rho2 for one in self.each.values())
+
+    @property
+    def left_out(self) -> int:
+        """How many rows miss a cell of a named column."""
+        return self.together.left_out
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The lines of each attribute, one below the other; `sensitive` says which it is."""
+        parts = [one.frame.assign(sensitive=name) for name, one in self.each.items()]
+        parts.append(self.together.frame.assign(sensitive=self.together.groups.asked.sensitive))
+        return pd.concat(parts, ignore_index=True)
+
+    def document(self) -> dict[str, Any]:
+        """Return the yardsticks as plain data."""
+        each = {name: one.document() for name, one in self.each.items()}
+        return {"private": self.private, "each": each, "together": self.together.document()}
+
+    def __repr__(self) -> str:
+        return "SeveralYardsticks(for the curator only)"
+
+    def __str__(self) -> str:
+        lines = [self.private]
+        for one in (*self.each.values(), self.together):
+            lines += ["", *one.words()]
+        return "\n".join([*lines, *([in_words(self.left_out)] if self.left_out else [])])
 
 
 @sealed
@@ -166,47 +266,57 @@ def syntactic(
     frame: Any,
     *,
     public: str | Sequence[str],
-    sensitive: str,
+    sensitive: str | Sequence[str],
     taxonomy: str | Path | None = None,
     levels: Mapping[str, int] | None = None,
-    order: Sequence[Any] | None = None,
+    order: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
     l: int = 2,
     rho1: float = 0.1,
-) -> Yardsticks:
+) -> Yardsticks | SeveralYardsticks:
     """Measure a table by k-anonymity, l-diversity, t-closeness, beta-likeness, delta-growth and rho1-rho2 privacy.
 
     Args:
-        frame: any table that a session takes; each row is a person.
+        frame: any table that a session takes; each row is a person. Rows that miss a cell of a named column are left
+            out.
         public: the attributes that make the groups.
-        sensitive: the attribute whose distribution is looked at.
+        sensitive: the attribute whose distribution is looked at; of several, each by itself and all of them together.
         taxonomy: a YAML file of classes (`taxonomies.py`), to make public attributes more general first.
         levels: how general: attribute -> level, 1 for the classes at the top. Without it every public attribute that
             the taxonomy has, at level 1.
-        order: the order of the sensitive values for the ordered distance; without it that of numbers or of letters.
+        order: the order of the sensitive values for the ordered distance; without it that of numbers or of letters. Of
+            several attributes, attribute -> order.
         l: the order of recursive diversity.
         rho1: the share up to which a value counts as rare.
     """
-    known, (target, *more) = as_names(public, "public"), as_names(sensitive, "sensitive")
-    if more:
-        raise PlanError("must be one attribute", key="sensitive", given=", ".join((target, *more)), fix="Ask for each.")
-    check_apart(known, (target,))
+    known, targets = as_names(public, "public"), as_names(sensitive, "sensitive")
+    check_apart(known, targets)
     if isinstance(l, bool) or not isinstance(l, int) or l < 1:
         raise PlanError("must be a whole number from 1", key="l", given=str(l), fix="Use 2.")
     if not isinstance(rho1, int | float) or isinstance(rho1, bool) or not 0 < rho1 < 1:
         raise PlanError("must lie between 0 and 1", key="rho1", given=str(rho1), fix="For instance 0.1.")
-    wanted = _levels(known, taxonomy, levels)
-    asked = Asked(known, target)
-    counts = counts_of_columns(frame, [asked.table])
+    wanted, orders = _levels(known, taxonomy, levels), _orders(targets, order)
+    full = (*known, *targets)
+    counts = counts_of_columns(frame, [full])
     if not counts.people:
-        raise DataRefused("the table must have rows", fix="Give a table with people in it.")
-    for name in asked.table:
-        if any(value is None for value in counts.values[name]):
-            raise DataRefused(
-                "must have a value in every row", column=name, fix="Drop such rows, or name what is missing."
-            )
+        raise DataRefused(
+            "the table must have rows with a value in every column that is named", fix="Give a table with people in it."
+        )
+    table, values = counts.tables[full], dict(counts.values)
     for name, (tree, level) in wanted.items():
-        counts = _generalised(counts, asked, name, tree.general(name, counts.values[name], level))
-    return Yardsticks(Confidences.of(asked, _ordered(counts, asked, order)), l, float(rho1))
+        classes = tree.general(name, values[name], level)
+        values[name] = sorted(set(classes))
+        table = _placed(table, full.index(name), [values[name].index(one) for one in classes], len(values[name]))
+    for name, listed in orders.items():
+        places = _places(name, values[name], listed)
+        table, values[name] = _placed(table, full.index(name), places, len(listed)), listed
+    counted = PrivateCounts(values, counts.people, {full: table}, counts.left_out)
+    each = {
+        name: Yardsticks(_alone(counted, known, name), l, float(rho1), left_out=counts.left_out) for name in targets
+    }
+    if len(each) == 1:
+        return each[targets[0]]
+    together = Yardsticks(_together(counted, known, targets), l, float(rho1), ordered=False, left_out=counts.left_out)
+    return SeveralYardsticks(each, together)
 
 
 def _levels(known: Sequence[str], path: Any, levels: Any) -> dict[str, tuple[Taxonomy, int]]:
@@ -225,30 +335,57 @@ def _levels(known: Sequence[str], path: Any, levels: Any) -> dict[str, tuple[Tax
     return {name: (tree, level) for name, level in given.items()}
 
 
-def _generalised(counts: PrivateCounts, asked: Asked, name: str, classes: Sequence[str]) -> PrivateCounts:
-    """Add up the cells of values that are in one class."""
-    named = sorted(set(classes))
-    axis = asked.table.index(name)
-    moved = np.moveaxis(counts.tables[asked.table], axis, 0)
-    added = np.zeros((len(named), *moved.shape[1:]), dtype=np.int64)
-    np.add.at(added, [named.index(one) for one in classes], moved)
-    values = {**counts.values, name: named}
-    return PrivateCounts(values, counts.people, {asked.table: np.moveaxis(added, 0, axis)})
+def _orders(targets: Names, given: Any) -> dict[str, list[Any]]:
+    """Return the order of each sensitive attribute that has one, or refuse."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        if len(targets) > 1 or isinstance(given, str) or not isinstance(given, Sequence):
+            rule = "must say which attribute it is of" if len(targets) > 1 else "must be a list of values"
+            fix = f"Write order={{{targets[0]!r}: [..]}}."
+            raise PlanError(rule, key="order", given=kind_of(given), fix=fix)
+        given = {targets[0]: given}
+    for name, listed in given.items():
+        if name not in targets:
+            fix = nearest(str(word_or_kind(name)), targets)
+            raise PlanError("must be about sensitive attributes", key="order", given=word_or_kind(name), fix=fix)
+        if isinstance(listed, str) or not isinstance(listed, Sequence):
+            raise PlanError("must be lists of values", key="order", given=kind_of(listed), fix="Write [..].")
+        if len(set(map(str, listed))) < len(listed):
+            raise PlanError("must list each value once", key="order", fix="Leave out what is there twice.")
+    return {name: list(listed) for name, listed in given.items()}
 
 
-def _ordered(counts: PrivateCounts, asked: Asked, order: Sequence[Any] | None) -> PrivateCounts:
-    """Put the sensitive values in an order; those that do not occur have a place in it all the same."""
-    if order is None:
-        return counts
-    found, listed = list(counts.values[asked.sensitive]), list(order)
-    if len(set(map(str, listed))) < len(listed):
-        raise PlanError("must list each value once", key="order", fix="Leave out what is there twice.")
+def _places(name: str, found: Sequence[Any], listed: list[Any]) -> list[int]:
+    """Return where each value stands in an order; those that do not occur have a place in it all the same."""
     if any(value not in listed for value in found):
-        raise DataRefused("has values that the order misses", column=asked.sensitive, fix="List every value.")
-    table = counts.tables[asked.table]
-    wide = np.zeros((*table.shape[:-1], len(listed)), dtype=np.int64)
-    wide[..., [listed.index(value) for value in found]] = table
-    return PrivateCounts({**counts.values, asked.sensitive: listed}, counts.people, {asked.table: wide})
+        raise DataRefused("has values that the order misses", column=name, fix="List every value.")
+    return [listed.index(value) for value in found]
+
+
+def _placed(table: Ints, axis: int, places: Sequence[int], size: int) -> Ints:
+    """Add the cells along an axis up at new places, of which there are so many."""
+    moved = np.moveaxis(table, axis, 0)
+    added = np.zeros((size, *moved.shape[1:]), dtype=np.int64)
+    np.add.at(added, list(places), moved)
+    return np.moveaxis(added, 0, axis)
+
+
+def _alone(counts: PrivateCounts, known: Names, name: str) -> Confidences:
+    """Return the groups with one of the sensitive attributes."""
+    ((full, table),) = counts.tables.items()
+    asked = Asked(known, name)
+    others = tuple(at for at, one in enumerate(full) if one not in asked.table)
+    return Confidences.of(asked, PrivateCounts(counts.values, counts.people, {asked.table: table.sum(axis=others)}))
+
+
+def _together(counts: PrivateCounts, known: Names, targets: Names) -> Confidences:
+    """Return the groups with all sensitive attributes as one."""
+    ((_, table),) = counts.tables.items()
+    asked = Asked(known, " and ".join(targets))
+    flat = table.reshape(*table.shape[: len(known)], -1)
+    values = {**counts.values, asked.sensitive: list(product(*(counts.values[name] for name in targets)))}
+    return Confidences.of(asked, PrivateCounts(values, counts.people, {asked.table: flat}))
 
 
 def _recursive(theta: Ints, order: int) -> Floats:

@@ -17,7 +17,7 @@ from tacit.errors import sealed
 from tacit.publish.criterion import Channel, Criterion, is_private, largest_size
 from tacit.publish.generalisation import as_generalisation, merged
 from tacit.publish.groups import PersonalGroups, as_columns, personal_groups
-from tacit.release.private_counts import PRIVATE
+from tacit.release.curator import PRIVATE
 
 
 @dataclass(frozen=True, eq=False, repr=False)
