@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import tacit
@@ -51,12 +53,14 @@ def test_a_plan_loads_no_engine(clinic: Path, change_job: object) -> None:
     assert not any(name.startswith(("scipy.stats", "scipy.optimize")) for name in modules)
 
 
-def test_a_plan_loads_a_database_for_its_ledger_and_arrow_for_the_schema_of_a_file(clinic: Path) -> None:
+def test_a_plan_loads_a_database_for_its_ledger_and_arrow_for_the_schema_of_a_file(
+    clinic: Path, change_job: Callable[[str, str], None]
+) -> None:
     assert command(clinic, "plan", "clinic.job.yaml") & HEAVY - LINES == {"sqlalchemy"}
-    job = (resources.files("tacit") / "data" / "adult.job.yaml").read_text(encoding="utf-8")
-    (clinic / "adult.policy.yaml").write_text(Path(POLICY).read_text(encoding="utf-8"), encoding="utf-8")
-    (clinic / "adult.job.yaml").write_text(job, encoding="utf-8")
-    assert command(clinic, "plan", "adult.job.yaml") & HEAVY - LINES == {"pyarrow"}
+    pd.read_csv(clinic / "clinic.csv").to_parquet(clinic / "clinic.parquet")
+    change_job("ledger: ledger.db\nanalyst: ana\n", "")
+    change_job("clinic.csv", "clinic.parquet")
+    assert command(clinic, "plan", "clinic.job.yaml") & HEAVY - LINES == {"pyarrow"}
 
 
 def test_the_package_loads_nothing_until_it_is_used(tmp_path: Path) -> None:

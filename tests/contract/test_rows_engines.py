@@ -615,7 +615,7 @@ def cases(draw: st.DrawFn) -> tuple[Case, Table]:
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("engine", QUICK)
 @given(drawn=cases())
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_drawn_tables_are_counted_like_the_reference(
     engine: str, drawn: tuple[Case, Table], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import tacit as tc
 from line_laws import norm
-from parameters import every_two_together
+from parameters import every_two_together, examples
 from strategies import facts, linear_queries, policies
 from tacit.audit import worlds
 from tacit.audit.exact_audit import plan_loss
@@ -339,6 +339,7 @@ def refused(policy, hidden, cover):
 
 
 @given(policies(largest=3), st.data())
+@examples(100)
 def test_no_plan_loses_more_than_epsilon(policy, data):
     known = data.draw(st.lists(facts(policy.domain), max_size=2))
     policy = tc.Policy(policy.domain, policy.secrets, known, policy.presence)
@@ -352,6 +353,7 @@ def test_no_plan_loses_more_than_epsilon(policy, data):
 
 
 @given(policies(), st.data())
+@examples(100)
 def test_a_few_telling_records_never_show_more_than_all_of_them(policy, data):
     """As in a large domain, of which only a few records are tried."""
     plan = choose(data.draw(linear_queries(policy.domain)), policy, 1)

@@ -25,6 +25,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from parameters import examples
 from tacit.policy.attributes import Attribute, Categories, Flag, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.where import where
@@ -285,7 +286,7 @@ def test_many_shuffled_tables_are_counted_as_the_definition_says(
 
 
 @given(case=cases(), table=tables, luck=st.randoms(use_true_random=False))
-@settings(max_examples=6)
+@examples(6)
 def test_one_person_adds_no_more_than_one_person_can(case: Case, table: Table, luck: random.Random) -> None:
     owners = {row["who"] for row in table} - {None} if case.person else set(range(len(table)))
     if not owners:
@@ -381,7 +382,7 @@ def test_the_size_of_a_file_decides_about_nobody(spark: Any, tmp_path: Path) -> 
 
 
 @given(table=tables, luck=st.randoms(use_true_random=False))
-@settings(max_examples=15)
+@examples(15)
 def test_what_is_secret_decides_nothing_about_what_is_public(table: Table, luck: random.Random) -> None:
     case = Case(moved=frozenset({"hiv"}))
     other = [row | {"hiv": luck.choice([True, False, None])} for row in table]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 from xml.etree import ElementTree
@@ -126,19 +126,31 @@ def session() -> tc.Session:
     return tc.Session(tc.Policy(DOMAIN, tc.secrets.everything()), pd.DataFrame(rows), budget=1000)
 
 
+class OnceEach(dict[str, Any]):
+    """Makes what is asked for by its name, when it is first asked for."""
+
+    def __init__(self, make: Callable[[str], Any]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = self._make(name)
+        return self[name]
+
+
 @pytest.fixture(scope="module")
 def records(session: tc.Session) -> dict[str, tc.ReleaseRecord]:
-    return {name: session.release(query, 1) for name, query in QUERIES.items()}
+    return OnceEach(lambda name: session.release(QUERIES[name], 1))
 
 
 @pytest.fixture(scope="module")
 def charts(records: dict[str, tc.ReleaseRecord]) -> dict[str, Any]:
-    return {name: chart(record) for name, record in records.items()}
+    return OnceEach(lambda name: chart(records[name]))
 
 
 @pytest.fixture(scope="module")
 def drawn(charts: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {name: made.to_dict() for name, made in charts.items()}
+    return OnceEach(lambda name: charts[name].to_dict())
 
 
 def views(spec: Any) -> Iterator[dict[str, Any]]:

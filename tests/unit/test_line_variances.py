@@ -66,6 +66,17 @@ def test_means_are_those_of_all_runs(law):
     assert law.mean_variance("cells") == pytest.approx(each[low == high].mean(), rel=1e-5)
 
 
+@pytest.mark.parametrize("law", LONG, ids=repr)
+def test_few_runs_have_the_variances_that_they_have_among_all(law):
+    low, high = all_runs(sum(law.segments))
+    some = np.random.default_rng(4).choice(len(low), 12, replace=False)
+    rates = drawn_rates(law)
+    expected = LineVariances(law.segments, rates).of_runs(low[::5], high[::5])  # needs all points at once
+    few = LineVariances(law.segments, rates)
+    one_by_one = [float(few.of_runs(low[at : at + 1], high[at : at + 1])[0]) for at in some // 5 * 5]
+    np.testing.assert_allclose(one_by_one, expected[some // 5], rtol=1e-9, atol=1e-12)
+
+
 def scaled(law, by):
     end = None if law.end_rate is None else law.end_rate * by
     return LineNoise(law.segments, law.block, law.anchor_rate * by, tuple(w * by for w in law.cell_rates), end)

@@ -16,11 +16,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit as tc
 from cli.shell import files_in, inside
+from parameters import examples
 from tacit.release.curator import PRIVATE
 from tacit.rows.sample import sample_of
 
@@ -149,7 +150,7 @@ ATTRIBUTES = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=12)
+@examples(12)
 @given(st.lists(VALUES, min_size=1, max_size=12), ATTRIBUTES, st.booleans())
 def test_kinds_add_up_to_what_is_dropped(cells: list[str | None], attribute: Any, typed: bool) -> None:
     """Whatever the cells and the attribute: no cell has two kinds, and a cell without a kind has a position."""

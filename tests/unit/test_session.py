@@ -10,7 +10,7 @@ import os
 import pickle
 import weakref
 from fractions import Fraction
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import numpy as np
 import pandas as pd
@@ -582,6 +582,9 @@ def test_what_waits_for_its_turn_is_noisy_already():
         seen.add(id(one))
         if isinstance(one, np.ndarray):
             arrays.append(one)
+        if isinstance(one, FunctionType) and not one.__module__.startswith("tacit"):
+            waiting += [one.__closure__, one.__defaults__, one.__kwdefaults__]  # not all that its library has
+            continue
         waiting += gc.get_referents(one)
     truths = [[0] * 7 + [people] + [0] * 2, [0, people], [people, 0]]
     assert not [array for array in arrays if array.tolist() in truths]

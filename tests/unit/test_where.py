@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force import every_record
+from parameters import examples
 from strategies import domains, predicates
 from tacit.errors import PlanError, PolicyError
 from tacit.plan.queries import count, cumulative, histogram, marginals
@@ -263,7 +264,7 @@ PREDICATES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(PREDICATES)
 def test_every_predicate_reads_back_as_itself(predicate):
     assert where(str(predicate)) == predicate
@@ -281,7 +282,7 @@ def test_a_text_and_its_object_pick_the_same_records(data):
         assert (~predicate).compile(domain).of_record(at) != test.of_record(at)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(st.text(max_size=30))
 def test_any_text_is_a_predicate_or_refused(text):
     try:

@@ -16,6 +16,7 @@ taken to the true one along a straight line in the square of the scale.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -34,54 +35,78 @@ _LONGEST: Final = 600  # anchors until the messages must be alike
 _ALIKE: Final = 1e-7
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """Second moments of a segment of `blocks` blocks; the points of all blocks but the last are `block` apart."""
+@dataclass(frozen=True)
+class Shortened:
+    """The segment that is computed: `blocks` blocks, the points of all but the last of which are `block` apart."""
 
     blocks: int
     lead: int  # anchors at either end that differ from those in the middle
     lag: int  # anchors further apart than this have nothing to do with each other
+
+
+@dataclass(frozen=True, eq=False)
+class CellMoments:
+    """Second moments inside of the cells between neighbouring points."""
+
+    of: Shortened
+    bumps: Floats  # variance of the bump of each level, for each cell
+    units: Floats  # variance of the sum of one value, for each cell
+
+
+@dataclass(frozen=True, eq=False)
+class PointMoments:
+    """Second moments of the points, as far as sums over all running counts need them, and those inside of cells."""
+
+    of: Shortened
+    cells: CellMoments
     anchor_variances: Floats
     next_covariances: Floats  # of each anchor with the one behind it
     onward: Floats  # covariance of each anchor with the sum of all running counts that are not before the next one
     tail: Floats  # covariances of the points from the last anchor on
-    bumps: Floats  # variance of the bump of each level, for each cell
-    units: Floats  # variance of the sum of one value, for each cell
-    covariances: Floats | None  # of all points, if they were asked for
 
 
-def segment_moments(length: int, rates: Rates, *, free: bool, covariances: bool) -> Moments:
-    """Return the second moments of a segment."""
-    largest = max(rates.anchor, sum(rates.cells), rates.end or 0.0)
-    if largest >= _FINE[0]:
-        return _Segment(length, rates, free=free).moments(covariances=covariances)
-    fine, coarse = (_Segment(length, rates.times(goal / largest), free=free) for goal in _FINE)
-    lead, lag = max(fine.lead, coarse.lead), max(fine.lag, coarse.lag)
-    first, second = (
-        segment.moments(covariances=covariances, lead=lead, lag=lag, scale=goal / largest)
-        for segment, goal in zip((fine, coarse), _FINE, strict=True)
-    )
-    low, high = ((goal / largest) ** 2 for goal in _FINE)
-    return _extrapolated(first, second, (low - 1) / (high - low))
+def cell_moments(length: int, rates: Rates, *, free: bool) -> CellMoments:
+    """Return the second moments inside of the cells of a segment."""
+    scales = _Scales(length, rates, free=free)
+    return CellMoments(scales.of, *scales.taken(lambda segment, of: segment.cells(of)))
 
 
-def _extrapolated(fine: Moments, coarse: Moments, by: float) -> Moments:
-    def line(name: str) -> Floats:
-        a, b = getattr(fine, name), getattr(coarse, name)
-        return np.asarray(a + by * (a - b))
+def point_moments(length: int, rates: Rates, *, free: bool) -> PointMoments:
+    """Return the second moments of the points of a segment, and inside of its cells."""
+    scales = _Scales(length, rates, free=free)
+    cells = CellMoments(scales.of, *scales.taken(lambda segment, of: segment.cells(of)))
+    return PointMoments(scales.of, cells, *scales.taken(lambda segment, of: segment.points(of)))
 
-    return Moments(
-        fine.blocks,
-        fine.lead,
-        fine.lag,
-        line("anchor_variances"),
-        line("next_covariances"),
-        line("onward"),
-        line("tail"),
-        line("bumps"),
-        line("units"),
-        None if fine.covariances is None else line("covariances"),
-    )
+
+def point_covariances(length: int, rates: Rates, points: Sequence[int], *, free: bool) -> Floats:
+    """Return the covariances of some points of the shortened segment, counted from its start, in rising order."""
+    (found,) = _Scales(length, rates, free=free).taken(lambda segment, of: (segment.covariances(of, points),))
+    return found
+
+
+class _Scales:
+    """A segment at its own scale or, where neighbouring whole numbers hardly differ, at two larger ones."""
+
+    def __init__(self, length: int, rates: Rates, *, free: bool) -> None:
+        largest = max(rates.anchor, sum(rates.cells), rates.end or 0.0)
+        goals = _FINE if largest < _FINE[0] else (largest,)
+        self._scales = [goal / largest for goal in goals]
+        self._segments = [_Segment(length, rates.times(scale), free=free) for scale in self._scales]
+        lead, lag = (max(getattr(one, name) for one in self._segments) for name in ("lead", "lag"))
+        blocks = self._segments[0].anchors + 1
+        self.of = Shortened(min(blocks, 2 * lead + lag + 2) if lead else blocks, lead, lag)
+
+    def taken(self, moments: Callable[[_Segment, Shortened], tuple[Floats, ...]]) -> list[Floats]:
+        """Return moments in units of the true scale."""
+        squares = [scale**2 for scale in self._scales]
+        found = [
+            [each * square for each in moments(segment, self.of)]
+            for segment, square in zip(self._segments, squares, strict=True)
+        ]
+        if len(found) == 1:
+            return found[0]
+        by = (squares[0] - 1) / (squares[1] - squares[0])
+        return [np.asarray(fine + by * (fine - coarse)) for fine, coarse in zip(*found, strict=True)]
 
 
 class _Grid:
@@ -213,18 +238,12 @@ class _Segment:
 
     # ---- moments ----------------------------------------------------------------------------------------------------
 
-    def moments(
-        self, *, covariances: bool, lead: int | None = None, lag: int | None = None, scale: float = 1
-    ) -> Moments:
-        """Return the moments, in units of the true scale."""
-        lead, lag = self.lead if lead is None else lead, self.lag if lag is None else lag
-        blocks = self.anchors + 1
-        if lead:
-            blocks = min(blocks, 2 * lead + lag + 2)
-        forward, backward = self._messages(blocks - 1)
+    def points(self, of: Shortened) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return the moments of points, at this scale."""
+        anchors = of.blocks - 1
+        forward, backward = self._messages(anchors)
         x, grid = self.grid.x, self.grid
-        anchors = blocks - 1
-        norms = [float((f * b).sum()) for f, b in zip(forward, backward, strict=True)]
+        norms = self._norms(forward, backward)
         variances = np.array([(f * b * x**2).sum() / n for f, b, n in zip(forward, backward, norms, strict=True)])
         tail, carried = self._tail(forward[-1], backward[-1])
         # what lies behind each anchor, times the weight of it all
@@ -235,37 +254,32 @@ class _Segment:
         for k in range(anchors, -1, -1):
             onward[k] = (forward[k] * x * behind).sum() / norms[k]
             if k:
-                both = np.stack([self._x_times(backward[k]), weights[k] * self._x_times(backward[k]) + behind])
-                # backward[k-1] is the sum that makes it one; the same factor for what it carries
-                pushed = grid.by(self.block_kernel, self.falling * both) / self._shrink(backward[k], backward[k - 1])
-                following[k - 1] = (forward[k - 1] * x * pushed[0]).sum() / norms[k - 1]
-                behind = pushed[1]
-        bumps, units = self._cells(forward, backward)
-        found = (
-            self._covariances(forward, backward, norms, tail, carried, lag if lead else anchors)
-            if covariances
-            else None
-        )
-        square = scale**2
-        return Moments(
-            blocks,
-            lead,
-            lag,
-            variances * square,
-            following * square,
-            onward * square,
-            tail * square,
-            bumps * square,
-            units * square,
-            None if found is None else found * square,
-        )
+                here = x * backward[k]
+                # in the middle all anchors are alike, and so are neighbours
+                alike = (
+                    k < anchors and backward[k - 1] is backward[k] is backward[k + 1] and forward[k - 1] is forward[k]
+                )
+                if alike:
+                    following[k - 1] = following[k]
+                    (behind,) = self._pushed(np.stack([weights[k] * here + behind]), backward[k], backward[k - 1])
+                else:
+                    both = np.stack([here, weights[k] * here + behind])
+                    one, behind = self._pushed(both, backward[k], backward[k - 1])
+                    following[k - 1] = (forward[k - 1] * x * one).sum() / norms[k - 1]
+        return variances, following, onward, tail
 
-    def _x_times(self, function: Floats) -> Floats:
-        return self.grid.x * function
+    def cells(self, of: Shortened) -> tuple[Floats, Floats]:
+        """Return the moments inside of cells, at this scale."""
+        return self._cells(*self._messages(of.blocks - 1))
 
-    def _shrink(self, after: Floats, before: Floats) -> float:
-        whole = self.grid.by(self.block_kernel, self.falling * after)
-        return float(whole.sum() / before.sum())
+    def _norms(self, forward: list[Floats], backward: list[Floats]) -> list[float]:
+        return [float((f * b).sum()) for f, b in zip(forward, backward, strict=True)]
+
+    def _pushed(self, functions: Floats, after: Floats, before: Floats) -> Floats:
+        """Return what functions at an anchor weigh at the one before it, as `after` weighs `before` there."""
+        # the sum of a convolution is the product of the sums
+        factor = float(self.block_kernel[0].real * (self.falling * after).sum() / before.sum())
+        return self.grid.by(self.block_kernel, self.falling * functions) / factor
 
     def _messages(self, anchors: int) -> tuple[list[Floats], list[Floats]]:
         """Return the messages of the start and so many anchors."""
@@ -350,33 +364,33 @@ class _Segment:
             units[number] = squares[-1]
         return bumps, units
 
-    def _covariances(
-        self,
-        forward: list[Floats],
-        backward: list[Floats],
-        norms: list[float],
-        tail: Floats,
-        carried: list[Floats],
-        lag: int,
-    ) -> Floats:
-        """Return the covariances of all points."""
-        grid, x, anchors = self.grid, self.grid.x, len(forward) - 1
-        many = anchors + len(tail)
-        out = np.zeros((many, many))
-        out[anchors:, anchors:] = tail
-        last = np.stack([x * backward[anchors], *carried])
-        functions, at = last, list(range(anchors, many))
-        for k in range(anchors - 1, 0, -1):
-            # push all functions of later points back by one anchor, and take up the next one
-            functions = grid.by(self.block_kernel, self.falling * functions) / self._shrink(
-                backward[k + 1], backward[k]
-            )
-            out[k, at] = out[at, k] = (functions * (forward[k] * x)).sum(axis=1) / norms[k]
-            out[k, k] = (forward[k] * backward[k] * x**2).sum() / norms[k]
-            functions = np.concatenate([(x * backward[k])[np.newaxis], functions])
-            at = [k, *at]
-            keep = [i for i, point in enumerate(at) if point - k <= lag or (point >= anchors and anchors - k <= lag)]
-            functions, at = functions[keep], [at[i] for i in keep]
+    def covariances(self, of: Shortened, points: Sequence[int]) -> Floats:
+        """Return the covariances of some points, at this scale."""
+        anchors, x = of.blocks - 1, self.grid.x
+        lag = of.lag if of.lead else anchors
+        forward, backward = self._messages(anchors)
+        norms = self._norms(forward, backward)
+        tail, carried = self._tail(forward[-1], backward[-1])
+        place = {point: number for number, point in enumerate(points)}
+        out = np.zeros((len(place), len(place)))
+        late = [point for point in points if point >= anchors]
+        behind = [point - anchors for point in late]
+        at = [place[point] for point in late]
+        out[np.ix_(at, at)] = tail[np.ix_(behind, behind)]
+        last = [x * backward[anchors], *carried]
+        functions, taken = np.array([last[number] for number in behind]).reshape(-1, self.grid.size), late
+        for k in range(anchors - 1, max(min(points, default=0), 1) - 1, -1):
+            # push all functions of later points back by one anchor, and take up this one if it is asked for
+            if taken:
+                functions = self._pushed(functions, backward[k + 1], backward[k])
+            if k in place:
+                at = [place[point] for point in taken]
+                out[place[k], at] = out[at, place[k]] = (functions * (forward[k] * x)).sum(axis=1) / norms[k]
+                out[place[k], place[k]] = (forward[k] * backward[k] * x**2).sum() / norms[k]
+                functions, taken = np.concatenate([(x * backward[k])[np.newaxis], functions]), [k, *taken]
+            keep = [min(point, anchors) - k <= lag for point in taken]
+            if not all(keep):
+                functions, taken = functions[keep], [point for point, kept in zip(taken, keep, strict=True) if kept]
         return out
 
 
