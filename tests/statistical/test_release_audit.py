@@ -6,6 +6,7 @@ Each mistake replaces one function of the package; the audit is told nothing abo
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from tacit import noise
 from tacit.audit import Verdict
 from tacit.audit.canonical import canonical
 from tacit.audit.made_up import made_up
-from tacit.audit.releases import READ_FIRST, Remembered, list_published
+from tacit.audit.releases import READ_FIRST, Remembered, WholeRelease, list_published
 from tacit.plan.choose import choose
 from tacit.plan.tally import CellCounts
 from tacit.release import drawn, planner
@@ -225,6 +226,20 @@ def test_rows_are_read_until_they_agree():
         answers = [one.tally([CellCounts(("age",))])[0].tolist() for one in seen]
         assert rows.reads == reads
         assert answers == [[6 if rows.drifts and at == 1 else 5] for at in range(10)]
+
+
+@pytest.mark.parametrize("query", [tc.histogram("disease"), tc.true_records("age", key="row")], ids=str)
+def test_plans_are_made_and_rows_opened_once_for_many_releases(query, monkeypatch):
+    policy = tc.Policy(PEOPLE, tc.secrets.records("disease == 'hiv'"))
+    planned, opened = [], []
+    monkeypatch.setattr(planner, "choose", lambda *asked: planned.append(asked) or choose(*asked))
+    monkeypatch.setattr(sessions, "open_rows", lambda *asked, **more: opened.append(asked) or open_rows(*asked, **more))
+    whole = WholeRelease(policy, query, Fraction(3))
+    (pair,) = whole.pairs()
+    texts = {canonical(one) for side in (pair.hidden, pair.cover) for one in whole.release(side, 15)}
+    assert len(planned) == 1
+    assert len(opened) == 2
+    assert len(texts) > 2  # and noise, or coins, are drawn anew
 
 
 def recertified(record, **changes):

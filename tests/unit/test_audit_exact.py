@@ -403,3 +403,14 @@ def test_outputs_that_are_the_same_are_added_up():
         return halves if people[0][0] else {math.nan: 0.75, "other": 0.25}
 
     assert tc.audit.exact(law, policy, 1).forward == 0
+
+
+def test_true_records_of_a_domain_that_is_too_large_to_go_through():
+    """Some records are tried, and the loss along their edges is all of epsilon; the rest is what was proved."""
+    domain = tc.Domain({"age": tc.Integers(0, 9_999), "disease": tc.Categories(["flu", "hiv"])})
+    policy = tc.Policy(domain, tc.secrets.records("disease == 'hiv'"))
+    found = tc.audit.exact(tc.true_records(["age", "disease"], key="id"), policy, 1)
+    assert not found.complete
+    assert found.forward.low == pytest.approx(1, abs=1e-9)
+    assert found.forward.high == pytest.approx(1, abs=1e-9)
+    assert found.keeps

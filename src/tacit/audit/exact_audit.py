@@ -137,9 +137,19 @@ def _(plan: Plan | DerivedPlan) -> ExactAudit:
 
 @plan_loss.register
 def _(plan: RecordsPlan) -> ExactAudit:
-    """Return the worst loss of true records, over every edge and everything that can be shown of one record."""
-    pairs, complete = _worlds(plan.policy, 1)
-    found = _by_tables(law_of(plan), pairs, float(plan.epsilon), complete=complete)
+    """Return the worst loss of true records, over every edge and everything that can be shown of one record.
+
+    Of a large domain some records are tried, and the rest is what the proof of the plan allows.
+    """
+    policy = plan.policy
+    records, all_of = records_to_try(policy, plan.base)
+    pairs = [_who_are_there(pair) for pair in neighbours(policy, records)]
+    found = _by_tables(law_of(plan), pairs, float(plan.epsilon), complete=True)
+    complete = all_of and not is_coupled(policy, records) and policy.per_person == 1
+    if not complete:
+        proven = Loss.between(0, plan.epsilon).high
+        forward = Loss(found.forward.low, max(found.forward.high, proven))
+        found = replace(found, forward=forward, backward=Loss(found.backward.low, math.inf), complete=False)
     return replace(found, mechanism=plan.mechanism)
 
 
@@ -221,11 +231,12 @@ def _worlds(policy: Policy, people: Any) -> tuple[list[Neighbours], bool]:
                     given=people,
                     fix="Use fewer people or a smaller domain.",
                 )
-    present = [
-        Neighbours(tuple(r for r in p.hidden if r is not ABSENT), tuple(r for r in p.cover if r is not ABSENT))
-        for p in found
-    ]
-    return present, not is_coupled(policy, records) and policy.per_person == 1
+    return [_who_are_there(pair) for pair in found], not is_coupled(policy, records) and policy.per_person == 1
+
+
+def _who_are_there(pair: Neighbours) -> Neighbours:
+    """Return two data sets without those who are absent."""
+    return Neighbours(*(tuple(one for one in side if one is not ABSENT) for side in (pair.hidden, pair.cover)))
 
 
 def _by_tables(

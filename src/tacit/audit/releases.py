@@ -3,7 +3,8 @@
 Guarantee   As in `audit/sampled_audit.py`: a verdict of LEAK_FOUND at an epsilon that does hold has probability at most
             alpha, which all made-up pairs share. NONE_FOUND proves nothing.
 Assumes     Reading the same rows twice gives the same counts. That is tried on the first draws; then counts are
-            remembered, since reading takes most of the time.
+            remembered, since reading takes most of the time. A plan is made before rows are opened, so it is made
+            once for all draws.
 Why         What is compared is everything that a record publishes: values, order, intervals, frame, texts, certificate
             (but for the time at which it was made) and all that is pickled with it, from which its chart is drawn. So a
             mistake shows wherever it is made: in which rows count, in the noise, in post-processing, in a label.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Final
@@ -28,9 +29,10 @@ from tacit.audit.draws import FEWEST, Progress
 from tacit.audit.made_up import MadeUp, made_up
 from tacit.audit.sampled_audit import MOST_EVENTS, SampledAudit, check_samples, sampled
 from tacit.errors import PolicyError, kind_of, sealed
+from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import choose
 from tacit.policy.policy import Policy
-from tacit.release.planner import check_options
+from tacit.release.planner import Planner, check_options
 from tacit.release.record import ReleaseRecord
 from tacit.release.session import Session
 
@@ -51,6 +53,7 @@ class WholeRelease:
     nonnegative: bool = False
     _sessions: dict[int, Session] = field(default_factory=dict, repr=False, compare=False)
     _remembered: dict[int, Remembered] = field(default_factory=dict, repr=False, compare=False)
+    _planners: list[Planner] = field(default_factory=list, repr=False, compare=False)
 
     def pairs(self) -> list[MadeUp]:
         """Return the made-up neighbours."""
@@ -72,7 +75,11 @@ class WholeRelease:
 
     def _opened(self, rows: pd.DataFrame) -> Session:
         # the budget of a session is bounded, what is known about its rows is not
-        return RememberingSession(self.policy, rows, max(self.epsilon, Fraction(LARGEST_EPSILON)), self._remembered)
+        session = RememberingSession(self.policy, rows, max(self.epsilon, Fraction(LARGEST_EPSILON)), self._remembered)
+        if not self._planners:
+            self._planners.append(RememberingPlanner(session.policy))
+        session.adopt(self._planners[0])
+        return session
 
 
 class Remembered:
@@ -80,11 +87,11 @@ class Remembered:
 
     def __init__(self, rows: Any) -> None:
         self._rows, self.kind = rows, rows.kind
-        self._found: dict[Any, list[Any]] = {}
+        self._readings: dict[Any, Readings] = {}
 
     def check(self, tally: Any) -> None:
-        """Refuse what the rows refuse."""
-        self._rows.check(tally)
+        """Refuse what the rows refuse, the first times: what can be counted follows from the names of columns."""
+        self._checked("tally", tally).read(lambda: self._rows.check(tally))
 
     @property
     def frame(self) -> Any:
@@ -92,29 +99,63 @@ class Remembered:
         return self._rows.frame
 
     def check_naming(self, naming: Sequence[str]) -> None:
-        """Refuse what the rows refuse."""
-        self._rows.check_naming(naming)
+        """Refuse what the rows refuse, the first times as well."""
+        self._checked("naming", tuple(naming)).read(lambda: self._rows.check_naming(naming))
+
+    def _checked(self, *asked: Any) -> Readings:
+        return self._readings.setdefault(("check", *asked), Readings(lambda one, other: one is other))
 
     def records(self, names: Sequence[str], key: Sequence[str], work: Any) -> Any:
-        """Yield what work returns for each batch of positions; these are read once they were found to be the same."""
-        seen = self._found.setdefault(("records", *names, "key", *key), [])
-        if len(seen) < READ_FIRST or any(canonical(one) != canonical(seen[0]) for one in seen):
-            seen.append(list(self._rows.records(names, key, lambda *batch: batch)))
-            batches = seen[-1] if len(seen) <= READ_FIRST else seen.pop()
-        else:
-            batches = seen[0]
+        """Yield what work returns for each batch of positions."""
+        readings = self._readings.setdefault(("records", *names, "key", *key), Readings(_are_alike))
+        batches = readings.read(lambda: list(self._rows.records(names, key, lambda *batch: batch)))
         return (work(*batch) for batch in batches)
 
     def tally(self, tallies: Sequence[Any]) -> list[Any]:
         """Return what each tally asks for."""
-        return [self._recall(tally) for tally in tallies]
+        return [np.copy(self._recall(tally)) for tally in tallies]
 
     def _recall(self, tally: Any) -> Any:
-        seen = self._found.setdefault(tally, [])
-        if len(seen) < READ_FIRST or any(np.any(one != seen[0]) for one in seen):
-            seen += self._rows.tally([tally])  # also each time from now on, if the first ones were not the same
-            return seen[-1] if len(seen) <= READ_FIRST else seen.pop()
-        return np.copy(seen[0])
+        readings = self._readings.setdefault(tally, Readings(np.array_equal))
+        return readings.read(lambda: self._rows.tally([tally])[0])
+
+
+class Readings:
+    """What was read the first times; it is read each time, unless these were the same."""
+
+    def __init__(self, are_alike: Callable[[Any, Any], bool]) -> None:
+        self._are_alike = are_alike
+        self._first: list[Any] = []
+        self._is_steady = True
+
+    def read(self, read: Callable[[], Any]) -> Any:
+        """Return what is read, or what was read before."""
+        if self._is_steady and len(self._first) == READ_FIRST:
+            return self._first[0]
+        found = read()
+        if self._is_steady:
+            self._is_steady = not self._first or self._are_alike(self._first[0], found)
+            self._first.append(found)
+        return found
+
+
+def _are_alike(one: Any, other: Any) -> bool:
+    return canonical(one) == canonical(other)
+
+
+class RememberingPlanner(Planner):
+    """A planner that makes a plan once for many releases, and before any rows are opened."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__(policy)
+        self._plans: dict[Any, AnyPlan] = {}
+
+    def plan(self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False) -> AnyPlan:
+        """Return the plan that was made for this question at this cost, or make it."""
+        asked = query, epsilon, consistent, nonnegative
+        if asked not in self._plans:
+            self._plans[asked] = super().plan(query, epsilon, consistent=consistent, nonnegative=nonnegative)
+        return self._plans[asked]
 
 
 class RememberingSession(Session):
@@ -126,7 +167,9 @@ class RememberingSession(Session):
 
     def open_rows(self, rows: Any) -> Any:
         """Return rows that remember what was counted."""
-        return self._remembered.setdefault(id(rows), Remembered(super().open_rows(rows)))
+        if id(rows) not in self._remembered:
+            self._remembered[id(rows)] = Remembered(super().open_rows(rows))
+        return self._remembered[id(rows)]
 
 
 def list_published(record: ReleaseRecord) -> dict[str, Any]:

@@ -106,12 +106,16 @@ def _(plan: SelectionPlan) -> Played:
 
 @play.register
 def _(plan: RecordsPlan) -> Played:
-    domain = plan.policy.domain
-    ends = [
-        np.array([domain[name].position(value) for name, value in zip(domain, record, strict=True)])
-        for record in telling_records(plan)
-    ]
-    return Played(ends[0], ends[1], drawn(plan), MOST_DRAWN, plan_loss(plan))
+    domain, found = plan.policy.domain, plan_loss(plan)
+    worst = found.witness
+    if worst is not None and len(worst.hidden) == len(worst.cover) == 1:
+        edge = worst.hidden[0], worst.cover[0]
+    else:  # somebody comes or leaves, or others move along: what is drawn is one record that changes
+        edge = telling_records(plan)
+    hidden, cover = (
+        np.array([domain[name].position(value) for name, value in zip(domain, record, strict=True)]) for record in edge
+    )
+    return Played(hidden, cover, drawn(plan), MOST_DRAWN, found)
 
 
 def visits_policy(step: int) -> Policy:

@@ -65,11 +65,10 @@ def _draw_anchors(chain: Chain, stream: Keystream, anchors: IntArray) -> None:
     """Fill in the anchors, from left to right; the first column is zero."""
     many, near = anchors.shape[0], chain.near
     if chain.steady is not None:
-        reach = np.arange(-chain.reach, chain.reach + 1, dtype=np.int64)
-        rows = chain.steady.rows(reach)
+        rows = chain.steady_rows
         for part in chunks(near, max(1, _AT_ONCE // many)):
-            if len(rows) == 1:
-                _draw_steady(chain.steady, rows[0], stream, anchors[:, part.start : part.stop + 1])
+            if rows is not None:
+                _draw_steady(chain.steady, rows, stream, anchors[:, part.start : part.stop + 1])
             else:
                 for k in range(part.start, part.stop):
                     anchors[:, k + 1] = chain.steady.draw(stream, anchors[:, k])

@@ -28,6 +28,7 @@ Checked by  tests/unit/test_line_draws.py, tests/property/test_line_noise.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import log, log2
 from typing import Final
 
@@ -43,7 +44,7 @@ from tacit.noise.line_messages import (
     smoothed,
     smoothing_error,
 )
-from tacit.noise.line_splits import WIDEST, Split, width_of_one_part
+from tacit.noise.line_splits import WIDEST, Rows, Split, width_of_one_part
 
 SLACK: Final = 2.0**-16
 _TAIL: Final = 2.0**-154  # for the anchors, for the ends, and for the cells of all levels
@@ -76,6 +77,17 @@ class Chain:
         if self.steady is not None and behind >= len(self.messages) - 1:
             return self.steady
         return Split(self.messages[behind], self.step, self.width)
+
+    @cached_property
+    def steady_rows(self) -> Rows | None:
+        """The cumulative weights for every value that an anchor far from the end may follow, unless they are too many.
+
+        They are made once for all draws: one draw looks at few of them, and takes a tenth of the time.
+        """
+        if self.steady is None:
+            return None
+        rows = self.steady.rows(np.arange(-self.reach, self.reach + 1, dtype=np.int64))
+        return rows[0] if len(rows) == 1 else None
 
     @property
     def near(self) -> int:
