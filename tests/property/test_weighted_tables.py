@@ -123,14 +123,14 @@ def test_errors_are_as_predicted_and_tables_can_be_made_to_agree(name, sets) -> 
     truth = np.concatenate([counts.sum(axis=axes).ravel() for axes in others])
     errors, fitted, inside = [], [], []
     with noise.replayed(noise.Keystream(key=b"tables with a noise of their own")):
-        for _ in range(400):
+        for _ in range(200):
             measured = measure(plan, truth)
             found = infer(measured)
             low, high = found.interval(0.9)
             errors.append(found.values - truth)
             inside.append((low <= truth) & (truth <= high))
             fitted.append(infer(measured, consistent=True).values - truth)
-    # 400 draws of several cells: within 10%
+    # 200 draws of several cells: within 10%
     assert np.mean(np.square(errors)) == pytest.approx(plan.variance, rel=0.1)
     assert plan.spread.variances().mean() == pytest.approx(plan.variance, rel=1e-9)
     assert np.mean(inside) >= 0.9

@@ -66,6 +66,7 @@ def test_means_are_those_of_all_runs(law):
     assert law.mean_variance("cells") == pytest.approx(each[low == high].mean(), rel=1e-5)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("law", LONG, ids=repr)
 def test_few_runs_have_the_variances_that_they_have_among_all(law):
     low, high = all_runs(sum(law.segments))
