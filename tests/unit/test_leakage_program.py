@@ -179,6 +179,7 @@ def test_lines_that_tell_the_same_are_planned() -> None:
     assert plan.leakage <= 0.1
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("coalitions", [None, [["a", "b"]]])
 @pytest.mark.parametrize("tiny", [1e-100, 1e-200, 1e-310])
 def test_tiny_probabilities_are_planned_as_if_they_were_none(tiny: float, coalitions: Any) -> None:

@@ -150,7 +150,7 @@ ATTRIBUTES = st.sampled_from(
 )
 
 
-@examples(12)
+@examples(24)
 @given(st.lists(VALUES, min_size=1, max_size=12), ATTRIBUTES, st.booleans())
 def test_kinds_add_up_to_what_is_dropped(cells: list[str | None], attribute: Any, typed: bool) -> None:
     """Whatever the cells and the attribute: no cell has two kinds, and a cell without a kind has a position."""
