@@ -32,6 +32,7 @@ In reading order:
     releases         the audit of a whole release
     ask              questions that are written on a command line
     subjects         mechanisms of this package, ready to be audited
+    table_subjects   ways to publish a table, ready to be audited
     registry         one case for each way in which answers are blurred
     planted          what the audits must find
     possible_worlds  what somebody learns who knows what the policy declares, or more
@@ -41,6 +42,7 @@ In reading order:
     reconstruction_audit  which personal groups can be estimated too well
     own_rows         what a group's own row of a table adds
     reconstruction_attacks  tables that are wrong on purpose, and the attacks that show it
+    attacked_tables  how often such attacks are nearly right
     table            the table of all audits
     ratios           what the ratio of two noisy counts tells
     whole_ratios     the same for what is published: whole noise, exact sizes, sums
