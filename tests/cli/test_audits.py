@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from cli.shell import Outcome, files_in, inside, tacit
+from tacit.audit.reconstructing.attacked_tables import attacked_tables
 from tacit.audit.planted import planted
 from tacit.audit.registry import MECHANISMS
 from tacit.audit.table import HEADINGS
@@ -51,11 +52,12 @@ def strict(outcome: Outcome) -> dict:
 def test_list_names_everything(tmp_path: Path) -> None:
     outcome = inside(tmp_path, "audit", "list")
     assert (outcome.code, outcome.err) == (0, "")
-    for name in (*MECHANISMS, *planted):
+    for name in (*MECHANISMS, *planted, *attacked_tables):
         assert f"  {name}" in outcome.out
     said = strict(inside(tmp_path, "audit", "list", "--json"))
     assert said["mechanisms"] == list(MECHANISMS)
     assert said["planted"] == {name: leak.mistake for name, leak in planted.items()}
+    assert said["tables"] == {name: table.what for name, table in attacked_tables.items()}
     assert files_in(tmp_path) == {}
 
 
