@@ -333,7 +333,7 @@ def exit_code_of_a_forked_release(s):
 
 
 def test_no_true_answer_hangs_on_an_exception(monkeypatch):
-    from tacit.release import session as module
+    from tacit.release import drawn as module
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt

@@ -3,11 +3,13 @@
 In reading order:
 
     ledger        grants, charges and reservations, each in one transaction
+    book          entries, running sums and the head row, as transactions read and move them
     accounts      what a ledger gives out: accounts, receipts, runs
     statement     what all charges promise together
     rules         what a charge must keep, refused before anything is written
     coins         the secrets of coins that are remembered, and what was paid for them
     applications  what applications were shown, and which release would tell too much
+    leakage_book  the limits that hold, and what releases have shown
     chain         entries are hashed one after the other, so that an edit is noticed
     store         the database: opened, checked, locked
     tables        its tables

@@ -30,6 +30,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, inspect, select
 
+from tacit.ledger.book import Book
 from tacit.ledger.chain import Seal, amount_of
 from tacit.ledger.store import rows
 from tacit.ledger.tables import COINS, LINES
@@ -96,6 +97,46 @@ class OwnCoins:
     def raised(self, after: Reached) -> None:
         """Note what the lines have reached."""
         self._state = CoinState(self._state.secret, dict(after), {})
+
+
+class KeptCoins:
+    """The coins of all data sets of a ledger."""
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+
+    def state(self, dataset: str, lines: Sequence[str], source: str) -> CoinState:
+        """Return the secret of a data set's coins, and how far these lines were paid for; begin with a new secret."""
+        found = self.begun(dataset, lines, source)
+
+        def work(db: Connection) -> CoinState | None:
+            self._book.sound_head(db)
+            if read_state(db, dataset, lines, self._book.seal, source) is None:  # no other process was faster
+                self._begin(db, dataset)
+            return read_state(db, dataset, lines, self._book.seal, source)
+
+        if found is None:
+            found = self._book.store.write(work)
+        assert found is not None  # noqa: S101 - it was begun
+        return found
+
+    def begun(self, dataset: str, lines: Sequence[str], source: str) -> CoinState | None:
+        """Return the same of a data set that has such coins already, and write nothing; None if it has none."""
+        return self._book.store.read(lambda db: read_state(db, dataset, lines, self._book.seal, source))
+
+    def rotate(self, dataset: str) -> None:
+        """Give a data set another secret."""
+
+        def work(db: Connection) -> None:
+            self._book.sound_head(db)
+            self._begin(db, dataset)
+
+        self._book.store.write(work)
+
+    def _begin(self, db: Connection, dataset: str) -> None:
+        if self._book.seal.key is None:  # else the secret is not in the file
+            self._book.store.close_to_others()
+        begin(db, dataset, self._book.seal)
 
 
 def read_state(db: Connection, dataset: str, lines: Iterable[str], seal: Seal, source: str = "") -> CoinState | None:

@@ -3,6 +3,8 @@
 In reading order:
 
     session           the order of events: everything is refused or charged before rows are opened
+    purse             what a session may spend, and how it pays
+    drawn             what was paid for, drawn once
     publication       what it pays for that is no answer to a question
     planner           plans, each made once
     leakage_watch     limits on what applications learn from single records

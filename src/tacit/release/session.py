@@ -9,57 +9,39 @@ time may have been seen.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
-import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial, singledispatch
+from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any
 
 from tacit.amounts import as_epsilon, shown
-from tacit.errors import BudgetExceeded, DataRefused, InternalError, LedgerError, PlanError, kind_of, sealed
-from tacit.ledger.applications import Applications, Weighing
-from tacit.ledger.coins import CoinState, Due, OwnCoins, Reached, StateMoved, prices
+from tacit.errors import InternalError, LedgerError, PlanError, kind_of, sealed
+from tacit.ledger.applications import Applications
+from tacit.ledger.coins import CoinState, Due
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.plan.any_plan import AnyPlan
-from tacit.plan.choose import Plan
-from tacit.plan.derived import DerivedPlan
 from tacit.plan.disjoint import disjoint_groups
 from tacit.plan.explain import Explanation, explain
-from tacit.plan.grids.grid_plan import GridPlan
-from tacit.plan.leakage.shown import Shown
-from tacit.plan.records_plan import RecordsPlan
-from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.verdicts import BelowPlan
 from tacit.policy.policy import Policy, as_policy
-from tacit.release import clusters as _clusters  # noqa: F401 - it registers its record
-from tacit.release.answers import check_answerable, count_once
+from tacit.release.answers import check_answerable
 from tacit.release.asking import Asking, allow
 from tacit.release.certificate import certify
-from tacit.release.derived import derive
-from tacit.release.infer import infer
+from tacit.release.drawn import Drawn, Reserved, true_answers
 from tacit.release.leakage_watch import LeakageWatch
-from tacit.release.measure import Measurements, measure
 from tacit.release.planner import Planner, yes_or_no
 from tacit.release.publication import Publication, check_announced
+from tacit.release.purse import Purse, fixed
 from tacit.release.record import ReleaseRecord
-from tacit.release.rectangles import infer_rectangles
 from tacit.release.selected import SelectionRecord, select
-from tacit.release.show_records import show_records
 from tacit.release.split import Costs, Parent, Pay, Split
 from tacit.rows.file_columns import is_file, source_name
-from tacit.rows.guard import charges, closed, paid_for
+from tacit.rows.guard import closed, paid_for
 from tacit.rows.named_columns import columns_of
 from tacit.rows.rows import Rows, open_rows
-
-Ints = npt.NDArray[np.int64]
 
 
 class Session:
@@ -106,27 +88,23 @@ class Session:
         check_public_columns(policy)
         self.policy = policy
         self.analyst = analyst
-        self._budget = None if budget is None else as_epsilon(budget, key="budget")
+        own = None if budget is None else as_epsilon(budget, key="budget")
         self._planner = Planner(policy)
-        self._spent = Fraction(0)
-        self._own_coins = OwnCoins()
-        self._process = os.getpid()
-        self._lock = threading.Lock()
-        if self._budget is None and ledger is None:
+        if own is None and ledger is None:
             raise PlanError("must be given", key="budget", fix="Say budget=1.0, or name a ledger with one.")
         self.dataset = dataset or _name_of(rows, named_in_ledger=ledger is not None)
-        self._leakage = LeakageWatch(leakage, policy)
+        watch = LeakageWatch(leakage, policy)
         self._rows = self.open_rows(rows)
-        self._source = source_name(rows)
         # after the rows: a refused source leaves no new ledger behind
-        self._ledger = Ledger(ledger) if isinstance(ledger, str | Path) else ledger
-        if self._ledger is not None:
-            verdict = self._ledger.verify()
+        opened = Ledger(ledger) if isinstance(ledger, str | Path) else ledger
+        if opened is not None:
+            verdict = opened.verify()
             if not verdict.ok:
                 raise LedgerError(f"is damaged ({verdict.problem})", key="ledger", fix="Restore it before spending.")
-            if self._budget is not None:
-                self._ledger.grant_once(dataset=self.dataset, epsilon=self._budget, policy=self.policy)
-            self._leakage.begin(self._ledger, self.dataset)
+            if own is not None:
+                opened.grant_once(dataset=self.dataset, epsilon=own, policy=self.policy)
+            watch.begin(opened, self.dataset)
+        self._purse = Purse(policy, own, opened, watch, dataset=self.dataset, analyst=analyst, source=source_name(rows))
 
     def __repr__(self) -> str:
         return f"Session({self.dataset!r}, policy {self.policy.name!r}, {shown(self.remaining)} remains)"
@@ -143,12 +121,7 @@ class Session:
     @property
     def remaining(self) -> Fraction:
         """What may still be spent in this session."""
-        own = None if self._budget is None else self._budget - self._spent
-        if self._ledger is None:
-            assert own is not None  # noqa: S101 - the constructor insists on one of the two
-            return own
-        shared = self._ledger.remaining(dataset=self.dataset, analyst=self.analyst)
-        return shared if own is None else min(own, shared)
+        return self._purse.remaining
 
     @sealed
     def plan(self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False) -> AnyPlan:
@@ -171,7 +144,7 @@ class Session:
         plan = self._own(query, {"epsilon": epsilon})
         if plan is None:
             plan = self._planner.plan(query, epsilon)
-        cost = plan.cost(self._reached(plan.lines_asked)) if plan.lines_asked else plan.epsilon
+        cost = plan.cost(self._purse.reached(plan.lines_asked)) if plan.lines_asked else plan.epsilon
         explanation = explain(plan, remaining=self.remaining - cost)
         if show:
             sys.stdout.write(f"{explanation}\n")
@@ -261,28 +234,28 @@ class Session:
     ) -> list[Reserved]:
         for plan in plans:
             self._check(plan)
-        shows = self._leakage.of(plans)
+        shows = self._purse.leakage.of(plans)
         if pay is None:
             due = [Due(str(plan.query), plan.cost, plan.lines_asked) for plan in plans]
-            receipts, coins = self._paid(due, run=run, job=job, shows=shows)
+            receipts, coins = self._purse.pay(due, run=run, job=job, shows=shows)
         else:
             lines = [line for plan in plans for line in plan.lines_asked]
 
             def charge(costs: Costs) -> Sequence[Receipt | None]:
                 nonlocal coins
-                receipts, coins = self._paid(_fixed(costs), shows=shows, lines=lines)
+                receipts, coins = self._purse.pay(fixed(costs), shows=shows, lines=lines)
                 return receipts
 
             coins = CoinState(b"", {}, {})  # until they are paid for
             receipts = pay([(plan.epsilon, str(plan.query)) for plan in plans], charge)
-        drawn = _Drawn(plans, self._rows, coins)
+        drawn = Drawn(plans, self._rows, coins)
         return [
             Reserved(plan, partial(self._make, plan, receipt, drawn, number, part_of))
             for number, (plan, receipt) in enumerate(zip(plans, receipts, strict=True))
         ]
 
     def _make(
-        self, plan: AnyPlan, receipt: Receipt | None, drawn: _Drawn, number: int, part_of: str = ""
+        self, plan: AnyPlan, receipt: Receipt | None, drawn: Drawn, number: int, part_of: str = ""
     ) -> ReleaseRecord:
         promise = certify(plan, dataset=self.dataset, receipt=receipt, part_of=part_of)
         with paid_for(plan.epsilon):
@@ -309,7 +282,7 @@ class Session:
         epsilon = as_epsilon(paid.epsilon)
         for tally in paid.tallies:
             self._rows.check(tally)
-        (receipt,), _ = self._paid([Due(paid.title, lambda _: epsilon)], run=run, job=job)
+        (receipt,), _ = self._purse.pay([Due(paid.title, lambda _: epsilon)], run=run, job=job)
         if on_paid is not None:
             on_paid()
 
@@ -335,211 +308,16 @@ class Session:
         def answer(question: BelowPlan) -> SelectionRecord:
             part_of = f"{allowance}, for epsilon {shown(allowance.epsilon)} in all"
             promise = certify(question, dataset=self.dataset, receipt=receipt, part_of=part_of)
-            record = closed(lambda: select(question, *_tally([question], rows)[0]), InternalError("rows were open"))
+            record = closed(
+                lambda: select(question, *true_answers([question], rows)[0]), InternalError("rows were open")
+            )
             return replace(record, promise=promise, _make_frame=rows.frame)
 
         return Asking(allowance, check, answer)
 
     def _charge(self, costs: Costs) -> Sequence[Receipt | None]:
         """Charge each epsilon with its note, all or nothing; return the ledger's receipts, or None for each."""
-        return self._paid(_fixed(costs))[0]
-
-    def _reached(self, lines: Iterable[str]) -> Reached:
-        """Return what lines of coins have reached, and write nothing."""
-        if self._ledger is None:
-            return self._own_coins.state(lines).reached
-        found = self._ledger.coins_begun(dataset=self.dataset, lines=list(lines), source=self._source)
-        return {} if found is None else found.reached
-
-    def _coin_state(self, lines: Iterable[str]) -> CoinState:
-        """Return the secret of the coins that are remembered, and what these lines have reached."""
-        if self._ledger is None:
-            return self._own_coins.state(lines)
-        listed = list(lines)
-        # a ledger gets a secret when the first line is asked for
-        if not listed:
-            return CoinState(b"", {}, {})
-        return self._ledger.coins(dataset=self.dataset, lines=listed, source=self._source)
-
-    def _paid(
-        self,
-        due: Sequence[Due],
-        *,
-        run: str | None = None,
-        job: str = "",
-        shows: Sequence[Shown] = (),
-        lines: Sequence[str] = (),
-    ) -> tuple[Sequence[Receipt | None], CoinState]:
-        """Charge what is due, all or nothing; return the ledger's receipts, or None for each, and the coins.
-
-        What is shown of single records is held against limits, also if nothing is due. `lines` are more of those whose
-        coins decide on it; they are not raised.
-        """
-        if self._budget is not None and os.getpid() != self._process:
-            # what was spent is remembered in one process; a ledger alone is shared
-            raise BudgetExceeded(
-                "belongs to the process that made the session",
-                key="budget",
-                fix="Make a session here; a ledger without a budget of the session can be shared.",
-            )
-        with self._lock:
-            while True:
-                coins = self._coin_state([*(line for one in due for line in one.lines), *lines])
-                costs, after = prices(due, coins.reached)
-                epsilon = sum(costs, Fraction(0))
-                if self._budget is not None and self._spent + epsilon > self._budget:
-                    raise BudgetExceeded(
-                        f"must not exceed what remains, {shown(self._budget - self._spent)}",
-                        key="epsilon",
-                        given=shown(epsilon),
-                        fix="Ask for less, or start a session with a larger budget.",
-                    )
-                weighing = self._leakage.weighing(shows, coins.mark)
-                if self._ledger is None:
-                    self._leakage.weigh(weighing)
-                with contextlib.suppress(StateMoved), charges.charging(epsilon):
-                    receipts = self._receipts(due, costs, coins, after, run=run, job=job, weighing=weighing)
-                    self._own_coins.raised(after)
-                    self._spent += epsilon
-                    return receipts, coins
-
-    def _receipts(
-        self,
-        due: Sequence[Due],
-        costs: Sequence[Fraction],
-        coins: CoinState,
-        after: Reached,
-        *,
-        run: str | None,
-        job: str,
-        weighing: Weighing | None,
-    ) -> list[Receipt | None]:
-        """Charge the ledger, if there is one. What costs nothing, since it was paid for before, has that receipt."""
-        if self._ledger is None:
-            return [None] * len(due)
-        whom: dict[str, Any] = {"dataset": self.dataset, "analyst": self.analyst}
-        listed = [(cost, one.what) for cost, one in zip(costs, due, strict=True) if cost]
-        lines = (coins, after) if after else None
-        paid: dict[str, Any] = {"charges": listed, "policy": self.policy, "coins": lines, "weighing": weighing}
-        made = iter(self._ledger.reserve(**whom, **paid, run=run, job=job))
-        found: list[Receipt | None] = []
-        for cost, one in zip(costs, due, strict=True):
-            if cost:
-                found.append(next(made))
-                continue
-            entry = max((coins.entries[line] for line in one.lines if line in coins.entries), default=None)
-            found.append(None if entry is None else self._ledger.receipt(**whom, entry=entry))
-        return found
-
-
-class Reserved:
-    """A release that was paid for. It is made once: its noise is drawn once."""
-
-    def __init__(self, plan: AnyPlan, make: Callable[[], ReleaseRecord]) -> None:
-        self.plan = plan
-        self._make: Callable[[], ReleaseRecord] | None = make
-        self._process = os.getpid()
-
-    def __reduce__(self) -> NoReturn:
-        raise PlanError("must not be copied: it was paid for once", key="release", fix="Share it, or ask again.")
-
-    @sealed
-    def make(self) -> ReleaseRecord:
-        """Open the rows and answer.
-
-        Raises:
-            PlanError: The second time, also if the first failed: what it had drawn may have been seen. In a forked
-                process, which would draw noise of its own for the same price.
-        """
-        if os.getpid() != self._process:
-            fix = "Make it there, or ask here again, which costs again."
-            raise PlanError("belongs to the process that paid for it", key="release", fix=fix)
-        make, self._make = self._make, None
-        if make is None:
-            raise PlanError("was paid for once and made once", key="release", fix="Ask again, which costs again.")
-        return make()
-
-
-class _Drawn:
-    """What was drawn for plans that were paid for together: counted and blurred in one go, each handed out once.
-
-    True answers live in one frame while noise is added to them; what waits here for its turn is noisy already.
-    """
-
-    def __init__(self, plans: Sequence[AnyPlan], rows: Rows, coins: CoinState) -> None:
-        self._plans, self._rows, self._coins = plans, rows, coins
-        self._waiting: list[Callable[[], ReleaseRecord] | None] | None = None
-        self._lock = threading.Lock()
-
-    def take(self, number: int) -> Callable[[], ReleaseRecord]:
-        """Return what makes the record of one plan, and forget it."""
-        with self._lock:
-            if self._waiting is None:
-                truths = _tally(self._plans, self._rows)
-                self._waiting = [
-                    _draw(plan, truth, self._rows, self._coins) for plan, truth in zip(self._plans, truths, strict=True)
-                ]
-            made, self._waiting[number] = self._waiting[number], None
-        assert made is not None  # noqa: S101 - a release is made once
-        return made
-
-
-def _tally(plans: Sequence[AnyPlan], rows: Rows) -> list[list[Ints]]:
-    """Return the true answers of what each part of each plan looks at. The plans are under one policy."""
-    policy = plans[0].policy
-    declared = policy.known_people
-    parts = [part for plan in plans for part in plan.tallied]
-    if not parts:
-        return [[] for _ in plans]
-    people, found = count_once([part.base for part in parts], rows, policy, people=declared is not None)
-    if people != declared:
-        # the number is public, and bounds were made from it
-        fix = "Correct known.size; rows that the domain drops do not count. What was asked stays charged."
-        raise DataRefused(f"must hold the declared number of people, {declared:,}", fix=fix)
-    answers = iter(found)
-    return [[next(answers) for _ in plan.tallied] for plan in plans]
-
-
-@singledispatch
-def _draw(plan: AnyPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
-    """Add noise to true answers, which live in this frame and below it, and return what makes a record of the noisy."""
-    raise TypeError(type(plan))
-
-
-@_draw.register
-def _(plan: Plan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
-    return partial(infer, measure(plan, *truths), consistent=plan.consistent, nonnegative=plan.nonnegative)
-
-
-@_draw.register
-def _(plan: GridPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
-    return partial(infer_rectangles, measure(plan, *truths), plan)
-
-
-@_draw.register
-def _(plan: DerivedPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
-    return partial(_derived, plan, [measure(part, truth) for part, truth in zip(plan.parts, truths, strict=True)])
-
-
-def _derived(plan: DerivedPlan, measured: Sequence[Measurements]) -> ReleaseRecord:
-    return derive(plan, [infer(part, consistent=True) for part in measured])
-
-
-@_draw.register
-def _(plan: SelectionPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
-    record = select(plan, *truths)
-    return lambda: record
-
-
-@_draw.register
-def _(plan: RecordsPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
-    record = show_records(plan, rows, coins.secret_of)
-    return lambda: record
-
-
-def _fixed(costs: Costs) -> list[Due]:
-    """Return charges whose price depends on nothing."""
-    return [Due(what, lambda _, cost=cost: cost) for cost, what in costs]  # type: ignore[misc]
+        return self._purse.pay(fixed(costs))[0]
 
 
 def _listed_plans(given: Any) -> list[AnyPlan]:
