@@ -24,7 +24,8 @@ import tacit as tc
 from tacit.audit.excluding.case_audit import audit_case
 from tacit.papers.charts_001 import pattern_chart
 from tacit.papers.occupancy import Occupancy, days_of, occupancy_of_file
-from tacit.release.case_file import Case, read_case
+from tacit.release.case_file import Case, read_case, read_job_or_case
+from tacit.release.job_run import session_of
 from tacit.report.charts import chart_png
 from tacit.report.leakage_charts import leakage_charts
 from tacit.report.views import styled
@@ -61,12 +62,6 @@ def prepared(folder: Path, data: Path | None) -> Occupancy:
     occupancy = occupancy_of_file(data, data.stem)
     days_of_rooms.write(occupancy, folder)
     return occupancy
-
-
-def released(session: tc.Session, asking: Application, epsilon: float) -> pd.DataFrame:
-    """Release one attribute to one application: a row for each room and day, missing where it is hidden."""
-    question = tc.true_records([asking.attribute], key=["room", "day"], application=asking.name)
-    return session.release(question, epsilon=epsilon).frame
 
 
 def expected_in_gaps(case: Case, asking: Application, epsilon: float) -> float:
@@ -111,23 +106,21 @@ class Worked:
 
 
 def worked(folder: Path) -> Worked:
-    """Plan the case in a folder, release to each application what it asks for, and let it decide."""
-    case = read_case(folder / "case.yaml")
-    private, plan = pd.read_csv(folder / "days.csv"), case.plan()
-    session = tc.Session(
-        case.policy,
-        private,
-        budget=6,
-        ledger=str(folder / "ledger.db"),
-        dataset="building",
-        leakage=case.limits(),
-    )
+    """Plan the case in a folder, release to each application what it asks for, and let it decide.
+
+    The releases are those that `tacit run` makes of the same case, with the same ledger: the same rows are shown.
+    """
+    case, job = read_case(folder / "case.yaml"), read_job_or_case(folder / "case.yaml")
+    private, session = pd.read_csv(folder / "days.csv"), session_of(job)
     seen, tables = {}, {}
+    asked = {release.query.application: release for release in job.releases}
     for asking in ASKING:
-        epsilon = plan.epsilon[asking.name][asking.attribute]
-        seen[asking.name] = released(session, asking, epsilon)
-        tables[asking.name] = decided(private, asking, seen[asking.name], expected_in_gaps(case, asking, epsilon))
-    return Worked(case, plan, seen, tables)
+        release = asked[asking.name]
+        # a row for each room and day, missing where it is hidden
+        seen[asking.name] = session.release(release.query, epsilon=release.epsilon).frame
+        in_gaps = expected_in_gaps(case, asking, float(release.epsilon))
+        tables[asking.name] = decided(private, asking, seen[asking.name], in_gaps)
+    return Worked(case, case.plan(), seen, tables)
 
 
 def written(found: Worked, occupancy: Occupancy, folder: Path) -> list[str]:

@@ -323,9 +323,11 @@ def test_a_planned_job_is_refused_for_what_its_run_would_be(tmp_path: Path) -> N
         return read_job_or_case(written(tmp_path, releases=releases, **where, **changes))
 
     check_leakage(plan_job(job(0.3)))
-    for ledger in (None, "ledger.db"):  # the second is not there yet
-        with pytest.raises(tc.BudgetExceeded, match="leakage of lighting must stay at most"):
-            check_leakage(plan_job(job(1.5, ledger=ledger)))
+    with pytest.raises(tc.BudgetExceeded, match="leakage of lighting must stay at most"):
+        check_leakage(plan_job(job(1.5)))  # the ledger is not there yet
+    for check in (check_leakage, run_job):  # nobody would remember what was shown
+        with pytest.raises(tc.JobError, match="ledger must be given where a limit holds"):
+            check(plan_job(job(0.3, ledger=None)))
     run_job(job(0.3))
     before = tc.Ledger(tmp_path / "ledger.db").entries()
     check_leakage(plan_job(job(0.3)))  # its coins are remembered

@@ -411,3 +411,11 @@ def test_a_key_that_is_there_twice_stays_paid_for_once_the_rows_are_repaired(tmp
     assert asked.remaining == 9
     asked.release(KEYED, epsilon=1)
     assert asked.remaining == 9
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_certificate_says_who_remembers_the_coins(kept, tmp_path):
+    ledger = {"ledger": str(tmp_path / "ledger.db"), "dataset": "rooms"} if kept else {}
+    said = " ".join(session(**ledger).release(KEYED, epsilon=1).certificate["terms"])
+    assert "coins are remembered for each key" in said
+    assert ("within this run or session only, since no ledger keeps them" in said) is not kept

@@ -119,14 +119,31 @@ def check_policy(job: Job) -> None:
             ledger.check_policies(dataset=job.dataset, policies=[job.about()], analyst=job.analyst)
 
 
+def check_limits_kept(plan: JobPlan) -> None:
+    """Refuse limits on what applications learn where no ledger keeps the coins and what was shown.
+
+    Another run would toss new coins, and nobody would know of the first: both together tell more than a limit.
+    """
+    job = plan.job
+    if job.leakage is not None and job.ledger is None and any(one.shows for one in plan.plans):
+        raise JobError(
+            "must be given where a limit holds: without one, coins are forgotten after the run, and another run would "
+            "show more than the limit allows",
+            key="ledger",
+            file=job.file,
+            fix="Add `ledger: ledger.db`, and always the same for the same rows. Nothing was charged.",
+        )
+
+
 def check_leakage(plan: JobPlan) -> None:
     """Refuse a job that would show applications more of single records than limits allow. Nothing is charged.
 
     Raises:
-        Refused: With the sentence that the charge would give.
+        Refused: With the sentence that the run would give.
     """
     job = plan.job
-    if job.leakage is None and job.ledger is None:
+    check_limits_kept(plan)
+    if job.ledger is None:
         return
     # here, not above: a database takes long to load
     from tacit.release.leakage_watch import LeakageWatch

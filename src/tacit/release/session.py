@@ -29,7 +29,7 @@ from tacit.plan.verdicts import BelowPlan
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.answers import check_answerable
 from tacit.release.asking import Asking, allow
-from tacit.release.certificate import certify
+from tacit.release.certificate import Certificate, certify
 from tacit.release.drawn import Drawn, Reserved, true_answers
 from tacit.release.leakage_watch import LeakageWatch
 from tacit.release.planner import Planner, yes_or_no
@@ -257,10 +257,14 @@ class Session:
     def _make(
         self, plan: AnyPlan, receipt: Receipt | None, drawn: Drawn, number: int, part_of: str = ""
     ) -> ReleaseRecord:
-        promise = certify(plan, dataset=self.dataset, receipt=receipt, part_of=part_of)
+        promise = self._certified(plan, receipt, part_of)
         with paid_for(plan.epsilon):
             record = closed(lambda: drawn.take(number)(), InternalError("rows were open"))
         return replace(record, promise=promise, _make_frame=self._rows.frame)
+
+    def _certified(self, plan: AnyPlan, receipt: Receipt | None, part_of: str) -> Certificate:
+        in_ledger = self._purse.ledger is not None
+        return certify(plan, dataset=self.dataset, receipt=receipt, in_ledger=in_ledger, part_of=part_of)
 
     @sealed
     def publish(
@@ -307,7 +311,7 @@ class Session:
 
         def answer(question: BelowPlan) -> SelectionRecord:
             part_of = f"{allowance}, for epsilon {shown(allowance.epsilon)} in all"
-            promise = certify(question, dataset=self.dataset, receipt=receipt, part_of=part_of)
+            promise = self._certified(question, receipt, part_of)
             record = closed(
                 lambda: select(question, *true_answers([question], rows)[0]), InternalError("rows were open")
             )

@@ -187,7 +187,7 @@ def _release(
             for row, place in enumerate(shows)
         ],
         "which_rows": _which_rows(record, order),
-        "predictions": [*plan.predictions(), *plan.terms()],
+        "predictions": [*plan.predictions(), *record.certificate.get("terms", ())],
         "files": [{"name": file, "href": quote(file, safe="")} for file in files[:FILES_SHOWN]],
         "more_files": len(files) - FILES_SHOWN if len(files) > FILES_SHOWN else 0,
         "certificate": _certificate(record),
