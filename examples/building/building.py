@@ -27,7 +27,7 @@ from tacit.papers.occupancy import Occupancy, days_of, occupancy_of_file
 from tacit.release.case_file import Case, read_case, read_job_or_case
 from tacit.release.job_run import session_of
 from tacit.report.charts import chart_png
-from tacit.report.leakage_charts import leakage_charts
+from tacit.report.leakage_charts import leakage_charts, series
 from tacit.report.views import styled
 
 HERE = Path(__file__).parent
@@ -139,8 +139,8 @@ def written(found: Worked, occupancy: Occupancy, folder: Path) -> list[str]:
         f"- {row.who}: {row.attribute} is secret with probability {row.prior:.3f}, at worst {row.worst:.3f} "
         f"({row.after}); {row.value:.4f} nats on average."
         for row in audit.rows
-        if row.after  # with `own: false`, what an application asked for itself tells nothing here
     ]
+    lines += [f"- {remark}" for remark in audit.remarks]
     charts = {
         "pattern": pattern_chart(occupancy, days_of(occupancy), "One day in one room"),
         "gaps": gaps_chart(found.case),
@@ -163,7 +163,7 @@ def gaps_chart(case: Case) -> Any:
             epsilon={one.attribute: epsilon for one in ASKING},
             applications=case.applications,
         )
-        for who, members in case.coalitions.items():
+        for who, members in case.groups.items():
             for name in case.sensitive:
                 odds = leak.odds(name, suppressed=leak.sees(*members))
                 rows.append({"who": who, "attribute": name, "epsilon": epsilon, "chance": odds / (1 + odds)})
@@ -173,13 +173,15 @@ def gaps_chart(case: Case) -> Any:
         .encode(
             x=alt.X("epsilon:Q", title="epsilon of both attributes"),
             y=alt.Y("chance:Q", title="probability", scale=alt.Scale(domain=[0, 1])),
-            color=alt.Color("who:N", title=None, sort=None, legend=alt.Legend(orient="bottom")),
+            **series(list(case.groups)),
         )
         .properties(width=220, height=180, title=f"{name} is secret")
         for name in case.sensitive
     ]
     return styled(
-        alt.hconcat(*panels), "What gaps give away", ["Nothing is shown of what was asked for. By who sees it."]
+        alt.hconcat(*panels),
+        "What gaps give away",
+        ["Nothing is shown of what was asked for. By who sees it; thin lines lie on wide ones."],
     )
 
 

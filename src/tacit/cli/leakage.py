@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 CaseFile = Annotated[Path, typer.Argument(metavar="CASE.yaml", help="The case file.")]
 UNPROTECTED = "The dependence is unprotected: it was counted on the private rows. Show this to nobody."
-NOT_COUNTED = "What an application is shown itself is not counted, as `own: false` says."
 
 
 def audit_exclusion(
@@ -49,11 +48,8 @@ def audit_exclusion(
     show(table)
     for name, each in found.epsilon.items():
         show(f"{name} is shown {', '.join(f'{one} at epsilon {epsilon:.6g}' for one, epsilon in each.items())}.")
-    show(*(f"Written: {file}" for file in written))
-    note(
-        *([UNPROTECTED] if found.case.dependence.unprotected else []),
-        *([] if found.case.options.get("own", True) else [NOT_COUNTED]),
-    )
+    show(*found.remarks, *(f"Written: {file}" for file in written))
+    note(*([UNPROTECTED] if found.case.dependence.unprotected else []))
 
 
 def plan_leakage(case: Path, *, as_json: bool) -> int:
