@@ -63,6 +63,10 @@ def test_one_case_is_planned_audited_and_run(rooms: Path) -> None:
     ran = inside(rooms, "run", "case.yaml", "--json")
     assert ran.code == 0
     assert (rooms / "out" / "starts.csv").is_file() or any((rooms / "out").glob("starts.*"))
+    report = (rooms / "out" / "report.html").read_text(encoding="utf-8")
+    assert "What applications could learn" in report
+    assert "<li>both has seen arrival at" in report
+    assert "of at most 0.2 nats about arrival, leaving" in report
     shown = inside(rooms, "ledger", "show", "ledger.db", "--json").document
     assert [stands["coalition"] for stands in shown["leakage"]["days"]] == ["lighting", "both"]
     told = inside(rooms, "ledger", "show", "ledger.db")
@@ -162,3 +166,16 @@ def test_rows_that_a_key_does_not_name_once_lose_nothing_and_are_found_before(
     assert inside(rooms, "ledger", "show", "ledger.db", "--json").document["accounts"] == left
     again = inside(rooms, "check", "policy.yaml", "--rows", "days.csv", "--key", "room", "--json").document["key"]
     assert again == {"columns": ["room"], "rows": 60, "repeated": 0, "refused": None}
+
+
+def test_a_leakage_plan_says_at_once_that_the_policy_hides_something_else(rooms: Path) -> None:
+    other = CASE.replace("sensitive: {arrival: [late],", "sensitive: {arrival: [early],")
+    (rooms / "case.yaml").write_text(other.replace("epsilon: planned", "epsilon: 0.01"))
+    planned = inside(rooms, "plan", "leakage", "case.yaml")
+    assert planned.code == 1
+    assert "would be refused." in planned.out
+    assert "makes the releases" not in planned.out
+    assert "must take for sensitive what the policy hides of arrival: late" in planned.err
+    ran = inside(rooms, "run", "case.yaml")
+    assert ran.code == 1
+    assert "must take for sensitive what the policy hides of arrival: late" in ran.err

@@ -111,6 +111,23 @@ class Case:
         """Return what each application is shown of each attribute: as the file says, or as planned."""
         return self.plan().epsilon if self.epsilon is None else self.epsilon
 
+    def to_run(self) -> Job:
+        """Return the job of the case with its limits, or refuse a case that cannot be run."""
+        if self.job is None:
+            whole = self.places["case"]
+            raise whole.refuse(
+                "must have the keys rows and releases to be run",
+                given=sorted(whole.mapping()),
+                fix="Add them to the case.",
+            )
+        if self.dependence.unprotected and "limit" in self.places:
+            raise self.places["limit"].refuse(
+                "must be left out where releases are made: the dependence is unprotected, and what a limit refuses "
+                "would tell about people for whom nobody paid",
+                fix=_MADE_PUBLIC,
+            )
+        return replace(self.job, leakage=self.limits())
+
     def limits(self) -> Applications | None:
         """Return the limits that releases are held against; None if the case has no limit."""
         if self.limit is None:
@@ -136,19 +153,7 @@ def read_job_or_case(path: str | Path) -> Job:
     if not is_case(top):
         return job_below(top, path)
     # named anew, not opened anew: what was looked at is what is read
-    whole = replace(top, source=replace(top.source, whole=_WHOLE))
-    case = _case_below(whole, path)
-    if case.job is None:
-        raise whole.refuse(
-            "must have the keys rows and releases to be run", given=sorted(top.mapping()), fix="Add them to the case."
-        )
-    if case.dependence.unprotected and "limit" in case.places:
-        raise case.places["limit"].refuse(
-            "must be left out where releases are made: the dependence is unprotected, and what a limit refuses "
-            "would tell about people for whom nobody paid",
-            fix=_MADE_PUBLIC,
-        )
-    return replace(case.job, leakage=case.limits())
+    return _case_below(replace(top, source=replace(top.source, whole=_WHOLE)), path).to_run()
 
 
 def read_case(path: str | Path) -> Case:

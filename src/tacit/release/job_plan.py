@@ -149,15 +149,10 @@ def check_leakage(plan: JobPlan) -> None:
     from tacit.release.leakage_watch import LeakageWatch
 
     watch = LeakageWatch(job.leakage, job.about())
-    shows = watch.of(plan.plans)
+    lines = [line for one in plan.plans for line in one.lines_asked]
     with _begun_ledger(job) as ledger:
-        if ledger is None:
-            watch.weigh(watch.weighing(shows, ""))
-            return
-        lines = [line for one in plan.plans for line in one.lines_asked]
-        coins = ledger.coins_begun(dataset=job.dataset, lines=lines, source=source_name(job.rows))
-        weighing = watch.weighing(shows, "" if coins is None else coins.mark)
-        ledger.check_leakage(dataset=job.dataset, applications=job.leakage, weighing=weighing)
+        coins = ledger and ledger.coins_begun(dataset=job.dataset, lines=lines, source=source_name(job.rows))
+        watch.check(plan.plans, ledger, job.dataset, coins.mark if coins else "")
 
 
 @contextmanager

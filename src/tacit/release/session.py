@@ -24,7 +24,7 @@ from tacit.ledger.coins import CoinState, Due
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.disjoint import disjoint_groups
-from tacit.plan.explain import Explanation, explain
+from tacit.plan.explain import Explanation
 from tacit.plan.verdicts import BelowPlan
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.answers import check_answerable
@@ -138,6 +138,7 @@ class Session:
     def explain(self, query: Any, epsilon: Any = None, *, show: bool = True) -> Explanation:
         """Say what a release would cost and how wrong it would be, for a plan or for a question at this cost.
 
+        Also whether limits on what applications learn would refuse it.
         Nothing is charged, no row is opened.
         """
         show = yes_or_no(show, "show")
@@ -145,7 +146,7 @@ class Session:
         if plan is None:
             plan = self._planner.plan(query, epsilon)
         cost = plan.cost(self._purse.reached(plan.lines_asked)) if plan.lines_asked else plan.epsilon
-        explanation = explain(plan, remaining=self.remaining - cost)
+        explanation = Explanation(plan, self.remaining - cost, self._purse.leakage_refusal(plan))
         if show:
             sys.stdout.write(f"{explanation}\n")
         return explanation

@@ -204,8 +204,21 @@ def _write_report(
         analyst=job.analyst,
         charts=charts,
         tables=tables,
+        learned=_learned(job),
     )
     _write(draft / "report.html", page)
+
+
+def _learned(job: Job) -> list[str]:
+    """Return where everybody stands once the releases are made; nothing where no limit holds."""
+    found: list[str] = []
+    if job.leakage is None or job.ledger is None:
+        return found
+    # all is paid for and written by now: a ledger that cannot be read any more must not cost the report
+    with contextlib.suppress(TacitError), Ledger(job.ledger, create=False) as ledger:
+        found = [str(stands) for stands in ledger.leakage(dataset=job.dataset)]
+    left_out = "The limits leave out what the release of an attribute says about that attribute itself."
+    return found + ([left_out] if found and not job.leakage.own else [])
 
 
 def _write_finished(draft: Path, name: str) -> None:
