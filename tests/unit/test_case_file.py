@@ -304,6 +304,18 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"dependence": {"counts": {"file": "gone.csv", "attributes": ["arrival"]}}},
         "dependence.counts.file must be a file; got 'gone.csv'",
     ),
+    "misspelt in a network": (
+        {
+            "dependence": {
+                "network": {**NETWORK, "leaving": {"gven": ["arrival"], "table": NETWORK["leaving"]["table"]}}
+            }
+        },
+        "gven is not a key that may stand here. Did you mean 'given'?",
+    ),
+    "smoothing": (
+        {"dependence": {"counts": {"file": "earlier.csv", "attributes": ["arrival"], "smoothing": -1}}},
+        "dependence.counts.smoothing must be zero or more; got -1.0. Write 0.5",
+    ),
     "sensitive": ({"sensitive": {"arrival": ["never"]}}, "sensitive.arrival"),
     "impossible": ({"sensitive": {"leaving": [16]}}, "must be a value of leaving in the dependence; got 16"),
     "application": ({"applications": {"lighting": ["exit"]}}, "must be an attribute of the dependence; got 'exit'"),
@@ -341,11 +353,21 @@ def test_what_is_wrong_is_refused_with_file_line_and_key(name: str, tmp_path: Pa
     assert refused.value.fix
 
 
+def test_a_limit_that_binds_nothing_needs_a_cap_as_a_file_gives_it(tmp_path: Path) -> None:
+    path = written(tmp_path, limit=50)
+    with pytest.raises(tc.JobError, match=r"case.yaml:\d+: cap must be given: the epsilon of") as refused:
+        read_case(path).plan()
+    assert refused.value.fix == "Add `cap: 5`, which releases 99 of 100, or lower the limit."
+    assert read_case(written(tmp_path, limit=50, cap=5)).plan().epsilon["lighting"]["arrival"] == pytest.approx(5)
+
+
 def test_a_planned_release_needs_an_application_of_the_case(tmp_path: Path) -> None:
     run = {"rows": "rooms.csv", "budget": 2}
-    for wrong in (release("a", "arrival", "other"), {"name": "a", "query": {"count": None}, "epsilon": "planned"}):
-        with pytest.raises(tc.JobError, match="must be a number, unless one attribute is shown to an application"):
-            read_case(written(tmp_path, **run, releases=[wrong]))
+    with pytest.raises(tc.JobError, match="must be a number, unless one attribute is shown to an application"):
+        read_case(written(tmp_path, **run, releases=[{"name": "a", "query": {"count": None}, "epsilon": "planned"}]))
+    with pytest.raises(tc.JobError, match=r"true_records\.application must be an application of the case") as refused:
+        read_case(written(tmp_path, **run, releases=[release("a", "arrival", "lightning")]))
+    assert (refused.value.given, refused.value.fix) == ("lightning", "Did you mean 'lighting'?")
     with pytest.raises(tc.JobError, match="leaves nothing for arrival for lighting"):
         read_case(written(tmp_path, **run, limit=0, releases=[release("a", "arrival", "lighting")]))
 

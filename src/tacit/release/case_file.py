@@ -14,7 +14,8 @@ Checked by  tests/unit/test_case_file.py, tests/cli/test_leakage_commands.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import Any, Final
 
 from tacit.amounts import as_fraction
 from tacit.dependence.dependence import Dependence
-from tacit.errors import JobError, nearest
+from tacit.errors import JobError, PlanError, nearest
 from tacit.ledger.applications import Applications
 from tacit.plan.choose import choose
 from tacit.plan.leakage.budget import leakage_budget
@@ -96,8 +97,7 @@ class Case:
             raise JobError(
                 "must be given for a plan", key="limit", file=self.file, fix="Add `limit: 0.1`, in nats, to the case."
             )
-        whole = self.places["case"]
-        with whole.blamed(self.places):
+        with self.places["case"].blamed(self.places), self._told_of_a_cap():
             return leakage_budget(
                 self.dependence,
                 sensitive=self.sensitive,
@@ -106,6 +106,21 @@ class Case:
                 coalitions=self.groups,
                 **for_plan({**self.options, **others}),
             )
+
+    @contextmanager
+    def _told_of_a_cap(self) -> Iterator[None]:
+        """Say how a file gives a cap, where a plan needs one and the file has none."""
+        try:
+            yield
+        except PlanError as refused:
+            if refused.key != "cap" or "cap" in self.places:
+                raise
+            line = self.places["limit"].line if "limit" in self.places else None
+            fix = "Add `cap: 5`, which releases 99 of 100, or lower the limit."
+            told = JobError(refused.rule, key="cap", file=self.file, line=line, fix=fix)
+        else:
+            return
+        raise told
 
     def epsilons(self) -> Mapping[str, Mapping[str, float]]:
         """Return what each application is shown of each attribute: as the file says, or as planned."""
@@ -198,6 +213,13 @@ def _case_below(top: Entry, path: str | Path) -> Case:
 def _planned(case: Case, query: Query) -> Fraction:
     """Return what a release must cost for its attribute to have the epsilon that the case plans or gives."""
     tried = [one for one in choose(query, case.policy, 1).shows if not one.is_public]
+    if len(tried) == 1 and tried[0].application and tried[0].application not in case.applications:
+        raise JobError(
+            "must be an application of the case, since the epsilon is planned",
+            key="application",
+            given=tried[0].application,
+            fix=nearest(tried[0].application, list(case.applications)),
+        )
     if len(tried) != 1 or tried[0].application not in case.applications:
         raise JobError(
             "must be a number, unless one attribute is shown to an application of the case",
