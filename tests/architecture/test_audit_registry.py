@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit.audit.reconstructing.attacked_tables import attacked_tables
 from tacit.audit.planted import planted
+from tacit.audit.reconstructing.attacked_tables import attacked_tables
 from tacit.audit.reconstructing.reconstruction_attacks import planted_tables
 from tacit.audit.registry import MECHANISMS, TABLE
 from tacit.audit.sampled_audit import Verdict

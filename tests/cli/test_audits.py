@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from cli.shell import Outcome, files_in, inside, tacit
-from tacit.audit.reconstructing.attacked_tables import attacked_tables
 from tacit.audit.planted import planted
+from tacit.audit.reconstructing.attacked_tables import attacked_tables
 from tacit.audit.registry import MECHANISMS
 from tacit.audit.table import HEADINGS
 from tacit.cli.audit import NEVER

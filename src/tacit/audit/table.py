@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from tacit.audit.reconstructing.attacked_tables import AttackRow, attacked_tables
 from tacit.audit.loss import Loss
 from tacit.audit.planted import planted
+from tacit.audit.reconstructing.attacked_tables import AttackRow, attacked_tables
 from tacit.audit.registry import MECHANISMS
 from tacit.audit.releases import WholeRelease, audit_pairs
 from tacit.audit.sampled_audit import SampledAudit, Verdict, sampled

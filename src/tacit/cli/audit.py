@@ -28,8 +28,8 @@ NEVER = "NONE_FOUND proves nothing by itself: it says which losses this many sam
 @app.command("list", short_help="Name everything that can be audited without a policy.")
 def show_names(*, as_json: AsJson = False) -> None:
     """Name our mechanisms, the planted leaks, and tables that are attacked."""
-    from tacit.audit.reconstructing.attacked_tables import attacked_tables
     from tacit.audit.planted import planted
+    from tacit.audit.reconstructing.attacked_tables import attacked_tables
     from tacit.audit.registry import MECHANISMS
 
     leaks = {name: leak.mistake for name, leak in planted.items()}
