@@ -26,7 +26,7 @@ import numpy.typing as npt
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from tacit.amounts import as_fraction
 from tacit.errors import PlanError, nearest, sealed, word_or_kind
@@ -158,7 +158,7 @@ def homogeneity(counts: Ints, degrees: str = "bins") -> Floats:
         df = np.full(len(counts), counts.shape[1]) if degrees == "values" else there.sum(axis=1) - 1
         # one value alone, or nobody: nothing tells them apart
         told = (df > 0) & (sizes > 0) & (sizes[row] > 0)
-        found[row] = np.where(told, chi2.sf((apart * there).sum(axis=1), np.maximum(df, 1)), 1.0)
+        found[row] = np.where(told, chdtrc(np.maximum(df, 1), (apart * there).sum(axis=1)), 1.0)
     return np.minimum(found, found.T)
 
 
