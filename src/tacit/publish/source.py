@@ -33,7 +33,7 @@ from tacit.publish.generalisation import (
     MADE_FROM_ROWS,
     Generalisation,
     as_generalisation,
-    check_complete,
+    check_covers,
     check_protected,
     merged,
 )
@@ -115,8 +115,7 @@ def plan_table(policy: Policy, columns: Columns, choice: Choice, groups: Any) ->
     """Return the table that a session will pay for, or refuse its groups. Nothing is charged."""
     merges = as_generalisation(groups, columns.public)
     check_protected(merges)
-    for name, one in merges.maps.items():
-        check_complete(name, policy.domain[name].every_value(), one)
+    check_covers(merges, policy.domain)
     return TablePlan(policy, columns, choice, merges)
 
 

@@ -53,7 +53,7 @@ def append(table: PublishedTable, rows: Any) -> PublishedTable:
             fix="Publish all rows anew, which costs epsilon again.",
         )
     _check_payer(table.account, rows)
-    columns = table.groups.columns
+    columns = replace(table.groups.columns, public=table.merges.before(table.groups.columns.public))
     if isinstance(rows, Session):
         columns = columns_for(rows, columns.public, list(columns.sensitive), None)
     method = Uniform(Channel(table.method.channel.retention, int(np.prod(columns.shape))))

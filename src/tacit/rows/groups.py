@@ -170,14 +170,14 @@ def _put_together(table: pa.Table, public: int, sensitive: Mapping[str, Attribut
         own = _positions(table.column(f"c{number}"), name, attribute)
         kept &= own >= 0
         place = place * attribute.size + own
-    groups, of = distinct_places([own[kept] for own in codes], int(kept.sum()))
+    groups, of = _distinct([own[kept] for own in codes], int(kept.sum()))
     size = int(np.prod([attribute.size for attribute in sensitive.values()]))
     counts = np.zeros((len(groups), size), np.int64)
     np.add.at(counts, (of, place[kept]), _counts(table)[kept])
     return PublicGroups(values, groups, counts, frame)
 
 
-def distinct_places(codes: Sequence[Ints], lines: int) -> tuple[Ints, Ints]:
+def _distinct(codes: Sequence[Ints], lines: int) -> tuple[Ints, Ints]:
     """Return the different lines of some columns of whole numbers, in order, and which of them each line is.
 
     Columns are put together one by one, as numbers below the lines there are, so that none gets too large.
