@@ -201,6 +201,10 @@ def test_what_a_job_would_disclose_is_for_the_curator(disclosing: Path) -> None:
     drawn = inside(disclosing, "audit", "disclosure", "job.yaml", "--curator", "--chart", "c.svg", "--jump", "20")
     assert "\n0 disclosures in 2 groups" in drawn.out
     assert "For the curator only" in (disclosing / "c.svg").read_text(encoding="utf-8")
+    assert inside(disclosing, "audit", "disclosure", "job.yaml", "--curator", "--chart", "c.png").code == 0
+    assert (disclosing / "c.png").read_bytes()[:4] == b"\x89PNG"
+    odd = inside(disclosing, "audit", "disclosure", "job.yaml", "--curator", "--chart", "c.pdf")
+    assert "--chart must be an .svg or a .png file" in odd.err
     again = inside(disclosing, "audit", "disclosure", "job.yaml", "--curator", "--chart", "c.svg")
     assert "--chart must be a new file" in again.err
 

@@ -150,6 +150,8 @@ def audit_disclosure(
             key="--curator",
             fix="Say --curator if you are that person, and publish nothing of it.",
         )
+    if chart is not None and chart.suffix.lower() not in (".svg", ".png"):
+        raise PlanError("must be an .svg or a .png file", key="--chart", given=chart.name, fix="Name it so.")
     if chart is not None and (chart.exists() or not chart.parent.is_dir()):
         raise PlanError(
             "must be a new file in a folder that exists", key="--chart", given=str(chart), fix="Name another."
@@ -167,9 +169,13 @@ def audit_disclosure(
         jump=jump,
     )
     if chart is not None:
-        from tacit.report.charts import chart_svg
+        from tacit.report.charts import chart_png, chart_svg
 
-        chart.write_text(chart_svg(audited.chart()), encoding="utf-8")
+        drawn = audited.chart()
+        if chart.suffix.lower() == ".png":
+            chart.write_bytes(chart_png(drawn))
+        else:
+            chart.write_text(chart_svg(drawn), encoding="utf-8")
     if as_json:
         show_json(audited.document())
     else:

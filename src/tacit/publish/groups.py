@@ -76,6 +76,13 @@ class PersonalGroups:
             for at, (name, values) in enumerate(zip(self.columns.public, self.values, strict=True))
         }
 
+    def texts(self) -> list[str]:
+        """Return each group as text: its public values by column."""
+        named = list(zip(self.columns.public, self.values, self.which.T, strict=True))
+        return [
+            ", ".join(f"{name}={values[own[line]]}" for name, values, own in named) for line in range(len(self.which))
+        ]
+
     def without_counts(self) -> PersonalGroups:
         """Return what is public of the groups."""
         return replace(self, counts=np.zeros((len(self.which), 0), np.int64))

@@ -128,7 +128,7 @@ class Masked(PromisingMethod):
                 "must be below 1 for masked counts: the multiple 0 of any count is wrong by no more than the count",
                 key="lam",
                 given=shown(lam),
-                fix="Ask for a smaller error, or take method='sample'.",
+                fix="Ask for a smaller error, or take method='best'.",
             )
         if delta > largest_delta(lam):
             raise PlanError(
@@ -136,7 +136,7 @@ class Masked(PromisingMethod):
                 "the masks are, the best multiple of a masked count is right more often",
                 key="delta",
                 given=shown(delta),
-                fix="Ask for a smaller lam or delta, or take method='sample'.",
+                fix="Ask for a smaller lam or delta, or take method='best'.",
             )
 
     def draw(self, counts: Ints) -> Ints:

@@ -27,7 +27,7 @@ from tacit.plan.disjoint import disjoint_groups
 from tacit.plan.explain import Explanation
 from tacit.plan.verdicts import BelowPlan
 from tacit.policy.policy import Policy, as_policy
-from tacit.release.answers import check_answerable
+from tacit.release.answers import check_answerable, counts_of
 from tacit.release.asking import Asking, allow
 from tacit.release.certificate import Certificate, certify
 from tacit.release.drawn import Drawn, Reserved, true_answers
@@ -292,7 +292,7 @@ class Session:
             on_paid()
 
         def made() -> object:
-            return paid.make(self._rows.tally(paid.tallies), self._rows.frame, self.dataset, receipt)
+            return paid.make(counts_of(paid.tallies, self._rows, self.policy), self._rows.frame, self.dataset, receipt)
 
         with paid_for(epsilon):
             return closed(made, InternalError("rows were open"))

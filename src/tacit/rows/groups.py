@@ -110,9 +110,18 @@ def _grouped(engine: Engine, names: Sequence[str]) -> pa.Table:
         with engine.quiet():
             frame = nw.from_native(engine.select(columns)).lazy()
             lines = frame.group_by(*columns).agg(nw.len().cast(nw.Int64).alias("n"))
-            return lines.collect(backend="pyarrow").to_arrow()
+            return _plain(lines.collect(backend="pyarrow").to_arrow())
 
     return closed(counted, unreadable())
+
+
+def _plain(lines: pa.Table) -> pa.Table:
+    """Return lines whose cells are values, where an engine has coded them (categories)."""
+    for place, column in enumerate(lines.columns):
+        if pa.types.is_dictionary(column.type):
+            name, values = lines.column_names[place], column.cast(column.type.value_type)
+            lines = lines.set_column(place, name, values)
+    return lines
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[tuple[Any, ...], Ints]:
@@ -170,7 +179,10 @@ def _put_together(table: pa.Table, public: int, sensitive: Mapping[str, Attribut
         own = _positions(table.column(f"c{number}"), name, attribute)
         kept &= own >= 0
         place = place * attribute.size + own
-    groups, of = _distinct([own[kept] for own in codes], int(kept.sum()))
+    # a value that only rows have which are left out is in no group, and nobody hears of it
+    there = [np.unique(own[kept], return_inverse=True) for own in codes]
+    values = tuple(tuple(all_of[at] for at in used) for all_of, (used, _) in zip(values, there, strict=True))
+    groups, of = _distinct([own for _, own in there], int(kept.sum()))
     size = int(np.prod([attribute.size for attribute in sensitive.values()]))
     counts = np.zeros((len(groups), size), np.int64)
     np.add.at(counts, (of, place[kept]), _counts(table)[kept])
