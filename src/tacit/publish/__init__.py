@@ -22,6 +22,7 @@ In reading order:
     versions         rows that came later
     sampled          a perturbed sample of each group
     groupwise        a retention for each size of a group
+    widths           how wide a mask must be
     masked           private counts, each masked by noise that grows with it
     private_tables   the best of these
     table_job        files that ask for a table
