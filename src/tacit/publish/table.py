@@ -26,6 +26,7 @@ CORRELATED: Final = (
     "one record of people whose values hang together (a family, a person's several rows) belongs in the table: others "
     "would tell about it"
 )
+ONE_PER: Final = "one_per"  # of what one record each is in a table, as its certificate says
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,10 @@ class PublishedTable:
     @property
     def warnings(self) -> list[str]:
         """What a reader should know who trusts the promise."""
-        return [*([TWO_VALUES] if len(self.values) == 2 else []), CORRELATED]
+        return [
+            *([TWO_VALUES] if len(self.values) == 2 else []),
+            *([] if ONE_PER in self.certificate else [CORRELATED]),
+        ]
 
     def __str__(self) -> str:
         return "\n".join(

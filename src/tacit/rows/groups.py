@@ -28,6 +28,7 @@ from tacit.policy.domain import Domain
 from tacit.rows.engines import Engine, MakeFrame, engine_for, unreadable
 from tacit.rows.guard import closed
 from tacit.rows.item_counts import ItemCounts
+from tacit.rows.one_of_each import one_of_each
 from tacit.rows.rows import open_rows
 
 Ints = npt.NDArray[np.int64]
@@ -72,11 +73,16 @@ def group_counts(source: Any, names: Sequence[str]) -> Groups:
 
 
 @sealed
-def count_groups(source: Any, public: Sequence[str], sensitive: Mapping[str, Attribute]) -> PublicGroups:
-    """Count the people of each combination of public cells and sensitive values."""
-    names = [*public, *sensitive]
+def count_groups(
+    source: Any, public: Sequence[str], sensitive: Mapping[str, Attribute], one_per: str | None = None
+) -> PublicGroups:
+    """Count the people of each combination of public cells and sensitive values; of sets, one row each."""
+    names = [*public, *sensitive, *([] if one_per is None else [one_per])]
     engine = _engine(source, names)
     table = _grouped(engine, names)
+    if one_per is not None:
+        picked = table
+        table = closed(lambda: one_of_each(picked, f"c{len(names) - 1}", "n"), InternalError("picking rows"))
     return closed(lambda: _put_together(table, len(public), sensitive, engine.frame), InternalError("grouping rows"))
 
 
