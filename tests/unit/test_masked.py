@@ -64,16 +64,16 @@ def test_the_best_method_is_another_where_no_mask_will_do() -> None:
     assert tc.publish.reconstruction_private(rows, **asked, lam=1, delta=0.3).method.name != "masked"
 
 
-@pytest.mark.parametrize("kept", ["0.5", "0.9", "0.99", "0.9999"])
+@pytest.mark.parametrize("kept", ["0.5", "0.99"])
 @pytest.mark.parametrize("promise", ["0.3", "0.05"])
 def test_two_values_hold_by_enumeration(kept: str, promise: str) -> None:
     """However little noise keeps epsilon: the masks are wide enough by themselves."""
     asked = Criterion(Fraction(promise), Fraction(promise))
     method = Masked(Channel(Fraction(kept), 2), asked)
-    for count, size in ((1, 1), (1, 2), (2, 2), (3, 3), (7, 7), (7, 14)):
+    for count, size in ((1, 1), (1, 2), (2, 2), (3, 3), (7, 7)):
         assert chances_of_an_error(method, count, size).min() >= float(promise)
     # a mask that is too narrow is found
-    assert kept in ("0.5", "0.9") or chances_of_an_error(method, 7, 7, narrower=0.4).min() < float(promise)
+    assert kept == "0.5" or chances_of_an_error(method, 7, 7, narrower=0.4).min() < float(promise)
 
 
 def test_published_counts_add_up_and_scales_are_enough() -> None:

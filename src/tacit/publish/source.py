@@ -52,8 +52,8 @@ PROMISE: Final = (
 )
 REPLAYED: Final = "none: the noise was replayed for a test"
 ONE_OF_EACH: Final = (
-    "of all records that agree in {sets}, one was picked by a fair coin, whatever its values: epsilon holds for the set "
-    "as a whole, also if the values of all its members change at once; records without {sets} are left out"
+    "of all records that agree in {sets}, one was picked by a fair coin, whatever its values: epsilon holds for the "
+    "set as a whole, also if the values of all its members change at once; records without {sets} are left out"
 )
 LEFT_OUT: Final = "rows without a listed value are left out; the sizes of groups do not count them"
 
