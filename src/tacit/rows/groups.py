@@ -81,8 +81,8 @@ def count_groups(
     engine = _engine(source, names)
     table = _grouped(engine, names)
     if one_per is not None:
-        picked = table
-        table = closed(lambda: one_of_each(picked, f"c{len(names) - 1}", "n"), InternalError("picking rows"))
+        every = table
+        table = closed(lambda: _picked(every, f"c{len(names) - 1}"), InternalError("picking rows"))
     return closed(lambda: _put_together(table, len(public), sensitive, engine.frame), InternalError("grouping rows"))
 
 
@@ -117,6 +117,15 @@ def _grouped(engine: Engine, names: Sequence[str]) -> pa.Table:
             return lines.collect(backend="pyarrow").to_arrow()
 
     return closed(counted, unreadable())
+
+
+def _picked(table: pa.Table, key: str) -> pa.Table:
+    """Return one row of each set of rows that agree in a cell; rows that miss it are left out."""
+    values, sets = _encoded(table.column(key))
+    missing = [place for place, value in enumerate(values) if value is None]
+    counts = np.asarray(table.column("n").to_numpy(), dtype=np.int64)
+    found = table.take(pa.array(one_of_each(np.where(np.isin(sets, missing), -1, sets), counts)))
+    return found.set_column(found.column_names.index("n"), "n", pa.array(np.ones(found.num_rows, np.int64)))
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[tuple[Any, ...], Ints]:
