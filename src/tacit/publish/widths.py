@@ -3,13 +3,13 @@
 Guarantee   A mask of deviation s = kappa w + extra, around a number that is at most w in size (w >= 1), hides it: for
             every multiple a of what is published and every count c, |a y - c| <= lambda c has probability at most
             1 - delta. It is no limit: it holds for every count, however small.
-Assumes     The mask is even, independent of the number, and within `off(s)` of a normal law on every interval, where s
-            is its deviation in parts of a record.
+Assumes     The mask is even, independent of the number, and on every interval within max(1.5 / s, 1 / 512) of a normal
+            law, where s is its deviation in parts of a record.
 Why         For a > 0 the event is that y lies in an interval [l, r l] with r = (1 + lambda) / (1 - lambda); for a < 0
             that -y does. Around a larger number the likeliest such interval is no less likely: move it along, and it
             lies in one that is longer. So the number w is the worst, and all smaller ones, of either sign, follow. For
             a normal mask the likeliest interval has the chance `best_multiple(s / w)`, which falls with s / w. The mask
-            itself differs from it by `off(s)`: coins that weigh u parts each, s in all, are within 0.56 u / (2 s) of
+            itself differs from it by little: coins that weigh u parts each, s in all, are within 0.56 u / (2 s) of
             the normal law (Berry and Esseen with Shevtsova's constant), twice for the two ends of an interval; whole
             parts move an end by less than one part, which a normal law meets with 1 / (s sqrt(2 pi)). Together that is
             less than 1.5 / s, and where coins weigh more than a part there are 2^20 of them: 1 / 512. kappa leaves room
@@ -67,7 +67,7 @@ def extra_for(lam: Fraction, delta: Fraction) -> float:
     """Return what is added to the deviation of every mask, in records, since coins and parts are whole.
 
     With s = kappa w + extra, what is asked for is s >= k(s) w, where k(s) is the least relative deviation of a normal
-    mask that leaves room for `off(s)`: so extra >= s (1 - kappa / k(s)) for every s that occurs. k falls with s, so the
+    mask that leaves room for 1.5 / s: so extra >= s (1 - kappa / k(s)) for every s that occurs. k falls with s, so the
     right end of a small interval and the k of its left end bound all in between.
 
     >>> 0.03 < extra_for(Fraction(3, 10), Fraction(3, 10)) < 0.07
