@@ -15,6 +15,8 @@ import pytest
 
 import tacit as tc
 from tacit.audit.reconstruction_attacks import planted_tables
+from tacit.papers.reconstruction_004 import floor_ratios, groups_of, workload
+from tacit.papers.tables_004 import adult_table
 from tacit.publish.criterion import Channel, Criterion
 from tacit.publish.masked import Layout, Masked
 
@@ -225,3 +227,12 @@ def test_samples_by_share_tell_the_frequency_in_many_groups() -> None:
         planted, repaired = planted_tables["sampled-by-share"].successes(counts, 0.02)
     assert planted > 0.7
     assert repaired < 0.35
+
+
+@pytest.mark.slow
+def test_aggregates_of_masked_counts_are_near_the_floor() -> None:
+    """Adult, document 004, section 4.4.1: at most 1.1 times the least error that hides counts, in the median."""
+    with tc.noise.replayed(tc.noise.Keystream(key=b"f" * 32)):
+        groups = groups_of(adult_table())
+        _, floor = floor_ratios(Masked(Channel(Fraction(1, 2), 2), ASKED), groups, workload(groups, 500), 200)
+    assert 1 < floor < 1.1
