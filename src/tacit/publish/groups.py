@@ -152,7 +152,7 @@ def _attribute(given: Any) -> Attribute:
     raise refused
 
 
-def personal_groups(rows: Any, columns: Columns) -> PersonalGroups:
-    """Group rows of any kind by their public columns, and count their sensitive values."""
-    found: PublicGroups = count_groups(rows, columns.public, columns.sensitive)
+def personal_groups(rows: Any, columns: Columns, one_per: str | None = None) -> PersonalGroups:
+    """Group rows of any kind by their public columns, and count their sensitive values; of sets, one row each."""
+    found: PublicGroups = count_groups(rows, columns.public, columns.sensitive, one_per)
     return PersonalGroups(columns, found.values, found.which, found.counts, found.frame)

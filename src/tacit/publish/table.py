@@ -32,6 +32,7 @@ CORRELATED: Final = (
     "one record of people whose values hang together (a family, a person's several rows) belongs in the table: others "
     "would tell about it"
 )
+ONE_PER: Final = "one_per"  # of what one record each is in a table, as its certificate says
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ class PublishedTable:
             *([] if self.sizes.size else [NOBODY]),
             *([TWO_VALUES] if len(self.values) == 2 else []),
             LEFT_OUT,
-            CORRELATED,
+            *([] if ONE_PER in self.certificate else [CORRELATED]),
         ]
 
     def __str__(self) -> str:

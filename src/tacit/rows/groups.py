@@ -29,6 +29,7 @@ from tacit.policy.domain import Domain
 from tacit.rows.engines import Engine, MakeFrame, engine_for, unreadable
 from tacit.rows.guard import closed
 from tacit.rows.item_counts import ItemCounts
+from tacit.rows.one_of_each import one_of_each
 from tacit.rows.rows import open_rows
 
 Ints = npt.NDArray[np.int64]
@@ -74,11 +75,16 @@ def group_counts(source: Any, names: Sequence[str]) -> Groups:
 
 
 @sealed
-def count_groups(source: Any, public: Sequence[str], sensitive: Mapping[str, Attribute]) -> PublicGroups:
-    """Count the people of each combination of public cells and sensitive values."""
-    names = [*public, *sensitive]
+def count_groups(
+    source: Any, public: Sequence[str], sensitive: Mapping[str, Attribute], one_per: str | None = None
+) -> PublicGroups:
+    """Count the people of each combination of public cells and sensitive values; of sets, one row each."""
+    names = [*public, *sensitive, *([] if one_per is None else [one_per])]
     engine = _engine(source, names)
     table = _grouped(engine, names)
+    if one_per is not None:
+        every = table
+        table = closed(lambda: _picked(every, f"c{len(names) - 1}"), InternalError("picking rows"))
     return closed(lambda: _put_together(table, len(public), sensitive, engine.frame), InternalError("grouping rows"))
 
 
@@ -122,6 +128,15 @@ def _plain(lines: pa.Table) -> pa.Table:
             name, values = lines.column_names[place], column.cast(column.type.value_type)
             lines = lines.set_column(place, name, values)
     return lines
+
+
+def _picked(table: pa.Table, key: str) -> pa.Table:
+    """Return one row of each set of rows that agree in a cell; rows that miss it are left out."""
+    values, sets = _encoded(table.column(key))
+    missing = [place for place, value in enumerate(values) if value is None]
+    counts = np.asarray(table.column("n").to_numpy(), dtype=np.int64)
+    found = table.take(pa.array(one_of_each(np.where(np.isin(sets, missing), -1, sets), counts)))
+    return found.set_column(found.column_names.index("n"), "n", pa.array(np.ones(found.num_rows, np.int64)))
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[tuple[Any, ...], Ints]:
