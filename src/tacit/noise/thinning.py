@@ -12,9 +12,9 @@ Why         Halving: of n fair coins, the number of heads is the sum over the bi
             below p; the binary digits of the number are compared with those of p one at a time, and only records whose
             digits were equal so far need the next one. For a place among m, coins name a number below 2^j >= m, and
             records whose number is m or more try again; a few records draw a number below m each, which is the same
-            law. Picking takes one record after the other among those that are left. A wide bell needs no more coins than
-            a narrow one: each weighs a power of two, and the difference of two uniform numbers below that power fills in
-            what lies between, so that no last digit tells the weight.
+            law. Picking takes one record after the other among those that are left. A wide bell needs no more coins
+            than a narrow one: each weighs a power of two, and the difference of two uniform numbers below that power
+            fills in what lies between, so that no last digit tells the weight.
 Reference   Devroye, Non-Uniform Random Variate Generation (1986), chapter X.4; Farach-Colton, Tsai, Exact sublinear
             binomial sampling, Algorithmica 73 (2015) (halving).
 Checked by  tests/unit/test_thinning.py, tests/statistical/test_thinning.py.
