@@ -5,10 +5,13 @@ In reading order:
     measured_tables     joint tables, by value or as sensitive or not
     convex_terms        what single releases say, convex in the release probability
     joint_terms         what several releases say together, and a convex function that is never less
+    posterior_terms     how sure any outcome could make
     setting             who is shown what, and what must not be learned, checked
     convex_program      the most releases under convex limits, with a certificate
     epsilon_sum         the largest sum of epsilons, globally
+    one_limit           the same under one limit, to any gap
     monotone_boxes      the best under limits that rise, globally
+    posterior_limit     what of that can be limited
     coalition_budget    what coalitions may be shown
     changed_dependence  how much leakage changes with the dependence
     leakage_plan        what a plan says

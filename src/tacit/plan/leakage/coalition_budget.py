@@ -2,7 +2,8 @@
 
 Guarantee   What is returned keeps every limit, by going through all outcomes, and nothing that is allowed exceeds the
             bound.
-Assumes     `joint_terms`: a joint information rises with each release probability.
+Assumes     `joint_terms`: a joint information rises with each release probability; so does the surest outcome
+            (`posterior_terms`).
 Why         Coalitions that share no line are planned apart, since gains add up. A few lines are planned by cutting
             boxes (`monotone_boxes`). For many there is a convex bound that is never below the joint information: what
             it allows is allowed, and is then raised as far as the joint information itself allows. Nobody can gain
@@ -24,6 +25,7 @@ from tacit.plan.leakage.convex_terms import NOTHING, Floats, Mask, Terms
 from tacit.plan.leakage.joint_terms import JointLimit
 from tacit.plan.leakage.measured_tables import MeasuredTables
 from tacit.plan.leakage.monotone_boxes import ROUNDING, Rising, solve_rising
+from tacit.plan.leakage.posterior_limit import Sure
 from tacit.plan.leakage.setting import Setting
 
 COARSE = 1e-6  # of what could be reached
@@ -44,6 +46,7 @@ class Coalitions:
     limits: Floats
     gain: Callable[[Floats], Floats]
     convex: Callable[[Program], Solved]
+    sure: Sure | None = None
 
     def alone(self, upper: Floats) -> Floats:
         """Return beyond which release probability each line breaks a limit, with nothing else released."""
@@ -74,7 +77,7 @@ class Coalitions:
     def _excess(self, over: Sequence[int], u: Floats) -> Floats:
         """Return by how much each row of release probabilities breaks a limit, at most zero where it breaks none."""
         found: Floats = np.max([self.joint[at].at(u) - self.limits[at] for at in over], axis=0)
-        return found
+        return found if self.sure is None else np.maximum(found, self.sure.excess(over, u))
 
     def _along(self, start: Floats, step: Floats, over: Sequence[int], share: float) -> float:
         return float(self._excess(over, (start + share * step)[None])[0])
