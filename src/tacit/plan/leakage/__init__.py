@@ -9,8 +9,10 @@ In reading order:
     setting             who is shown what, and what must not be learned, checked
     convex_program      the most releases under convex limits, with a certificate
     epsilon_sum         the largest sum of epsilons, globally
+    mixed_slopes        how much slopes of joint informations change
     one_limit           the same under one limit, to any gap
     monotone_boxes      the best under limits that rise, globally
+    curved_boxes        the same, with bounds that close with the square of a box
     posterior_limit     what of that can be limited
     coalition_budget    what coalitions may be shown
     changed_dependence  how much leakage changes with the dependence
