@@ -116,7 +116,7 @@ def test_the_sum_of_epsilons_is_the_best_of_a_grid(case: Case, limit: float) -> 
 
 @pytest.mark.parametrize("measure", ["value", "bit"])
 @pytest.mark.parametrize("limit", [0.02, 0.3])
-@pytest.mark.parametrize("case", CASES[1:3])
+@pytest.mark.parametrize("case", CASES[1:2])
 def test_under_one_limit_prices_and_boxes_find_the_same_sum(case: Case, limit: float, measure: str) -> None:
     given = program(case, limit, cap=3.0, measure=measure)
     found = solve_one(given, tolerance=1e-7, most_intervals=300)
