@@ -36,13 +36,11 @@ def violation_chart(rows: Sequence[Row]) -> Any:
     """Return Figures 4.2 and 4.4: shares of groups and records that violate the criterion."""
     long = [{**row, "share": row[what], "of": what} for row in rows for what in ("groups", "records")]
     y = alt.Y("share:Q", title="violated", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
-    dash = alt.StrokeDash(
-        "criterion:N", title="criterion", legend=alt.Legend(symbolType="stroke", symbolStrokeColor="#222222")
-    )
+    dash = alt.StrokeDash("criterion:N", legend=None)
     return styled(
         _panels(long, y, alt.Color("of:N", title="share of"), dash),
         "Figures 4.2 and 4.4: groups and records that violate the criterion",
-        ["Generalised groups. OCC is workers of the census survey."],
+        ["Solid: by Eq 4.9; dashed: exactly. Generalised groups. OCC is workers of the census survey."],
     )
 
 
