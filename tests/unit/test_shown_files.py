@@ -10,7 +10,7 @@ import pytest
 
 import tacit as tc
 from tacit.plan.labels import Labels
-from tacit.release import show_records, true_records
+from tacit.release import gathered_records, true_records
 from tacit.rows import frames
 from tacit.rows.frames import cells_like
 from tacit.rows.shown_files import ShownFile
@@ -69,9 +69,9 @@ def test_a_file_of_no_rows_has_its_columns():
 )
 def test_types_come_from_the_domain_whatever_the_first_batch_shows(attribute, kind, tmp_path, monkeypatch):
     """Nothing is shown of the first rows, which are all a secret, and then not of the others."""
-    monkeypatch.setattr(show_records, "MOST_IN_MEMORY", 50)
+    monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", 50)
     monkeypatch.setattr(frames, "ROWS_IN_A_GROUP", 64)
-    for module in (show_records, true_records):
+    for module in (gathered_records, true_records):
         monkeypatch.setattr(module, "FEW", 4)
     secret, other = attribute.value(0), attribute.value(attribute.size - 1)
     hidden = f"v == {secret!r}"
@@ -92,7 +92,7 @@ def test_types_come_from_the_domain_whatever_the_first_batch_shows(attribute, ki
 
 def test_groups_of_a_saved_table_do_not_tell_who_is_absent(tmp_path, monkeypatch):
     """One row less in the first batch of the source moves every row after it by one place, and ends no group."""
-    monkeypatch.setattr(show_records, "MOST_IN_MEMORY", 50)
+    monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", 50)
     monkeypatch.setattr(frames, "ROWS_IN_A_GROUP", 64)
     policy = tc.Policy(
         tc.Domain({"x": tc.Integers(0, 9999), "ill": tc.Flag()}), tc.secrets.taking_part(where="ill == True")
