@@ -259,7 +259,6 @@ class _Column:
         return found
 
     def _entries(self, entries: pa.Array) -> Codes:
-        entries.validate(full=True)  # a Parquet file may hold texts that are none
         if len(entries) > _MOST_NAMES or not is_text(entries.type):
             return self._of_cells(entries)
         names = entries.to_pylist()
