@@ -102,3 +102,22 @@ def test_groups_of_a_saved_table_do_not_tell_who_is_absent(tmp_path, monkeypatch
     record = tc.Session(policy, tmp_path / "rows.parquet", budget=40).release(tc.true_records("x"), epsilon=40)
     saved = pq.ParquetFile(record.save(tmp_path / "out") / "values.parquet")
     assert [saved.metadata.row_group(at).num_rows for at in range(saved.num_row_groups)] == [64] * 6 + [15]
+
+
+@pytest.mark.parametrize("most", [0, 2**20], ids=["sorted", "counted"])
+def test_rows_without_a_key_are_the_same_file_sorted_or_counted(most, tmp_path, monkeypatch):
+    """All are shown, since no coin hides them at this epsilon; wings have an order that is not that of their names."""
+    monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", 50)
+    monkeypatch.setattr(gathered_records, "MOST_COUNTED", most)
+    monkeypatch.setattr(gathered_records, "AT_A_TIME", 70)
+    monkeypatch.setattr(frames, "ROWS_IN_A_GROUP", 64)
+    domain = tc.Domain({"wing": tc.Categories(WINGS), "seat": tc.Integers(0, 9), "ill": tc.Flag()})
+    rows = pd.DataFrame({"wing": [WINGS[at % 3] for at in range(400)], "seat": [at * 7 % 9 for at in range(400)]})
+    rows.assign(ill=False).to_parquet(tmp_path / "rows.parquet", row_group_size=100)
+    session = tc.Session(tc.Policy(domain, tc.secrets.records("ill == True")), tmp_path / "rows.parquet", budget=90)
+    record = session.release(tc.true_records(["wing", "seat"]), epsilon=90)
+    saved = pq.ParquetFile(record.save(tmp_path / "out") / "values.parquet")
+    wanted = sorted(zip(rows["wing"], rows["seat"], strict=True), key=lambda row: (WINGS.index(row[0]), row[1]))
+    assert list(zip(*saved.read().to_pydict().values(), strict=True)) == wanted
+    assert [saved.metadata.row_group(at).num_rows for at in range(saved.num_row_groups)] == [64] * 6 + [16]
+    assert record.labels()["rows that show it"] == [400, 400]
