@@ -11,7 +11,8 @@ Why         A name is a whole number, a date or a text, and a text that spells o
               would be other names than those of the numbers that they came from.
             - Dates: a moment stands for its day in UTC, as in attributes; without a zone, for the day that it says.
             - Times of the day: seconds that are zero, and zeros behind their point, do not matter.
-            - Texts: without the space around them, in Unicode's composed form; `True` is `true`. Case matters.
+            - Texts: without the space around them and without signs that nobody sees (a byte order mark, a space of no
+              width), in Unicode's composed form; `True` is `true`. Case matters.
             Names that are taken for one where they should be two are refused as a key that is there twice; names that
             were taken for two would give one record two coins for the price of one. So in doubt they are one.
 Checked by  tests/contract/test_row_names.py
@@ -139,7 +140,7 @@ def name_of(cell: Any, bits: int = 64) -> Name | Refusal:
     [1700000000000000007, 0, '2.1', '10000000000000000000']
     >>> [name_of(cell) for cell in ("2024-01-05 00:00:00", "2024-01-05T00:30+01:00", datetime.date(2024, 1, 5))]
     ['2024-01-05', '2024-01-04', '2024-01-05']
-    >>> [name_of(cell) for cell in ("10:30", "10:30:00.000", "10:30:01.50", "True", "e\u0301 ")]
+    >>> [name_of(cell) for cell in ("10:30", "10:30:00.000", "10:30:01.50", "True", "e\u0301 \u200b")]
     ['10:30:00', '10:30:00', '10:30:01.5', 'true', 'é']
     >>> [name_of(cell).__name__ for cell in ("", None, float("nan"), 1.5, 2.0**53, "1.7e+18")]
     ['missing_key', 'missing_key', 'missing_key', 'not_a_name', 'not_exact', 'not_exact']
@@ -171,7 +172,8 @@ def _of_date(cell: datetime.date) -> Name:
 
 
 def _of_text(cell: str) -> Name | Refusal:
-    text = cell.strip()
+    text = cell if cell.isascii() else "".join(sign for sign in cell if unicodedata.category(sign) != "Cf")
+    text = text.strip()
     if not text:
         return missing_key
     number = _of_numeral(text)
