@@ -18,7 +18,7 @@ from tacit.plan.leakage.shown import Shown
 from tacit.release.case_file import case_schema, read_case, read_job_or_case
 from tacit.release.job_plan import check_leakage, plan_job
 from tacit.release.job_run import run_job
-from tacit.report.application_graph import LETTER, LINE_HEIGHT, graph_chart, meets
+from tacit.report.asking_graph import LETTER, LINE_HEIGHT, graph_chart, meets
 from tacit.report.leakage_charts import leakage_page, posterior_chart, trade_off_chart
 
 POLICY = {

@@ -12,7 +12,7 @@ from typing import Any, Final
 import altair as alt
 
 from tacit.audit.excluding.case_audit import EPSILONS, HEADINGS, CaseAudit, posterior_curves, trade_off
-from tacit.report.application_graph import graph_chart
+from tacit.report.asking_graph import graph_chart
 from tacit.report.charts import chart_svg
 from tacit.report.views import styled
 
