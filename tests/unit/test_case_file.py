@@ -120,8 +120,8 @@ def test_an_audit_counts_all_that_is_seen_whatever_the_limits_leave_out(tmp_path
     (said,) = audit.document()["remarks"]
     assert "`own: false`); this audit counts it." in said
     assert said in leakage_page(audit, {})
-    chart = trade_off_chart([{"share": 1.0, "leakage": 0.1, "reached": 1.0, "gap": 0.0}], audit.remarks)
-    assert "counts it." in " ".join(chart.to_dict()["title"]["subtitle"])
+    chart = trade_off_chart([{"share": 1.0, "leakage": 0.1, "reached": 1.0, "gap": 0.0}], own=False)
+    assert "As limits count it: without what" in " ".join(chart.to_dict()["title"]["subtitle"])
     assert audit_case(read_case(written(tmp_path))).remarks == ()
 
 
