@@ -206,7 +206,7 @@ class Session:
         for part in plan.tallied:
             check_answerable(self._rows, part.base, self.policy)
         if not plan.tallied:
-            self._rows.check_naming(plan.naming)
+            self._rows.check_naming(plan.key)
 
     @sealed
     def split(self, by: Any) -> Split:
