@@ -76,7 +76,8 @@ java:
 audit: $(TOOLS) java
 	$(BIN)/tacit audit all
 	$(PYTEST) -m slow || [ $$? -eq 5 ]
-	TACIT_EXAMPLES=fresh $(PYTEST) -m "not slow" tests/statistical tests/property tests/fuzz
+	TACIT_EXAMPLES=fresh $(PYTEST) -m "not slow" tests/statistical tests/property tests/fuzz \
+	  tests/unit/test_row_check.py tests/unit/test_where.py
 
 bench: $(TOOLS)
 	$(BIN)/python benchmarks/bench_noise.py

@@ -23,14 +23,17 @@ settings.load_profile(os.environ.get("TACIT_EXAMPLES", "fixed"))
 
 @pytest.hookimpl(tryfirst=True)  # before tests are left out by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put tests that need Spark or PostgreSQL first: workers begin at different places, so one of them starts both."""
+    """Put tests that need Spark or PostgreSQL first: workers begin at different places, so one of them starts both.
+
+    Pages of the documentation come next: each is one long test, and none of them should be the last to end.
+    """
     mark_all_but_one_in_so_many_as_slow(items)
 
     def needs_no_server(item: pytest.Item) -> bool:
         asked = {*getattr(item, "fixturenames", ()), *(mark.name for mark in item.iter_markers())}
         return asked.isdisjoint(("spark", "postgres"))
 
-    items.sort(key=needs_no_server)
+    items.sort(key=lambda item: (needs_no_server(item), item.path.suffix == ".py"))
 
 
 def pytest_collection_finish() -> None:

@@ -14,8 +14,8 @@ from hypothesis import settings
 
 
 def examples(many: int) -> settings:
-    """Draw so many examples where they are fresh (`make audit`); other runs take half of them, always the same ones."""
-    return settings(max_examples=many if os.environ.get("TACIT_EXAMPLES") == "fresh" else many // 2, deadline=None)
+    """Draw so many examples where they are fresh (`make audit`); other runs take a third, always the same ones."""
+    return settings(max_examples=many if os.environ.get("TACIT_EXAMPLES") == "fresh" else many // 3, deadline=None)
 
 
 def one_in(share: int, *lists: Iterable[Any]) -> list[Any]:

@@ -24,9 +24,10 @@ import tacit as tc
 from tacit.audit.excluding.case_audit import audit_case
 from tacit.papers.charts_001 import pattern_chart
 from tacit.papers.occupancy import Occupancy, days_of, occupancy_of_file
-from tacit.release.case_file import Case, read_case
+from tacit.release.case_file import Case, read_case, read_job_or_case
+from tacit.release.job_run import session_of
 from tacit.report.charts import chart_png
-from tacit.report.leakage_charts import leakage_charts
+from tacit.report.leakage_charts import leakage_charts, series
 from tacit.report.views import styled
 
 HERE = Path(__file__).parent
@@ -61,12 +62,6 @@ def prepared(folder: Path, data: Path | None) -> Occupancy:
     occupancy = occupancy_of_file(data, data.stem)
     days_of_rooms.write(occupancy, folder)
     return occupancy
-
-
-def released(session: tc.Session, asking: Application, epsilon: float) -> pd.DataFrame:
-    """Release one attribute to one application: a row for each room and day, missing where it is hidden."""
-    question = tc.true_records([asking.attribute], key=["room", "day"], application=asking.name)
-    return session.release(question, epsilon=epsilon).frame
 
 
 def expected_in_gaps(case: Case, asking: Application, epsilon: float) -> float:
@@ -111,23 +106,21 @@ class Worked:
 
 
 def worked(folder: Path) -> Worked:
-    """Plan the case in a folder, release to each application what it asks for, and let it decide."""
-    case = read_case(folder / "case.yaml")
-    private, plan = pd.read_csv(folder / "days.csv"), case.plan()
-    session = tc.Session(
-        case.policy,
-        private,
-        budget=6,
-        ledger=str(folder / "ledger.db"),
-        dataset="building",
-        leakage=case.limits(),
-    )
+    """Plan the case in a folder, release to each application what it asks for, and let it decide.
+
+    The releases are those that `tacit run` makes of the same case, with the same ledger: the same rows are shown.
+    """
+    case, job = read_case(folder / "case.yaml"), read_job_or_case(folder / "case.yaml")
+    private, session = pd.read_csv(folder / "days.csv"), session_of(job)
     seen, tables = {}, {}
+    asked = {release.query.application: release for release in job.releases}
     for asking in ASKING:
-        epsilon = plan.epsilon[asking.name][asking.attribute]
-        seen[asking.name] = released(session, asking, epsilon)
-        tables[asking.name] = decided(private, asking, seen[asking.name], expected_in_gaps(case, asking, epsilon))
-    return Worked(case, plan, seen, tables)
+        release = asked[asking.name]
+        # a row for each room and day, missing where it is hidden
+        seen[asking.name] = session.release(release.query, epsilon=release.epsilon).frame
+        in_gaps = expected_in_gaps(case, asking, float(release.epsilon))
+        tables[asking.name] = decided(private, asking, seen[asking.name], in_gaps)
+    return Worked(case, case.plan(), seen, tables)
 
 
 def written(found: Worked, occupancy: Occupancy, folder: Path) -> list[str]:
@@ -146,8 +139,8 @@ def written(found: Worked, occupancy: Occupancy, folder: Path) -> list[str]:
         f"- {row.who}: {row.attribute} is secret with probability {row.prior:.3f}, at worst {row.worst:.3f} "
         f"({row.after}); {row.value:.4f} nats on average."
         for row in audit.rows
-        if row.after  # with `own: false`, what an application asked for itself tells nothing here
     ]
+    lines += [f"- {remark}" for remark in audit.remarks]
     charts = {
         "pattern": pattern_chart(occupancy, days_of(occupancy), "One day in one room"),
         "gaps": gaps_chart(found.case),
@@ -170,7 +163,7 @@ def gaps_chart(case: Case) -> Any:
             epsilon={one.attribute: epsilon for one in ASKING},
             applications=case.applications,
         )
-        for who, members in case.coalitions.items():
+        for who, members in case.groups.items():
             for name in case.sensitive:
                 odds = leak.odds(name, suppressed=leak.sees(*members))
                 rows.append({"who": who, "attribute": name, "epsilon": epsilon, "chance": odds / (1 + odds)})
@@ -180,13 +173,15 @@ def gaps_chart(case: Case) -> Any:
         .encode(
             x=alt.X("epsilon:Q", title="epsilon of both attributes"),
             y=alt.Y("chance:Q", title="probability", scale=alt.Scale(domain=[0, 1])),
-            color=alt.Color("who:N", title=None, sort=None, legend=alt.Legend(orient="bottom")),
+            **series(list(case.groups)),
         )
         .properties(width=220, height=180, title=f"{name} is secret")
         for name in case.sensitive
     ]
     return styled(
-        alt.hconcat(*panels), "What gaps give away", ["Nothing is shown of what was asked for. By who sees it."]
+        alt.hconcat(*panels),
+        "What gaps give away",
+        ["Nothing is shown of what was asked for. By who sees it; thin lines lie on wide ones."],
     )
 
 

@@ -1,11 +1,12 @@
 """Live: read new rows as they come, and publish how many rooms started by 9:00, as JSON lines.
 
-    python examples/building/live.py days.csv --ledger live.db                 # what is there, then wait for more
-    python examples/building/live.py days.csv --ledger live.db --once          # what is there, and end
+    python examples/building/live.py examples/building/days.csv                # what is there, then wait for more
+    python examples/building/live.py examples/building/days.csv --once         # what is there, and end
 
 Each line has the day, `value`, `lower` and `upper`: an estimate of how many rooms without a secret started by 9:00,
-from the records that were shown. Coins are kept in the ledger: after a restart, or when a day is read again, the same
-records are shown, and nothing more is learned or charged.
+from the records that were shown. Epsilon, ledger, data set and limits are those of `case.yaml`. Coins are kept in the
+ledger: after a restart, when a day is read again, or when `tacit run` makes the releases of the case, the same records
+are shown, and nothing more is learned or charged.
 """
 
 from __future__ import annotations
@@ -15,51 +16,64 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 import tacit as tc
+from tacit.release.case_file import read_job_or_case
+from tacit.release.job_file import Job
+from tacit.release.job_run import session_of
 
 HERE = Path(__file__).parent
-QUESTION = tc.true_records(["arrival"], key=["room", "day"], application="lighting")
+ASKING = "lighting"
 
 
-def new_days(rows: Path, *, once: bool, wait: float) -> Iterator[pd.DataFrame]:
-    """Yield the rows of each day that is complete: when a later day has begun, or at the end."""
+def job_of(rows: Path, ledger: Path | None) -> Job:
+    """Return the job of the case, about rows that grow."""
+    job = replace(read_job_or_case(HERE / "case.yaml"), rows=(str(rows),))
+    return job if ledger is None else replace(job, ledger=str(ledger))
+
+
+def new_days(rows: Path, *, once: bool, wait: float) -> Iterator[str]:
+    """Yield each day that is complete: when a later day has begun, or at the end."""
     seen: set[str] = set()
     while True:
-        table = pd.read_csv(rows)
-        for day, own in table.groupby("day", sort=True):
-            complete = once or day < table["day"].max()
-            if complete and day not in seen:
-                seen.add(str(day))
-                yield own.reset_index(drop=True)
+        days = sorted(pd.read_csv(rows, usecols=["day"])["day"].unique())
+        for day in days if once else days[:-1]:
+            if day not in seen:
+                seen.add(day)
+                yield day
         if once:
             return
         time.sleep(wait)
 
 
-def published(day: pd.DataFrame, policy: tc.Policy, ledger: Path, epsilon: float) -> dict[str, object]:
-    """Release the day's arrivals, and estimate how many of them are by 9:00."""
-    session = tc.Session(policy, day, budget=epsilon, ledger=str(ledger), dataset="building, live")
-    record = session.release(QUESTION, epsilon=epsilon)
-    found = record.estimate("arrival <= 540")
-    return {"day": str(day["day"].iloc[0]), "value": found.value, "lower": found.lower, "upper": found.upper}
+def published(day: str, job: Job) -> dict[str, object]:
+    """Release the day's arrivals, at the epsilon of the case, and estimate how many of them are by 9:00."""
+    (epsilon,) = (one.epsilon for one in job.releases if one.query.application == ASKING)
+    question = tc.true_records("arrival", key=["room", "day"], application=ASKING, where=f"day == '{day}'")
+    found = session_of(job).release(question, epsilon=epsilon).estimate("arrival <= 540")
+    return {"day": day, "value": found.value, "lower": found.lower, "upper": found.upper}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Publish estimates of new days as JSON lines.")
     parser.add_argument("rows", type=Path, help="a CSV that grows: room, day, arrival, leaving, ..")
-    parser.add_argument("--ledger", type=Path, required=True, help="where charges and coins are kept")
-    parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--ledger", type=Path, help="another ledger than that of the case, for other rows")
     parser.add_argument("--once", action="store_true", help="end when there are no more rows")
     parser.add_argument("--wait", type=float, default=5.0, help="seconds between two looks at the file")
     given = parser.parse_args()
-    policy = tc.Policy.load(HERE / "policy.yaml")
-    for day in new_days(given.rows, once=given.once, wait=given.wait):
-        sys.stdout.write(json.dumps(published(day, policy, given.ledger, given.epsilon)) + "\n")
-        sys.stdout.flush()
+    try:
+        job = job_of(given.rows, given.ledger)
+        for day in new_days(given.rows, once=given.once, wait=given.wait):
+            sys.stdout.write(json.dumps(published(day, job)) + "\n")
+            sys.stdout.flush()
+    except (tc.TacitError, FileNotFoundError) as refused:
+        sys.exit(f"Refused: {refused}")
+    except ValueError:  # of the one column that is read here
+        sys.exit(f"Refused: {given.rows} must be a CSV with the column day.")
 
 
 if __name__ == "__main__":

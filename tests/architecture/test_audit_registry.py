@@ -11,9 +11,13 @@ import pytest
 
 import tacit
 from tacit.audit.planted import planted
-from tacit.audit.registry import MECHANISMS
+from tacit.audit.reconstructing.attacked_tables import attacked_tables
+from tacit.audit.reconstructing.reconstruction_attacks import planted_tables
+from tacit.audit.registry import MECHANISMS, TABLE
+from tacit.audit.sampled_audit import Verdict
 from tacit.audit.table import names
 from tacit.plan.questions import KEYWORDS
+from tacit.publish.method import Method, PromisingMethod
 
 SRC = Path(tacit.__file__).parent
 TESTS = Path(__file__).parents[1]
@@ -27,6 +31,12 @@ def promising_modules(folder: str = "mechanism") -> list[str]:
         if re.search(r"^Guarantee ", text, re.MULTILINE):
             found.append(file.stem)
     return found
+
+
+def every_kind_of(base: type) -> list[type]:
+    """Return the classes of the package's ways to publish that can be made."""
+    below = [kind for one in base.__subclasses__() for kind in (one, *every_kind_of(one))]
+    return [kind for kind in below if kind.__module__.startswith("tacit.publish.") and hasattr(kind, "name")]
 
 
 @pytest.mark.parametrize("module", promising_modules())
@@ -49,8 +59,24 @@ def test_every_kind_of_question_is_audited() -> None:
 
 
 def test_cases_name_modules_that_exist() -> None:
-    named = {module for case in MECHANISMS.values() for module in case.modules}
-    assert named <= set(promising_modules())
+    for folder, of_tables in (("mechanism", False), ("publish", True)):
+        cases = [case for case in MECHANISMS.values() if (case.keyword == TABLE) == of_tables]
+        assert {module for case in cases for module in case.modules} <= set(promising_modules(folder))
+
+
+def test_every_way_to_publish_a_table_is_audited_and_attacked() -> None:
+    """What a record loses; and, where a criterion is promised, how often the estimate is nearly right."""
+    ways = {import_module(kind.__module__).__name__.rpartition(".")[2]: kind for kind in every_kind_of(Method)}
+    audited = {module for case in MECHANISMS.values() if case.keyword == TABLE for module in case.modules}
+    assert set(ways) == audited
+    promising = [kind for kind in ways.values() if issubclass(kind, PromisingMethod)]
+    sound = [table for table in attacked_tables.values() if table.expected == Verdict.NONE_FOUND]
+    assert len(sound) == len(promising)
+
+
+def test_every_planted_table_is_attacked() -> None:
+    found = {name for name, table in attacked_tables.items() if table.expected == Verdict.LEAK_FOUND}
+    assert found == set(planted_tables)
 
 
 def test_a_selection_is_audited_for_every_direction_in_which_counts_move() -> None:
@@ -61,7 +87,7 @@ def test_a_selection_is_audited_for_every_direction_in_which_counts_move() -> No
 
 
 def test_names_are_unique_and_can_be_typed() -> None:
-    assert len(set(names())) == len(names()) == len(MECHANISMS) + len(planted)
+    assert len(set(names())) == len(names()) == len(MECHANISMS) + len(planted) + len(attacked_tables)
     assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", name) for name in names())
 
 

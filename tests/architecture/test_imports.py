@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import tacit
+from architecture.syntax import nodes_of
 
 SRC = Path(tacit.__file__).parent
 STAGES = (
@@ -80,14 +81,17 @@ def stage_of(file: Path) -> str:
 
 @cache
 def nodes(file: Path) -> tuple[ast.AST, ...]:
-    return tuple(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    return nodes_of(file.read_text(encoding="utf-8"))
 
 
-def imported(file: Path) -> Iterator[tuple[str, int]]:
-    """Yield every module that a file imports, also inside functions and for type checkers, with its line.
+@cache
+def imported(file: Path) -> tuple[tuple[str, int], ...]:
+    """Return every module that a file imports, also inside functions and for type checkers, with its line."""
+    return tuple(_imported(file))
 
-    `from tacit.plan import steps` yields `tacit.plan` and `tacit.plan.steps`: either may be a module.
-    """
+
+def _imported(file: Path) -> Iterator[tuple[str, int]]:
+    """Yield them: `from tacit.plan import steps` yields `tacit.plan` and `tacit.plan.steps`: either may be a module."""
     package = ["tacit", *file.relative_to(SRC).parent.parts]
     for node in nodes(file):
         if isinstance(node, ast.Import):

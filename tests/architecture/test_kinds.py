@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import tacit
+from architecture.syntax import nodes_of
 from tacit.noise.law import Law
 from tacit.noise.tilted_cube import TiltedCube
 from tacit.plan.any_plan import AnyPlan
@@ -114,7 +115,7 @@ def type_tests(text: str, module: Any, file: str) -> dict[str, list[int]]:
     """Return the kinds from elsewhere that a module asks for, each with the lines."""
     foreign = {kind for home, every in HOMES.items() if not file.startswith(home) for kind in every}
     found: dict[str, list[int]] = {}
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(text):
         for expression in asks_for_a_class(node):
             for kind in named(expression, module) & foreign:
                 found.setdefault(kind.__name__, []).append(getattr(node, "lineno", 0))

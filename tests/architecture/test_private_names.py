@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 import tacit
+from architecture.syntax import nodes_of
 
 SRC = Path(tacit.__file__).parent
 FILES = [file.relative_to(SRC).as_posix() for file in sorted(SRC.rglob("*.py"))]
@@ -33,10 +35,10 @@ def is_own(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in ("self", "cls")
 
 
-def defined(tree: ast.AST) -> set[str]:
+def defined(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the names that a module makes itself: functions, classes, variables, fields, and what methods set."""
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 found.add(name)
@@ -51,10 +53,10 @@ def defined(tree: ast.AST) -> set[str]:
 
 def reached(text: str) -> list[tuple[int, str]]:
     """Return the private names of elsewhere that a module uses, with the line."""
-    tree = ast.parse(text)
-    own = defined(tree)
+    nodes = nodes_of(text)
+    own = defined(nodes)
     found: list[tuple[int, str]] = []
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.ImportFrom(module=module, names=names):
                 parts = [*(module or "").split("."), *(alias.name for alias in names)]

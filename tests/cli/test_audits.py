@@ -12,6 +12,7 @@ import pytest
 
 from cli.shell import Outcome, files_in, inside, tacit
 from tacit.audit.planted import planted
+from tacit.audit.reconstructing.attacked_tables import attacked_tables
 from tacit.audit.registry import MECHANISMS
 from tacit.audit.table import HEADINGS
 from tacit.cli.audit import NEVER
@@ -51,11 +52,12 @@ def strict(outcome: Outcome) -> dict:
 def test_list_names_everything(tmp_path: Path) -> None:
     outcome = inside(tmp_path, "audit", "list")
     assert (outcome.code, outcome.err) == (0, "")
-    for name in (*MECHANISMS, *planted):
+    for name in (*MECHANISMS, *planted, *attacked_tables):
         assert f"  {name}" in outcome.out
     said = strict(inside(tmp_path, "audit", "list", "--json"))
     assert said["mechanisms"] == list(MECHANISMS)
     assert said["planted"] == {name: leak.mistake for name, leak in planted.items()}
+    assert said["tables"] == {name: table.what for name, table in attacked_tables.items()}
     assert files_in(tmp_path) == {}
 
 
@@ -199,6 +201,10 @@ def test_what_a_job_would_disclose_is_for_the_curator(disclosing: Path) -> None:
     drawn = inside(disclosing, "audit", "disclosure", "job.yaml", "--curator", "--chart", "c.svg", "--jump", "20")
     assert "\n0 disclosures in 2 groups" in drawn.out
     assert "For the curator only" in (disclosing / "c.svg").read_text(encoding="utf-8")
+    assert inside(disclosing, "audit", "disclosure", "job.yaml", "--curator", "--chart", "c.png").code == 0
+    assert (disclosing / "c.png").read_bytes()[:4] == b"\x89PNG"
+    odd = inside(disclosing, "audit", "disclosure", "job.yaml", "--curator", "--chart", "c.pdf")
+    assert "--chart must be an .svg or a .png file" in odd.err
     again = inside(disclosing, "audit", "disclosure", "job.yaml", "--curator", "--chart", "c.svg")
     assert "--chart must be a new file" in again.err
 

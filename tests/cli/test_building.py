@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,6 +19,8 @@ import pytest
 import tacit as tc
 from cli.shell import inside
 from tacit import noise
+from tacit.release.case_file import read_job_or_case
+from tacit.release.job_run import session_of
 
 ROOT = Path(__file__).parents[2]
 CASE = ROOT / "examples" / "building"
@@ -49,7 +53,8 @@ def worked(folder, scripts):
 def test_applications_see_true_values_or_gaps_and_no_secret(worked, folder):
     truth = pd.read_csv(folder / "days.csv").set_index(["room", "day"])
     for name, attribute in (("lighting", "arrival"), ("space planning", "share")):
-        seen = worked.seen[name].set_index(["room", "day"])[attribute]
+        table = worked.seen[name]
+        seen = table.assign(day=table["day"].astype(str)).set_index(["room", "day"])[attribute]
         assert len(seen) == len(truth)
         shown = seen.dropna()
         assert (shown == truth.loc[shown.index, attribute]).all()
@@ -80,49 +85,71 @@ def test_decisions_stand_beside_the_true_ones(worked, folder):
 
 
 def test_a_release_beyond_the_limit_is_refused(worked, folder):
-    session = tc.Session(
-        worked.case.policy,
-        pd.read_csv(folder / "days.csv"),
-        budget=6,
-        ledger=str(folder / "ledger.db"),
-        dataset="building",
-        leakage=worked.case.limits(),
-    )
+    session = session_of(read_job_or_case(folder / "case.yaml"))
     more = tc.true_records(["arrival"], key=["room", "day"], application="lighting")
     with pytest.raises(tc.BudgetExceeded, match="both"):
         session.release(more, epsilon=2.5)
 
 
-def test_the_case_file_is_planned_and_run(folder):
+def test_the_case_file_is_planned_and_run_and_run_again_shows_the_same(worked, folder):
     planned = inside(folder, "plan", "leakage", "case.yaml", "--json")
     assert planned.code == 0, planned
     assert inside(folder, "run", "case.yaml").code == 0
     certificate = json.loads((folder / "case-release" / "arrivals.certificate.json").read_text(encoding="utf-8"))
     spent = float(Fraction(certificate["epsilon"]))
     assert 0 <= planned.document["epsilon"]["lighting"]["arrival"] - spent < 1e-3  # what was planned is released
-    shown = pd.read_parquet(folder / "case-release" / "arrivals.parquet")
-    assert {"room", "day", "arrival"} <= set(shown.columns)
+    again = (folder / "case.yaml").read_text().replace("rows: days.csv", "rows: days.csv\nout: again")
+    (folder / "again.yaml").write_text(again)
+    before = tc.Ledger(folder / "ledger.db").leakage(dataset="building")
+    assert inside(folder, "run", "again.yaml").code == 0
+    for name, who, attribute in (("arrivals", "lighting", "arrival"), ("shares", "space planning", "share")):
+        first, second = (pd.read_parquet(folder / run / f"{name}.parquet") for run in ("case-release", "again"))
+        assert {"room", "day", attribute} <= set(first.columns)
+        # new coins would fill gaps, and what is missing in both would nearly always be a secret
+        pd.testing.assert_frame_equal(first, second)
+        pd.testing.assert_series_equal(first[attribute], worked.seen[who][attribute], check_dtype=False)
+    ledger = tc.Ledger(folder / "ledger.db")
+    assert ledger.leakage(dataset="building") == before
+    assert float(ledger.remaining(dataset="building")) == pytest.approx(6 - 1.8342 - 0.8298)
 
 
-def test_the_live_form_publishes_each_day_once_and_the_same_again(tmp_path, scripts):
-    rows = pd.read_csv(CASE / "days.csv")
-    first = rows[rows["day"].isin(sorted(rows["day"].unique())[:2])]
-    first.to_csv(tmp_path / "new.csv", index=False)
-    policy = tc.Policy.load(CASE / "policy.yaml")
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_case_with_a_limit_is_refused_without_a_ledger(command, folder):
+    without = [line for line in (folder / "case.yaml").read_text().splitlines() if not line.startswith("ledger:")]
+    (folder / "without.yaml").write_text("\n".join(without))
+    refused = inside(folder, command, "without.yaml")
+    assert refused.code == 1
+    assert "ledger must be given where a limit holds" in refused.err
+    assert "Add `ledger: ledger.db`" in refused.err
+    assert not (folder / "without-release").exists()
+
+
+def test_the_live_form_publishes_each_day_once_and_shows_what_a_run_shows(worked, folder, scripts):
     live = scripts["live"]
-    once, again = (
-        [
-            live.published(day, policy, tmp_path / "live.db", 1.0)
-            for day in live.new_days(tmp_path / "new.csv", once=True, wait=0)
-        ]
-        for _ in range(2)
-    )
-    assert [line["day"] for line in once] == sorted(first["day"].unique())
-    for line in once:
+    job = replace(live.job_of(folder / "days.csv", None), ledger=str(folder / "ledger.db"))
+    left = tc.Ledger(folder / "ledger.db").remaining(dataset="building")
+    days = list(live.new_days(folder / "days.csv", once=True, wait=0))
+    assert days == sorted(pd.read_csv(folder / "days.csv")["day"].unique())
+    seen = worked.seen["lighting"]
+    kept = 1 - math.exp(-float(job.releases[0].epsilon))
+    for day in days[:3]:
+        line = live.published(day, job)
+        shown = (pd.to_numeric(seen["arrival"][seen["day"].astype(str) == day]) <= 540).sum()
+        assert line["value"] == pytest.approx(shown / kept)
         assert 0 <= line["lower"] <= line["value"] <= line["upper"] <= 13
-    assert again == once  # the same coins: nothing new is learned
-    ledger = tc.Ledger(tmp_path / "live.db")
-    assert ledger.remaining(dataset="building, live") == 0  # one epsilon, however many days
+        assert live.published(day, job) == line
+    assert tc.Ledger(folder / "ledger.db").remaining(dataset="building") == left
+
+
+def test_the_live_form_says_what_is_missing(tmp_path, scripts, monkeypatch):
+    rows = pd.read_csv(CASE / "days.csv")
+    for column in ("arrival", "day"):
+        rows.drop(columns=column).to_csv(tmp_path / "less.csv", index=False)
+        monkeypatch.setattr(sys, "argv", ["live.py", str(tmp_path / "less.csv"), "--ledger", str(tmp_path / "l.db")])
+        with pytest.raises(SystemExit) as ended:
+            scripts["live"].main()
+        assert str(ended.value.code).startswith("Refused: ")
+        assert column in str(ended.value.code)
 
 
 def test_the_made_up_rows_are_what_the_script_makes(tmp_path, scripts):

@@ -63,6 +63,10 @@ def test_one_case_is_planned_audited_and_run(rooms: Path) -> None:
     ran = inside(rooms, "run", "case.yaml", "--json")
     assert ran.code == 0
     assert (rooms / "out" / "starts.csv").is_file() or any((rooms / "out").glob("starts.*"))
+    report = (rooms / "out" / "report.html").read_text(encoding="utf-8")
+    assert "What applications could learn" in report
+    assert "<li>both has seen arrival at" in report
+    assert "of at most 0.2 nats about arrival, leaving" in report
     shown = inside(rooms, "ledger", "show", "ledger.db", "--json").document
     assert [stands["coalition"] for stands in shown["leakage"]["days"]] == ["lighting", "both"]
     told = inside(rooms, "ledger", "show", "ledger.db")
@@ -134,3 +138,44 @@ def test_a_plan_says_before_that_a_limit_would_refuse_the_run(rooms: Path) -> No
     assert (told.code, told.document["fits"], ran.code) == (1, True, 1)
     assert ran.document["error"]["message"].endswith(told.document["leakage_refused"])
     assert "would be refused for its leakage" in inside(rooms, "plan", "case.yaml").out
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [("r1,early,late\n", "a key is there twice"), (",early,late\n", "must have a value in every row")],
+)
+def test_rows_that_a_key_does_not_name_once_lose_nothing_and_are_found_before(
+    rooms: Path, more: str, said: str
+) -> None:
+    (rooms / "case.yaml").write_text(CASE.replace("epsilon: planned", "epsilon: 0.05"))
+    (rooms / "days.csv").write_text(rows(0) + more)
+    (rooms / "policy.yaml").write_text(yaml.safe_dump(yaml.safe_load(CASE)["policy"]))
+    checked = inside(rooms, "check", "policy.yaml", "--rows", "days.csv", "--key", "room")
+    assert checked.code == 0
+    assert "For the holder of the data only" in checked.out
+    assert "true records by this key would be refused" in " ".join(checked.out.split())
+    broken = inside(rooms, "run", "case.yaml")
+    assert broken.code == 1
+    assert "the rows could not be read to the end" in broken.err
+    assert said in broken.err
+    assert "Nothing was released. The ledger remembers that all of it is paid for: nothing is lost" in broken.err
+    assert "and is lost" not in broken.err
+    left = inside(rooms, "ledger", "show", "ledger.db", "--json").document["accounts"]
+    (rooms / "days.csv").write_text(rows(0))
+    assert inside(rooms, "run", "case.yaml").code == 0
+    assert inside(rooms, "ledger", "show", "ledger.db", "--json").document["accounts"] == left
+    again = inside(rooms, "check", "policy.yaml", "--rows", "days.csv", "--key", "room", "--json").document["key"]
+    assert again == {"columns": ["room"], "rows": 60, "repeated": 0, "refused": None}
+
+
+def test_a_leakage_plan_says_at_once_that_the_policy_hides_something_else(rooms: Path) -> None:
+    other = CASE.replace("sensitive: {arrival: [late],", "sensitive: {arrival: [early],")
+    (rooms / "case.yaml").write_text(other.replace("epsilon: planned", "epsilon: 0.01"))
+    planned = inside(rooms, "plan", "leakage", "case.yaml")
+    assert planned.code == 1
+    assert "would be refused." in planned.out
+    assert "makes the releases" not in planned.out
+    assert "must take for sensitive what the policy hides of arrival: late" in planned.err
+    ran = inside(rooms, "run", "case.yaml")
+    assert ran.code == 1
+    assert "must take for sensitive what the policy hides of arrival: late" in ran.err

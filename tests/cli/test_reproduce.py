@@ -20,7 +20,14 @@ def _no_settings(monkeypatch):
     monkeypatch.delenv("TACIT_DATA", raising=False)
 
 
-FEWER = replace(QUICK, runs=4, baseline_runs=16, map_runs=2, decisions=10**5)  # the same figures, from fewer draws
+FEWER = replace(  # the same figures, from fewer draws and of fewer lists
+    QUICK,
+    grid=replace(QUICK.grid, epsilons=QUICK.grid.goal_epsilons, lengths=QUICK.grid.goal_lengths),
+    runs=2,
+    baseline_runs=8,
+    map_runs=2,
+    decisions=10**5,
+)
 
 
 @pytest.fixture(scope="module", params=[FEWER, pytest.param(QUICK, marks=pytest.mark.slow)], ids=["fewer", "quick"])

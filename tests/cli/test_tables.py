@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -180,3 +181,91 @@ def test_the_schema_knows_what_the_reader_reads(clinic: Path) -> None:
         bad["table"] |= wrong
         assert not checker.is_valid(bad)
     assert not checker.is_valid({**yaml.safe_load(JOB), "releases": []})
+
+
+KINDS = """\
+domain:
+  age: {integers: [0, 90]}
+  smokes: flag
+  born: {dates: [2024-01-01, 2024-03-31], by: month}
+  fever: {decimals: [36.0, 36.5], step: 0.1}
+  level: {categories: [1, 2, "a..b"]}
+  ill: {categories: [flu, hiv]}
+secrets: {attributes: [ill]}
+"""
+KINDS_JOB = """\
+policy: kinds.policy.yaml
+rows: people.csv
+budget: 2
+table:
+  public: [age, smokes, born, fever, level]
+  sensitive: ill
+  retention: 0.5
+  groups:
+"""
+
+
+def test_groups_are_of_values_as_policies_write_them(tmp_path: Path) -> None:
+    (tmp_path / "kinds.policy.yaml").write_text(KINDS, encoding="utf-8")
+    job = tmp_path / "job.yaml"
+    job.write_text(
+        KINDS_JOB + "    age: {0..17: child, 18..64: adult, 65..89: old, 90: old}\n"
+        "    smokes: {true: any, false: any}\n"
+        "    born: {2024-01..2024-02: winter, 2024-03: spring}\n"
+        "    fever: {36.0: low, 36.1..36.5: high}\n"
+        "    level: {1: 1, 2: 1, a..b: other}\n",
+        encoding="utf-8",
+    )
+    maps = read_table_job(job).plan.merges.maps
+    assert {value: maps["age"][value] for value in (0, 17, 18, 64, 65, 90)} == {
+        0: "child",
+        17: "child",
+        18: "adult",
+        64: "adult",
+        65: "old",
+        90: "old",
+    }
+    assert maps["smokes"] == {True: "any", False: "any"}
+    assert maps["born"] == {"2024-01": "winter", "2024-02": "winter", "2024-03": "spring"}
+    assert maps["fever"] == {36.0: "low", **dict.fromkeys((36.1, 36.2, 36.3, 36.4, 36.5), "high")}
+    assert maps["level"] == {1: "1", 2: "1", "a..b": "other"}
+    (tmp_path / "people.csv").write_text(
+        "age,smokes,born,fever,level,ill\n17,true,2024-01-09,36.1,1,flu\n18,false,2024-03-01,36.5,2,hiv\n",
+        encoding="utf-8",
+    )
+    made = inside(tmp_path, "publish", "table", "job.yaml")
+    assert (made.code, made.err) == (0, "")
+    lines = list(csv.DictReader((tmp_path / "job-table" / "table.csv").open(encoding="utf-8")))
+    assert {(line["age"], line["born"], line["level"]) for line in lines} == {
+        ("child", "winter", "1"),
+        ("adult", "spring", "1"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ("age: {0..17: child, 18..89: adult}", "must say what every value of 'age' becomes; got 'nothing for 90'"),
+        ("age: {0..17: child, 17..90: adult}", "must not say twice what a value becomes; got 17"),
+        ("age: {17..0: child}", "must be a list of values or a range like '0..17'"),
+        ("age: {0..91: child}", "must be a whole number from 0 to 90; got 91"),
+        ("age: {young: child}", "must be a whole number; got 'young'"),
+        ("smokes: {maybe: any}", "must be true or false; got 'maybe'"),
+        ("born: {2025-01: later}", "must be a month from 2024-01 to 2024-03"),
+        ("level: {3: x}", "must be one of the categories; got 3"),
+        ("ages: {0..90: x}", "must be about public columns; got 'ages'"),
+        ("age: [0, 90]", "must be a mapping"),
+        ("age: {0..90: [x]}", "must be one value"),
+    ],
+)
+def test_groups_that_do_not_fit_are_refused_with_their_line(groups: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "kinds.policy.yaml").write_text(KINDS, encoding="utf-8")
+    (tmp_path / "people.csv").write_text("age\n", encoding="utf-8")
+    job = tmp_path / "job.yaml"
+    job.write_text(KINDS_JOB + f"    {groups}\n", encoding="utf-8")
+    with pytest.raises(tc.TacitError) as refused:
+        read_table_job(job)
+    said = str(refused.value)
+    assert words in said
+    assert re.search(r"job\.yaml:[89]: table\.groups", said)
+    assert "nan" not in said

@@ -167,8 +167,11 @@ def the_race(runner: Runner, where: str, folder: Path, *, jobs: int, suffices_fo
         assert [(one.last - one.first, one.state) for one in ledger.runs()] == [(2, "finished")] * suffices_for
 
 
-def test_eight_jobs_race_for_what_suffices_for_three(runner: Runner, address: str, tmp_path: Path) -> None:
-    the_race(runner, address, tmp_path / "jobs", jobs=8, suffices_for=3)
+@pytest.mark.parametrize(("jobs", "suffices_for"), [(4, 1), pytest.param(8, 3, marks=pytest.mark.slow)])
+def test_jobs_race_for_what_does_not_suffice_for_all(
+    runner: Runner, address: str, jobs: int, suffices_for: int, tmp_path: Path
+) -> None:
+    the_race(runner, address, tmp_path / "jobs", jobs=jobs, suffices_for=suffices_for)
 
 
 @pytest.mark.postgres

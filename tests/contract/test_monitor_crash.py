@@ -177,7 +177,7 @@ def said_in(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-@pytest.fixture(params=[8, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
+@pytest.fixture(params=[16, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
 def points(request: pytest.FixtureRequest) -> Callable[[Path], Iterator[int]]:
     """Return what says before which statements to kill: the last few, and some or all of those before them."""
 
@@ -273,7 +273,7 @@ def test_killed_by_chance_again_and_again(helper: Helper, tmp_path: Path) -> Non
     while True:
         child = helper.start(**asked)
         time.sleep(delay)
-        delay = delay * 1.15
+        delay = delay * 1.25
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         if not helper.end():

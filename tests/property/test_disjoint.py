@@ -6,9 +6,10 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from parameters import examples
 from strategies import facts, policies, predicates
 from tacit.audit.worlds import change_along, contributions, every_record, neighbours
 from tacit.errors import PlanError
@@ -35,7 +36,7 @@ def changed_groups(groups, policy, pair):
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(60)
 def test_one_group_changes_between_neighbours(data):
     free = data.draw(policies(most=2, largest=3))
     assume(free.domain.size <= 12)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tacit as tc
+from parameters import examples
 from tacit.plan.choose import Plan, choose
 from tacit.release.infer import infer
 from tacit.release.measure import measure
@@ -44,7 +45,7 @@ EPSILONS = ["1e-6", "1e-3", "0.1", "1", "5", "20", "100", "1000"]
 LARGEST = 2**53
 
 
-@settings(max_examples=15)
+@examples(30)
 @given(data=st.data())
 def test_every_number_of_a_record_is_finite(data):
     check_that_all_is_finite(data)

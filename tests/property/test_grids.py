@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tacit as tc
 from brute_force import edges_of
+from parameters import examples
 from tacit.plan.grids.grid_plan import GridPlan
 from tacit.plan.grids.moves import grid_moves
 from tacit.plan.grids.squares import Moments, Prediction, Region, fit_of, model_of
@@ -72,7 +73,7 @@ def brute_force_loss(sums: GridSums, rates: list[Fraction], policy: tc.Policy) -
     return worst
 
 
-@settings(max_examples=25, deadline=None)
+@examples(36)
 @given(policies(), strategies(), st.lists(st.integers(1, 40), min_size=5, max_size=5))
 def test_the_loss_is_epsilon_along_the_worst_edge(given_policy, strategy, weights) -> None:
     policy, names = given_policy
@@ -91,7 +92,7 @@ def test_the_loss_is_epsilon_along_the_worst_edge(given_policy, strategy, weight
         assert worst == epsilon
 
 
-@settings(max_examples=15, deadline=None)
+@examples(30)
 @given(policies(presence="secret"), strategies(), st.lists(st.integers(1, 40), min_size=5, max_size=5))
 def test_whoever_comes_or_leaves_costs_at_most_epsilon(given_policy, strategy, weights) -> None:
     policy, names = given_policy
@@ -131,7 +132,7 @@ def test_too_little_noise_is_accused() -> None:
     assert brute_force_loss(sums, list(leaky.rates), policy) == Fraction(8, 6)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(36)
 @given(policies())
 def test_moves_are_those_of_edges_and_regions_are_never_left(given_policy) -> None:
     policy, names = given_policy
@@ -185,7 +186,7 @@ def dense(region: Region, noise: tuple[float, ...]) -> tuple[list[np.ndarray], n
     return rows, covariance
 
 
-@settings(max_examples=30, deadline=None)
+@examples(36)
 @given(regions(), st.integers(0, 10**6))
 def test_least_squares_are_those_of_dense_matrices(given_region, seed) -> None:
     region, noise = given_region

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit as tc
@@ -34,7 +34,7 @@ def changes(layout, moves):
                 yield sums[v] - sums[u]
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(layouts(), st.data())
 def test_sums_are_what_they_say(layout, data):
     counts = np.array(data.draw(st.lists(st.integers(0, 9), min_size=layout.values, max_size=layout.values)))
@@ -65,7 +65,7 @@ def test_a_layout_for_others_hides_nothing():
     assert sums.loss(LineMoves((3, 3), 2, leaves=False)) == np.inf
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(layouts(), st.data())
 def test_running_counts_are_those_of_dense_least_squares(layout, data):
     noise = data.draw(noises(layout))
@@ -75,7 +75,7 @@ def test_running_counts_are_those_of_dense_least_squares(layout, data):
     np.testing.assert_allclose(found, solve @ entries, rtol=1e-9, atol=1e-9 * (1 + np.abs(entries).max()))
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(layouts(), st.data())
 def test_variances_are_those_of_dense_least_squares(layout, data):
     noise = data.draw(noises(layout))

@@ -7,10 +7,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit as tc
+from parameters import examples
 from tacit.plan.memberships import AxisCells, Memberships
 from tacit.plan.steps import largest_step
 
@@ -66,7 +67,7 @@ FAMILIES = {
 
 @pytest.mark.one_in(8)
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=20)
+@examples(36)
 @given(data=st.data())
 def test_the_step_is_never_below_what_all_edges_do(family: str, data: st.DataObject) -> None:
     sizes = data.draw(st.integers(5, 8)), data.draw(st.integers(1, 3))
@@ -84,7 +85,7 @@ def test_the_step_is_never_below_what_all_edges_do(family: str, data: st.DataObj
 
 @pytest.mark.one_in(8)
 @pytest.mark.parametrize("family", ["everything", "attributes", "within l1", "within linf", "blocks", "records"])
-@settings(max_examples=20)
+@examples(36)
 @given(data=st.data())
 def test_without_ramps_the_step_is_exactly_that(family: str, data: st.DataObject) -> None:
     domain = tc.Domain({"x": tc.Integers(0, 5), "y": tc.Integers(0, 2)})
@@ -94,7 +95,7 @@ def test_without_ramps_the_step_is_exactly_that(family: str, data: st.DataObject
     assert (step.l1, step.exact) == (fall + rise, True)
 
 
-@settings(max_examples=20)
+@examples(36)
 @given(theta=st.integers(1, 9), ramp=st.integers(2, 7))
 def test_on_one_axis_a_ramp_moves_by_theta_over_its_width_and_no_less(theta: int, ramp: int) -> None:
     domain = tc.Domain({"x": tc.Integers(0, 29)})
@@ -123,7 +124,7 @@ def test_decimals_and_grids_are_as_far_apart_as_they_say() -> None:
     assert (largest_step(both, policy).l1, sum(moved(both, policy)[:2])) == (2 * 12, 2 * 9)
 
 
-@settings(max_examples=20)
+@examples(36)
 @given(data=st.data())
 def test_everybody_is_shared_out_whole_and_where_they_are(data: st.DataObject) -> None:
     domain = tc.Domain({"x": tc.Integers(0, 8), "y": tc.Integers(0, 5)})

@@ -6,9 +6,10 @@ from math import inf
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from parameters import examples
 from tacit.noise.cube import Cube
 from tacit.noise.two_scale import TwoScale
 
@@ -27,7 +28,7 @@ def log_pmf(law, z):
         return np.log(law.pmf(z))
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(right=SCALES, left=SCALES, height=st.integers(1, 6))
 def test_a_fall_costs_its_height_over_right_and_a_rise_over_left(right, left, height):
     law, z = TwoScale(right, left), np.arange(-40, 41)
@@ -82,7 +83,7 @@ def test_a_one_sided_cube_protects_no_step_the_other_way(sides, step):
     assert worst_log_ratio(law.log_weight(GRID), law.log_weight(GRID - np.array(step))) == inf
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(step=st.tuples(*[st.integers(-3, 3)] * 2), scale=SCALES)
 def test_a_cube_pays_for_the_largest_part_of_a_step(step, scale):
     law = Cube(scale, 2, "both")

@@ -193,7 +193,7 @@ def _same(policy, one, other):
     return policy.domain.record(one) == policy.domain.record(other)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.text(max_size=60) | st.binary(max_size=60).map(lambda raw: raw.decode("latin-1")))
 def test_no_text_gets_anything_but_a_policy_or_a_refusal(text):
     for whole in (text, f"domain: {{a: flag}}\nsecrets: {text}", f"domain: {text}\nsecrets: everything"):

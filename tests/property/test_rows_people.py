@@ -286,7 +286,7 @@ def test_many_shuffled_tables_are_counted_as_the_definition_says(
 
 
 @given(case=cases(), table=tables, luck=st.randoms(use_true_random=False))
-@examples(6)
+@examples(9)
 def test_one_person_adds_no_more_than_one_person_can(case: Case, table: Table, luck: random.Random) -> None:
     owners = {row["who"] for row in table} - {None} if case.person else set(range(len(table)))
     if not owners:
@@ -382,7 +382,7 @@ def test_the_size_of_a_file_decides_about_nobody(spark: Any, tmp_path: Path) -> 
 
 
 @given(table=tables, luck=st.randoms(use_true_random=False))
-@examples(15)
+@examples(24)
 def test_what_is_secret_decides_nothing_about_what_is_public(table: Table, luck: random.Random) -> None:
     case = Case(moved=frozenset({"hiv"}))
     other = [row | {"hiv": luck.choice([True, False, None])} for row in table]

@@ -9,11 +9,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit as tc
 from brute_force import edges_of, every_record
+from parameters import examples
 from strategies import policies, predicates
 from tacit.errors import PlanError
 from tacit.plan.showing import COIN, HIDDEN, OPEN, changes, changing_edge, showing, tells_presence
@@ -81,7 +82,7 @@ def definition(policy, name):
         hidden |= more
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=st.data(), keyed=st.booleans())
 def test_no_edge_loses_more_than_its_coins_and_some_edge_loses_that(data, keyed):
     policy = data.draw(policies(items=False, largest=3, presences=("public",) if keyed else ("public", "secret")))
@@ -103,7 +104,7 @@ def test_no_edge_loses_more_than_its_coins_and_some_edge_loses_that(data, keyed)
         assert worst == pytest.approx(found.together)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=st.data())
 def test_hidden_are_the_records_from_which_a_chain_leads_to_another_value(data):
     policy = data.draw(policies(items=False, largest=3, presences=("public",)))
@@ -123,7 +124,7 @@ def test_hidden_are_the_records_from_which_a_chain_leads_to_another_value(data):
             assert true == hidden
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_a_predicate_is_changed_where_an_edge_has_one_end_in_it(data):
     policy = data.draw(policies(items=False, largest=3))

@@ -7,12 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import tacit as tc
 from brute_force import answers_of, edges_of
+from parameters import examples
 from tacit import noise
 from tacit.plan.weighted_tables import STRATEGY, TablesPlan, scales_for, table_changes
 from tacit.release.infer import infer
@@ -73,7 +74,7 @@ def test_a_table_that_no_secret_touches_is_exact_and_takes_nothing_from_the_othe
     assert found.interval()[0][:2].tolist() == found.interval()[1][:2].tolist() == [1.0, 2.0]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(30)
 @given(
     st.lists(st.lists(st.sampled_from([0, 2]), min_size=3, max_size=3).filter(any), min_size=1, max_size=3),
     st.lists(st.integers(1, 200), min_size=3, max_size=3),
@@ -123,14 +124,14 @@ def test_errors_are_as_predicted_and_tables_can_be_made_to_agree(name, sets) -> 
     truth = np.concatenate([counts.sum(axis=axes).ravel() for axes in others])
     errors, fitted, inside = [], [], []
     with noise.replayed(noise.Keystream(key=b"tables with a noise of their own")):
-        for _ in range(400):
+        for _ in range(200):
             measured = measure(plan, truth)
             found = infer(measured)
             low, high = found.interval(0.9)
             errors.append(found.values - truth)
             inside.append((low <= truth) & (truth <= high))
             fitted.append(infer(measured, consistent=True).values - truth)
-    # 400 draws of several cells: within 10%
+    # 200 draws of several cells: within 10%
     assert np.mean(np.square(errors)) == pytest.approx(plan.variance, rel=0.1)
     assert plan.spread.variances().mean() == pytest.approx(plan.variance, rel=1e-9)
     assert np.mean(inside) >= 0.9

@@ -245,9 +245,16 @@ def test_a_session_refuses_what_would_tell_too_much_and_charges_nothing(tmp_path
     assert first.frame["arrival"].tolist() == again.frame["arrival"].tolist()
     left = session.remaining
     for attribute, application in (("arrival", "lighting"), ("leaving", "space"), ("leaving", None)):
-        with pytest.raises(tc.BudgetExceeded, match="leakage of"):
+        said = session.explain(asked(attribute, application), epsilon=0.9, show=False)
+        with pytest.raises(tc.BudgetExceeded, match="leakage of") as refused:
             session.release(asked(attribute, application), epsilon=0.9)
+        assert said.leakage_refused == said.document()["leakage_refused"] == str(refused.value)
+        assert f"would be refused: {refused.value}" in str(said)
+        assert "would remain" not in str(said)
     assert session.remaining == left
+    fits = session.explain(asked("leaving", "space"), epsilon=0.2, show=False)
+    assert fits.leakage_refused == ""
+    assert "budget that would remain: 4.5" in str(fits)
     session.release(tc.histogram("arrival"), epsilon=1)  # what is blurred shows no record
     session.release(asked("leaving", "space"), epsilon=0.2)
     if where is not None:

@@ -25,6 +25,7 @@ from tacit.audit.views import columns_of
 
 KEY = b"tacit sampled audit, unit tests."
 FEW = 2_000
+FEWEST = 1_000  # that an audit takes
 LEAK, NONE = Verdict.LEAK_FOUND, Verdict.NONE_FOUND
 
 
@@ -215,7 +216,7 @@ def test_a_kind_of_number_that_hangs_on_what_else_was_drawn_is_no_output():
     def mixed(odds, size):
         return release(odds, size).tolist() if size == 1 else [release(odds, 1).tolist()[0] for _ in range(size)]
 
-    assert verdict(mixed, "1/100", "1/150") == NONE
+    assert verdict(mixed, "1/100", "1/150", samples=FEWEST) == NONE
 
 
 def shuffled(letters, size):
@@ -390,7 +391,7 @@ def test_raising_with_different_texts_is_a_leak():
 
 
 def test_very_long_texts_of_errors_are_told_apart():
-    found = sampled(raises(lambda data: True, "x" * 10**5 + "{}"), 104, 99, 1, FEW)
+    found = sampled(raises(lambda data: True, "x" * 10**5 + "{}"), 104, 99, 1, FEWEST)
     assert found.verdict == LEAK
     assert len(found.witness.event) < 200
 
@@ -416,8 +417,8 @@ def test_raising_at_times_is_counted():
     found = sampled(at_times(["3/10", "1/10"]), 0, 1, 0.5, FEW)
     assert (found.verdict, found.witness.event) == (LEAK, "it raises")
     assert 0.5 < found.lower_bound < math.log(3)
-    assert verdict(at_times(["3/10", "1/10"]), epsilon=1.2) == NONE
-    assert verdict(at_times(["1/10", "1/10"]), epsilon=0.3) == NONE
+    assert verdict(at_times(["3/10", "1/10"]), epsilon=1.2, samples=FEWEST) == NONE
+    assert verdict(at_times(["1/10", "1/10"]), epsilon=0.3, samples=FEWEST) == NONE
     # so rarely that it happens in the middle of many draws at once, perhaps in the second half of them
     assert verdict(at_times(["1/3000", "1/3000"])) == NONE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +18,8 @@ from tacit.plan.leakage.shown import Shown
 from tacit.release.case_file import case_schema, read_case, read_job_or_case
 from tacit.release.job_plan import check_leakage, plan_job
 from tacit.release.job_run import run_job
+from tacit.report.application_graph import LETTER, LINE_HEIGHT, graph_chart, meets
+from tacit.report.leakage_charts import leakage_page, posterior_chart, trade_off_chart
 
 POLICY = {
     "domain": {"arrival": {"categories": ["late", "early"]}, "leaving": {"integers": [15, 17]}},
@@ -101,6 +104,51 @@ def test_audit_and_limits_are_about_the_same_groups(
     assert limits is not None
     assert limits.coalitions == groups
     assert list(dict.fromkeys(row.who for row in audit_case(case).rows)) == list(groups)
+
+
+def test_an_audit_counts_all_that_is_seen_whatever_the_limits_leave_out(tmp_path: Path) -> None:
+    case = read_case(written(tmp_path, limit={"leaving": 0.05}, own=False, cap=3))
+    audit = audit_case(case)
+    epsilon = {name: each for mine in case.epsilons().values() for name, each in mine.items()}
+    (row,) = (one for one in audit.rows if (one.who, one.attribute) == ("lighting", "arrival"))
+    leak = tc.audit.exclusion(case.dependence, case.sensitive, {"arrival": epsilon["arrival"]}, coins="remembered")
+    assert row.worst == pytest.approx(leak.posterior("arrival", suppressed=["arrival"])["late"], rel=1e-12)
+    assert row.worst > row.prior + 0.05
+    assert row.value == pytest.approx(leak.mutual_information("arrival", ["arrival"]), rel=1e-12)
+    assert row.free_at > 0
+    assert row.after == "arrival suppressed"
+    (said,) = audit.document()["remarks"]
+    assert "`own: false`); this audit counts it." in said
+    assert said in leakage_page(audit, {})
+    chart = trade_off_chart([{"share": 1.0, "leakage": 0.1, "reached": 1.0, "gap": 0.0}], audit.remarks)
+    assert "counts it." in " ".join(chart.to_dict()["title"]["subtitle"])
+    assert audit_case(read_case(written(tmp_path))).remarks == ()
+
+
+def test_lines_that_coincide_are_all_seen_and_named_as_they_are_drawn() -> None:
+    rows = [{"who": who, "attribute": "a", "epsilon": 1, "posterior": 0.5} for who in ("x", "y", "z")]
+    found = posterior_chart(rows).to_dict()["hconcat"][0]["encoding"]
+    assert "strokeDash" not in found
+    assert found["color"]["legend"] == found["strokeWidth"]["legend"]
+    assert found["color"]["scale"]["domain"] == found["strokeWidth"]["scale"]["domain"] == ["x", "y", "z"]
+    widths = found["strokeWidth"]["scale"]["range"]
+    assert all(wide - thin >= 1 for wide, thin in itertools.pairwise(widths))
+
+
+def test_no_line_of_the_graph_runs_through_a_name(tmp_path: Path) -> None:
+    asked = {"lighting": ["arrival", "leaving"], "space planning": ["leaving"], "heating": ["arrival"]}
+    layers = graph_chart(read_case(written(tmp_path, applications=asked, coalitions=None, limit=0.1))).to_dict()[
+        "layer"
+    ]
+    lines, _, names = (layer["data"]["values"] for layer in layers)
+    assert {line["kind"] for line in lines} == {"asks", "depends", "colludes"}
+    for name in names:
+        box = (len(name["name"]) * LETTER / 2, LINE_HEIGHT / 2)
+        for line in lines:
+            ends = (line["x"], line["y"]), (line["x2"], line["y2"])
+            assert not meets(ends, (name["x"], name["y"]), box), (name, line)
+    drawn = layers[0]["encoding"]
+    assert drawn["color"]["legend"] == drawn["strokeDash"]["legend"]
 
 
 def test_one_application_alone_is_one_group(tmp_path: Path) -> None:
@@ -256,6 +304,18 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"dependence": {"counts": {"file": "gone.csv", "attributes": ["arrival"]}}},
         "dependence.counts.file must be a file; got 'gone.csv'",
     ),
+    "misspelt in a network": (
+        {
+            "dependence": {
+                "network": {**NETWORK, "leaving": {"gven": ["arrival"], "table": NETWORK["leaving"]["table"]}}
+            }
+        },
+        "gven is not a key that may stand here. Did you mean 'given'?",
+    ),
+    "smoothing": (
+        {"dependence": {"counts": {"file": "earlier.csv", "attributes": ["arrival"], "smoothing": -1}}},
+        "dependence.counts.smoothing must be zero or more; got -1.0. Write 0.5",
+    ),
     "sensitive": ({"sensitive": {"arrival": ["never"]}}, "sensitive.arrival"),
     "impossible": ({"sensitive": {"leaving": [16]}}, "must be a value of leaving in the dependence; got 16"),
     "application": ({"applications": {"lighting": ["exit"]}}, "must be an attribute of the dependence; got 'exit'"),
@@ -293,11 +353,21 @@ def test_what_is_wrong_is_refused_with_file_line_and_key(name: str, tmp_path: Pa
     assert refused.value.fix
 
 
+def test_a_limit_that_binds_nothing_needs_a_cap_as_a_file_gives_it(tmp_path: Path) -> None:
+    path = written(tmp_path, limit=50)
+    with pytest.raises(tc.JobError, match=r"case.yaml:\d+: cap must be given: the epsilon of") as refused:
+        read_case(path).plan()
+    assert refused.value.fix == "Add `cap: 5`, which releases 99 of 100, or lower the limit."
+    assert read_case(written(tmp_path, limit=50, cap=5)).plan().epsilon["lighting"]["arrival"] == pytest.approx(5)
+
+
 def test_a_planned_release_needs_an_application_of_the_case(tmp_path: Path) -> None:
     run = {"rows": "rooms.csv", "budget": 2}
-    for wrong in (release("a", "arrival", "other"), {"name": "a", "query": {"count": None}, "epsilon": "planned"}):
-        with pytest.raises(tc.JobError, match="must be a number, unless one attribute is shown to an application"):
-            read_case(written(tmp_path, **run, releases=[wrong]))
+    with pytest.raises(tc.JobError, match="must be a number, unless one attribute is shown to an application"):
+        read_case(written(tmp_path, **run, releases=[{"name": "a", "query": {"count": None}, "epsilon": "planned"}]))
+    with pytest.raises(tc.JobError, match=r"true_records\.application must be an application of the case") as refused:
+        read_case(written(tmp_path, **run, releases=[release("a", "arrival", "lightning")]))
+    assert (refused.value.given, refused.value.fix) == ("lightning", "Did you mean 'lighting'?")
     with pytest.raises(tc.JobError, match="leaves nothing for arrival for lighting"):
         read_case(written(tmp_path, **run, limit=0, releases=[release("a", "arrival", "lighting")]))
 
@@ -323,9 +393,11 @@ def test_a_planned_job_is_refused_for_what_its_run_would_be(tmp_path: Path) -> N
         return read_job_or_case(written(tmp_path, releases=releases, **where, **changes))
 
     check_leakage(plan_job(job(0.3)))
-    for ledger in (None, "ledger.db"):  # the second is not there yet
-        with pytest.raises(tc.BudgetExceeded, match="leakage of lighting must stay at most"):
-            check_leakage(plan_job(job(1.5, ledger=ledger)))
+    with pytest.raises(tc.BudgetExceeded, match="leakage of lighting must stay at most"):
+        check_leakage(plan_job(job(1.5)))  # the ledger is not there yet
+    for check in (check_leakage, run_job):  # nobody would remember what was shown
+        with pytest.raises(tc.JobError, match="ledger must be given where a limit holds"):
+            check(plan_job(job(0.3, ledger=None)))
     run_job(job(0.3))
     before = tc.Ledger(tmp_path / "ledger.db").entries()
     check_leakage(plan_job(job(0.3)))  # its coins are remembered

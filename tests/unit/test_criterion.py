@@ -101,6 +101,7 @@ def test_the_audit_has_a_line_for_each_group() -> None:
     given = {"public": ["ward"], "sensitive": "ill", "values": ["flu", "hiv"], "retention": 0.5}
     found = tc.audit.reconstruction(rows, **given, lam=0.3, delta=0.3, criterion="chernoff")
     assert found.frame.to_dict("list") == {
+        "group": ["ward=a", "ward=b", "ward=c"],
         "ward": ["a", "b", "c"],
         "size": [400, 1, 3],  # the row with an unexpected value is not in the data
         "largest allowed size": [214.0, 80.0, 140.0],

@@ -269,7 +269,9 @@ def test_rows_with_undeclared_values_are_refused_without_naming_them() -> None:
 
 @pytest.mark.parametrize("smoothing", [-1, math.nan, "1", True])
 def test_smoothing_must_be_a_number(smoothing: Any) -> None:
-    with pytest.raises(tc.PolicyError, match="smoothing must hold a number"):
+    with pytest.raises(
+        tc.PolicyError, match=r"smoothing must be a finite number, zero or more(; got .*)?\. Write 0\.5"
+    ):
         tc.Dependence.from_counts({"a": ["x"]}, smoothing=smoothing)
 
 
@@ -287,3 +289,19 @@ def test_unknown_names_are_refused_when_asked() -> None:
         table().total_variation(tc.Dependence.from_table({"a": 1}, names=["a"]))
     with pytest.raises(tc.PlanError, match="must be a dependence"):
         table().total_variation(TABLE)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"given": "a", "table": {"x": {"y": 1}}}, 'Write "given": ["arrival"], a list.'),
+        ({"gven": ["a"], "table": {"x": {"y": 1}}}, "Did you mean 'given'?"),
+        ({"given": ["a"], "tble": {"x": {"y": 1}}}, "Did you mean 'table'?"),
+        ({"x": {"y": 1}}, 'Write {"given": ["arrival"], "table":'),
+    ],
+)
+def test_a_conditional_table_that_is_written_wrong_is_refused_with_how_it_is_written(table: Any, said: str) -> None:
+    with pytest.raises(tc.PolicyError) as refused:
+        tc.Dependence.from_network({"a": {"x": 1.0}, "b": table})
+    assert said in refused.value.fix
+    assert refused.value.key.startswith("b")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse.csgraph import connected_components
 from scipy.stats import chi2_contingency
 
 import tacit as tc
@@ -184,3 +187,112 @@ def test_different_laws_are_told_apart_and_other_tables_are_refused() -> None:
         table = tc.publish.reconstruction_private(rows, **asked, lam=0.3, delta=0.3, method=method)
         with pytest.raises(tc.PlanError, match="source must be perturbed uniformly"):
             tc.publish.generalise(table)
+
+
+# ---- combinations of columns ----------------------------------------------------------------------------------------
+
+BOTH: dict[str, Any] = {"public": ["ward", "sex"], "sensitive": "ill", "values": ["flu", "hiv"]}
+
+
+def crossed(each: int = 400) -> pd.DataFrame:
+    """Ward and sex tell nothing by themselves: hiv is frequent among women of a, and men of b."""
+    parts = []
+    for ward, sex in product("ab", "fm"):
+        many = each * 3 // 4 if (ward == "a") == (sex == "f") else each // 4
+        parts.append(pd.DataFrame({"ward": ward, "sex": sex, "ill": ["hiv"] * many + ["flu"] * (each - many)}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_columns_that_tell_nothing_alone_may_tell_together() -> None:
+    rows = crossed()
+    assert tc.publish.generalise(rows, **BOTH).sizes == {"ward": 1, "sex": 1}
+    made = tc.publish.generalise(rows, **BOTH, joint=True)
+    assert (made.sizes, made.protected) == ({"ward and sex": 3}, False)  # two groups, and others
+    assert str(made) == "ward and sex 4 -> 3; made from people's rows and not protected by any epsilon"
+    table = tc.publish.perturbed(rows, **BOTH, retention=0.5, groups=made)
+    assert table.groups.columns.public == ("ward and sex",)
+    assert table.groups.values == (("1: a, f or b, m", "2: a, m or b, f"),)
+    assert table.sizes.tolist() == [800, 800]
+    assert table.frame.columns.tolist() == ["ward and sex", "ill", "count", "estimate"]
+    later = tc.publish.append(table, rows)  # new rows have the columns of the old ones
+    assert later.sizes.tolist() == [1600, 1600]
+    audit = tc.audit.reconstruction(rows, **BOTH, **PROMISE, groups=made)
+    assert audit.frame["size"].tolist() == [800, 800]
+
+
+@pytest.mark.parametrize("linkage", ["complete", "components"])
+def test_combinations_are_merged_as_the_test_of_every_pair_says(linkage: str) -> None:
+    draw = np.random.default_rng(12)
+    shares = draw.choice([0.2, 0.3, 0.5, 0.8], (4, 3))
+    rows = pd.DataFrame({"ward": draw.integers(0, 4, 6000), "sex": draw.integers(0, 3, 6000)})
+    rows["ill"] = np.where(draw.random(6000) < shares[rows.ward, rows.sex], "hiv", "flu")
+    made = tc.publish.generalise(rows, **BOTH, joint=True, linkage=linkage).maps["ward", "sex"]
+    counts = rows.groupby(["ward", "sex"]).ill.value_counts().unstack()
+    # Pearson's test of two rows, by scipy
+    alike = {
+        (one, other): chi2_contingency(counts.loc[[one, other]], correction=False).pvalue > 0.05
+        for one, other in combinations(counts.index, 2)
+    }
+    assert 1 < len(set(made.values())) - 1 < 12
+    if linkage == "complete":
+        assert all(alike[pair] for pair in alike if made[pair[0]] == made[pair[1]])
+    else:
+        assert all(made[one] == made[other] for (one, other), same in alike.items() if same)
+        near = pd.DataFrame(False, index=counts.index, columns=counts.index)
+        for (one, other), same in alike.items():
+            near.loc[one, other] = same
+        assert len(set(made.values()) - {"others"}) == connected_components(near.to_numpy(), directed=False)[0]
+
+
+def test_combinations_of_public_data_serve_a_session() -> None:
+    rows = crossed()
+    domain = tc.Domain(
+        {
+            "ward": tc.Categories(["a", "b", "c"]),
+            "sex": tc.Categories(["f", "m"]),
+            "ill": tc.Categories(["flu", "hiv"]),
+        }
+    )
+    grown = pd.concat([rows, pd.DataFrame({"ward": ["c"], "sex": ["f"], "ill": ["flu"]})], ignore_index=True)
+    session = tc.Session(tc.Policy(domain, tc.secrets.attributes("ill")), grown, budget=9)
+    asked: dict[str, Any] = {"public": ["ward", "sex"], "sensitive": "ill", "retention": 0.5}
+    with pytest.raises(tc.PlanError, match="groups must not be made from people's rows"):
+        tc.publish.perturbed(session, **asked, groups=tc.publish.generalise(rows, **BOTH, joint=True))
+    made = tc.publish.generalise(rows, **BOTH, joint=True, public_data=True)
+    table = tc.publish.perturbed(session, **asked, groups=made)
+    assert dict(zip(table.groups.values[0], table.sizes.tolist(), strict=True))["others"] == 1
+    later = tc.publish.append(table, session)
+    assert later.sizes.sum() == 2 * len(grown)
+    own = {("ward", "sex"): {("a", "f"): "x", None: "y"}}
+    assert tc.publish.perturbed(session, **asked, groups=own).sizes.tolist() == [400, 1201]
+    released = tc.publish.generalise(tc.publish.perturbed(rows, **BOTH, retention=0.9), joint=True)
+    assert released.protected
+    before = session.remaining
+    with pytest.raises(tc.PlanError, match="must say what every value of 'ward and sex' becomes"):
+        tc.publish.perturbed(session, **asked, groups={("ward", "sex"): {("a", "f"): "x"}})
+    assert session.remaining == before
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ({("ward", "age"): {}}, "groups must be about public columns; got 'age'"),
+        ({("ward", "sex"): {}, "sex": {}}, "groups must be about each column once; got 'sex'"),
+        ({("ward",): {}}, "groups must be about a column, or a tuple of several"),
+        ({3: {}}, "groups must be about a column, or a tuple of several"),
+        ({("ward", "sex"): {("a", "f"): "x"}}, "groups must say what every value of 'ward and sex' becomes"),
+    ],
+)
+def test_maps_of_combinations_are_checked(groups: Any, words: str) -> None:
+    with pytest.raises(tc.PlanError, match=words):
+        tc.publish.perturbed(crossed(8), **BOTH, retention=0.5, groups=groups)
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    with pytest.raises(tc.PlanError, match="joint must have at least two public columns"):
+        tc.publish.generalise(crossed(8), **{**BOTH, "public": ["ward"]}, joint=True)
+    many = pd.DataFrame({"ward": range(4_001), "sex": "f", "ill": "flu"})
+    with pytest.raises(
+        tc.PlanError, match="must have at most 4,000 combinations of public values that occur; got 4001"
+    ):
+        tc.publish.generalise(many, **BOTH, joint=True)

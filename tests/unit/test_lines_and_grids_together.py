@@ -77,6 +77,7 @@ def test_tables_that_need_too_much_noise_one_by_one_share_theirs():
     assert plan.proven_loss() <= plan.epsilon
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("secrets", "presence"),
     [(tc.secrets.taking_part(), None), (tc.secrets.within(3, "a"), "secret"), (tc.secrets.within(3, "a"), None)],

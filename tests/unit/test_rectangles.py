@@ -142,8 +142,8 @@ def test_few_listed_rectangles_are_measured_by_themselves_and_tell_no_other() ->
 
 
 def test_nested_rectangles_need_noise_for_each_of_them() -> None:
-    policy = tc.Policy(tc.Domain({"place": tc.Grid(50, 50)}), tc.secrets.everything())
-    nested = [[0, end, 0, end] for end in (20, 30, 40)]
+    policy = tc.Policy(tc.Domain({"place": tc.Grid(25, 25)}), tc.secrets.everything())
+    nested = [[0, end, 0, end] for end in (10, 15, 20)]
     found = tc.explain(tc.rectangles("place", nested), policy, 1)
     assert found.plan.ways["each rectangle by itself"] == pytest.approx(2 * 3**2, rel=0.05)
     assert tc.audit.exact(tc.rectangles("place", nested), policy, 1).keeps

@@ -23,6 +23,7 @@ import tacit as tc
 from cli.shell import files_in, inside
 from parameters import examples
 from tacit.release.curator import PRIVATE
+from tacit.release.key_check import KeyCheck
 from tacit.rows.sample import sample_of
 
 DOMAIN = tc.Domain(
@@ -150,7 +151,7 @@ ATTRIBUTES = st.sampled_from(
 )
 
 
-@examples(12)
+@examples(24)
 @given(st.lists(VALUES, min_size=1, max_size=12), ATTRIBUTES, st.booleans())
 def test_kinds_add_up_to_what_is_dropped(cells: list[str | None], attribute: Any, typed: bool) -> None:
     """Whatever the cells and the attribute: no cell has two kinds, and a cell without a kind has a position."""
@@ -301,3 +302,16 @@ def test_cells_that_are_no_dates_numbers_or_categories_are_called_so():
     text = str(tc.check_rows(tc.Policy(domain, tc.secrets.everything()), rows))
     for words in ("1 that are no dates", "1 that are no numbers", "1 that are no category"):
         assert f"({words})" in text
+
+
+def test_keys_are_looked_at_as_a_release_reads_them() -> None:
+    policy = tc.Policy(tc.Domain({"day": tc.Integers(1, 9), "ill": tc.Flag()}), tc.secrets.values({"ill": [True]}))
+    rows = pd.DataFrame({"room": ["7", "7.0", "B", "B"], "day": [1, 1, 2, 3], "ill": [True, False, True, None]})
+    twice = tc.check_rows(policy, rows, key=["room", "day"])
+    assert twice.key == KeyCheck(("room", "day"), 4, 1)
+    assert "1 key is there more than once in 4 rows" in str(twice)
+    assert tc.check_rows(policy, rows[1:], key=["day", "room"]).key == KeyCheck(("day", "room"), 3, 0)
+    missing = tc.check_rows(policy, rows.assign(day=[1, 20, 2, 3]), key=["room", "day"])
+    assert missing.key is not None
+    assert missing.key.refused.startswith("Column 'day' must have a value in every row")
+    assert tc.check_rows(policy, rows).document()["key"] is None

@@ -93,6 +93,7 @@ def test_what_cannot_be_published_is_refused_before_rows_are_looked_at() -> None
         tc.publish.reconstruction_private(None, **asked, retention=0.9)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("method", "asked", "sentence"),
     [
@@ -115,6 +116,7 @@ def test_a_bound_on_frequencies_does_not_hide_what_cannot_be_published(
     assert session.remaining == 5
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("values", [2, 5])
 @pytest.mark.parametrize(
     ("kind", "retentions", "deltas"),

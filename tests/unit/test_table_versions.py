@@ -103,7 +103,7 @@ def test_what_draws_is_no_object_that_was_handed_in() -> None:
 
     table, session = table_of(opened()), opened(LATER)
     assert isinstance(table.method, Uniform)
-    with pytest.raises(tc.PlanError, match="must be perturbed uniformly"):
+    with pytest.raises(tc.PlanError, match="must be made by a method of this library"):
         tc.publish.append(replace(table, method=Tells(table.method.channel)), session)
     assert session.remaining == 5
 
@@ -124,3 +124,41 @@ def test_a_version_with_replayed_noise_promises_nothing() -> None:
     for one in (grown, tc.publish.append(replayed, opened(LATER))):
         assert one.certificate["guarantee"].startswith("none")
     assert tc.publish.append(table, opened(LATER)).certificate["guarantee"] == table.certificate["guarantee"]
+
+
+# ---- tables that keep a criterion -----------------------------------------------------------------------------------
+
+VALUES = ["flu", "hiv", "none"]
+PROMISE = {**ASKED, "values": VALUES, "retention": 0.5, "lam": 0.3, "delta": 0.3}
+NEXT_WARD = pd.DataFrame({"ward": ["c"] * 30, "ill": VALUES * 10})
+
+
+@pytest.mark.parametrize("method", ["masked", "sample", "retention"])
+def test_a_criterion_holds_for_all_versions_together(method: str) -> None:
+    """Groups that are all new may come; a group in two versions would be known too well, by the sum of both."""
+    table = tc.publish.reconstruction_private(FIRST, **PROMISE, method=method)
+    grown = tc.publish.append(table, NEXT_WARD)
+    assert (grown.version, grown.sizes.tolist(), grown.method) == (2, [30, 30, 30], table.method)
+    assert (grown.published[:2] == table.published).all()  # old coins are kept
+    assert grown.certificate["terms"] == table.certificate["terms"]
+    with pytest.raises(tc.PlanError, match="rows must have groups that are all old or all new") as refused:
+        tc.publish.append(table, LATER)
+    assert "year" in refused.value.fix
+
+
+def test_small_groups_may_grow_while_their_retention_stays() -> None:
+    rows = [pd.DataFrame({"ward": ["a"] * many, "ill": ["flu"] * many}) for many in (2, 3, 60)]
+    table = tc.publish.reconstruction_private(rows[0], **PROMISE, method="retention")
+    grown = tc.publish.append(table, rows[1])
+    assert grown.sizes.tolist() == [5]
+    assert grown.method.retentions(grown.sizes) == [Fraction(1, 2)]  # type: ignore[attr-defined]
+    with pytest.raises(tc.PlanError, match="all old or all new"):
+        tc.publish.append(grown, rows[2])
+
+
+def test_a_session_pays_for_no_criterion_that_might_not_hold() -> None:
+    asked = {**PROMISE, "values": None}
+    table, later = tc.publish.reconstruction_private(opened(), **asked), opened(LATER)
+    with pytest.raises(tc.PlanError, match="must be perturbed uniformly to grow through a session"):
+        tc.publish.append(table, later)
+    assert later.remaining == 5

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from tacit.noise import Keystream, replayed
-from tacit.noise.thinning import LARGEST, halve, pick, spread, symmetric, thin
+from tacit.noise.thinning import LARGEST, bell, halve, pick, spread, thin
 
 
 def test_nothing_is_lost_and_nothing_is_added() -> None:
@@ -31,7 +31,7 @@ def test_certain_and_impossible() -> None:
     assert thin(counts, Fraction(1)).tolist() == [0, 7, 100]
     assert thin(counts, [0, 3, 4], denominator=4)[[0, 2]].tolist() == [0, 100]
     assert spread(counts, 1).ravel().tolist() == [0, 7, 100]
-    assert symmetric([0]).tolist() == [0]
+    assert bell([0]).tolist() == [0]
 
 
 def test_each_count_has_its_own_chance() -> None:

@@ -244,8 +244,8 @@ def test_keys_that_name_no_row_or_two_are_refused_with_attribute_rule_and_fix(ro
         session(rows=rows).release(question, epsilon=1)
     assert says in str(refused.value)
     assert refused.value.column == column
-    assert "public" in str(refused.value)
-    assert refused.value.fix
+    assert "taken as known" in str(refused.value)
+    assert "ask again: by the same key that costs nothing more" in refused.value.fix
 
 
 @pytest.mark.parametrize(
@@ -411,3 +411,11 @@ def test_a_key_that_is_there_twice_stays_paid_for_once_the_rows_are_repaired(tmp
     assert asked.remaining == 9
     asked.release(KEYED, epsilon=1)
     assert asked.remaining == 9
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_certificate_says_who_remembers_the_coins(kept, tmp_path):
+    ledger = {"ledger": str(tmp_path / "ledger.db"), "dataset": "rooms"} if kept else {}
+    said = " ".join(session(**ledger).release(KEYED, epsilon=1).certificate["terms"])
+    assert "coins are remembered for each key" in said
+    assert ("within this run or session only, since no ledger keeps them" in said) is not kept

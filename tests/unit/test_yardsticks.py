@@ -184,7 +184,8 @@ def people() -> pd.DataFrame:
         (None, {"job=Artist, age=old", "job=Artist, age=young", "job=Professional, age=young"}),
         ({"job": 0, "age": 1}, {"job=*, age=old", "job=*, age=young"}),
         ({"job": 2, "age": 0}, {"job=Stage, age=*", "job=Studio, age=*", "job=Engineer, age=*", "job=Lawyer, age=*"}),
-        ({"age": 1}, None),
+        ({"job": 9}, None),
+        ({"job": 0}, {"job=*, age=old", "job=*, age=young"}),
     ],
 )
 def test_values_become_more_general(levels: Any, groups: Any, taxonomy: Path) -> None:
@@ -231,6 +232,10 @@ def test_broken_taxonomies_are_refused(text: str, words: str, tmp_path: Path) ->
         ({"levels": {"job": 1}}, "levels needs a taxonomy"),
         ({"taxonomy": "classes.yaml", "levels": {"age": 1}}, "levels must be one of the public attributes"),
         ({"taxonomy": "classes.yaml", "levels": {"job": -1}}, "levels.job must be a whole number from 0"),
+        (
+            {"public": ["sex"], "taxonomy": "classes.yaml"},
+            "taxonomy must have classes for at least one public attribute",
+        ),
         ({"taxonomy": 3}, "taxonomy must be the path of a file, not an int"),
         (
             {"public": ["job", "sex"], "taxonomy": "classes.yaml", "levels": {"sex": 1}},

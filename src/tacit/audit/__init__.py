@@ -32,6 +32,7 @@ In reading order:
     releases         the audit of a whole release
     ask              questions that are written on a command line
     subjects         mechanisms of this package, ready to be audited
+    table_subjects   ways to publish a table, ready to be audited
     registry         one case for each way in which answers are blurred
     planted          what the audits must find
     possible_worlds  what somebody learns who knows what the policy declares, or more

@@ -2,7 +2,7 @@
 
 A test holds this list against the queries and the mechanism modules that exist, so that a new one is audited from the
 day it is written. Each case names the modules that it goes through. Monitors ask no question: their case is what they
-do for one place at one time. Nor do people who answer for themselves.
+do for one place at one time. Nor do people who answer for themselves, nor tables: their case is one group of people.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from tacit.audit.subjects import Subject, decision_subject, local_subject, subject_of, visits_policy
+from tacit.audit.subjects import (
+    Subject,
+    asked_subject,
+    decision_subject,
+    local_subject,
+    subject_of,
+    visits_policy,
+)
+from tacit.audit.table_subjects import group_policy, table_subject
 from tacit.mechanism.local import RandomisedResponse, mangat, warner
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import choose, every_plan
@@ -40,10 +48,20 @@ from tacit.policy.knowledge import count as known_count
 from tacit.policy.knowledge import size
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import Secrets, attributes, everything, partition, records, taking_part, values, within
+from tacit.publish.criterion import Channel, Criterion
+from tacit.publish.groupwise import Groupwise
+from tacit.publish.masked import Masked
+from tacit.publish.method import Method
+from tacit.publish.perturbation import Uniform
+from tacit.publish.sampled import Sampled
 
 EPSILON: Final = 1
 IN_A_CORNER: Final = 2  # epsilon, where few outputs show the whole loss: a larger one is seen with fewer samples
 
+TABLE: Final = "table"  # the keyword of what is no question but a table of people
+_CHANNEL: Final = Channel(Fraction(1, 2), 3)
+_CRITERION: Final = Criterion(Fraction(2, 5), Fraction(2, 5))  # of four records three are sampled
+_HALF: Final = Fraction(EPSILON, 2)
 _PEOPLE: Final = Domain(
     {
         "age": Integers(0, 5),
@@ -71,14 +89,15 @@ _BOTH: Final = Policy(_CLICKS, attributes("clicked"))
 
 @dataclass(frozen=True)
 class Case:
-    """A mechanism, the modules in `mechanism/` that it goes through, and under which policy.
+    """A mechanism, the modules in `mechanism/` or `publish/` that it goes through, and under which policy.
 
-    `plan` makes what a session would execute for `query`, or one of the ways that it compares; monitors have neither.
+    `plan` makes what a session would execute for `query`, or one of the ways that it compares; monitors, tables and
+    several questions at once have neither.
     """
 
     keyword: str
     modules: tuple[str, ...]
-    epsilon: int
+    epsilon: int | Fraction
     policy: Policy
     make: Callable[[], Subject]
     query: Any = None
@@ -114,10 +133,25 @@ def _decision(name: str, *, step: int) -> tuple[str, Case]:
     )
 
 
+def _asked(name: str, *asked: tuple[Any, Fraction], policy: Policy) -> tuple[str, Case]:
+    """Return several questions for true records, one after the other, which together cost EPSILON."""
+
+    def plans() -> list[Any]:
+        return [choose(query, policy, epsilon) for query, epsilon in asked]
+
+    return name, Case("true_records", ("suppression",), EPSILON, policy, lambda: asked_subject(name, plans()))
+
+
 def _local(name: str, rule: RandomisedResponse, secret: Secrets) -> tuple[str, Case]:
     """Return the answer of one person, who needs trust nobody."""
     policy = Policy(Domain({"sick": Flag()}), secret)
     return name, Case("local", ("local",), EPSILON, policy, lambda: local_subject(name, rule, policy))
+
+
+def _table(name: str, method: Method, *modules: str) -> tuple[str, Case]:
+    """Return a way to publish a table of people."""
+    policy = group_policy(method.channel.values)
+    return name, Case(TABLE, modules, method.epsilon, policy, lambda: table_subject(name, method))
 
 
 MECHANISMS: Final[Mapping[str, Case]] = dict(
@@ -187,8 +221,24 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
         _case("true-records-with-a-key", true_records(["age", "disease"], key="id"), _SOME_SECRET, "suppression"),
         _case("true-records-whole", true_records("disease", key=["age", "sick"]), _SOME_SECRET, "suppression"),
         _case("true-records-two-coins", true_records(["disease", "sick"], key="id"), _TWO_VALUES, "suppression"),
+        _asked(
+            "true-records-asked-again",  # and with a larger epsilon, of which the coins are a superset
+            *((true_records(["age", "disease"], key="id"), each) for each in (_HALF, Fraction(EPSILON), _HALF)),
+            policy=_SOME_SECRET,
+        ),
+        _asked(
+            "true-records-for-two-applications",
+            (true_records("disease", key="id", application="one"), _HALF),
+            (true_records("sick", key="id", application="other"), _HALF),
+            policy=_TWO_VALUES,
+        ),
         _local("local-warner", warner(EPSILON), attributes("sick")),
         _local("local-mangat", mangat(EPSILON), values({"sick": [True]})),
+        _table("table-perturbed", Uniform(_CHANNEL), "perturbation"),
+        _table("table-of-samples", Sampled(_CHANNEL, _CRITERION, Fraction(1)), "perturbation", "sampled"),
+        _table("table-by-group-wise-retention", Groupwise(_CHANNEL, _CRITERION, Fraction(1)), "groupwise"),
+        _table("table-masked", Masked(Channel(Fraction(1, 2), 2), _CRITERION), "masked"),
+        _table("table-masked-of-three-values", Masked(_CHANNEL, _CRITERION), "masked"),
         _decision("place-decision", step=1),
         _decision("place-decision-of-several-visits", step=2),
     ]

@@ -2,14 +2,16 @@
 
 The law is written down from the marks of a plan (`plan/showing.py`); edges come from the definition of the policy. What
 is drawn goes through the mechanism with coins of the same kind as a session's: tossed anew without a key, and with one
-remembered for each of many keys. A record that is shown as a whole shows its key as well.
+remembered for each of many keys. A record that is shown as a whole shows its key as well. Several plans ask one after
+the other: where they ask along one line of coins, the coin is the same.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from itertools import product
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -26,24 +28,26 @@ from tacit.policy.policy import ABSENT
 MISSING = -1
 
 
-def law_of(plan: RecordsPlan) -> Callable[[Any], dict[Any, float]]:
-    """Return the law of what is shown of a data set: of each record its columns, or None where they are missing."""
-    kept, rules = -math.expm1(-float(plan.each)), _rules(plan)
+def law_of(*plans: RecordsPlan) -> Callable[[Any], dict[Any, float]]:
+    """Return the law of what is shown of a data set: of each record its columns, or None where they are missing.
+
+    Of several plans, what each of them shows of it.
+    """
+    asked = [_Asked(plan, number) for number, plan in enumerate(plans)]
+    # a coin is a number from 0 to 1, shown to a plan if it lies below what is kept there
+    ends: dict[Any, set[float]] = {}
+    for one in asked:
+        for coin in one.coins:
+            ends.setdefault(coin, {0.0, 1.0}).add(one.kept)
+    parts = {coin: list(pairwise(sorted(cuts))) for coin, cuts in ends.items()}
 
     def of_record(record: Any) -> dict[Any, float]:
-        values = dict(zip(plan.policy.domain, record, strict=True))
         found: dict[Any, float] = {}
-        for coins in product((True, False), repeat=len(rules)):
-            chance = math.prod(kept if coin else 1 - kept for coin in coins)
-            marks = [rule.of_record(positions(plan.policy.domain, record)) for rule in rules]
-            gone = {
-                name
-                for rule, mark, coin in zip(rules, marks, coins, strict=True)
-                if mark == HIDDEN or (mark == COIN and not coin)
-                for name in rule.names
-            }
-            cells = tuple(None if name in gone else values[name] for name in plan.told)
-            output = None if plan.is_whole and gone else cells
+        for tossed_ in product(*parts.values()):
+            chance = math.prod(high - low for low, high in tossed_)
+            below = dict(zip(parts, (high for _, high in tossed_), strict=True))
+            outputs = tuple(one.shown(record, below) for one in asked)
+            output = outputs[0] if len(asked) == 1 else outputs
             found[output] = found.get(output, 0.0) + chance
         return found
 
@@ -60,6 +64,40 @@ def law_of(plan: RecordsPlan) -> Callable[[Any], dict[Any, float]]:
     return of_people
 
 
+class _Asked:
+    """One of several plans, and the coins that it looks at."""
+
+    def __init__(self, plan: RecordsPlan, number: int) -> None:
+        self._plan, self._rules = plan, _rules(plan)
+        self.kept = -math.expm1(-float(plan.each))
+        # without a key every plan tosses coins of its own
+        self.coins = [plan.line(rule.digest) if plan.query.key else (number, rule.digest) for rule in self._rules]
+
+    def shown(self, record: Any, below: Mapping[Any, float]) -> Any:
+        """Return what is shown of a record where each coin lies below such a number, and above what is less."""
+        domain = self._plan.policy.domain
+        places, values = positions(domain, record), dict(zip(domain, record, strict=True))
+        gone = set[str]()
+        for rule, coin in zip(self._rules, self.coins, strict=True):
+            mark = rule.of_record(places)
+            if mark == HIDDEN or (mark == COIN and below[coin] > self.kept):
+                gone.update(rule.names)
+        if self._plan.is_whole and gone:
+            return None
+        return tuple(None if name in gone else values[name] for name in self._plan.told)
+
+
+def claimed(*plans: RecordsPlan) -> Fraction:
+    """Return what these plans cost, asked one after the other: a line of coins pays for what it reaches."""
+    reached: dict[str, Fraction] = {}
+    total = Fraction(0)
+    for plan in plans:
+        total += plan.cost(reached)
+        for line, at in plan.lines_asked.items():
+            reached[line] = max(at, reached.get(line, at))
+    return total
+
+
 def telling_records(plan: RecordsPlan) -> tuple[Any, Any]:
     """Return the two ends of an edge along which most rules go from hidden to shown."""
     records, _ = records_to_try(plan.policy, plan.base)
@@ -72,30 +110,37 @@ def telling_records(plan: RecordsPlan) -> tuple[Any, Any]:
     return max(edges, key=tells, default=(records[0], records[0]))
 
 
-def drawn(plan: RecordsPlan) -> Callable[[Any, int], npt.NDArray[np.int64]]:
-    """Return how outputs about one record, given by its positions, are drawn."""
-    domain, rules = plan.policy.domain, _rules(plan)
+def drawn(*plans: RecordsPlan) -> Callable[[Any, int], npt.NDArray[np.int64]]:
+    """Return how outputs about one record, given by its positions, are drawn: what each plan shows, side by side."""
 
     def release(record: Any, size: int) -> npt.NDArray[np.int64]:
-        values = domain.record({name: domain[name].value(int(at)) for name, at in zip(domain, record, strict=True)})
-        places = positions(domain, values)
-        cells = {name: np.full(size, at) for name, at in zip(domain, record, strict=True)}
-        missing = np.zeros(size, dtype=np.bool_)
-        for rule in rules:
-            is_shown = shown(rule, np.full(size, rule.of_record(places), dtype=np.uint8), _coins(plan))
-            for name in rule.names:
-                cells[name] = np.where(is_shown, cells[name], MISSING)
-            missing |= ~is_shown
-        made = np.stack([cells[name] for name in plan.told], axis=1)
-        return np.where(missing[:, None], MISSING, made) if plan.is_whole else made
+        secrets: dict[str, bytes] = {}
+        return np.concatenate([_drawn(plan, record, size, secrets) for plan in plans], axis=1)
 
     return release
 
 
-def _coins(plan: RecordsPlan) -> Callable[[int], npt.NDArray[np.bool_]]:
+def _drawn(plan: RecordsPlan, record: Any, size: int, secrets: dict[str, bytes]) -> npt.NDArray[np.int64]:
+    """Return what one plan shows of as many records like this one, of which each has a key of its own."""
+    domain = plan.policy.domain
+    values = domain.record({name: domain[name].value(int(at)) for name, at in zip(domain, record, strict=True)})
+    places = positions(domain, values)
+    cells = {name: np.full(size, at) for name, at in zip(domain, record, strict=True)}
+    missing = np.zeros(size, dtype=np.bool_)
+    for rule in _rules(plan):
+        marks = np.full(size, rule.of_record(places), dtype=np.uint8)
+        is_shown = shown(rule, marks, _coins(plan, plan.line(rule.digest), secrets))
+        for name in rule.names:
+            cells[name] = np.where(is_shown, cells[name], MISSING)
+        missing |= ~is_shown
+    made = np.stack([cells[name] for name in plan.told], axis=1)
+    return np.where(missing[:, None], MISSING, made) if plan.is_whole else made
+
+
+def _coins(plan: RecordsPlan, line: str, secrets: dict[str, bytes]) -> Callable[[int], npt.NDArray[np.bool_]]:
     if not plan.query.key:
         return lambda many: tossed(plan.each, many)
-    secret = new_secret()
+    secret = secrets.setdefault(line, new_secret())
     return lambda many: remembered(secret, name_of_number(np.arange(many, dtype=np.uint64)), plan.each)
 
 

@@ -21,7 +21,7 @@ from tacit.audit.exact_audit import exact, law_loss, plan_loss
 from tacit.audit.loss import ExactAudit
 from tacit.audit.sampled_audit import SampledAudit, sampled
 from tacit.audit.selections import MOST_COUNTS
-from tacit.audit.shown_records import drawn, telling_records
+from tacit.audit.shown_records import claimed, drawn, law_of, telling_records
 from tacit.audit.worlds import Ints, Neighbours, change_along, contributions, neighbours, records_to_try
 from tacit.mechanism.additive import blur
 from tacit.mechanism.alarm import NO_VALUE, alarm_noise, decide_all
@@ -116,6 +116,18 @@ def _(plan: RecordsPlan) -> Played:
         np.array([domain[name].position(value) for name, value in zip(domain, record, strict=True)]) for record in edge
     )
     return Played(hidden, cover, drawn(plan), MOST_DRAWN, found)
+
+
+def asked_subject(name: str, plans: Sequence[RecordsPlan]) -> Subject:
+    """Return questions for true records, asked one after the other, with what they cost together."""
+    policy, epsilon = plans[0].policy, claimed(*plans)
+    domain, found = policy.domain, exact(law_of(*plans), policy, epsilon)
+    assert found.witness is not None  # noqa: S101 - the policy has edges
+    hidden, cover = (
+        np.array([domain[name].position(value) for name, value in zip(domain, side[0], strict=True)])
+        for side in (found.witness.hidden, found.witness.cover)
+    )
+    return Subject(name, plans[0].mechanism, float(epsilon), hidden, cover, drawn(*plans), lambda: found)
 
 
 def visits_policy(step: int) -> Policy:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from tacit.audit.loss import Loss
 from tacit.audit.planted import planted
+from tacit.audit.reconstructing.attacked_tables import AttackRow, attacked_tables
 from tacit.audit.registry import MECHANISMS
 from tacit.audit.releases import WholeRelease, audit_pairs
 from tacit.audit.sampled_audit import SampledAudit, Verdict, sampled
@@ -22,6 +23,8 @@ HEADINGS: Final = ("mechanism", "claimed epsilon", "exact loss", "sampled lower 
 @dataclass(frozen=True)
 class AuditRow:
     """One line of the table. `expected` is the verdict that a sound mechanism, or a planted leak, must get."""
+
+    headings: ClassVar[tuple[str, ...]] = HEADINGS
 
     name: str
     what: str
@@ -72,14 +75,16 @@ def _finite(number: float) -> float | str:
 
 
 def names() -> list[str]:
-    """Return everything that can be audited without a policy: our mechanisms, then the planted leaks."""
-    return [*MECHANISMS, *planted]
+    """Return everything that can be audited without a policy: mechanisms, planted leaks, and tables under attack."""
+    return [*MECHANISMS, *planted, *attacked_tables]
 
 
 def audit_named(
     name: str, samples: int = SAMPLES, alpha: float = ALPHA, progress: Callable[[float], None] | None = None
-) -> AuditRow:
-    """Audit one mechanism of the package, or one planted leak, by its name."""
+) -> AuditRow | AttackRow:
+    """Audit one mechanism of the package, one planted leak or one table under attack, by its name."""
+    if name in attacked_tables:
+        return attacked_tables[name].audit(alpha, progress)
     if name in MECHANISMS:
         return audit_subject(MECHANISMS[name].make(), samples, alpha, progress)
     leak = planted[name]
@@ -109,28 +114,40 @@ def audit_whole(
     return AuditRow(name, "rows in, record out", float(whole.epsilon), None, found, Verdict.NONE_FOUND)
 
 
-def as_markdown(rows: Iterable[AuditRow]) -> str:
+def as_markdown(rows: Iterable[AuditRow | AttackRow]) -> str:
     """Return the table as a page."""
     rows = list(rows)
+    audits = [row for row in rows if row.headings == HEADINGS]
+    attacks = [row for row in rows if row.headings != HEADINGS]
     parts = [
         "# Every mechanism and every planted leak, audited",
         "",
         "Made by `tacit audit all --write docs/audit-table.md`. The numbers differ a little from run to run, because "
         "samples are fresh each time.",
         "",
+        *_section("Mechanisms of the package", "what", audits, Verdict.NONE_FOUND),
+        *_section("Planted leaks", "mistake", audits, Verdict.LEAK_FOUND),
+        *_section("Tables under attack", "what", attacks, Verdict.NONE_FOUND),
+        *_section("Planted tables", "mistake", attacks, Verdict.LEAK_FOUND),
     ]
-    for title, expected in (("Mechanisms of the package", Verdict.NONE_FOUND), ("Planted leaks", Verdict.LEAK_FOUND)):
-        chosen = [row for row in rows if row.expected == expected]
-        if chosen:
-            first = chosen[0].found
-            parts += [
-                f"## {title}",
-                "",
-                f"At most {max(row.found.samples for row in chosen):,} samples a side, alpha {first.alpha:g} each.",
-                "",
-                f"| {' | '.join(HEADINGS)} | {'what' if expected == Verdict.NONE_FOUND else 'mistake'} |",
-                f"|{'---|' * (len(HEADINGS) + 1)}",
-                *(f"| {' | '.join(row.cells())} | {row.what} |" for row in chosen),
-                "",
-            ]
     return "\n".join(parts)
+
+
+def _section(title: str, about: str, rows: Iterable[AuditRow | AttackRow], expected: Verdict) -> list[str]:
+    """Return the lines of those that must get one verdict."""
+    chosen = [row for row in rows if row.expected == expected]
+    if not chosen:
+        return []
+    headings = (*chosen[0].headings, about)
+    many, alpha = max(row.found.samples for row in chosen), chosen[0].found.alpha
+    counted = "samples a side" if chosen[0].headings == HEADINGS else "groups"
+    return [
+        f"## {title}",
+        "",
+        f"At most {many:,} {counted}, alpha {alpha:g} each.",
+        "",
+        f"| {' | '.join(headings)} |",
+        f"|{'---|' * len(headings)}",
+        *(f"| {' | '.join(row.cells())} | {row.what} |" for row in chosen),
+        "",
+    ]

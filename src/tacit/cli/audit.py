@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +15,7 @@ from tacit.errors import PlanError, nearest
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from tacit.audit.reconstructing.attacked_tables import AttackRow
     from tacit.audit.table import AuditRow
 
 app = typer.Typer(no_args_is_help=True, help="Check what a mechanism promises.", rich_markup_mode=None)
@@ -26,15 +27,19 @@ NEVER = "NONE_FOUND proves nothing by itself: it says which losses this many sam
 
 @app.command("list", short_help="Name everything that can be audited without a policy.")
 def show_names(*, as_json: AsJson = False) -> None:
-    """Name our mechanisms and the planted leaks."""
+    """Name our mechanisms, the planted leaks, and tables that are attacked."""
     from tacit.audit.planted import planted
+    from tacit.audit.reconstructing.attacked_tables import attacked_tables
     from tacit.audit.registry import MECHANISMS
 
+    leaks = {name: leak.mistake for name, leak in planted.items()}
+    tables = {name: table.what for name, table in attacked_tables.items()}
     if as_json:
-        show_json({"mechanisms": list(MECHANISMS), "planted": {name: leak.mistake for name, leak in planted.items()}})
+        show_json({"mechanisms": list(MECHANISMS), "planted": leaks, "tables": tables})
         return
     show("Mechanisms:", *(f"  {name}" for name in MECHANISMS), "", "Planted leaks:")
-    show(*(f"  {name}: {leak.mistake}" for name, leak in planted.items()))
+    show(*(f"  {name}: {mistake}" for name, mistake in leaks.items()), "", "Tables under attack, right and wrong ones:")
+    show(*(f"  {name}: {what}" for name, what in tables.items()))
 
 
 @app.command("mechanism", short_help="Audit one mechanism, on a policy of yours or on its own example.")
@@ -145,6 +150,8 @@ def audit_disclosure(
             key="--curator",
             fix="Say --curator if you are that person, and publish nothing of it.",
         )
+    if chart is not None and chart.suffix.lower() not in (".svg", ".png"):
+        raise PlanError("must be an .svg or a .png file", key="--chart", given=chart.name, fix="Name it so.")
     if chart is not None and (chart.exists() or not chart.parent.is_dir()):
         raise PlanError(
             "must be a new file in a folder that exists", key="--chart", given=str(chart), fix="Name another."
@@ -162,9 +169,13 @@ def audit_disclosure(
         jump=jump,
     )
     if chart is not None:
-        from tacit.report.charts import chart_svg
+        from tacit.report.charts import chart_png, chart_svg
 
-        chart.write_text(chart_svg(audited.chart()), encoding="utf-8")
+        drawn = audited.chart()
+        if chart.suffix.lower() == ".png":
+            chart.write_bytes(chart_png(drawn))
+        else:
+            chart.write_text(chart_svg(drawn), encoding="utf-8")
     if as_json:
         show_json(audited.document())
     else:
@@ -195,7 +206,7 @@ def audit_everything(
     )
 
 
-def _named(name: str, samples: int, alpha: float, on: Callable[[float], None]) -> AuditRow:
+def _named(name: str, samples: int, alpha: float, on: Callable[[float], None]) -> AuditRow | AttackRow:
     from tacit.audit.table import audit_named, names
     from tacit.plan.questions import KEYWORDS
 
@@ -223,24 +234,31 @@ def _asked(
 
 
 def _report(
-    rows: Iterable[Callable[[Callable[[float], None]], AuditRow]],
+    rows: Iterable[Callable[[Callable[[float], None]], AuditRow | AttackRow]],
     names: list[str],
     *,
     as_json: bool,
     say_witness: bool = False,
-    then: Callable[[list[AuditRow]], Any] = lambda done: None,
+    then: Callable[[list[AuditRow | AttackRow]], Any] = lambda done: None,
 ) -> int:
-    """Audit one after the other, show the table, and say whether all is as it must be."""
-    done: list[AuditRow] = []
+    """Audit one after the other, show the tables, and say whether all is as it must be."""
+    from tacit.audit.table import HEADINGS
+
+    done: list[AuditRow | AttackRow] = []
     with progress("auditing", as_json=as_json) as on_progress:
         for at, (name, row) in enumerate(zip(names, rows, strict=True)):
             done.append(row(_share(on_progress, name, at, len(names))))
     then(done)
     wrong = [row for row in done if not row.as_expected]
+    audits = [row for row in done if row.headings == HEADINGS]
+    tables = [row for row in done if row.headings != HEADINGS]
     if as_json:
-        show_json({"audits": [row.document() for row in done], "as_expected": not wrong})
+        documents = {"audits": [row.document() for row in audits], "tables": [row.document() for row in tables]}
+        show_json({**documents, "as_expected": not wrong})
     else:
-        show(_table(done))
+        for some in (audits, tables):
+            if some:
+                show(_table(some))
         if say_witness:
             show(*(f"{row.name}: {row.found}" for row in done))
         if wrong:
@@ -258,15 +276,13 @@ def _share(on_progress: OnProgress, name: str, at: int, many: int) -> Callable[[
     return lambda share: on_progress(name, int(100 * (at + share)), 100 * many)
 
 
-def _table(rows: list[AuditRow]) -> Table:
+def _table(rows: Sequence[AuditRow | AttackRow]) -> Table:
     from rich.table import Table
 
-    from tacit.audit.table import HEADINGS
-
     table = Table(box=None, pad_edge=False)
-    for heading in HEADINGS:
+    for heading in rows[0].headings:
         # a name is there to be copied, so it is never cut; headings may take two lines
-        is_text = heading in ("mechanism", "verdict")
+        is_text = heading in ("mechanism", "table", "verdict")
         table.add_column(heading, justify="left" if is_text else "right", no_wrap=is_text)
     for row in rows:
         table.add_row(*row.cells())

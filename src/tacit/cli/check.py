@@ -43,6 +43,12 @@ def check_policy(
     per_person: Annotated[int | None, typer.Option(min=1, help="With --rows: as in a job file.")] = None,
     order: _Column = None,
     item: _Column = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--key", metavar="COLUMN", help="With --rows: also count keys of true records that repeat; may be repeated."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Read a policy and say in plain words what it protects, what is public, and what it does not protect.
@@ -52,8 +58,8 @@ def check_policy(
     visited=[park,pub], place=[2,3].
 
     With --rows, count instead how many cells of each column are unexpected, and of what kind, and how many rows and
-    people would remain. These are true counts, for whoever holds the data: they are written nowhere and are part of no
-    release.
+    people would remain; with --key also whether these columns name every row once. These are true counts, for whoever
+    holds the data: they are written nowhere and are part of no release.
     """
     from tacit.policy.file import load_policy
 
@@ -63,13 +69,13 @@ def check_policy(
     if rows:
         from tacit.release.row_check import check_rows
 
-        checked = check_rows(found, rows, person=person, per_person=per_person, order=order, item=item)
+        checked = check_rows(found, rows, person=person, per_person=per_person, order=order, item=item, key=key or ())
         if as_json:
             show_json(checked.document())
         else:
             show_wrapped(str(checked).splitlines())
         return
-    for name, given in (("person", person), ("per-person", per_person), ("order", order), ("item", item)):
+    for name, given in (("person", person), ("per-person", per_person), ("order", order), ("item", item), ("key", key)):
         if given is not None:
             raise PolicyError("needs --rows", key=f"--{name}", given=given, fix="Name the files of rows.")
     if pair:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.screen import AsJson, command, note, show, show_json
-from tacit.errors import PlanError
+from tacit.errors import PlanError, Refused
 
 if TYPE_CHECKING:
     from tacit.audit.excluding.case_audit import CaseAudit
+    from tacit.release.case_file import Case
 
 CaseFile = Annotated[Path, typer.Argument(metavar="CASE.yaml", help="The case file.")]
 UNPROTECTED = "The dependence is unprotected: it was counted on the private rows. Show this to nobody."
-NOT_COUNTED = "What an application is shown itself is not counted, as `own: false` says."
 
 
 def audit_exclusion(
@@ -49,11 +49,8 @@ def audit_exclusion(
     show(table)
     for name, each in found.epsilon.items():
         show(f"{name} is shown {', '.join(f'{one} at epsilon {epsilon:.6g}' for one, epsilon in each.items())}.")
-    show(*(f"Written: {file}" for file in written))
-    note(
-        *([UNPROTECTED] if found.case.dependence.unprotected else []),
-        *([] if found.case.options.get("own", True) else [NOT_COUNTED]),
-    )
+    show(*found.remarks, *(f"Written: {file}" for file in written))
+    note(*([UNPROTECTED] if found.case.dependence.unprotected else []))
 
 
 def plan_leakage(case: Path, *, as_json: bool) -> int:
@@ -63,15 +60,27 @@ def plan_leakage(case: Path, *, as_json: bool) -> int:
 
     found = read_case(case)
     plan = found.plan()
+    refused = "" if found.job is None else _refusal(found)
     if as_json:
         unprotected = found.dependence.unprotected
-        show_json({"case": found.name, "unprotected": unprotected, **plan.document()})
-        return 0
+        show_json({"case": found.name, "unprotected": unprotected, "run_refused": refused or None, **plan.document()})
+        return 1 if refused else 0
     show(str(plan), f"Found by {METHODS[plan.method]}. Nothing was spent; no private row was opened.")
     if found.job is not None:
-        show(f"`{command('run', case)}` makes the releases.")
-    note(*([UNPROTECTED] if found.dependence.unprotected else []))
-    return 0
+        show(f"`{command('run', case)}` {'would be refused.' if refused else 'makes the releases.'}")
+    note(*filter(None, [refused]), *([UNPROTECTED] if found.dependence.unprotected else []))
+    return 1 if refused else 0
+
+
+def _refusal(case: Case) -> str:
+    """Return the sentence with which a run of the case would be refused for what it tells, or nothing."""
+    from tacit.release.job_plan import check_leakage, plan_job
+
+    try:
+        check_leakage(plan_job(case.to_run()))
+    except Refused as refusal:
+        return str(refusal)
+    return ""
 
 
 def _write(audit: CaseAudit, folder: Path) -> list[Path]:

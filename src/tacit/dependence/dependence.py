@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
@@ -24,7 +25,6 @@ from tacit.dependence.given_networks import read_network
 from tacit.dependence.given_tables import (
     Given,
     as_distribution,
-    as_numbers,
     cells_of,
     checked_names,
     counted_rows,
@@ -90,7 +90,7 @@ class Dependence:
         neither a session nor a ledger takes limits that rest on it. A case file must mark its own rows.
         """
         order, given = counted_rows(frame, names, values)
-        extra = float(as_numbers([smoothing], what="a number", key="smoothing")[0])
+        extra = _smoothing(smoothing)
         given = _smoothed(given, extra) if extra else given
         total = math.fsum(given.numbers)
         if not total > 0:
@@ -269,6 +269,15 @@ def _of_cells(names: tuple[str, ...], given: Given, chances: Floats, *, unprotec
     kept = chances[possible]
     factor = Factor(tuple(range(len(names))), sizes, codes, np.log(kept))
     return Dependence(names, given.values, (factor,), (kept,), None, unprotected)
+
+
+def _smoothing(given: Any) -> float:
+    """Return what is added to every count, or refuse it."""
+    is_number = isinstance(given, Real) and not isinstance(given, bool)
+    if not is_number or not 0 <= given < math.inf:
+        fix = "Write 0.5, or leave it out to add nothing."
+        raise PolicyError("must be a finite number, zero or more", key="smoothing", given=word_or_kind(given), fix=fix)
+    return float(given)
 
 
 def _smoothed(given: Given, extra: float) -> Given:

@@ -82,15 +82,33 @@ def _parents(name: str, table: Any, names: Sequence[str]) -> tuple[str, ...]:
     if not isinstance(table, Mapping):
         raise PolicyError(f"must be a mapping, not {kind_of(table)}", key=name, fix=_FIX)
     if not _has_parents(table):
+        _refuse_misspelt(name, table)
         return ()
     listed = table["given"]
-    found = () if isinstance(listed, list | tuple) and not listed else checked_names(listed, key=f"{name}.given")
+    is_empty = isinstance(listed, list | tuple) and not listed
+    fix = 'Write "given": ["arrival"], a list.'
+    found = () if is_empty else checked_names(listed, key=f"{name}.given", fix=fix)
     for parent in found:
         if parent not in names:
             raise PolicyError(
                 "must be attributes with a table", key=f"{name}.given", given=parent, fix=nearest(parent, list(names))
             )
     return found
+
+
+def _refuse_misspelt(name: str, table: Mapping[Any, Any]) -> None:
+    """Refuse a table that has something else than probabilities, and is not written with given and table."""
+    others = [key for key, part in table.items() if isinstance(part, Mapping | list | tuple | str)]
+    if not others:
+        return
+    wrong = next((key for key in others if key not in ("given", "table")), others[0])
+    is_near = isinstance(wrong, str) and ("given" in table or "table" in table)
+    raise PolicyError(
+        "must have a probability for each value, or the keys given and table",
+        key=name,
+        given=word_or_kind(wrong),
+        fix=f"{nearest(wrong, ['given', 'table'])} {_FIX}" if is_near and wrong not in ("given", "table") else _FIX,
+    )
 
 
 def _refuse_cycles(parents: Mapping[str, tuple[str, ...]]) -> None:

@@ -43,9 +43,10 @@ def listed(given: Any) -> tuple[Any, ...] | None:
         return None
 
 
-def checked_names(names: Any, *, key: str = "names") -> tuple[str, ...]:
+def checked_names(
+    names: Any, *, key: str = "names", fix: str = 'Write names=("arrival", "leaving").'
+) -> tuple[str, ...]:
     """Return the names of attributes, or refuse."""
-    fix = 'Write names=("arrival", "leaving").'
     found = listed(names)
     if found is None:
         raise PolicyError("must be a list of names", key=key, given=word_or_kind(names), fix=fix)

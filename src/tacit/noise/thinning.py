@@ -2,8 +2,9 @@
 
 Guarantee   `thin(counts, p)` is binomial for each count, `spread(counts, m)` shares each count out over m places
             uniformly and record by record, `pick(counts, sizes)` draws so many records of each row of counts without
-            replacement, and `symmetric(halves)` is binomial with chance 1/2, centred; all up to 2^-170 in total
-            variation for each table that is read, given an ideal keystream.
+            replacement; all up to 2^-170 in total variation for each table that is read, given an ideal keystream.
+            `bell(deviations)` is even, and made of N >= min(4 d^2, 2^20) fair coins that weigh the same: within
+            0.56 / sqrt(N) of a normal law.
 Assumes     The keystream (`noise/keystream.py`); probabilities are exact fractions.
 Why         Halving: of n fair coins, the number of heads is the sum over the binary digits of n of Bin(2^k, 1/2), each
             from a table with exact thresholds (`noise/tables.py`); above 2^LARGEST, as many of that as are needed.
@@ -11,8 +12,9 @@ Why         Halving: of n fair coins, the number of heads is the sum over the bi
             below p; the binary digits of the number are compared with those of p one at a time, and only records whose
             digits were equal so far need the next one. For a place among m, coins name a number below 2^j >= m, and
             records whose number is m or more try again; a few records draw a number below m each, which is the same
-            law. Picking takes one record after the other among those that are
-            left.
+            law. Picking takes one record after the other among those that are left. A wide bell needs no more coins
+            than a narrow one: each weighs a power of two, and the difference of two uniform numbers below that power
+            fills in what lies between, so that no last digit tells the weight.
 Reference   Devroye, Non-Uniform Random Variate Generation (1986), chapter X.4; Farach-Colton, Tsai, Exact sublinear
             binomial sampling, Algorithmica 73 (2015) (halving).
 Checked by  tests/unit/test_thinning.py, tests/statistical/test_thinning.py.
@@ -36,7 +38,7 @@ from tacit.noise.tables import CHUNK, GUARD_BITS, KEPT_BITS, LazyTable, chunks
 
 Ints = npt.NDArray[np.int64]
 
-LARGEST: Final = 20  # the largest table is of 2^20 coins: about 17,000 thresholds
+LARGEST: Final = 22  # the largest table is of 2^22 coins: about 34,000 thresholds
 _FEW: Final = 16  # records for each place: up to so many, numbers of their own are faster than coins for all of them
 _BITS: Final = KEPT_BITS + GUARD_BITS
 _CUT: Final = 1 << (_BITS - 190)  # what is left out on either side weighs less than 2^-180
@@ -126,10 +128,23 @@ def pick(counts: npt.ArrayLike, sizes: npt.ArrayLike) -> Ints:
     return taken
 
 
-def symmetric(halves: npt.ArrayLike) -> Ints:
-    """Return whole numbers around zero: of 2 h fair coins, how many more than h show heads. Their variance is h / 2."""
-    many = np.asarray(halves, np.int64)
-    return halve(2 * many) - many
+def bell(deviations: npt.ArrayLike) -> Ints:
+    """Return whole numbers around zero with at least these standard deviations, nearly normal; even, exactly.
+
+    Of N fair coins, how many more than half show heads, times a power of two, and a little more in between.
+    """
+    wide = np.asarray(deviations, np.float64)
+    # at most 2^LARGEST coins of variance 1/4: each weighs 2^power
+    power = np.maximum(np.ceil(np.log2(np.maximum(wide, 1.0)) - (LARGEST - 2) / 2), 0).astype(np.int64)
+    halves = np.ceil(2 * (wide / (1 << power)) ** 2).astype(np.int64)
+    between = [_below(power) for _ in range(2)]
+    return np.asarray(((halve(2 * halves) - halves) << power) + between[0] - between[1])
+
+
+def _below(power: Ints) -> Ints:
+    """Return uniform numbers below these powers of two."""
+    words = current_stream().words(np.uint64, power.size).reshape(power.shape)
+    return (words & ((np.uint64(1) << power.astype(np.uint64)) - np.uint64(1))).astype(np.int64)
 
 
 def _drawn(stream: Keystream, power: int, size: int) -> Ints:

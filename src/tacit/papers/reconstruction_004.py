@@ -111,7 +111,7 @@ def floor_ratios(method: Method, groups: PersonalGroups, asked: Workload, runs: 
 
 def generalised(groups: PersonalGroups, linkage: str, degrees: str = "bins") -> PersonalGroups:
     """Return the groups after values of each attribute that say the same were merged, as in section 4.1.4."""
-    maps = {}
+    maps: dict[str | tuple[str, ...], dict[Any, str]] = {}
     for at, (name, known) in enumerate(zip(groups.columns.public, groups.values, strict=True)):
         counts = np.zeros((len(known), groups.counts.shape[1]), np.int64)
         np.add.at(counts, groups.which[:, at], groups.counts)

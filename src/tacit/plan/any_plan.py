@@ -171,6 +171,10 @@ class AnyPlan(ABC):
     def terms(self) -> list[str]:
         """Return in words what an answer means beside its interval: this goes into certificates."""
 
+    def coin_terms(self, *, in_ledger: bool) -> list[str]:
+        """Return in words for how long coins are remembered, which hangs on who keeps them; none by default."""
+        return []
+
     @abstractmethod
     def noise_document(self) -> dict[str, Any] | None:
         """Return the laws of the noise as plain, exact data; None where there is none."""

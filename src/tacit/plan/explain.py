@@ -22,6 +22,7 @@ class Explanation:
 
     plan: AnyPlan
     remaining: Fraction | None = None
+    leakage_refused: str = ""  # why limits on what applications learn would refuse the release
 
     @property
     def plain(self) -> AnyPlan:
@@ -87,6 +88,7 @@ class Explanation:
             "plain_dp_refused": self.plain_refused or None,
             "plain_dp_form": self.plan.policy.plain_form,
             "remaining": None if self.remaining is None else str(self.remaining),
+            "leakage_refused": self.leakage_refused or None,
         }
 
     def __repr__(self) -> str:
@@ -101,7 +103,9 @@ class Explanation:
             *(f"  {cost.words}" for cost in self.knowledge),
             *self._table(),
         ]
-        if self.remaining is not None and self.remaining >= 0:
+        if self.leakage_refused:
+            lines.append(f"  would be refused: {self.leakage_refused}")
+        elif self.remaining is not None and self.remaining >= 0:
             lines.append(f"  budget that would remain: {shown(self.remaining)}")
         elif self.remaining is not None:
             lines.append(f"  more than the budget has: {shown(-self.remaining)} is missing")

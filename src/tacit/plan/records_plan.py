@@ -260,7 +260,7 @@ class RecordsPlan(AnyPlan):
         }
 
     def terms(self) -> list[str]:
-        """Return in words what a gap means, what asking again costs, and what is taken as known."""
+        """Return in words what a gap means, and what is taken as known."""
         gap = "what is missing may be a secret, or lost to the coin"
         if self.is_exact:
             return [
@@ -268,18 +268,31 @@ class RecordsPlan(AnyPlan):
                 if self.query.key
                 else "every record of the rows that the domain keeps is shown"
             ]
-        if self.query.key:
-            kept = (
-                "coins are remembered for each key: the same question has the same answer and costs nothing again, a "
-                "larger epsilon shows more and costs the difference, as long as records do not change under their "
-                "keys; records that have changed must be asked for under another version, which is charged anew"
-            )
+        if self.query.key and self.is_whole:
             unique = (
                 "records are shown as a whole, since a secret edge changes the key; that every record has one, and no "
                 "two the same, is taken as known: the promise is for edges between data sets of which that is true"
             )
-            return [gap, kept, unique] if self.is_whole else [gap, kept]
-        return [gap, "no coin is remembered, since no key names a record: every asking costs all of its epsilon"]
+            return [gap, unique]
+        return [gap]
+
+    def coin_terms(self, *, in_ledger: bool) -> list[str]:
+        """Return in words what asking again costs: coins are remembered in a ledger, or else in one session."""
+        if self.is_exact:
+            return []
+        if not self.query.key:
+            return ["no coin is remembered, since no key names a record: every asking costs all of its epsilon"]
+        again = (
+            "the same question has the same answer and costs nothing again, a larger epsilon shows more and costs the "
+            "difference, as long as records do not change under their keys; records that have changed must be asked "
+            "for under another version, which is charged anew"
+        )
+        if in_ledger:
+            return [f"coins are remembered for each key: {again}"]
+        return [
+            f"coins are remembered for each key, but within this run or session only, since no ledger keeps them: "
+            f"within it {again}; another run tosses new coins, and what both show tells more than this epsilon says"
+        ]
 
     def noise_document(self) -> dict[str, Any] | None:
         """Return the coins as plain data."""

@@ -293,6 +293,18 @@ class Entry:
             found[name] = Entry(value, _joined(self.path, name), self.source)
         return found | {name: entry for name, entry in merged.items() if name not in found}
 
+    def pairs(self) -> list[tuple[Entry, Entry]]:
+        """Return keys with their values, where keys may be numbers, dates, or true and false."""
+        if not isinstance(self.node, yaml.MappingNode):
+            raise self.refuse("must be a mapping", given=self.plain(), fix="Write key: value.")
+        found = []
+        for key, value in self.node.value:
+            path = _joined(self.path, str(key.value))
+            if key.tag == f"{YAML_TAG}merge":
+                raise Entry(key, path, self.source).refuse("must not be brought in by <<", fix="Write it out.")
+            found.append((Entry(key, path, self.source), Entry(value, path, self.source)))
+        return found
+
     def fields(self, known: Sequence[str], required: Sequence[str] = ()) -> dict[str, Entry]:
         """Return the values by key, refusing unknown keys and missing ones."""
         found = self.mapping()

@@ -19,11 +19,12 @@ In reading order:
     generalise       public values that say the same become one
     source           where counts come from, and who pays
     perturbed_table  uniform perturbation of rows, or of a session
-    versions         rows that came later
     sampled          a perturbed sample of each group
     groupwise        a retention for each size of a group
+    widths           how wide a mask must be
     masked           private counts, each masked by noise that grows with it
     private_tables   the best of these
+    versions         rows that came later
     table_job        files that ask for a table
 """
 

@@ -160,6 +160,7 @@ def not_prevented(asked: Criterion) -> list[str]:
         f"people is within {lam} of a group's own",
         "estimates that are drawn towards those of other groups (empirical Bayes), or cut off at 0 and at the size of "
         "the group, are wrong less often than is promised for the published estimate and its multiples",
+        "a second table, or other answers, about the same groups: averaged, they are more accurate than each of them",
         "nothing is promised about aggregates of several groups: learning these is what the table is for",
     ]
 

@@ -97,6 +97,11 @@ def chosen_groups(table: PublishedTable, where: Any) -> npt.NDArray[np.bool_]:
                 raise PlanError("must name public columns", key="where", given=name, fix=nearest(str(name), public))
             at = public.index(name)
             wanted = value if isinstance(value, list | tuple | set) else [value]
+            unknown = [one for one in wanted if one not in values[at]]
+            if unknown:  # the values of public columns are published
+                fix = nearest(str(word_or_kind(unknown[0])), [str(one) for one in values[at]], most=10)
+                rule = "must be a value of this column of the table"
+                raise PlanError(rule, key=f"where.{name}", given=word_or_kind(unknown[0]), fix=fix)
             everybody &= np.isin(table.groups.which[:, at], [n for n, v in enumerate(values[at]) if v in wanted])
         return everybody
     if not isinstance(where, str | Where):

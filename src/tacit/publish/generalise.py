@@ -5,6 +5,9 @@ puts them together estimates that group's frequencies, and the criterion must ho
 chi-square test of homogeneity does not tell their counts apart. Its degrees of freedom are the sensitive values that
 occur, less one; the thesis' printed m is one too many, and more where values are missing.
 
+One column at a time asks whether a value tells anything by itself. Two columns may tell nothing by themselves and
+everything together: `joint=True` compares the combinations of all public columns that occur, and merges those.
+
 Complete linkage merges values only if all pairs of them pass. Connected components, as in the thesis, chain: 77 values
 that drift from 10% to 90% in small steps become one.
 
@@ -23,18 +26,21 @@ import numpy.typing as npt
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
-from scipy.stats import chi2
+from scipy.special import chdtrc
 
 from tacit.amounts import as_fraction
 from tacit.errors import PlanError, nearest, sealed, word_or_kind
 from tacit.publish.generalisation import Generalisation
-from tacit.publish.groups import as_columns, personal_groups
+from tacit.publish.groups import PersonalGroups, as_columns, personal_groups
 from tacit.publish.table import PublishedTable
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 LINKAGES: Final = ("complete", "components")
 DEGREES: Final = ("bins", "values")
+OTHERS: Final = "others"
+MOST_COMBINATIONS: Final = 4_000  # all pairs of them are compared
+_SHOWN: Final = 2  # combinations in the name of a group
 _FARTHEST: Final = 1e6  # minus the logarithm of a chance: beyond, two values are as different as can be
 
 
@@ -47,9 +53,10 @@ def generalise(
     values: Any = None,
     significance: Any = 0.05,
     linkage: str = "complete",
+    joint: bool = False,
     public_data: bool = False,
 ) -> Generalisation:
-    """Merge the values of each public column that say the same about the sensitive one.
+    """Merge the values of each public column that say the same about the sensitive one, or combinations of all columns.
 
     Args:
         source: a published table that is perturbed uniformly, whose shown values are tested; or rows, with the columns
@@ -59,6 +66,8 @@ def generalise(
         values: every value that it may have.
         significance: how unlikely a difference must be by chance to keep two values apart.
         linkage: `complete`, or `components` (connected components, as in the thesis).
+        joint: compare combinations of all public columns, which then become one column; those that do not occur are its
+            value `others`.
         public_data: these rows are public, or made up: what is found may be published.
     """
     _check(linkage, LINKAGES, "linkage")
@@ -69,13 +78,39 @@ def generalise(
         groups = replace(source.groups, counts=_shown(source))
     else:
         groups = personal_groups(source, as_columns(public, sensitive, values))
-    maps = {}
+    released = isinstance(source, PublishedTable) and source.merges.protected
+    if joint:
+        return Generalisation(_combinations(groups, level, linkage), protected=public_data or released)
+    maps: dict[str | tuple[str, ...], dict[Any, str]] = {}
     for at, (name, known) in enumerate(zip(groups.columns.public, groups.values, strict=True)):
         counts = np.zeros((len(known), groups.counts.shape[1]), np.int64)
         np.add.at(counts, groups.which[:, at], groups.counts)
         maps[name] = _named(known, same_impact(counts, level, linkage))
-    released = isinstance(source, PublishedTable) and source.merges.protected
     return Generalisation(maps, protected=public_data or released)
+
+
+def _combinations(groups: PersonalGroups, level: float, how: str) -> dict[str | tuple[str, ...], dict[Any, str]]:
+    """Return which combinations of all public columns become one, and that others are others."""
+    names = groups.columns.public
+    if len(names) < 2:
+        rule = "must have at least two public columns"
+        raise PlanError(rule, key="joint", given=list(names), fix="Leave joint out.")
+    if len(groups.which) > MOST_COMBINATIONS:
+        rule = f"must have at most {MOST_COMBINATIONS:,} combinations of public values that occur"
+        raise PlanError(rule, key="joint", given=len(groups.which), fix="Generalise one column at a time first.")
+    listed = [tuple(known[int(at)] for known, at in zip(groups.values, line, strict=True)) for line in groups.which]
+    clusters = same_impact(groups.counts, level, how).tolist()
+    members: dict[int, list[tuple[Any, ...]]] = {}
+    for value, one in zip(listed, clusters, strict=True):
+        members.setdefault(one, []).append(value)
+    called = {one: f"{at}: {_few(values)}" for at, (one, values) in enumerate(members.items(), start=1)}
+    named = {value: called[one] for value, one in zip(listed, clusters, strict=True)}
+    return {names: {**named, None: OTHERS}}
+
+
+def _few(values: list[tuple[Any, ...]]) -> str:
+    shown = " or ".join(", ".join(map(str, value)) for value in values[:_SHOWN])
+    return shown if len(values) <= _SHOWN else f"{shown} or {len(values) - _SHOWN} more"
 
 
 def _shown(table: PublishedTable) -> Ints:
@@ -123,7 +158,7 @@ def homogeneity(counts: Ints, degrees: str = "bins") -> Floats:
         df = np.full(len(counts), counts.shape[1]) if degrees == "values" else there.sum(axis=1) - 1
         # one value alone, or nobody: nothing tells them apart
         told = (df > 0) & (sizes > 0) & (sizes[row] > 0)
-        found[row] = np.where(told, chi2.sf((apart * there).sum(axis=1), np.maximum(df, 1)), 1.0)
+        found[row] = np.where(told, chdtrc(np.maximum(df, 1), (apart * there).sum(axis=1)), 1.0)
     return np.minimum(found, found.T)
 
 

@@ -76,6 +76,13 @@ class PersonalGroups:
             for at, (name, values) in enumerate(zip(self.columns.public, self.values, strict=True))
         }
 
+    def texts(self) -> list[str]:
+        """Return each group as text: its public values by column."""
+        named = list(zip(self.columns.public, self.values, self.which.T, strict=True))
+        return [
+            ", ".join(f"{name}={values[own[line]]}" for name, values, own in named) for line in range(len(self.which))
+        ]
+
     def without_counts(self) -> PersonalGroups:
         """Return what is public of the groups."""
         return replace(self, counts=np.zeros((len(self.which), 0), np.int64))
@@ -145,7 +152,7 @@ def _attribute(given: Any) -> Attribute:
     raise refused
 
 
-def personal_groups(rows: Any, columns: Columns) -> PersonalGroups:
-    """Group rows of any kind by their public columns, and count their sensitive values."""
-    found: PublicGroups = count_groups(rows, columns.public, columns.sensitive)
+def personal_groups(rows: Any, columns: Columns, one_per: str | None = None) -> PersonalGroups:
+    """Group rows of any kind by their public columns, and count their sensitive values; of sets, one row each."""
+    found: PublicGroups = count_groups(rows, columns.public, columns.sensitive, one_per)
     return PersonalGroups(columns, found.values, found.which, found.counts, found.frame)

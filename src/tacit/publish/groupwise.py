@@ -29,7 +29,7 @@ from scipy.special import ndtri
 from tacit.amounts import shown
 from tacit.errors import PlanError
 from tacit.noise.thinning import spread, thin
-from tacit.publish.criterion import Channel, Criterion, coin_variance, is_private, largest_count
+from tacit.publish.criterion import Bools, Channel, Criterion, coin_variance, is_private, largest_count
 from tacit.publish.method import Floats, Ints, PromisingMethod
 
 _GRID: Final = 1 << 16
@@ -95,6 +95,14 @@ class Groupwise(PromisingMethod):
         for retention, rows in self._by_retention(counts.sum(axis=1)):
             kept[rows] = thin(counts[rows], retention)
         return kept + spread(counts.sum(axis=1) - kept.sum(axis=1), self.channel.values)
+
+    def holds_together(self, old: Ints, new: Ints) -> Bools:
+        """Say so also of groups that keep one retention: old, new and all records were perturbed alike then."""
+        found = super().holds_together(old, new)
+        for at in np.flatnonzero(~found):
+            kept = {self.retentions(np.array([size]))[0] for size in (old[at], new[at], old[at] + new[at])}
+            found[at] = len(kept) == 1
+        return found
 
     def _by_retention(self, sizes: Ints) -> list[tuple[Fraction, Ints]]:
         retentions = self.retentions(sizes)

@@ -1,93 +1,78 @@
 """Masked private counts: counts that are private already, each hidden once more by noise that grows with it.
 
 Guarantee   Epsilon for every edge between two records that agree in the public columns, against anybody. And the
-            (lambda, delta) criterion, in the limit of large counts: the published count, and every multiple of it, is
-            wrong by more than lambda times the true count with probability at least delta, whatever is known about
-            other groups. Masks of different groups are independent. For counts of two values up to 30 it holds by
-            exact enumeration at (0.3, 0.3) and retentions of 0.5 to 0.9 (an epsilon of 2.9). Where epsilon is larger,
-            a mask around a few records is not yet normal, and the noise of the count does not make up for it: 0.273
-            instead of 0.3 for a count of one at a retention of 0.99, and about 0.04 instead of 0.05 at (0.05, 0.05).
+            (lambda, delta) criterion, for every count and every frequency: the published count, and every multiple of
+            it, is wrong by more than lambda times the true count with probability at least delta, whatever is known
+            about other groups. Masks of different groups are independent. It is proved for all counts but one kind: the
+            counts beside a largest one whose mask they share. For these it is the limit of large counts, by quadrature.
 Assumes     The scales of the masks stay secret: they are made of private counts and are never published. Nobody knows
-            some counts of a group and wants others. Sizes of groups are public.
+            some counts of a group, or how the others relate to each other, and wants the rest. Sizes are public.
 Why         Counts with discrete Laplace noise keep epsilon: a record that moves from one value to another changes two
             of them by one (epsilon / 2 each), and of two values one number is enough, since the size is public
-            (epsilon). All else is made of these noisy counts and of fresh noise. A mask is a centred binomial: whole,
-            even, with one mode, and as wide as is asked for. If its deviation is kappa times the count, the error of a
-            y is normal with mean (a - 1) and deviation a kappa, relative to the count; kappa is the least at which no
-            a is within lambda more often than 1 - delta. A group's counts add up to its size, which would tell a count
-            from the others: so the published counts add up to the size, and their masks are wide enough after that. If
-            one value outweighs the others (its square is more than the sum of theirs), they carry its mask, and the
-            spread of many of them would tell how wide it is, to within 1 / sqrt(2 m). So its width follows from the
-            public size n: kappa n if it has more than half of the group, else kappa n / 2; either is at least kappa
-            times the count. A mask that the others share would not do: it moves all of them, and by how far they are
-            apart they tell their sum.
+            (epsilon). All else is made of these noisy counts and of fresh noise: first they are moved alike, so that
+            they add up to the size (least squares). A mask of deviation kappa w + extra hides every number of size w
+            and less, and all multiples (`publish/widths.py`); so it does given the noise, whatever that was. Published
+            counts add up to the size, so a count is told by the others: their masks together must be as wide as its
+            own. Mostly they are. If one value outweighs the others (its square is more than the sum of theirs), they
+            carry what is missing. Each by itself would have to be far wider, and the spread of many would tell the
+            width, hence the largest count, to within 1 / sqrt(2 m). So they share one mask, in proportion to what is
+            masked already: all grow or shrink alike, their proportions do not change, and only their sum, one number,
+            says anything about the largest count. Given the shared mask, what another value shows is nearly a multiple
+            of its masked count, and that is hidden. Counts within the noise stay out of it (weight x^3 / (x^2 + t^2)):
+            the scale of noise is public, and a mask that moved it could be read off. Where too much of a group lies in
+            such counts they cannot share a mask: each is made wider then, and all together kappa n wide, by the public
+            size n, which tells nothing.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016 (the criterion); Ghosh, Roughgarden,
             Sundararajan, arXiv:0811.2841 (the noise of the counts).
-Checked by  tests/unit/test_masked.py, tests/statistical/test_private_tables.py.
+Checked by  tests/unit/test_masked.py, tests/statistical/test_private_tables.py, tests/statistical/test_mask_attacks.py.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from math import floor
 from typing import ClassVar, Final
 
 import numpy as np
-from scipy.special import ndtr
 
 from tacit.amounts import shown
 from tacit.errors import PlanError
-from tacit.noise.thinning import symmetric
 from tacit.noise.two_scale import TwoScale, discrete_laplace
 from tacit.publish.criterion import Bools, Channel, Criterion, not_prevented
 from tacit.publish.method import Floats, Ints, PromisingMethod
+from tacit.publish.widths import PARTS, extra_for, kappa_for, largest_delta, masks
 
 _STEPS: Final = 60  # halvings of an interval
-_DIGITS: Final = 10**4
-WIDEST: Final = 10  # times a count: a mask that is wider would leave nothing to learn
-# A mask of whole records would stand out around small counts: 3 of 10 is an error of exactly 0.3, and whole numbers
-# land there. So masks come in parts of a record; up to this variance all of them.
-PARTS: Final = 16
-_FINE_VARIANCE: Final = 4.0
-_DOUBT: Final = 0.5  # deviations by which the largest count of a group may have been shown too low
+_CLEAR: Final = 4.0  # deviations of the noise by which a count is told from it
+_MOST: Final = 0.8  # of the others of a group must be told from the noise, or they share no mask
 
 
-@lru_cache(maxsize=64)
-def kappa_for(lam: Fraction, delta: Fraction) -> float:
-    """Return the least relative deviation at which no multiple of a masked count is within lam too often.
+@dataclass(frozen=True)
+class Layout:
+    """How the masks of groups are laid out: a row for each group.
 
-    There is one if lam is below 1 and delta at most `largest_delta(lam)`.
-
-    >>> kappa_for(Fraction(3, 10), Fraction(3, 10))
-    0.3021
+    `need` are the variances that values need, `top` is the largest value, whose square outweighs the others if `alone`
+    is set; these share one mask with `weights` if `shared` is set, else they are wider, `most` in all.
     """
-    low, high = 0.0, float(WIDEST)
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if best_multiple(middle, float(lam)) > 1 - float(delta) else (low, middle)
-    return float(np.ceil(high * _DIGITS) / _DIGITS)
 
+    need: Floats
+    top: Ints
+    alone: Bools
+    shared: Bools
+    most: Floats
 
-def largest_delta(lam: Fraction) -> Fraction:
-    """Return the largest delta, rounded down, for which some mask of at most WIDEST times a count is wide enough.
+    @property
+    def missing(self) -> Floats:
+        """What the masks of the others lack, together, of what hides the largest count; where they share a mask."""
+        rows = np.arange(len(self.top))
+        own = self.need[rows, self.top]
+        return np.where(self.shared, np.maximum(2 * own - self.need.sum(axis=1), 0.0), 0.0)
 
-    >>> largest_delta(Fraction(3, 10))
-    Fraction(21, 25)
-    """
-    return Fraction(floor((1 - best_multiple(float(WIDEST), float(lam))) * 1000), 1000)
-
-
-def best_multiple(kappa: float, lam: float) -> float:
-    """Return how often the best multiple a of a masked count is within lam of the count.
-
-    With w = 1 / (a kappa) that is Phi((1 + lam) w - 1 / kappa) - Phi((1 - lam) w - 1 / kappa). It rises with w and then
-    falls; on top, w (w - 1 / kappa) = ln((1 + lam) / (1 - lam)) / (2 lam). It falls with kappa, but not to nothing.
-    """
-    narrow, bend = 1 / kappa, float(np.log1p(lam) - np.log1p(-lam)) / lam
-    w = (narrow + np.sqrt(narrow**2 + 2 * bend)) / 2
-    return float(ndtr((1 + lam) * w - narrow) - ndtr((1 - lam) * w - narrow))
+    def others(self) -> Floats:
+        """Return the variances that the others need, and 0 for the largest value."""
+        found = self.need.copy()
+        found[np.arange(len(self.top)), self.top] = 0.0
+        return found
 
 
 @dataclass(frozen=True)
@@ -110,6 +95,11 @@ class Masked(PromisingMethod):
         """The deviation of a mask, relative to the count that it hides."""
         return kappa_for(self.criterion.lam, self.criterion.delta)
 
+    def deviations(self, counts: Ints | Floats) -> Floats:
+        """Return the deviation of the mask that hides each count."""
+        wide = np.maximum(abs(np.asarray(counts, np.float64)), 1.0)
+        return self.kappa * wide + extra_for(self.criterion.lam, self.criterion.delta)
+
     def check(self) -> None:
         """Refuse a criterion that masks do not follow, and what no mask can give.
 
@@ -128,7 +118,7 @@ class Masked(PromisingMethod):
                 "must be below 1 for masked counts: the multiple 0 of any count is wrong by no more than the count",
                 key="lam",
                 given=shown(lam),
-                fix="Ask for a smaller error, or take method='sample'.",
+                fix="Ask for a smaller error, or take method='best'.",
             )
         if delta > largest_delta(lam):
             raise PlanError(
@@ -136,63 +126,77 @@ class Masked(PromisingMethod):
                 "the masks are, the best multiple of a masked count is right more often",
                 key="delta",
                 given=shown(delta),
-                fix="Ask for a smaller lam or delta, or take method='sample'.",
+                fix="Ask for a smaller lam or delta, or take method='best'.",
             )
 
     def draw(self, counts: Ints) -> Ints:
-        """Return masked counts, whole numbers that add up to the size of their group."""
+        """Return masked counts, whole numbers of parts that add up to the size of their group."""
         sizes = counts.sum(axis=1)
         if self.channel.values == 2:
             private = counts[:, 0] + discrete_laplace(self.noise.right, len(sizes))
-            widest = np.maximum(np.maximum(private, sizes - private), 1)
-            first = PARTS * private + masks((self.kappa * widest) ** 2)
+            first = PARTS * private + masks(self.deviations(np.maximum(private, sizes - private)))
             return np.stack([first, PARTS * sizes - first], axis=1)
-        private = counts + discrete_laplace(self.noise.right, counts.shape)
-        scales, shares = self.scales(private, sizes)
-        raw = PARTS * private + masks(scales)
-        over = raw.sum(axis=1) - PARTS * sizes
-        masked = np.rint(raw - shares * over[:, None]).astype(np.int64)
-        # what rounding took away or added goes where the mask is widest
-        masked[np.arange(len(sizes)), scales.argmax(axis=1)] += PARTS * sizes - masked.sum(axis=1)
-        return np.asarray(masked)
+        noisy = counts + discrete_laplace(self.noise.right, counts.shape)
+        private = noisy - ((noisy.sum(axis=1) - sizes) / counts.shape[1])[:, None]
+        layout = self.layout(private, sizes)
+        found = PARTS * private
+        even = np.flatnonzero(~layout.alone)
+        found[even] += _summing_to_zero(layout.need[even], layout.top[even])
+        alone = np.flatnonzero(layout.alone)
+        found[alone] = self._carried(private[alone], sizes[alone], _of(layout, alone))
+        # whole parts, each less than one away, that add up to what the sums say
+        return np.asarray(np.diff(np.rint(np.cumsum(found, axis=1)).astype(np.int64), axis=1, prepend=0))
+
+    def _carried(self, private: Floats, sizes: Ints, layout: Layout) -> Floats:
+        """Return masked counts, in parts, of groups whose largest value outweighs the others."""
+        rows, need = np.arange(len(sizes)), layout.others()
+        factor = np.where(layout.shared, 1.0, layout.most / np.maximum(need.sum(axis=1), 1e-300))
+        found = PARTS * private + masks(np.sqrt(need * factor[:, None]))
+        found[rows, layout.top] = 0.0
+        common = masks(np.sqrt(layout.missing))
+        found += common[:, None] * self.weights(found / PARTS, private, layout)
+        found[rows, layout.top] = PARTS * sizes - found.sum(axis=1)
+        return np.asarray(found)
 
     @property
     def unit(self) -> Fraction:
         """What one unit of the published numbers is worth."""
         return Fraction(1, PARTS)
 
-    def scales(self, private: Ints, sizes: Ints) -> tuple[Floats, Floats]:
-        """Return the variances of the masks of each group, and the share of what is over that each value gives back.
+    @property
+    def clear(self) -> float:
+        """The size of a count that is told from the noise of none."""
+        return _CLEAR * float(np.sqrt(self.noise.variance() + self.kappa**2))
 
-        Let q be the variance that a value needs and T that of its mask. After what is over in the sum, with variance A,
-        is given back in proportion to T, T (A - T) / A is left of it: T follows from A by a quadratic equation, and A
-        by bisection from the sum of all T.
-        """
-        need, top, alone = self.needs(private, sizes)
-        rows = np.arange(len(sizes))
-        most = need[rows, top]
-        others = need.sum(axis=1) - most
-        scales = need * np.where(alone, most / np.maximum(others, 1e-300), 1.0)[:, None]
-        shares = np.zeros_like(need)
-        shares[rows[alone], top[alone]] = 1.0
-        scales[rows[alone], top[alone]] = 0.0
-        some = np.flatnonzero(~alone)
-        scales[some] = _balanced(need[some], top[some])
-        shares[some] = scales[some] / scales[some].sum(axis=1, keepdims=True)
-        return scales, shares
+    def told(self, counts: Floats) -> Floats:
+        """Return which part of each count is told from the noise."""
+        there = np.maximum(counts, 0.0)
+        return np.asarray(there**3 / (there**2 + self.clear**2))
 
-    def needs(self, counts: Ints | Floats, sizes: Ints) -> tuple[Floats, Ints, Bools]:
-        """Return the variance that each value needs, which value is the largest, and whether the others carry its mask.
+    def weights(self, masked: Floats, private: Floats, layout: Layout) -> Floats:
+        """Return which part of the shared mask each value carries: in proportion to what is masked already."""
+        rows = np.arange(len(layout.top))
+        found, instead = self.told(masked), self.told(private)
+        for one in (found, instead):
+            one[rows, layout.top] = 0.0
+        found = np.where(found.sum(axis=1, keepdims=True) > 0, found, instead)
+        return np.asarray(found / np.maximum(found.sum(axis=1, keepdims=True), 1e-300))
 
-        If they do, they are as wide as the size of the group asks for, and not as the largest count does.
-        """
+    def layout(self, counts: Ints | Floats, sizes: Ints) -> Layout:
+        """Return how masks are laid out where these are the counts."""
         rows, top = np.arange(len(sizes)), counts.argmax(axis=1)
-        need = (self.kappa * np.maximum(counts, 1)) ** 2
-        large = 2 * counts[rows, top] > sizes
-        most = np.where(large, (self.kappa * np.maximum(sizes, 1)) ** 2, need[rows, top])
-        alone = need.sum(axis=1) - need[rows, top] <= most
-        need[rows, top] = np.where(alone, np.maximum(most, (self.kappa * sizes / 2) ** 2), most)
-        return need, top, alone
+        need = self.deviations(counts) ** 2
+        own = need[rows, top]
+        alone = need.sum(axis=1) - own <= own
+        others = np.maximum(np.asarray(counts, np.float64), 0.0)
+        others[rows, top] = 0.0
+        told = self.told(others).sum(axis=1)
+        shared = alone & (told > 0) & (told >= _MOST * others.sum(axis=1))
+        return Layout(need, top, alone, shared, self.public_widths(own, sizes))
+
+    def public_widths(self, own: Floats, sizes: Ints) -> Floats:
+        """Return the variance of the mask of the largest count where the others share none: by the public size."""
+        return np.maximum(self.deviations(sizes) ** 2, own)
 
     def estimates(self, published: Ints, sizes: Ints) -> Floats:
         """Return the masked counts: they have nearly no bias."""
@@ -202,42 +206,34 @@ class Masked(PromisingMethod):
         """Return about the variance of masked counts where these are the true ones."""
         have = np.maximum(counts, 0)
         if self.channel.values == 2:
-            have = np.maximum(have, sizes[:, None] - have)
-            return np.asarray((self.kappa * np.maximum(have, 1)) ** 2 + self.noise.variance())
-        need, top, alone = self.needs(have, sizes)
-        rows = np.arange(len(sizes))
-        most = need[rows, top]
-        others = need.sum(axis=1) - most
-        found = need * np.where(alone, most / np.maximum(others, 1e-300), 1.0)[:, None]
-        found[rows, top] = most
-        noise = np.full(found.shape, self.noise.variance())
-        noise[rows, top] += np.where(alone, (found.shape[1] - 2) * self.noise.variance(), 0.0)  # that of all others
-        return np.asarray(found + noise)
+            wide = self.deviations(np.maximum(have, sizes[:, None] - have))
+            return np.asarray(wide**2 + self.noise.variance())
+        return self._laid_out(have, self.layout(have, sizes))
+
+    def _laid_out(self, counts: Floats, layout: Layout) -> Floats:
+        """Return the variances of masked counts under a layout."""
+        rows, others = np.arange(len(layout.top)), layout.others()
+        wider = layout.alone & ~layout.shared
+        factor = np.where(wider, layout.most / np.maximum(others.sum(axis=1), 1e-300), 1.0)
+        found = others * factor[:, None] + layout.missing[:, None] * self.weights(counts, counts, layout) ** 2
+        found[rows, layout.top] = np.where(wider, layout.most, layout.need[rows, layout.top])
+        return np.asarray(found + self.noise.variance() * (1 - 1 / counts.shape[1]))
 
     def estimated_variances(self, estimates: Floats, sizes: Ints) -> Floats:
         """Return about the variance of masked counts, or more; true counts are unknown, and which one is the largest.
 
-        A square of a published count holds its own variance, so squares are not too small on average. A value whose
-        count was shown too low may yet have more than half of a group: it is taken for that from _DOUBT deviations
-        below on. What the others carry of its mask is in proportion to their squares; a part s of it is taken for
-        s (2 - s), since parts that vary are too small on average where one of the others has nearly all.
+        A square of a published count holds its own variance, so squares are not too small on average. A group with a
+        count below zero that noise does not explain has masks that are wider than their counts: there the squares
+        themselves are taken.
         """
+        base = self.variances(estimates, sizes)
         if self.channel.values == 2:
-            return self.variances(estimates, sizes)
+            return base
         rows, top = np.arange(len(sizes)), estimates.argmax(axis=1)
-        squares = np.maximum(estimates**2, 1.0)
-        own = squares[rows, top]
-        others = squares.sum(axis=1) - own
-        large = estimates[rows, top] > (1 / 2 - _DOUBT * self.kappa) * sizes
-        alone = large | (own >= others)
-        most = np.where(large, 1.0 * sizes**2, np.where(alone, sizes**2 / 4, own))
-        part = np.minimum(squares / others[:, None], 1.0)
-        found = np.where(alone[:, None], part * (2 - part) * most[:, None], squares)
-        found[rows, top] = most
-        carried = np.where(alone, squares.shape[1] - 2, 0) * self.noise.variance()
-        found = self.kappa**2 * found + self.noise.variance()
-        found[rows, top] += carried
-        return np.asarray(found)
+        wide = np.any(estimates < -self.clear, axis=1, keepdims=True)
+        squares = np.maximum(base, estimates**2)
+        squares[rows, top] = np.maximum(base[rows, top], self.deviations(sizes) ** 2)
+        return np.where(wide, squares, base)
 
     @property
     def leaves_open(self) -> list[str]:
@@ -248,10 +244,10 @@ class Masked(PromisingMethod):
                 []
                 if self.channel.values == 2
                 else [
-                    "how far the counts of many values are apart tells whether one value outweighs all others of its "
-                    "group together, and whether it has more than half of it",
-                    "who knows that some values of a group are equally frequent may average their counts, and what is "
-                    "left of the group is then known better as well",
+                    "how far the counts of a group are apart tells whether one value outweighs all others together, of "
+                    "which each has a few records only",
+                    "who knows how some values of a group relate to each other, for instance that they are equally "
+                    "frequent, may average their counts, and what is left of the group is then known better as well",
                 ]
             ),
         ]
@@ -263,24 +259,39 @@ class Masked(PromisingMethod):
             "times each count; scales of masks are secret, masks of groups are independent",
             f"the published count and every multiple of it: the chance of an error above {shown(self.criterion.lam)} "
             f"times the true count is at least {shown(self.criterion.delta)}, whatever is known about other groups",
-            "that is the limit of large counts: around a few records the chance may be lower, by a tenth of delta or "
-            "more where epsilon is above 2.9",
+            *(
+                []
+                if self.channel.values == 2
+                else [
+                    "that is proved for every count, but for those that share the mask of a far larger one in their "
+                    "group: there it is the limit of large counts"
+                ]
+            ),
         ]
 
 
-def masks(variances: Floats) -> Ints:
-    """Return a mask of each variance, in parts of a record; rounded up.
+def _of(layout: Layout, rows: Ints) -> Layout:
+    return Layout(layout.need[rows], layout.top[rows], layout.alone[rows], layout.shared[rows], layout.most[rows])
 
-    A binomial of whole records for what is wide, one of parts for the rest: every mask has parts, so that they do not
-    tell how wide it is.
+
+def _summing_to_zero(need: Floats, top: Ints) -> Floats:
+    """Return masks in parts that add up to zero in each group, of which each has the variance that is needed.
+
+    What is over in a sum of independent masks is given back in proportion to their variances.
     """
-    fine = np.minimum(variances, _FINE_VARIANCE)
-    parts = np.ceil(2 * PARTS**2 * fine).astype(np.int64)
-    return PARTS * symmetric(np.ceil(2 * (variances - fine)).astype(np.int64)) + symmetric(parts)
+    variances = balanced(need, top)
+    raw = masks(np.sqrt(variances))
+    shares = variances / np.maximum(variances.sum(axis=1, keepdims=True), 1e-300)
+    return np.asarray(raw - shares * raw.sum(axis=1, keepdims=True))
 
 
-def _balanced(need: Floats, top: Ints) -> Floats:
-    """Return the variances of masks of which, after what is over is given back, what is needed is left."""
+def balanced(need: Floats, top: Ints) -> Floats:
+    """Return the variances of masks of which, after what is over is given back, what is needed is left.
+
+    Let q be the variance that a value needs and T that of its mask. After what is over in the sum, with variance A, is
+    given back in proportion to T, T (A - T) / A is left of it: T follows from A by a quadratic equation, and A by
+    bisection from the sum of all T.
+    """
     rows = np.arange(len(top))
     least = 4 * need.max(axis=1)
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tacit.publish.criterion import Channel, Criterion, not_prevented
+from tacit.publish.criterion import Bools, Channel, Criterion, not_prevented
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -62,6 +62,13 @@ class Method(ABC):
         """Whether rows may come later without breaking what was promised about those before."""
         return False
 
+    def holds_together(self, old: Ints, new: Ints) -> Bools:
+        """Say of groups with so many old and so many new records whether what is promised holds for both together.
+
+        Old coins are kept, and the new records of a group are published as a group of their own size.
+        """
+        return np.ones(len(old), np.bool_)
+
     def expected_error(self, sizes: Ints, values: int) -> float:
         """Return the root mean squared error of the count of one value in all groups, if each value is as frequent.
 
@@ -88,6 +95,10 @@ class PromisingMethod(Method):
     """A way to publish that also promises a criterion for estimates of every group."""
 
     criterion: Criterion
+
+    def holds_together(self, old: Ints, new: Ints) -> Bools:
+        """Say so of groups that are all old or all new: two estimates of one group would be better than one."""
+        return np.asarray((old == 0) | (new == 0))
 
     @property
     def leaves_open(self) -> list[str]:

@@ -25,6 +25,7 @@ def perturbed(
     epsilon: Any = None,
     rho: Any = None,
     groups: Any = None,
+    one_per: Any = None,
 ) -> PublishedTable:
     """Publish a table in which each record keeps its sensitive value with probability `retention`.
 
@@ -38,9 +39,11 @@ def perturbed(
         rho: a pair (rho1, rho2), see `retention_for`.
         groups: what values of public columns become, so that some make one group: `{column: {value: name}}`, or what
             `generalise` returns.
+        one_per: a public column that says which records hang together, such as a household: one record of each is
+            picked by a fair coin, so that epsilon holds for all of them together. A session says `person` instead.
     """
     columns = columns_for(rows, public, sensitive, values)
-    return published(rows, columns, uniform_choice(columns, retention, epsilon, rho), groups)
+    return published(rows, columns, uniform_choice(columns, retention, epsilon, rho), groups, one_per)
 
 
 def uniform_choice(columns: Columns, retention: Any = None, epsilon: Any = None, rho: Any = None) -> Choice:

@@ -53,6 +53,7 @@ def reconstruction_private(
     method: str = "best",
     largest_frequency: Any = 1,
     groups: Any = None,
+    one_per: Any = None,
 ) -> PublishedTable:
     """Publish a table from which no frequency in a personal group can be estimated too well.
 
@@ -72,11 +73,13 @@ def reconstruction_private(
         largest_frequency: a public bound on the frequency of any value in any group; sampling and retention use it.
         groups: what values of public columns become, so that some make one group: `{column: {value: name}}`, or what
             `generalise` returns.
+        one_per: a public column that says which records hang together, such as a household: one record of each is
+            picked by a fair coin, so that epsilon holds for all of them together. A session says `person` instead.
     """
     columns = columns_for(rows, public, sensitive, values)
     channel = chosen_channel(columns, retention, epsilon, rho)
     choice = private_choice(channel, lam, delta, criterion, method, largest_frequency)
-    return published(rows, columns, choice, groups)
+    return published(rows, columns, choice, groups, one_per)
 
 
 def private_choice(

@@ -129,7 +129,7 @@ class Sampled(PromisingMethod):
             "must be smaller: at this one, even a single perturbed record tells too much for the criterion",
             key="retention",
             given=shown(self.channel.retention),
-            fix="Keep values less often, or take method='masked'.",
+            fix="Keep values less often, or take method='best', which finds one that can.",
         )
 
     def check(self) -> None:

@@ -6,7 +6,9 @@ Guarantee   A table is drawn only if every secret edge of the session's policy l
 Assumes     The method keeps its epsilon along every edge that changes one record's sensitive values alone.
 Why         Edges between neighbours change one person's record: one row, since of each person one row counts. Refused
             are edges that change a public column, secret presence (sizes of groups are published), and facts that an
-            edge changes: making up for them may move other people along any values.
+            edge changes: making up for them may move other people along any values. With `one_per`, a table is a
+            mixture, over who is picked of a set, of tables in which that set has one record: whatever the values of all
+            its members change to, each part of the mixture changes by epsilon at most, and so does the whole.
 Reference   Blowfish privacy, section 8 (constraints couple people).
 Checked by  tests/unit/test_published_tables.py.
 """
@@ -22,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import InternalError, PlanError, PolicyError
+from tacit.errors import InternalError, PlanError, PolicyError, kind_of
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
 from tacit.plan.coupling import is_touched
@@ -33,13 +35,13 @@ from tacit.publish.generalisation import (
     MADE_FROM_ROWS,
     Generalisation,
     as_generalisation,
-    check_complete,
+    check_covers,
     check_protected,
     merged,
 )
 from tacit.publish.groups import Columns, PersonalGroups, as_columns, personal_groups
 from tacit.publish.method import Ints, Method
-from tacit.publish.table import Account, PublishedTable
+from tacit.publish.table import ONE_PER, Account, PublishedTable
 from tacit.release.publication import announced
 from tacit.release.session import Session
 from tacit.rows.engines import MakeFrame
@@ -49,6 +51,10 @@ PROMISE: Final = (
     "whatever is known about other records"
 )
 REPLAYED: Final = "none: the noise was replayed for a test"
+ONE_OF_EACH: Final = (
+    "of all records that agree in {sets}, one was picked by a fair coin, whatever its values: epsilon holds for the "
+    "set as a whole, also if the values of all its members change at once; records without {sets} are left out"
+)
 LEFT_OUT: Final = "rows without a listed value are left out; the sizes of groups do not count them"
 
 
@@ -102,21 +108,44 @@ def check_policy(policy: Policy, columns: Columns) -> None:
             raise PlanError(rule, key="secrets", fix="Choose secrets that leave it alone, or release counts.")
 
 
-def published(rows: Any, columns: Columns, choice: Choice, groups: Any) -> PublishedTable:
+def published(rows: Any, columns: Columns, choice: Choice, groups: Any, one_per: Any = None) -> PublishedTable:
     """Count the groups, merge some, choose a method by their public sizes, and draw. A session pays first."""
+    sets = _sets(rows, columns, one_per)
     if isinstance(rows, Session):
         return paid_table(rows, plan_table(rows.policy, columns, choice, groups))
     about = {"secrets": {"attributes": list(columns.sensitive)}}
     merges = as_generalisation(groups, columns.public)
-    return _drawn(personal_groups(rows, columns), merges, choice, about)
+    made = _drawn(personal_groups(rows, columns, sets), merges, choice, about)
+    if sets is None:
+        return made
+    said = {ONE_PER: sets, "terms": [*made.certificate["terms"], ONE_OF_EACH.format(sets=sets)]}
+    return replace(made, certificate={**made.certificate, **said})
+
+
+def _sets(rows: Any, columns: Columns, given: Any) -> str | None:
+    """Return the column that says which records hang together, or refuse it."""
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        rule = f"must be the name of a column, not {kind_of(given)}"
+        raise PlanError(rule, key=ONE_PER, fix="For instance one_per='household'.")
+    if given in columns.sensitive:
+        raise PlanError("must not be sensitive", key=ONE_PER, given=given, fix="Name the column that says the set.")
+    if isinstance(rows, Session):
+        raise PlanError(
+            "must not be given for a session, which knows whose row it is",
+            key=ONE_PER,
+            given=given,
+            fix=f"Nothing was charged. Open the session with person={given!r}: of each, one row counts.",
+        )
+    return given
 
 
 def plan_table(policy: Policy, columns: Columns, choice: Choice, groups: Any) -> TablePlan:
     """Return the table that a session will pay for, or refuse its groups. Nothing is charged."""
     merges = as_generalisation(groups, columns.public)
     check_protected(merges)
-    for name, one in merges.maps.items():
-        check_complete(name, policy.domain[name].every_value(), one)
+    check_covers(merges, policy.domain)
     return TablePlan(policy, columns, choice, merges)
 
 

@@ -23,10 +23,16 @@ from tacit.publish.method import Floats, Ints, Method
 TWO_VALUES: Final = (
     "there are two sensitive values: whoever knows that somebody cannot have the one knows that they have the other"
 )
+LEFT_OUT: Final = (
+    "rows with an empty public column, or whose sensitive value is not listed, are left out: whoever knows how many "
+    "people a group has sees how many of them are"
+)
+NOBODY: Final = "no row had a listed value in every column: check the spelling of `values`"
 CORRELATED: Final = (
     "one record of people whose values hang together (a family, a person's several rows) belongs in the table: others "
     "would tell about it"
 )
+ONE_PER: Final = "one_per"  # of what one record each is in a table, as its certificate says
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,11 @@ class PublishedTable:
         return self.method.expected_error(self.sizes, len(self.values))
 
     @property
+    def estimated_errors(self) -> Floats:
+        """About how wrong the count of each value among all is (root mean square), as far as the table can tell."""
+        return np.asarray(np.sqrt(self.method.estimated_variances(self.estimates, self.sizes).sum(axis=0)))
+
+    @property
     def personal_errors(self) -> Floats:
         """About how wrong the estimate of each count is, relative to it: a row for each group; at most 1,000%.
 
@@ -125,7 +136,12 @@ class PublishedTable:
     @property
     def warnings(self) -> list[str]:
         """What a reader should know who trusts the promise."""
-        return [*([TWO_VALUES] if len(self.values) == 2 else []), CORRELATED]
+        return [
+            *([] if self.sizes.size else [NOBODY]),
+            *([TWO_VALUES] if len(self.values) == 2 else []),
+            LEFT_OUT,
+            *([] if ONE_PER in self.certificate else [CORRELATED]),
+        ]
 
     def __str__(self) -> str:
         return "\n".join(
@@ -133,11 +149,19 @@ class PublishedTable:
                 f"{len(self.sizes):,} groups, {int(self.sizes.sum()):,} records, {len(self.values)} sensitive values; "
                 f"epsilon {float(self.epsilon):.6g}",
                 *(f"  {line}" for line in (*self.method.words(), *self.merges.words())),
-                f"  expected error of the count of one value among all people: {self.expected_error:.4g}",
+                f"  expected error (root mean square) of the count of one value among all people: "
+                f"{self.expected_error:.4g} if all values were equally frequent; with what is published, "
+                f"{_between(self.estimated_errors)}",
                 *(f"  not prevented: {line}" for line in self.method.leaves_open),
                 *(f"  note: {line}" for line in self.warnings),
             ]
         )
+
+
+def _between(errors: Floats) -> str:
+    """Return the least and the largest of some errors, in words; one where they agree."""
+    least, most = (f"{end:.4g}" for end in (errors.min(initial=np.inf), errors.max(initial=0.0)))
+    return f"about {most}" if least == most else f"about {least} to {most}"
 
 
 def _repeated(column: Labels, lines: Ints) -> Labels:

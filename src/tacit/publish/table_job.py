@@ -10,11 +10,13 @@ Checked by  tests/cli/test_tables.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from tacit.errors import nearest
+from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.yaml_entries import Entry
 from tacit.publish.criterion import CRITERIA
@@ -48,6 +50,8 @@ def _planned(entry: Entry, policy: Policy) -> TablePlan:
     """Return the table that is asked for, or refuse with the line that is wrong."""
     fields = entry.fields(_TABLE_KEYS, required=("public", "sensitive"))
     asked = _asked(entry, fields)
+    if "groups" in fields:
+        asked["groups"] = _groups(fields["groups"], policy.domain, asked["public"])
     with entry.blamed(fields):
         columns = columns_for(policy, asked.pop("public"), asked.pop("sensitive"), None)
         groups = asked.pop("groups", None)
@@ -76,10 +80,25 @@ def _asked(entry: Entry, fields: Mapping[str, Entry]) -> dict[str, Any]:
     found |= {key: fields[key].text() for key in ("criterion", "method") if key in fields}
     if "rho" in fields:
         found["rho"] = [one.amount() for one in fields["rho"].listed()]
-    if "groups" in fields:
-        maps = fields["groups"].mapping()
-        found["groups"] = {name: {value: one.text() for value, one in maps[name].mapping().items()} for name in maps}
     return found
+
+
+def _groups(entry: Entry, domain: Domain, public: Sequence[str]) -> dict[str, dict[Any, str]]:
+    """Return what values of public columns become; keys are values as the column has them, or ranges such as 0..17."""
+    maps: dict[str, dict[Any, str]] = {}
+    for name, listed in entry.mapping().items():
+        if name not in public or name not in domain:
+            raise listed.refuse("must be about public columns", given=name, fix=nearest(name, list(public)))
+        maps[name] = {}
+        for key, becomes in listed.pairs():
+            with key.blamed():
+                values = domain[name].read_values(key)
+            twice = [value for value in values if value in maps[name]]
+            if twice:
+                fix = "Leave it out of one of the two."
+                raise key.refuse("must not say twice what a value becomes", given=twice[0], fix=fix)
+            maps[name] |= dict.fromkeys(values, str(becomes.value()))
+    return maps
 
 
 # ---- the JSON schema ------------------------------------------------------------------------------------------------
@@ -123,8 +142,11 @@ def table_schema() -> dict[str, Any]:
             "method": {"enum": list(METHODS), "description": "How the table is made."},
             "groups": {
                 "type": "object",
-                "additionalProperties": {"type": "object", "additionalProperties": text},
-                "description": "What values of public columns become.",
+                "additionalProperties": {
+                    "type": "object",
+                    "additionalProperties": {"anyOf": [text, {"type": ["integer", "boolean"]}]},
+                },
+                "description": "What values of public columns become, or ranges of them such as 0..17.",
             },
         },
     }

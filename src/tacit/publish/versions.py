@@ -2,12 +2,17 @@
 
 Guarantee   A table that a session paid for grows only through a session of the same policy and data set, which charges
             the epsilon of a record again, before rows are opened; the new version says the sum. A table of plain rows
-            promises epsilon to each record, and its new version names no policy, data set or ledger.
+            promises epsilon to each record, and its new version names no policy, data set or ledger. A table that keeps
+            the (lambda, delta) criterion grows only where the criterion holds for all versions together.
 Assumes     Of plain rows, that each record is given once: nobody else can know.
 Why         Each record is perturbed by itself, and what is published of old records is not drawn again. So a version
             loses what its new rows lose. A session's new rows may be of people who are in the table already, which the
             table cannot tell, since it knows nobody: losses of one person in several versions add up (sequential
-            composition). The method is made anew of its retention: what draws is never an object that was handed in.
+            composition). The method is made anew of its numbers: what draws is never an object that was handed in. A
+            criterion is about groups. A group whose records are all old, or all new, is published once, so what was
+            promised about it stands: samples, retentions and masks of different groups are independent. A group in
+            two versions has two estimates, and both together are better than one; only where old records, new ones
+            and all of them have the same retention is the sum of both versions what one version would have been.
 Reference   docs/tables.md.
 Checked by  tests/unit/test_table_versions.py, tests/unit/test_published_tables.py.
 """
@@ -16,15 +21,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
 from tacit.errors import PlanError, kind_of, sealed
-from tacit.publish.criterion import Channel
+from tacit.publish.criterion import Channel, Criterion
+from tacit.publish.groupwise import Groupwise
+from tacit.publish.masked import Masked
+from tacit.publish.method import Method, PromisingMethod
 from tacit.publish.perturbation import Uniform
+from tacit.publish.sampled import Sampled
 from tacit.publish.source import REPLAYED, Choice, columns_for, published
-from tacit.publish.table import Account, PublishedTable
+from tacit.publish.table import ONE_PER, Account, PublishedTable
 from tacit.release.session import Session
 
 _OF_AN_ACCOUNT: Final = ("dataset", "policy", "policy_fingerprint", "ledger")
@@ -40,25 +49,51 @@ def append(table: PublishedTable, rows: Any) -> PublishedTable:
     be in the table already, so the epsilons of all versions add up. A table of plain rows takes plain rows, and epsilon
     holds for each record. Give only new ones: a record that is given twice is perturbed twice, and loses twice as much.
 
-    The criterion of reconstruction privacy is about groups, which grow: audit the new sizes
-    (`tc.audit.reconstruction`).
+    A table that keeps a criterion takes plain rows of groups that it does not have yet: of another year, if the year is
+    a public column. With method `retention` also of groups so small that their retention stays what it was. Uniform
+    perturbation promises no criterion: audit the new sizes (`tc.audit.reconstruction`).
     """
     if not isinstance(table, PublishedTable):
         raise PlanError(f"must be a published table, not {kind_of(table)}", key="table", fix="Make one first.")
-    if type(table.method) is not Uniform:
+    method = _made_anew(table.method)
+    if ONE_PER in table.certificate:
         raise PlanError(
-            "must be perturbed uniformly: what is promised about groups would not hold for two versions together",
+            "must have every record: of some sets one was picked, and a set might be in two versions",
             key="table",
-            given=table.method.name,
+            given=str(table.certificate[ONE_PER]),
             fix="Publish all rows anew, which costs epsilon again.",
         )
     _check_payer(table.account, rows)
-    columns = table.groups.columns
+    columns = replace(table.groups.columns, public=table.merges.before(table.groups.columns.public))
     if isinstance(rows, Session):
+        if isinstance(method, PromisingMethod):
+            raise PlanError(
+                "must be perturbed uniformly to grow through a session: which groups new rows are in is seen after it "
+                "has paid, and a group in two versions would break the criterion",
+                key="table",
+                given=method.name,
+                fix="Nothing was charged. Publish all rows anew, which costs epsilon again.",
+            )
         columns = columns_for(rows, columns.public, list(columns.sensitive), None)
-    method = Uniform(Channel(table.method.channel.retention, int(np.prod(columns.shape))))
     new = published(rows, columns, Choice(method.epsilon, lambda sizes: method), table.merges)
     return joined(table, new)
+
+
+def _made_anew(given: Method) -> Method:
+    """Return the same method, made of its numbers, or refuse one of another kind."""
+    channel = Channel(given.channel.retention, given.channel.values)
+    if type(given) is Uniform:
+        return Uniform(channel)
+    if type(given) in (Groupwise, Masked, Sampled):
+        old = cast(PromisingMethod, given).criterion
+        asked = Criterion(old.lam, old.delta, old.how, old.tails)
+        return replace(given, channel=channel, criterion=asked)  # type: ignore[type-var]
+    raise PlanError(
+        "must be made by a method of this library",
+        key="table",
+        given=given.name,
+        fix="Publish all rows anew, which costs epsilon again.",
+    )
 
 
 def _check_payer(account: Account | None, rows: Any) -> None:
@@ -106,6 +141,16 @@ def joined(table: PublishedTable, new: PublishedTable) -> PublishedTable:
     sizes = np.zeros(len(which), np.int64)
     np.add.at(counts, of.ravel(), np.concatenate([table.published, new.published]))
     np.add.at(sizes, of.ravel(), np.concatenate([table.sizes, new.sizes]))
+    old_sizes, new_sizes = (np.zeros(len(which), np.int64) for _ in range(2))
+    np.add.at(old_sizes, of.ravel()[: len(table.sizes)], table.sizes)
+    np.add.at(new_sizes, of.ravel()[len(table.sizes) :], new.sizes)
+    if not new.method.holds_together(old_sizes, new_sizes).all():
+        raise PlanError(
+            f"must have groups that are all old or all new, since {table.method.name!r} keeps a criterion: whoever "
+            "adds up what two versions say about a group knows more than is promised",
+            key="rows",
+            fix="Name a public column that sets new rows apart, such as the year, or publish all rows anew.",
+        )
     account = None
     if table.account is not None and new.account is not None:
         account = replace(new.account, epsilon=table.account.epsilon + new.account.epsilon)

@@ -35,6 +35,7 @@ In reading order:
     job_run           pay for it and make its releases
     curator           whom true counts are for
     private_counts    true counts for audits, for the curator
+    key_check         whether a key names every row once
     row_check         which cells of the rows do not fit the domain
     table_file        released numbers as CSV, large tables as Parquet
     number_texts      released numbers as people read them

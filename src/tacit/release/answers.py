@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tacit.errors import DataRefused
 from tacit.plan.query import Linear
 from tacit.plan.tally import CellCounts, Tally
 from tacit.policy.policy import Policy
@@ -47,6 +48,23 @@ def count_once(
         for query, tallies in zip(queries, needed, strict=True)
     ]
     return (int(found[CellCounts(())]) if people else None), answers
+
+
+def check_people(people: int | None, declared: int | None) -> None:
+    """Refuse rows of another number of people than is declared, if one is: it is public, and bounds rest on it."""
+    if declared is not None and people != declared:
+        fix = "Correct known.size; rows that the domain drops do not count. What was asked stays charged."
+        raise DataRefused(f"must hold the declared number of people, {declared:,}", fix=fix)
+
+
+def counts_of(tallies: Sequence[Tally], rows: Countable, policy: Policy) -> list[Ints]:
+    """Return what is counted for a table, from one pass; rows of another number of people than declared are refused."""
+    declared = policy.known_people
+    everybody = [] if declared is None else [CellCounts(())]
+    found = rows.tally([*everybody, *tallies])
+    if everybody:
+        check_people(int(found[0]), declared)
+    return found[len(everybody) :]
 
 
 def check_answerable(rows: Countable, query: Linear, policy: Policy) -> None:

@@ -85,6 +85,8 @@ def _conditional(name: str, entry: Entry, domain: Domain) -> Any:
     """Return the table of one attribute, by value; below `given` and `table`, by the values of its parents first."""
     mapping = entry.mapping()
     if set(mapping) != {"given", "table"}:
+        if any(below.is_mapping or below.is_list for below in mapping.values()):
+            entry.fields(("given", "table"), required=("given", "table"))  # refuses what is misspelt or missing
         return _chances(entry, domain, name)
     parents = [one.text() for one in mapping["given"].one_or_more()]
     for parent in parents:
@@ -145,6 +147,7 @@ def _counts(entry: Entry, policy: Policy, folder: Path, rows: Mapping[str, Entry
     unprotected = fields["unprotected"].yes_or_no() if "unprotected" in fields else False
     if not unprotected:
         _check_public(fields["file"], path, rows)
+    smoothing = _smoothing(fields["smoothing"]) if "smoothing" in fields else 0.0
     # whoever is in it: a row is a row
     plain = Policy(domain, everything())
     query = Marginals((tuple(names),))
@@ -152,13 +155,19 @@ def _counts(entry: Entry, policy: Policy, folder: Path, rows: Mapping[str, Entry
     counted = closed(lambda: true_answers(query, opened, plain), InternalError("rows were open"))
     values = {name: domain[name].every_value() for name in names}
     shape = tuple(len(each) for each in values.values())
-    smoothing = float(fields["smoothing"].real()) if "smoothing" in fields else 0.0
     with fields["file"].blamed(fields):
         table = counted.reshape(shape) + smoothing
         if not table.sum() > 0:
             raise JobError("must have a row that the policy reads", key="file", fix="Check the file, or add smoothing.")
         found = Dependence.from_table(table / table.sum(), names=names, values=values)
     return replace(found, unprotected=unprotected)
+
+
+def _smoothing(entry: Entry) -> float:
+    found = float(entry.real())
+    if found < 0:
+        raise entry.refuse("must be zero or more", given=found, fix="Write 0.5, or leave it out to add nothing.")
+    return found
 
 
 def _check_public(entry: Entry, path: Path, rows: Mapping[str, Entry]) -> None:

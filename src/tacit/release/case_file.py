@@ -14,7 +14,8 @@ Checked by  tests/unit/test_case_file.py, tests/cli/test_leakage_commands.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import Any, Final
 
 from tacit.amounts import as_fraction
 from tacit.dependence.dependence import Dependence
-from tacit.errors import JobError, nearest
+from tacit.errors import JobError, PlanError, nearest
 from tacit.ledger.applications import Applications
 from tacit.plan.choose import choose
 from tacit.plan.leakage.budget import leakage_budget
@@ -96,8 +97,7 @@ class Case:
             raise JobError(
                 "must be given for a plan", key="limit", file=self.file, fix="Add `limit: 0.1`, in nats, to the case."
             )
-        whole = self.places["case"]
-        with whole.blamed(self.places):
+        with self.places["case"].blamed(self.places), self._told_of_a_cap():
             return leakage_budget(
                 self.dependence,
                 sensitive=self.sensitive,
@@ -107,9 +107,41 @@ class Case:
                 **for_plan({**self.options, **others}),
             )
 
+    @contextmanager
+    def _told_of_a_cap(self) -> Iterator[None]:
+        """Say how a file gives a cap, where a plan needs one and the file has none."""
+        try:
+            yield
+        except PlanError as refused:
+            if refused.key != "cap" or "cap" in self.places:
+                raise
+            line = self.places["limit"].line if "limit" in self.places else None
+            fix = "Add `cap: 5`, which releases 99 of 100, or lower the limit."
+            told = JobError(refused.rule, key="cap", file=self.file, line=line, fix=fix)
+        else:
+            return
+        raise told
+
     def epsilons(self) -> Mapping[str, Mapping[str, float]]:
         """Return what each application is shown of each attribute: as the file says, or as planned."""
         return self.plan().epsilon if self.epsilon is None else self.epsilon
+
+    def to_run(self) -> Job:
+        """Return the job of the case with its limits, or refuse a case that cannot be run."""
+        if self.job is None:
+            whole = self.places["case"]
+            raise whole.refuse(
+                "must have the keys rows and releases to be run",
+                given=sorted(whole.mapping()),
+                fix="Add them to the case.",
+            )
+        if self.dependence.unprotected and "limit" in self.places:
+            raise self.places["limit"].refuse(
+                "must be left out where releases are made: the dependence is unprotected, and what a limit refuses "
+                "would tell about people for whom nobody paid",
+                fix=_MADE_PUBLIC,
+            )
+        return replace(self.job, leakage=self.limits())
 
     def limits(self) -> Applications | None:
         """Return the limits that releases are held against; None if the case has no limit."""
@@ -136,19 +168,7 @@ def read_job_or_case(path: str | Path) -> Job:
     if not is_case(top):
         return job_below(top, path)
     # named anew, not opened anew: what was looked at is what is read
-    whole = replace(top, source=replace(top.source, whole=_WHOLE))
-    case = _case_below(whole, path)
-    if case.job is None:
-        raise whole.refuse(
-            "must have the keys rows and releases to be run", given=sorted(top.mapping()), fix="Add them to the case."
-        )
-    if case.dependence.unprotected and "limit" in case.places:
-        raise case.places["limit"].refuse(
-            "must be left out where releases are made: the dependence is unprotected, and what a limit refuses "
-            "would tell about people for whom nobody paid",
-            fix=_MADE_PUBLIC,
-        )
-    return replace(case.job, leakage=case.limits())
+    return _case_below(replace(top, source=replace(top.source, whole=_WHOLE)), path).to_run()
 
 
 def read_case(path: str | Path) -> Case:
@@ -193,6 +213,13 @@ def _case_below(top: Entry, path: str | Path) -> Case:
 def _planned(case: Case, query: Query) -> Fraction:
     """Return what a release must cost for its attribute to have the epsilon that the case plans or gives."""
     tried = [one for one in choose(query, case.policy, 1).shows if not one.is_public]
+    if len(tried) == 1 and tried[0].application and tried[0].application not in case.applications:
+        raise JobError(
+            "must be an application of the case, since the epsilon is planned",
+            key="application",
+            given=tried[0].application,
+            fix=nearest(tried[0].application, list(case.applications)),
+        )
     if len(tried) != 1 or tried[0].application not in case.applications:
         raise JobError(
             "must be a number, unless one attribute is shown to an application of the case",

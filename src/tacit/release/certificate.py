@@ -77,11 +77,14 @@ class Certificate:
         return copy.deepcopy(found)
 
 
-def certify(plan: AnyPlan, *, dataset: str, receipt: Receipt | None, part_of: str = "") -> Certificate:
-    """Return what a release of this plan promises; `part_of` names what it was paid for with."""
+def certify(plan: AnyPlan, *, dataset: str, receipt: Receipt | None, in_ledger: bool, part_of: str = "") -> Certificate:
+    """Return what a release of this plan promises; `part_of` names what it was paid for with.
+
+    `in_ledger` says whether a ledger remembers it, also where this release cost nothing and has no receipt of its own.
+    """
     from tacit import __version__
 
-    step, terms = plan.step, plan.terms()
+    step, terms = plan.step, [*plan.terms(), *plan.coin_terms(in_ledger=in_ledger)]
     return Certificate(
         policy=plan.policy,
         epsilon=plan.epsilon,

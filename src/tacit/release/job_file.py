@@ -278,11 +278,18 @@ def _epsilon(entry: Entry) -> Fraction:
         return as_epsilon(entry.amount())
 
 
-def _epsilon_of(entry: Entry, query: Query, planned: Callable[[Query], Fraction]) -> Fraction:
+def _epsilon_of(fields: Mapping[str, Entry], query: Query, planned: Callable[[Query], Fraction]) -> Fraction:
+    entry = fields["epsilon"]
     if entry.is_list or entry.is_mapping or entry.node.value != PLANNED:
         return _epsilon(entry)
-    with entry.blamed():
+    with entry.blamed(_below_keyword(fields["query"])):
         return planned(query)
+
+
+def _below_keyword(entry: Entry) -> Mapping[str, Entry]:
+    """Return what stands below the one word that a question begins with, by key."""
+    below = list(entry.mapping().values()) if entry.is_mapping else []
+    return below[0].mapping() if len(below) == 1 and below[0].is_mapping else {}
 
 
 def _releases(entry: Entry, policy: Policy, planned: Callable[[Query], Fraction] | None) -> tuple[JobRelease, ...]:
@@ -305,7 +312,7 @@ def _releases(entry: Entry, policy: Policy, planned: Callable[[Query], Fraction]
         release = JobRelease(
             name=name,
             query=query,
-            epsilon=_epsilon(fields["epsilon"]) if planned is None else _epsilon_of(fields["epsilon"], query, planned),
+            epsilon=_epsilon(fields["epsilon"]) if planned is None else _epsilon_of(fields, query, planned),
             consistent=fields["consistent"].yes_or_no() if "consistent" in fields else False,
             nonnegative=fields["nonnegative"].yes_or_no() if "nonnegative" in fields else False,
         )

@@ -119,28 +119,40 @@ def check_policy(job: Job) -> None:
             ledger.check_policies(dataset=job.dataset, policies=[job.about()], analyst=job.analyst)
 
 
+def check_limits_kept(plan: JobPlan) -> None:
+    """Refuse limits on what applications learn where no ledger keeps the coins and what was shown.
+
+    Another run would toss new coins, and nobody would know of the first: both together tell more than a limit.
+    """
+    job = plan.job
+    if job.leakage is not None and job.ledger is None and any(one.shows for one in plan.plans):
+        raise JobError(
+            "must be given where a limit holds: without one, coins are forgotten after the run, and another run would "
+            "show more than the limit allows",
+            key="ledger",
+            file=job.file,
+            fix="Add `ledger: ledger.db`, and always the same for the same rows. Nothing was charged.",
+        )
+
+
 def check_leakage(plan: JobPlan) -> None:
     """Refuse a job that would show applications more of single records than limits allow. Nothing is charged.
 
     Raises:
-        Refused: With the sentence that the charge would give.
+        Refused: With the sentence that the run would give.
     """
     job = plan.job
-    if job.leakage is None and job.ledger is None:
+    check_limits_kept(plan)
+    if job.ledger is None:
         return
     # here, not above: a database takes long to load
     from tacit.release.leakage_watch import LeakageWatch
 
     watch = LeakageWatch(job.leakage, job.about())
-    shows = watch.of(plan.plans)
+    lines = [line for one in plan.plans for line in one.lines_asked]
     with _begun_ledger(job) as ledger:
-        if ledger is None:
-            watch.weigh(watch.weighing(shows, ""))
-            return
-        lines = [line for one in plan.plans for line in one.lines_asked]
-        coins = ledger.coins_begun(dataset=job.dataset, lines=lines, source=source_name(job.rows))
-        weighing = watch.weighing(shows, "" if coins is None else coins.mark)
-        ledger.check_leakage(dataset=job.dataset, applications=job.leakage, weighing=weighing)
+        coins = ledger and ledger.coins_begun(dataset=job.dataset, lines=lines, source=source_name(job.rows))
+        watch.check(plan.plans, ledger, job.dataset, coins.mark if coins else "")
 
 
 @contextmanager

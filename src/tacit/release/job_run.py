@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from tacit.errors import DataRefused
 from tacit.release.job_file import Job
-from tacit.release.job_plan import JobPlan, check_cost, check_out, check_rows, planned
+from tacit.release.job_plan import JobPlan, check_cost, check_limits_kept, check_out, check_rows, planned
 from tacit.release.record import ReleaseRecord
 from tacit.release.session import Session
 
@@ -40,6 +40,7 @@ def run_job(
     """
     plan = planned(job, check_out, check_cost)
     job = plan.job
+    check_limits_kept(plan)
     check_rows(job)
     session = session_of(job)
     session.adopt(plan.planner)

@@ -53,6 +53,14 @@ class LeakageWatch:
         found = tuple(one if not one.line else replace(one, line=_short(one.line, mark)) for one in shows)
         return Weighing(found, self._applications) if found else None
 
+    def check(self, plans: Iterable[AnyPlan], ledger: Ledger | None, dataset: str, mark: str) -> None:
+        """Refuse plans that would tell more than limits allow, with the sentence of their charge; write nothing."""
+        weighing = self.weighing(self.of(plans), mark)
+        if ledger is not None:
+            ledger.check_leakage(dataset=dataset, applications=self._applications, weighing=weighing)
+        elif weighing is not None and self._applications is not None:
+            self._applications.weigh(self._shown, weighing.shown)
+
     def weigh(self, weighing: Weighing | None) -> None:
         """Hold what is shown against the limits of a session without a ledger, and remember it; or refuse."""
         if weighing is None:

@@ -14,11 +14,12 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.amounts import shown
-from tacit.errors import BudgetExceeded
+from tacit.errors import BudgetExceeded, Refused
 from tacit.ledger.applications import Weighing
 from tacit.ledger.coins import CoinState, Contents, Due, OwnCoins, Reached, StateMoved, prices
 from tacit.ledger.contents import Content
 from tacit.ledger.ledger import Ledger, Receipt
+from tacit.plan.any_plan import AnyPlan
 from tacit.plan.leakage.shown import Shown
 from tacit.policy.policy import Policy
 from tacit.release.leakage_watch import LeakageWatch
@@ -65,6 +66,20 @@ class Purse:
             return self._own_coins.state(lines).reached
         found = self.ledger.coins_begun(dataset=self._dataset, lines=list(lines), source=self._source)
         return {} if found is None else found.reached
+
+    def leakage_refusal(self, plan: AnyPlan) -> str:
+        """Return the sentence with which limits on what applications learn would refuse a plan; write nothing."""
+        if not plan.shows:
+            return ""
+        lines = list(plan.lines_asked)
+        coins: CoinState | None = self._own_coins.state(lines)
+        if self.ledger is not None:
+            coins = self.ledger.coins_begun(dataset=self._dataset, lines=lines, source=self._source)
+        try:
+            self.leakage.check([plan], self.ledger, self._dataset, "" if coins is None else coins.mark)
+        except Refused as refused:
+            return str(refused)
+        return ""
 
     def _coin_state(self, lines: Iterable[str]) -> CoinState:
         """Return the secret of the coins that are remembered, and what these lines have reached."""

@@ -22,6 +22,7 @@ from tacit.plan.tally import CellCounts
 from tacit.policy.attributes import Attribute
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.curator import PRIVATE
+from tacit.release.key_check import KeyCheck, check_key
 from tacit.release.session import check_public_columns, open_for
 from tacit.rows.encode import Code, Column, Expr
 from tacit.rows.engines import PERSON, Engine, engine_for, with_readings
@@ -106,6 +107,7 @@ class RowsCheck:
     remaining: int | None
     columns: tuple[ColumnCheck, ...]
     persons: tuple[PersonCheck, ...] = ()
+    key: KeyCheck | None = None
     private: str = field(default=PRIVATE, init=False)
 
     @property
@@ -145,6 +147,7 @@ class RowsCheck:
                 }
                 for person in self.persons
             ],
+            "key": None if self.key is None else self.key.document(),
         }
 
     def __str__(self) -> str:
@@ -162,6 +165,8 @@ class RowsCheck:
         lines += ["", "Cells:", *(f"  - {column}" for column in self.columns)]
         if self.persons:
             lines += ["", "People:", *(f"  - {person}" for person in self.persons)]
+        if self.key is not None:
+            lines += ["", "Key:", f"  - {self.key}"]
         return "\n".join(lines)
 
 
@@ -174,17 +179,19 @@ def check_rows(
     per_person: int | None = None,
     order: str | None = None,
     item: str | None = None,
+    key: Sequence[str] = (),
 ) -> RowsCheck:
-    """Count which cells do not fit the policy's domain, and how many rows and people would remain.
+    """Count which cells do not fit the policy's domain, how many rows and people would remain, and keys that repeat.
 
     For the holder of the data only: the counts are true, and no part of a release. Nothing is charged or written. The
-    arguments are those of `Session`.
+    arguments are those of `Session`; `key` is that of `tc.true_records`.
     """
     policy = as_policy(policy)
     if isinstance(rows, ItemCounts):
         raise DataRefused("item counts have no cells to check", fix="Give the rows.")
     policy = policy.about(person, per_person, order, item)
-    return _Check(policy, rows).done()
+    found = _Check(policy, rows).done()
+    return replace(found, key=check_key(open_for(policy, rows), list(policy.domain), key)) if key else found
 
 
 class _Check:

@@ -24,12 +24,12 @@ from tacit.ledger.coins import CoinState, Due
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.disjoint import disjoint_groups
-from tacit.plan.explain import Explanation, explain
+from tacit.plan.explain import Explanation
 from tacit.plan.verdicts import BelowPlan
 from tacit.policy.policy import Policy, as_policy
-from tacit.release.answers import check_answerable
+from tacit.release.answers import check_answerable, counts_of
 from tacit.release.asking import Asking, allow
-from tacit.release.certificate import certify
+from tacit.release.certificate import Certificate, certify
 from tacit.release.drawn import Drawn, Reserved, true_answers
 from tacit.release.leakage_watch import LeakageWatch
 from tacit.release.planner import Planner, yes_or_no
@@ -142,6 +142,7 @@ class Session:
     def explain(self, query: Any, epsilon: Any = None, *, show: bool = True) -> Explanation:
         """Say what a release would cost and how wrong it would be, for a plan or for a question at this cost.
 
+        Also whether limits on what applications learn would refuse it.
         Nothing is charged, no row is opened.
         """
         show = yes_or_no(show, "show")
@@ -149,7 +150,7 @@ class Session:
         if plan is None:
             plan = self._planner.plan(query, epsilon)
         cost = plan.cost(self._purse.reached(plan.lines_asked)) if plan.lines_asked else plan.epsilon
-        explanation = explain(plan, remaining=self.remaining - cost)
+        explanation = Explanation(plan, self.remaining - cost, self._purse.leakage_refusal(plan))
         if show:
             sys.stdout.write(f"{explanation}\n")
         return explanation
@@ -261,10 +262,14 @@ class Session:
     def _make(
         self, plan: AnyPlan, receipt: Receipt | None, drawn: Drawn, number: int, part_of: str = ""
     ) -> ReleaseRecord:
-        promise = certify(plan, dataset=self.dataset, receipt=receipt, part_of=part_of)
+        promise = self._certified(plan, receipt, part_of)
         with paid_for(plan.epsilon):
             record = closed(lambda: drawn.take(number)(), InternalError("rows were open"))
         return replace(record, promise=promise, _make_frame=self._rows.frame)
+
+    def _certified(self, plan: AnyPlan, receipt: Receipt | None, part_of: str) -> Certificate:
+        in_ledger = self._purse.ledger is not None
+        return certify(plan, dataset=self.dataset, receipt=receipt, in_ledger=in_ledger, part_of=part_of)
 
     @sealed
     def publish(
@@ -291,7 +296,7 @@ class Session:
             on_paid()
 
         def made() -> object:
-            return paid.make(self._rows.tally(paid.tallies), self._rows.frame, self.dataset, receipt)
+            return paid.make(counts_of(paid.tallies, self._rows, self.policy), self._rows.frame, self.dataset, receipt)
 
         with paid_for(epsilon):
             return closed(made, InternalError("rows were open"))
@@ -311,7 +316,7 @@ class Session:
 
         def answer(question: BelowPlan) -> SelectionRecord:
             part_of = f"{allowance}, for epsilon {shown(allowance.epsilon)} in all"
-            promise = certify(question, dataset=self.dataset, receipt=receipt, part_of=part_of)
+            promise = self._certified(question, receipt, part_of)
             record = closed(
                 lambda: select(question, *true_answers([question], rows)[0]), InternalError("rows were open")
             )

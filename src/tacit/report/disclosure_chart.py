@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import altair as alt
 
-from tacit.audit.disclosing.disclosures import Disclosure
+from tacit.audit.disclosing.disclosures import EPSILONS, Disclosure
 from tacit.report.views import BLUE, LINE, WIDTH, styled, tip
 
 ORANGE: Final = "#D55E00"
@@ -19,10 +19,11 @@ _HIGH: Final = 130
 
 def disclosure_chart(found: Disclosure, epsilons: Sequence[float] | None = None) -> Any:
     """Return how many values are disclosed, and how wrong counts are, as epsilon grows."""
-    curve = found.curve() if epsilons is None else found.curve(epsilons)
+    planned = found.published.epsilon
+    curve = found.curve(sorted({*EPSILONS, planned}) if epsilons is None else epsilons)
     rows = [{"epsilon": row.epsilon, "many": row.disclosures, "error": row.error} for row in curve.itertuples()]
     said = [found.private, f"{found.in_words_when_safe()} The dashed line is what is planned."]
-    return styled(conflict(rows, found.published.epsilon), "What is disclosed, and how wrong counts are", said)
+    return styled(conflict(rows, planned), "What is disclosed, and how wrong counts are", said)
 
 
 def conflict(rows: list[dict[str, Any]], epsilon: float | None = None) -> Any:
@@ -31,7 +32,7 @@ def conflict(rows: list[dict[str, Any]], epsilon: float | None = None) -> Any:
     shared = alt.X("epsilon:Q", title="epsilon", scale=alt.Scale(type="log"), axis=alt.Axis(format="~g", tickCount=6))
     tips = [tip("epsilon:Q", "epsilon"), tip("many:Q", "disclosures"), tip("error:Q", "error over the count")]
     many = base.mark_line(point=alt.OverlayMarkDef(color=ORANGE), color=ORANGE).encode(
-        x=shared, y=alt.Y("many:Q", title="disclosures"), tooltip=tips
+        x=shared, y=alt.Y("many:Q", title="disclosures", axis=alt.Axis(tickMinStep=1, format="d")), tooltip=tips
     )
     error = base.mark_line(point=alt.OverlayMarkDef(color=BLUE), color=BLUE).encode(
         x=shared,

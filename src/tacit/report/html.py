@@ -67,6 +67,7 @@ def html_report(
     charts: Mapping[str, str] | None = None,
     csv_links: bool = True,
     tables: Mapping[str, Sequence[str]] | None = None,
+    learned: Sequence[str] = (),
 ) -> str:
     """Return the report of some releases as one self-contained HTML file.
 
@@ -80,6 +81,7 @@ def html_report(
         charts: The charts as SVG by name, where they were drawn before; drawing is the slow part.
         csv_links: Whether each release has its values beside the report, in a file called like the release.
         tables: The names of these files by release, where there are more: each table of marginals, and cross tables.
+        learned: What applications could have learned by now, and their limits, sentence by sentence.
     """
     from tacit import __version__
 
@@ -119,6 +121,7 @@ def html_report(
         comparison=_inline(chart_svg(comparison_chart(explained)), "comparison"),
         comparison_text=_comparison_text(explained),
         kept=OF_THE_ROWS_KEPT,
+        learned=learned,
     )
 
 
@@ -187,7 +190,7 @@ def _release(
             for row, place in enumerate(shows)
         ],
         "which_rows": _which_rows(record, order),
-        "predictions": [*plan.predictions(), *plan.terms()],
+        "predictions": [*plan.predictions(), *record.certificate.get("terms", ())],
         "files": [{"name": file, "href": quote(file, safe="")} for file in files[:FILES_SHOWN]],
         "more_files": len(files) - FILES_SHOWN if len(files) > FILES_SHOWN else 0,
         "certificate": _certificate(record),

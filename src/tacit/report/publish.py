@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from tacit.amounts import shown
-from tacit.errors import TacitError
+from tacit.errors import DataRefused, TacitError
 from tacit.ledger.ledger import Ledger
 from tacit.release.job_file import Job
 from tacit.release.job_plan import FINISHED, JobPlan, check_out, planned
@@ -40,20 +40,32 @@ from tacit.rows.guard import charges
 class PublishError(TacitError):
     """Budget was spent, but the folder could not be finished. Says where the files are; `records` has the releases."""
 
-    def __init__(self, draft: Path, why: str, records: Mapping[str, Any], *, job: Job) -> None:
+    def __init__(self, draft: Path, fault: Exception, records: Mapping[str, Any], *, job: Job) -> None:
         self.draft, self.records = draft, records
-        spent = f"Budget was spent for the whole job ({shown(job.cost)} in all)"
-        remembers = any(release.query.remembers for release in job.releases)
-        except_for = ", except for true records by the same key, whose coins stay paid for" if remembers else ""
-        kept = (
-            f"{spent}. All of it was released and is complete in {str(draft)!r}: move it to a safe place."
-            if is_complete(draft)
-            else f"{spent}. What was released before that is kept in {str(draft)!r}: move it to a safe place before "
-            "you run the job again, for it is paid for; the rest is lost."
-            if records
-            else f"{spent} and is lost: nothing was released. Run again, it is charged again{except_for}."
+        # the cause may be told: rows are closed, and faults from open rows come without any detail
+        why = (str(fault) if isinstance(fault, TacitError) else _reason(fault)).rstrip(".")
+        failed = "rows could not be read" if isinstance(fault, DataRefused) else "results could not be written"
+        super().__init__(f"the {failed} to the end ({why}). {_what_became_of_it(draft, job, is_begun=bool(records))}")
+
+
+def _what_became_of_it(draft: Path, job: Job, *, is_begun: bool) -> str:
+    """Say what was paid for and released, and what another run costs."""
+    spent = f"Budget was spent for the whole job ({shown(job.cost)} in all)"
+    if is_complete(draft):
+        return f"{spent}. All of it was released and is complete in {str(draft)!r}: move it to a safe place."
+    remembered = [release.query.remembers and job.ledger is not None for release in job.releases]
+    kept = (
+        f"What was released before that is kept in {str(draft)!r}: move it to a safe place before you run the job again"
+    )
+    if remembered and all(remembered):
+        nothing_lost = (
+            "The ledger remembers that all of it is paid for: nothing is lost, and another run costs no more."
         )
-        super().__init__(f"the results could not be written to the end ({why}). {kept}")
+        return f"{kept}. {nothing_lost}" if is_begun else f"Nothing was released. {nothing_lost}"
+    if is_begun:
+        return f"{spent}. {kept}, for it is paid for; the rest is lost."
+    except_for = ", except for true records by the same key, whose coins stay paid for" if any(remembered) else ""
+    return f"{spent} and is lost: nothing was released. Run again, it is charged again{except_for}."
 
 
 def publish(
@@ -136,9 +148,7 @@ def written(job: Job, fill: Callable[[Path, str, Callable[[], None]], None], rec
         charges.kept = _say_where_kept(job, folder, in_place=in_place)
         if not paid or not isinstance(fault, Exception):
             raise  # nothing was paid for that could be lost, or somebody pressed Ctrl-C
-        why = str(fault) if isinstance(fault, TacitError) else _reason(fault)
-        # the cause may be kept: rows are closed, and faults from open rows come without any detail
-        raise PublishError(folder, why.rstrip("."), records, job=job) from fault
+        raise PublishError(folder, fault, records, job=job) from fault
     return job.out
 
 
@@ -194,8 +204,21 @@ def _write_report(
         analyst=job.analyst,
         charts=charts,
         tables=tables,
+        learned=_learned(job),
     )
     _write(draft / "report.html", page)
+
+
+def _learned(job: Job) -> list[str]:
+    """Return where everybody stands once the releases are made; nothing where no limit holds."""
+    found: list[str] = []
+    if job.leakage is None or job.ledger is None:
+        return found
+    # all is paid for and written by now: a ledger that cannot be read any more must not cost the report
+    with contextlib.suppress(TacitError), Ledger(job.ledger, create=False) as ledger:
+        found = [str(stands) for stands in ledger.leakage(dataset=job.dataset)]
+    left_out = "The limits leave out what the release of an attribute says about that attribute itself."
+    return found + ([left_out] if found and not job.leakage.own else [])
 
 
 def _write_finished(draft: Path, name: str) -> None:

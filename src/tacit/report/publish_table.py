@@ -25,7 +25,7 @@ from tacit.release.table_file import write_table
 from tacit.report.draft_folder import synced
 from tacit.report.publish import written
 
-_FINE = 1e-3  # numbers are written with four decimals: parts of a record are sixteenths
+_FINE = 1e-5  # numbers are written with six decimals: parts of a record are 1/64
 
 
 def publish_table(asked: TableJob) -> PublishedTable:

@@ -37,6 +37,7 @@ In reading order:
     file_columns   which files there are, and the names of their columns
     headers        whether a first line holds names or values
     groups         rows counted by their cells, without a domain, for their holder
+    one_of_each    one row of each set of rows, picked by a fair coin
     sample         a random sample of a table, for drafts
     draft          a first draft of a policy from a sample
 """

@@ -29,6 +29,7 @@ from tacit.policy.domain import Domain
 from tacit.rows.engines import Engine, MakeFrame, engine_for, unreadable
 from tacit.rows.guard import closed
 from tacit.rows.item_counts import ItemCounts
+from tacit.rows.one_of_each import one_of_each
 from tacit.rows.rows import open_rows
 
 Ints = npt.NDArray[np.int64]
@@ -74,11 +75,16 @@ def group_counts(source: Any, names: Sequence[str]) -> Groups:
 
 
 @sealed
-def count_groups(source: Any, public: Sequence[str], sensitive: Mapping[str, Attribute]) -> PublicGroups:
-    """Count the people of each combination of public cells and sensitive values."""
-    names = [*public, *sensitive]
+def count_groups(
+    source: Any, public: Sequence[str], sensitive: Mapping[str, Attribute], one_per: str | None = None
+) -> PublicGroups:
+    """Count the people of each combination of public cells and sensitive values; of sets, one row each."""
+    names = [*public, *sensitive, *([] if one_per is None else [one_per])]
     engine = _engine(source, names)
     table = _grouped(engine, names)
+    if one_per is not None:
+        every = table
+        table = closed(lambda: _picked(every, f"c{len(names) - 1}"), InternalError("picking rows"))
     return closed(lambda: _put_together(table, len(public), sensitive, engine.frame), InternalError("grouping rows"))
 
 
@@ -110,9 +116,27 @@ def _grouped(engine: Engine, names: Sequence[str]) -> pa.Table:
         with engine.quiet():
             frame = nw.from_native(engine.select(columns)).lazy()
             lines = frame.group_by(*columns).agg(nw.len().cast(nw.Int64).alias("n"))
-            return lines.collect(backend="pyarrow").to_arrow()
+            return _plain(lines.collect(backend="pyarrow").to_arrow())
 
     return closed(counted, unreadable())
+
+
+def _plain(lines: pa.Table) -> pa.Table:
+    """Return lines whose cells are values, where an engine has coded them (categories)."""
+    for place, column in enumerate(lines.columns):
+        if pa.types.is_dictionary(column.type):
+            name, values = lines.column_names[place], column.cast(column.type.value_type)
+            lines = lines.set_column(place, name, values)
+    return lines
+
+
+def _picked(table: pa.Table, key: str) -> pa.Table:
+    """Return one row of each set of rows that agree in a cell; rows that miss it are left out."""
+    values, sets = _encoded(table.column(key))
+    missing = [place for place, value in enumerate(values) if value is None]
+    counts = np.asarray(table.column("n").to_numpy(), dtype=np.int64)
+    found = table.take(pa.array(one_of_each(np.where(np.isin(sets, missing), -1, sets), counts)))
+    return found.set_column(found.column_names.index("n"), "n", pa.array(np.ones(found.num_rows, np.int64)))
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[tuple[Any, ...], Ints]:
@@ -170,14 +194,17 @@ def _put_together(table: pa.Table, public: int, sensitive: Mapping[str, Attribut
         own = _positions(table.column(f"c{number}"), name, attribute)
         kept &= own >= 0
         place = place * attribute.size + own
-    groups, of = distinct_places([own[kept] for own in codes], int(kept.sum()))
+    # a value that only rows have which are left out is in no group, and nobody hears of it
+    there = [np.unique(own[kept], return_inverse=True) for own in codes]
+    values = tuple(tuple(all_of[at] for at in used) for all_of, (used, _) in zip(values, there, strict=True))
+    groups, of = _distinct([own for _, own in there], int(kept.sum()))
     size = int(np.prod([attribute.size for attribute in sensitive.values()]))
     counts = np.zeros((len(groups), size), np.int64)
     np.add.at(counts, (of, place[kept]), _counts(table)[kept])
     return PublicGroups(values, groups, counts, frame)
 
 
-def distinct_places(codes: Sequence[Ints], lines: int) -> tuple[Ints, Ints]:
+def _distinct(codes: Sequence[Ints], lines: int) -> tuple[Ints, Ints]:
     """Return the different lines of some columns of whole numbers, in order, and which of them each line is.
 
     Columns are put together one by one, as numbers below the lines there are, so that none gets too large.

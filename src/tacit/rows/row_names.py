@@ -70,11 +70,13 @@ class Named:
 
 
 def missing_key(name: str) -> DataRefused:
-    """Return the refusal of a key without a value."""
+    """Return the refusal of a key without a value; it says nothing of what keys are, which may be a secret."""
     return DataRefused(
-        "must have a value in every row, since it is part of the key (keys are public, so that this may be said)",
+        "must have a value in every row, since it is part of the key (that every row has one is taken as known, so "
+        "that this may be said)",
         column=name,
-        fix="Fill it in or remove the row, or name another key. What was asked stays charged.",
+        fix="Fill it in or remove the row, and ask again: by the same key that costs nothing more. Another key is "
+        "charged anew.",
     )
 
 

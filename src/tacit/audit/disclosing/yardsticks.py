@@ -281,8 +281,8 @@ def syntactic(
         public: the attributes that make the groups.
         sensitive: the attribute whose distribution is looked at; of several, each by itself and all of them together.
         taxonomy: a YAML file of classes (`taxonomies.py`), to make public attributes more general first.
-        levels: how general: attribute -> level, 1 for the classes at the top. Without it every public attribute that
-            the taxonomy has, at level 1.
+        levels: how general: attribute -> level, 1 for the classes at the top, 0 for one class. Every other public
+            attribute that the taxonomy has is taken at level 1.
         order: the order of the sensitive values for the ordered distance; without it that of numbers or of letters. Of
             several attributes, attribute -> order.
         l: the order of recursive diversity.
@@ -326,7 +326,12 @@ def _levels(known: Sequence[str], path: Any, levels: Any) -> dict[str, tuple[Tax
             raise PlanError("needs a taxonomy", key="levels", fix="Name its file as taxonomy.")
         return {}
     tree = Taxonomy.load(path)
-    given = {name: 1 for name in known if name in tree.branches} if levels is None else dict(levels)
+    given = {name: 1 for name in known if name in tree.branches} | dict(levels or {})
+    if not given:
+        fix = nearest(known[0], list(tree.branches), most=10)
+        raise PlanError(
+            "must have classes for at least one public attribute", key="taxonomy", given=Path(path).name, fix=fix
+        )
     for name, level in given.items():
         if name not in known:
             raise PlanError("must be one of the public attributes", key="levels", given=name, fix="Name it as public.")

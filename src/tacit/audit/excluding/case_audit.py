@@ -1,7 +1,9 @@
 """What a case lets its applications and coalitions learn, and how that goes with epsilon and with the limit.
 
 Everything is computed from the dependence; no row is opened. Applications toss coins of their own, so that in a
-coalition the epsilons of one attribute add up; on each line coins are remembered.
+coalition the epsilons of one attribute add up; on each line coins are remembered. An audit counts all that a coalition
+sees, also what it was shown of the attribute in question: what a case leaves out of its limits (`own: false`) is known
+all the same.
 """
 
 from __future__ import annotations
@@ -18,6 +20,10 @@ from tacit.release.case_file import Case
 HEADINGS: Final = ("who", "about", "before", "at worst", "after", "nats (value)", "nats (bit)", "free at epsilon")
 EPSILONS: Final = tuple(0.05 * 1.3**step for step in range(18))  # 0.05 to 4.3
 SHARES: Final = (0.1, 0.25, 0.5, 1.0, 2.0)  # of the limit
+OWN_LEFT_OUT: Final = (
+    "The limits of this case leave out what the release of an attribute says about that attribute itself "
+    "(`own: false`); this audit counts it."
+)
 CAP: Final = 5.0  # of plans beside the one that the case asks for: 99 of 100 are released
 
 
@@ -53,6 +59,11 @@ class CaseAudit:
     epsilon: Mapping[str, Mapping[str, float]]
     rows: tuple[CaseRow, ...]
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader of the rows must know beside them."""
+        return () if self.case.options.get("own", True) else (OWN_LEFT_OUT,)
+
     def document(self) -> dict[str, Any]:
         """Return the audit as plain data."""
         return {
@@ -60,6 +71,7 @@ class CaseAudit:
             "dependence": self.case.dependence.fingerprint,
             "unprotected": self.case.dependence.unprotected,
             "epsilon": {name: dict(each) for name, each in self.epsilon.items()},
+            "remarks": list(self.remarks),
             "rows": [asdict(row) for row in self.rows],
         }
 
@@ -125,9 +137,8 @@ def _reached(epsilon: Mapping[str, Mapping[str, float]], members: Iterable[str])
 
 def _rows(case: Case, who: str, epsilon: Mapping[str, float]) -> list[CaseRow]:
     leak = exclusion(case.dependence, case.sensitive, epsilon, coins="remembered")
-    found = []
+    found, seen = [], list(epsilon)
     for name in case.sensitive:
-        seen = [one for one in epsilon if case.options.get("own", True) or one != name]
         worst = leak.worst(name, seen)
         after = ", ".join(f"{one} {'suppressed' if value is None else value}" for one, value in worst.outcome.items())
         found.append(

@@ -7,8 +7,8 @@ masks-that-add-up   Masks of private counts that add up to zero over all groups:
                     knows the counts of the other groups finds a group's own from the total. Right: independent masks.
 scales-published    Masked counts, with the scales of the masks beside them: a scale is proportional to the private
                     count. Right: scales stay secret.
-widths-by-count     Masked counts of many values, where the others of a group carry the mask of its largest count, as
-                    wide as that count asks for: how far they are apart tells it. Right: as wide as the size asks for.
+widths-by-count     Masked counts of many values, where the others of a group carry the mask of its largest count, each
+                    a part of that width: how far they are apart tells it. Right: they share one mask in proportion.
 sampled-by-share    The thesis' SPS: a sample whose size follows from the largest frequency, copies up to the size of
                     the group. Counts are near multiples of the number of copies, and that number tells the frequency.
                     Right: a simple random sample of a public size.
@@ -17,7 +17,7 @@ sampled-by-share    The thesis' SPS: a sample whose size follows from the larges
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Final
@@ -27,11 +27,12 @@ from scipy.special import gammaln
 
 from tacit.noise.thinning import thin
 from tacit.noise.two_scale import discrete_laplace
-from tacit.publish.criterion import Bools, Channel, Criterion, chernoff_size
-from tacit.publish.masked import PARTS, Masked, masks
+from tacit.publish.criterion import Channel, Criterion, chernoff_size
+from tacit.publish.masked import Layout, Masked
 from tacit.publish.method import Floats, Ints, Method
 from tacit.publish.perturbation import perturb
 from tacit.publish.sampled import Sampled
+from tacit.publish.widths import PARTS, masks
 
 MULTIPLES: Final = np.linspace(0.7, 1.3, 61)
 
@@ -74,7 +75,7 @@ _TEN: Final = Channel(Fraction(1, 2), 10)
 def _masked_pairs(counts: Ints, *, add_up: bool) -> Ints:
     sizes = counts.sum(axis=1)
     private = counts[:, 0] + discrete_laplace(_TWO.noise.right, len(sizes))
-    mask = masks((_TWO.kappa * np.maximum(np.maximum(private, sizes - private), 1)) ** 2)
+    mask = masks(_TWO.deviations(np.maximum(private, sizes - private)))
     if add_up:
         mask[-1] = -mask[:-1].sum()  # BROKEN: whoever knows the other groups knows this one
         mask -= mask.sum() // len(mask)
@@ -90,9 +91,9 @@ def _from_the_total(seen: Ints, counts: Ints) -> Floats:
 def _with_scales(counts: Ints, *, shown: bool) -> tuple[Ints, Floats]:
     sizes = counts.sum(axis=1)
     private = counts[:, 0] + discrete_laplace(_TWO.noise.right, len(sizes))
-    variance = (_TWO.kappa * np.maximum(np.maximum(private, sizes - private), 1)) ** 2
+    scale = _TWO.deviations(np.maximum(private, sizes - private))
     # BROKEN: the scale is shown, and it is a function of the private count
-    return PARTS * private + masks(variance), np.sqrt(variance) if shown else np.full(len(sizes), np.nan)
+    return PARTS * private + masks(scale), scale if shown else np.full(len(sizes), np.nan)
 
 
 def _from_the_scale(seen: tuple[Ints, Floats], counts: Ints) -> Floats:
@@ -104,16 +105,13 @@ def _from_the_scale(seen: tuple[Ints, Floats], counts: Ints) -> Floats:
 
 
 class _ByCount(Masked):
-    """Masked counts whose widest mask follows from the count that it hides."""
+    """Masked counts of which each is wider where the largest one asks for it, and as wide as that one does."""
 
-    def needs(self, counts: Ints | Floats, sizes: Ints) -> tuple[Floats, Ints, Bools]:
-        need, top, alone = super().needs(counts, sizes)
-        rows = np.arange(len(sizes))
-        own = counts[rows, top]
-        small = alone & (2 * own <= sizes)
-        # BROKEN: the others carry it, and many of them tell how wide it is
-        need[rows, top] = np.where(small, (self.kappa * np.maximum(own, 1)) ** 2, need[rows, top])
-        return need, top, alone
+    def layout(self, counts: Ints | Floats, sizes: Ints) -> Layout:
+        found = super().layout(counts, sizes)
+        own = found.need[np.arange(len(sizes)), found.top]
+        # BROKEN: each of the others carries its part of that width, and many of them tell how wide it is
+        return replace(found, shared=np.zeros_like(found.shared), most=own)
 
 
 def _from_the_spread(seen: Ints, counts: Ints) -> Floats:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import sealed
+from tacit.plan.labels import Labels
 from tacit.publish.criterion import Channel, Criterion, is_private, largest_size
 from tacit.publish.generalisation import as_generalisation, merged
 from tacit.publish.groups import PersonalGroups, as_columns, personal_groups
@@ -42,8 +43,14 @@ class ReconstructionAudit:
 
     @cached_property
     def frame(self) -> Any:
-        """A line for each group: its public values, its size, the largest allowed size, and whether it is violated."""
+        """A line for each group: its public values, its size, the largest allowed size, and whether it is violated.
+
+        The largest allowed size is that of a group with the same frequency; small groups below it may be violated too,
+        since whole records leave no room for an error on both sides. It is infinite where every size is allowed.
+        """
+        texts = self.groups.texts()
         columns: dict[str, Any] = {
+            "group": Labels(texts, np.arange(len(texts))),
             **self.groups.group_labels(),
             "size": self.sizes,
             "largest allowed size": self.largest,

@@ -205,6 +205,34 @@ class Attribute(ABC):
         """Read one end of a range such as 0..17; a ValueError means that it is none."""
         return int(text)
 
+    def read_range(self, text: str) -> tuple[Value, Value]:
+        """Read the two ends of a range such as 0..17, or refuse."""
+        low, dots, high = text.partition("..")
+        try:
+            ends = self.read_end(low), self.read_end(high)
+            if not dots or ends[0] > ends[1]:
+                raise ValueError
+        except ValueError:
+            raise PolicyError(
+                "must be a list of values or a range like '0..17'", given=text, fix="Change it."
+            ) from None
+        return ends
+
+    def read_values(self, entry: Entry) -> list[Value]:
+        """Read one value, or all values of a range such as 0..17."""
+        text = entry.node.value
+        if isinstance(text, str) and ".." in text and not self._is_value(text):
+            first, last = (self.position(end) for end in self.read_range(text))
+            return [self.value(place) for place in range(first, last + 1)]
+        return [self.canonical(self.read_value(entry))]
+
+    def _is_value(self, text: str) -> bool:
+        try:
+            self.position(text)
+        except PolicyError:
+            return False
+        return True
+
     def read_width(self, entry: Entry) -> Fraction | int:
         """Read the width of a block."""
         return entry.whole()

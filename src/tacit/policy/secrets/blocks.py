@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
-from tacit.policy.attributes import Attribute
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.attributes.keys import PART, Row, mapping
 from tacit.policy.domain import Domain, Record, canonical
@@ -99,7 +98,7 @@ class Partition(Secrets):
         for block in self.blocks or ():
             try:
                 if isinstance(block, str):
-                    low, high = _range_ends(block, attribute)
+                    low, high = attribute.read_range(block)
                     found.append(Intervals.of([(attribute.position(low), attribute.position(high))]))
                 else:
                     found.append(Intervals.points(attribute.position(value) for value in block))
@@ -278,14 +277,3 @@ def exact_width(width: Any) -> Any:
 
 def _plain_width(width: Any) -> Any:
     return float(width) if isinstance(width, Fraction) else width
-
-
-def _range_ends(text: str, attribute: Attribute) -> tuple[Value, Value]:
-    low, dots, high = text.partition("..")
-    try:
-        ends = attribute.read_end(low), attribute.read_end(high)
-        if not dots or ends[0] > ends[1]:
-            raise ValueError
-    except ValueError:
-        raise PolicyError("must be a list of values or a range like '0..17'", given=text, fix="Change it.") from None
-    return ends
