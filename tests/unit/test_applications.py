@@ -370,6 +370,30 @@ def test_keys_and_predicates_tell_what_a_column_tells(options: dict[str, Any]) -
     session.release(asked("leaving", "lighting"), epsilon=0.1)
 
 
+@pytest.mark.parametrize("key", [["day", "x", "y"], ["day", "y"], ["day", "place"]], ids="-".join)
+def test_the_columns_of_a_grid_in_a_key_tell_the_grid(key: list[str]) -> None:
+    place = tc.Grid(2, 2, of=("x", "y"))
+    domain = tc.Domain({"day": tc.Integers(1, 8), "ill": tc.Categories(["no", "yes"]), "place": place})
+    table = {
+        (ill, place.value(at)): (0.2 if (ill == "yes") == (at < 2) else 0.05)
+        for ill in ("no", "yes")
+        for at in range(4)
+    }
+    applications = tc.Applications(
+        tc.Dependence.from_table(table, names=("ill", "place")),
+        sensitive={"ill": ["yes"]},
+        coalitions={"app": ["app"]},
+        limit=0.02,
+    )
+    rows = pd.DataFrame({"day": range(1, 9), "ill": ["yes", "no"] * 4, "x": [0, 1] * 4, "y": [0, 0, 1, 1] * 2})
+    policy = tc.Policy(domain, tc.secrets.attributes("ill", where="ill == 'yes'"))
+    session = tc.Session(policy, rows, 9, leakage=applications)
+    with pytest.raises(tc.BudgetExceeded, match=r"after this release .*place to app.* it would be"):
+        session.release(tc.true_records("ill", key=key, application="app"), epsilon=0.001)
+    assert session.remaining == 9
+    session.release(tc.true_records("ill", key="day", application="app"), epsilon=0.001)
+
+
 def test_a_key_with_sensitive_values_is_refused() -> None:
     both = tc.Applications(BY_FLOOR, sensitive={"floor": ["up"], "arrival": ["late"]}, coalitions=COALITIONS, limit=9)
     session = tc.Session(floor_policy(), FLOORS, 9, leakage=both)

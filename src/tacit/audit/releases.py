@@ -98,9 +98,9 @@ class Remembered:
         """What makes a frame of the rows' own kind."""
         return self._rows.frame
 
-    def check_naming(self, naming: Sequence[str]) -> None:
+    def check_naming(self, key: Sequence[str]) -> None:
         """Refuse what the rows refuse, the first times as well."""
-        self._checked("naming", tuple(naming)).read(lambda: self._rows.check_naming(naming))
+        self._checked("naming", tuple(key)).read(lambda: self._rows.check_naming(key))
 
     def _checked(self, *asked: Any) -> Readings:
         return self._readings.setdefault(("check", *asked), Readings(lambda one, other: one is other))

@@ -8,6 +8,7 @@ In reading order:
     statement     what all charges promise together
     rules         what a charge must keep, refused before anything is written
     coins         the secrets of coins that are remembered, and what was paid for them
+    contents      what files held when coins were made for their rows
     applications  what applications were shown, and which release would tell too much
     leakage_book  the limits that hold, and what releases have shown
     chain         entries are hashed one after the other, so that an edit is noticed

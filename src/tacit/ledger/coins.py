@@ -3,7 +3,8 @@
 Guarantee   A line that was raised to an epsilon was charged for it in the same transaction. What a line has reached
             counts only with the secret that its coins were made from: where the secret is another one, because it was
             rotated or lost, every line begins at nothing and is charged anew. So it does for each source that has a
-            name: rows of two files never share a coin, and each file is paid for.
+            name: rows of two files never share a coin, and each file is paid for. A file that holds other rows than
+            those that its coins were made for is refused (`ledger/contents.py`).
             With a key of the ledger (`TACIT_LEDGER_KEY`), whoever reads all of it knows nothing about its secrets.
 Assumes     Without a key, who may read the ledger may know its secrets: with them, a missing cell whose coin was kept
             is known to be a secret. Such a ledger is therefore kept as closely as the rows; a file is for its owner
@@ -17,7 +18,7 @@ Why         Coins that are remembered follow from one secret for each data set, 
             is worked out from what was read; if that is no longer so when it is charged, nothing is written and the
             price is worked out again.
 Reference   RFC 2104 (HMAC).
-Checked by  tests/unit/test_ledger_coins.py
+Checked by  tests/unit/test_ledger_coins.py, tests/unit/test_file_contents.py
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ from sqlalchemy import Connection, delete, insert, inspect, select
 
 from tacit.ledger.book import Book
 from tacit.ledger.chain import Seal, amount_of
+from tacit.ledger.contents import Content, Kept, read_contents, still_kept, write_contents
 from tacit.ledger.store import rows
-from tacit.ledger.tables import COINS, LINES
+from tacit.ledger.tables import COINS, CONTENTS, LINES
 from tacit.noise.kept_coins import new_secret, secret_for
 
 Reached = Mapping[str, Fraction]
+Contents = Mapping[str, Kept]
 
 
 @dataclass(frozen=True)
@@ -50,16 +53,26 @@ class Due:
 
 @dataclass(frozen=True, repr=False)
 class CoinState:
-    """The secret of a data set's coins, how far the lines of a source were paid for, and the entries that paid."""
+    """The secret of a data set's coins, how far the lines of a source were paid for, and the entries that paid.
+
+    `contents` is what is kept of the files that lines were used for.
+    """
 
     secret: bytes
     reached: Reached
     entries: Mapping[str, int]
     source: str = ""
+    contents: Contents = field(default_factory=dict)
 
     def secret_of(self, line: str) -> bytes:
         """Return the secret of one line."""
         return secret_for(self.secret, _at(self.source, line))
+
+    def kept_now(self, content: Content, lines: Iterable[str]) -> dict[str, Kept]:
+        """Return what is to be kept of the files of these lines, where that is something new; refuse other rows."""
+        secrets = {line: secret_for(self.secret, repr(("content", self.source, line))) for line in lines}
+        found = {line: still_kept(content, self.contents.get(line), secret) for line, secret in secrets.items()}
+        return {line: kept for line, kept in found.items() if kept is not None}
 
     @property
     def mark(self) -> str:
@@ -135,6 +148,15 @@ class KeptCoins:
 
         return self._book.store.read(work)
 
+    def keep(self, dataset: str, before: CoinState, contents: Contents) -> None:
+        """Note what the files of lines hold, where nothing is charged for them."""
+
+        def work(db: Connection) -> None:
+            self._book.sound_head(db)
+            keep_contents(db, dataset, before, contents, self._book.seal)
+
+        self._book.store.write(work)
+
     def rotate(self, dataset: str) -> None:
         """Give a data set another secret."""
 
@@ -154,10 +176,10 @@ def read_state(db: Connection, dataset: str, lines: Iterable[str], seal: Seal, s
     """Return the state of the coins of a data set, and of one source of it; None if it has no secret yet."""
     if not inspect(db).has_table(COINS.name):
         return None
-    kept = next(iter(rows(db, select(COINS).where(COINS.c.dataset == dataset))), None)
-    if kept is None or kept["seal"] != _coin_seal(dataset, kept["secret"], seal):
+    coin = next(iter(rows(db, select(COINS).where(COINS.c.dataset == dataset))), None)
+    if coin is None or coin["seal"] != _coin_seal(dataset, coin["secret"], seal):
         return None
-    state = CoinState(_secret(dataset, kept["secret"], seal), {}, {}, source)
+    state = CoinState(_secret(dataset, coin["secret"], seal), {}, {}, source)
     names = {_short(source, line): line for line in lines}
     reached, entries = {}, {}
     ours = (LINES.c.dataset == dataset) & LINES.c.line.in_(list(names))
@@ -165,12 +187,13 @@ def read_state(db: Connection, dataset: str, lines: Iterable[str], seal: Seal, s
         epsilon = amount_of(row["epsilon"])
         if epsilon is not None and row["seal"] == _line_seal(row, state.mark, seal):
             reached[names[row["line"]]], entries[names[row["line"]]] = epsilon, int(row["entry"])
-    return CoinState(state.secret, reached, entries, source)
+    kept = read_contents(db, dataset, names, state.mark, seal)
+    return CoinState(state.secret, reached, entries, source, {names[short]: one for short, one in kept.items()})
 
 
 def begin(db: Connection, dataset: str, seal: Seal) -> None:
     """Give a data set a new secret, which forgets every line."""
-    for table in (COINS, LINES):
+    for table in (COINS, LINES, CONTENTS):
         table.create(db, checkfirst=True)
         db.execute(delete(table).where(table.c.dataset == dataset))
     secret = new_secret().hex()
@@ -193,6 +216,19 @@ def raise_lines(db: Connection, dataset: str, before: CoinState, after: Reached,
         row: dict[str, Any] = {"dataset": dataset, "line": name, "epsilon": str(epsilon), "entry": entry}
         db.execute(delete(LINES).where((LINES.c.dataset == dataset) & (LINES.c.line == name)))
         db.execute(insert(LINES).values(**row, seal=_line_seal(row, before.mark, seal)))
+
+
+def keep_contents(db: Connection, dataset: str, before: CoinState, contents: Contents, seal: Seal) -> None:
+    """Note what the files of lines hold; leave the transaction if somebody else has noted something meanwhile."""
+    now = read_state(db, dataset, contents, seal, before.source)
+    if (
+        now is None
+        or now.secret != before.secret
+        or any(now.contents.get(line) != before.contents.get(line) for line in contents)
+    ):
+        raise StateMoved
+    short = {_short(before.source, line): kept for line, kept in contents.items()}
+    write_contents(db, dataset, short, before.mark, seal)
 
 
 def _at(source: str, line: str) -> str:

@@ -41,7 +41,7 @@ from tacit.ledger.accounts import (
 from tacit.ledger.applications import Applications, Standing, Weighing
 from tacit.ledger.book import Book
 from tacit.ledger.chain import TOTAL, Entry, Seal, Verdict, examined, odd_run, with_runs
-from tacit.ledger.coins import CoinState, KeptCoins, Reached, raise_lines
+from tacit.ledger.coins import CoinState, Contents, KeptCoins, Reached, keep_contents, raise_lines
 from tacit.ledger.input import (
     Amount,
     LedgerPolicy,
@@ -226,12 +226,14 @@ class Ledger:
         run: str | None = None,
         job: str = "",
         coins: tuple[CoinState, Reached] | None = None,
+        kept: tuple[CoinState, Contents] | None = None,
         weighing: Weighing | None = None,
     ) -> list[Receipt]:
         """Charge several epsilons, each with its note, in one transaction: all of them or none.
 
         With `run`, a text that no other run has, the ledger keeps until `ended` that the run is under way. `coins` are
-        what was read of lines of coins, and what they have reached with these charges. `weighing` says what is shown of
+        what was read of lines of coins, and what they have reached with these charges; `kept` is what their files hold,
+        where that is to be written. `weighing` says what is shown of
         single records, and is held against the limits on what applications learn, also where nothing is charged.
 
         Raises:
@@ -240,7 +242,10 @@ class Ledger:
             LedgerError: As for `charge`; nothing is written.
         """
         if charges:
-            return self._pay(dataset, charges, analyst, policy, run=run, job=job, coins=coins, weighing=weighing)
+            lines: Any = {"coins": coins, "kept": kept}
+            return self._pay(dataset, charges, analyst, policy, run=run, job=job, **lines, weighing=weighing)
+        if kept is not None:
+            self._coins.keep(self._book.dataset(dataset), *kept)
         if weighing is not None:
             self._leakage.show(self._book.dataset(dataset), self._book.analyst(analyst), weighing)
         return []
@@ -255,6 +260,7 @@ class Ledger:
         run: str | None = None,
         job: str = "",
         coins: tuple[CoinState, Reached] | None = None,
+        kept: tuple[CoinState, Contents] | None = None,
         weighing: Weighing | None = None,
     ) -> list[Receipt]:
         file = self._store.name
@@ -310,6 +316,8 @@ class Ledger:
                 self._book.move(db, dataset, holder, replace(before, spent=before.spent + in_all), is_new=own is None)
             if coins is not None:
                 raise_lines(db, dataset, *coins, receipts[-1].entry, self._seal)
+            if kept is not None:
+                keep_contents(db, dataset, *kept, self._seal)
             if run is not None:
                 numbers = {"first": receipts[0].entry, "last": receipts[-1].entry}
                 about = checked_note(job, file=file)

@@ -91,8 +91,20 @@ LINES = Table(
     Column("seal", Text, nullable=False),
 )
 
+# What the files of a line held when its coins were used (`ledger/contents.py`).
+CONTENTS = Table(
+    "tacit_contents",
+    METADATA,
+    Column("dataset", Text, primary_key=True),
+    Column("line", Text, primary_key=True),  # the hash of its name
+    Column("stamp", Text, nullable=False),  # all of it keyed with the secret of the coins
+    Column("digest", Text, nullable=False),
+    Column("sizes", Text, nullable=False),
+    Column("seal", Text, nullable=False),
+)
+
 OURS = frozenset(METADATA.tables)
-MADE_WHEN_NEEDED = frozenset({COINS.name, LINES.name})
+MADE_WHEN_NEEDED = frozenset({COINS.name, LINES.name, CONTENTS.name})
 FROM_THE_START = OURS - {RUNS.name} - MADE_WHEN_NEEDED
 
 # SQLite keeps the statement that made a table; blanks, quotes and case say nothing.
@@ -117,7 +129,8 @@ _STRANGE_IN_POSTGRESQL = text("""
 WITH ours AS (
     SELECT oid, relname, relkind, relrowsecurity FROM pg_class
     WHERE oid IN (to_regclass('tacit_head'), to_regclass('tacit_entries'), to_regclass('tacit_accounts'),
-                  to_regclass('tacit_runs'), to_regclass('tacit_coins'), to_regclass('tacit_lines'))
+                  to_regclass('tacit_runs'), to_regclass('tacit_coins'), to_regclass('tacit_lines'),
+                  to_regclass('tacit_contents'))
 )
 SELECT 'trigger', tgname::text FROM pg_trigger JOIN ours ON tgrelid = ours.oid WHERE NOT tgisinternal
 UNION ALL SELECT 'rule', rulename::text FROM pg_rewrite JOIN ours ON ev_class = ours.oid WHERE relkind = 'r'

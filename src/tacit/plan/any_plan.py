@@ -106,9 +106,14 @@ class AnyPlan(ABC):
         return {}
 
     @property
-    def naming(self) -> tuple[str, ...]:
-        """The columns that name rows and are no attributes; none by default."""
+    def key(self) -> tuple[str, ...]:
+        """The attributes and columns that name rows; none by default."""
         return ()
+
+    @property
+    def naming(self) -> tuple[str, ...]:
+        """The columns that name rows and are no attributes."""
+        return tuple(name for name in self.key if name not in self.policy.domain)
 
     def cost(self, reached: Mapping[str, Fraction]) -> Fraction:
         """Return what is to be paid, where lines of coins have reached so much already: all of it by default."""

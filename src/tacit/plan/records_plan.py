@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from tacit.plan.query import Linear
 
 NO_COIN: Final = "open"  # the line of what needs no coin
+_SPELLING: Final = "one case, days alone"  # of names (`rows/row_names.py`): with another one, records have other coins
 _ANY_NUMBER: Final = 2**63 - 1
 
 
@@ -107,9 +108,9 @@ class RecordsPlan(AnyPlan):
         return tuple(dict.fromkeys([*(axis.attribute for rule in rules for axis in rule.axes), *where]))
 
     @property
-    def naming(self) -> tuple[str, ...]:
-        """The columns of the key that are no attributes."""
-        return tuple(name for name in self.query.key if name not in self.policy.domain)
+    def key(self) -> tuple[str, ...]:
+        """The attributes and columns that name rows."""
+        return self.query.key
 
     # ---- lines, whose coins are remembered ----
 
@@ -124,7 +125,7 @@ class RecordsPlan(AnyPlan):
     def line(self, digest: str) -> str:
         """Return the name of a line: the policy, what is hidden, the key, who asks, and the state of the records."""
         key, domain = self.query.key, self.policy.domain
-        numbered = [(name, domain[name].document() if name in domain else None) for name in key]
+        numbered = [(name, domain[name].document() if name in domain else _SPELLING) for name in key]
         return repr((self.policy.fingerprint, digest, numbered, self.query.application, self.query.version))
 
     def cost(self, reached: Mapping[str, Fraction]) -> Fraction:
@@ -147,8 +148,7 @@ class RecordsPlan(AnyPlan):
         who = self.query.application
         # a key is shown of every record, and whoever is told of a record knows that it was picked
         picked = () if self.query.where is None else sorted(self.query.where.columns())
-        told = [name for name in (*self.query.key, *picked) if name in self.policy.domain]
-        public = dict.fromkeys([*self.showing.public, *told])
+        public = _read_alike((*self.showing.public, *self.query.key, *picked), self.policy)
         found = [Shown(who, name, CERTAIN, "public", is_public=True) for name in public]
         for rule in self.showing.rules:
             line = self.line(rule.digest) if self.query.key else ""
@@ -410,6 +410,14 @@ def _check_naming(query: TrueRecords, policy: Policy) -> None:
                     given=column,
                     fix="Name another column.",
                 )
+
+
+def _read_alike(told: Sequence[str], policy: Policy) -> list[str]:
+    """Return the attributes that some attributes and columns tell about: every one that is read from the same cells."""
+    domain = policy.domain
+    read = {name: attribute.read_from(name, policy.item) for name, attribute in domain.items()}
+    columns = {column for name in told for column in read.get(name, (name,))}
+    return [name for name in domain if columns.intersection(read[name])]
 
 
 def _check_known(policy: Policy) -> None:

@@ -16,7 +16,8 @@ from typing import Any
 from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, Refused
 from tacit.ledger.applications import Weighing
-from tacit.ledger.coins import CoinState, Due, OwnCoins, Reached, StateMoved, prices
+from tacit.ledger.coins import CoinState, Contents, Due, OwnCoins, Reached, StateMoved, prices
+from tacit.ledger.contents import Content
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.leakage.shown import Shown
@@ -39,10 +40,11 @@ class Purse:
         dataset: str,
         analyst: str | None,
         source: str,
+        content: Content | None,
     ) -> None:
         self.ledger, self.leakage = ledger, watch
         self._policy, self._budget = policy, budget
-        self._dataset, self._analyst, self._source = dataset, analyst, source
+        self._dataset, self._analyst, self._source, self._content = dataset, analyst, source, content
         self._spent = Fraction(0)
         self._own_coins = OwnCoins()
         self._process = os.getpid()
@@ -112,7 +114,9 @@ class Purse:
             )
         with self._lock:
             while True:
-                coins = self._coin_state([*(line for one in due for line in one.lines), *lines])
+                asked = [*(line for one in due for line in one.lines), *lines]
+                coins = self._coin_state(asked)
+                kept = {} if self._content is None else coins.kept_now(self._content, asked)
                 costs, after = prices(due, coins.reached)
                 epsilon = sum(costs, Fraction(0))
                 if self._budget is not None and self._spent + epsilon > self._budget:
@@ -126,7 +130,7 @@ class Purse:
                 if self.ledger is None:
                     self.leakage.weigh(weighing)
                 with contextlib.suppress(StateMoved), charges.charging(epsilon):
-                    receipts = self._receipts(due, costs, coins, after, run=run, job=job, weighing=weighing)
+                    receipts = self._receipts(due, costs, coins, after, run=run, job=job, kept=kept, weighing=weighing)
                     self._own_coins.raised(after)
                     self._spent += epsilon
                     return receipts, coins
@@ -140,6 +144,7 @@ class Purse:
         *,
         run: str | None,
         job: str,
+        kept: Contents,
         weighing: Weighing | None,
     ) -> list[Receipt | None]:
         """Charge the ledger, if there is one. What costs nothing, since it was paid for before, has that receipt."""
@@ -149,6 +154,7 @@ class Purse:
         listed = [(cost, one.what) for cost, one in zip(costs, due, strict=True) if cost]
         lines = (coins, after) if after else None
         paid: dict[str, Any] = {"charges": listed, "policy": self._policy, "coins": lines, "weighing": weighing}
+        paid["kept"] = (coins, kept) if kept else None
         made = iter(self.ledger.reserve(**whom, **paid, run=run, job=job))
         found: list[Receipt | None] = []
         for cost, one in zip(costs, due, strict=True):

@@ -38,7 +38,8 @@ from tacit.release.purse import Purse, fixed
 from tacit.release.record import ReleaseRecord
 from tacit.release.selected import SelectionRecord, select
 from tacit.release.split import Costs, Parent, Pay, Split
-from tacit.rows.file_columns import is_file, source_name
+from tacit.rows.file_columns import is_file, source_files, source_name
+from tacit.rows.file_contents import FileContents
 from tacit.rows.guard import closed, paid_for
 from tacit.rows.named_columns import columns_of
 from tacit.rows.rows import Rows, open_rows
@@ -104,7 +105,10 @@ class Session:
             if own is not None:
                 opened.grant_once(dataset=self.dataset, epsilon=own, policy=self.policy)
             watch.begin(opened, self.dataset)
-        self._purse = Purse(policy, own, opened, watch, dataset=self.dataset, analyst=analyst, source=source_name(rows))
+        files = source_files(rows) if opened is not None else []
+        content = FileContents(files) if files else None
+        whom: dict[str, Any] = {"dataset": self.dataset, "analyst": analyst}
+        self._purse = Purse(policy, own, opened, watch, **whom, source=source_name(rows), content=content)
 
     def __repr__(self) -> str:
         return f"Session({self.dataset!r}, policy {self.policy.name!r}, {shown(self.remaining)} remains)"
@@ -207,7 +211,7 @@ class Session:
         for part in plan.tallied:
             check_answerable(self._rows, part.base, self.policy)
         if not plan.tallied:
-            self._rows.check_naming(plan.naming)
+            self._rows.check_naming(plan.key)
 
     @sealed
     def split(self, by: Any) -> Split:

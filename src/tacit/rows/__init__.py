@@ -33,6 +33,7 @@ In reading order:
     spark_log      Spark's log, off while rows are read
     file_identity  whether a file is still the one that was opened
     planned_files  which files a lazy plan reads
+    file_contents  whether files hold what they held before
     file_kinds     what a file of rows must be
     file_columns   which files there are, and the names of their columns
     headers        whether a first line holds names or values

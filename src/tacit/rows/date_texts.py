@@ -51,6 +51,21 @@ def arrow_date(cells: pa.Array) -> pa.Array:
     return pa.array(np.clip(days, _BEFORE, _AFTER).astype(np.int32), mask=missing).cast(pa.date32())
 
 
+def arrow_names(cells: Any) -> Any:
+    """Return Arrow's cells as they name rows: moments as the days that they begin, and times of the day as texts.
+
+    None if a moment is told with a time zone, or begins no day.
+    """
+    if pa.types.is_time(cells.type):
+        return cells.cast(pa.string())
+    if not pa.types.is_timestamp(cells.type):
+        return cells
+    steps = cells.cast(pa.int64()).drop_null().to_numpy()
+    if cells.type.tz is not None or (steps % (_DAY_SECONDS * _STEPS[cells.type.unit])).any():
+        return None
+    return cells.cast(pa.date32())
+
+
 def arrow_moment(cells: pa.Array) -> pa.Array:
     """Return Arrow's times and spans as whole numbers, which are equal and sorted alike; anything else as it is.
 

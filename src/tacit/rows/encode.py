@@ -71,7 +71,7 @@ class Column:
     spelling: engines turn long decimals into floats in different ways. `decimals` is how many digits come after the
     point of each cell, by its type, and `bits` how wide its floats are. `as_date` says that the helper column is a
     date, and the shortest form in which a text may name one: `day` (2024-05-01), `month` (also 2024-05) or `year`
-    (also 2024).
+    (also 2024). `zoned` moments have a time zone, and a `clock` is the time of some day: what names rows must know.
     """
 
     reading: Reading
@@ -83,6 +83,8 @@ class Column:
     raw: str = ""
     name: str = ""
     as_date: str = ""
+    zoned: bool = False
+    clock: bool = False
 
     @property
     def number(self) -> str:
@@ -156,7 +158,9 @@ def column_of(dtype: Any) -> Column:
     if dtype == nw.Date:
         return Column("date")
     if dtype == nw.Datetime:
-        return Column("time")
+        return Column("time", zoned=dtype.time_zone is not None)
+    if dtype == nw.Time:
+        return Column("other", clock=True)
     if dtype == nw.List:
         return Column("list", element=column_of(dtype.inner))
     return Column("other")

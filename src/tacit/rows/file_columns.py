@@ -58,16 +58,22 @@ def files_of(paths: Sequence[str | Path]) -> tuple[list[Path], bool]:
 def source_name(source: Any) -> str:
     """Return what tells a source from others wherever it is opened: where its files are. Nothing for a frame or query.
 
-    A link stands for what it leads to; a folder that has got another file is another source.
+    A folder that has got another file is another source. What files hold is up to `rows/file_contents.py`.
     """
+    found = source_files(source)
+    return repr(found) if found else ""
+
+
+def source_files(source: Any) -> list[str]:
+    """Return where the files of a source are, in order; none for a frame. A link stands for what it leads to."""
     paths = source if isinstance(source, list | tuple) else [source]
     if not all(isinstance(path, str | Path) for path in paths):
-        return ""
+        return []
     try:
         found, _ = files_of(paths)
     except DataRefused:
         found = list(map(Path, paths))  # whoever opens them is told why not
-    return repr(sorted({os.path.realpath(path) for path in found}))
+    return sorted({os.path.realpath(path) for path in found})
 
 
 def is_file(path: str | Path) -> bool:

@@ -111,7 +111,7 @@ class CountedItems:
         """Refuse: items have no total."""
         raise no_total(name)
 
-    def check_naming(self, naming: Sequence[str]) -> None:
+    def check_naming(self, key: Sequence[str]) -> None:
         """Refuse: there are no rows to name."""
         raise DataRefused("item counts have no records", fix="Give the rows.")
 

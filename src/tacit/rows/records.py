@@ -26,16 +26,20 @@ from tacit.rows.batches import BATCH, Batch, Piece, Workers
 from tacit.rows.encode import Code, Column
 from tacit.rows.engines import Engine
 from tacit.rows.positions import Codes, Encoder
-from tacit.rows.row_names import Named, missing_key, named
+from tacit.rows.row_names import Named, check_days, missing_key, named
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is looked at: attributes, those of them that must have a value in every row, and columns that name rows."""
+    """What is looked at: attributes, those of them that must have a value in every row, and columns that name rows.
+
+    `days` are the columns of attributes that name rows by dates, as they are: a moment must name a day.
+    """
 
     names: tuple[str, ...]
     key: frozenset[str]
     naming: Mapping[str, Column]
+    days: Mapping[str, Column]
 
 
 Work = Callable[[Mapping[str, Codes], Mapping[str, Named], int], Any]
@@ -47,7 +51,7 @@ def worked_on(
     """Yield what work returns for the positions of each batch of rows; None if the engine has no batches."""
     names = list(dict.fromkeys([*asked.names, *(name for name, code in codes.items() if code.valid is not None)]))
     columns = {column.name: column.raw for name in names for column in codes[name].columns}
-    columns |= {column.name: column.raw for column in asked.naming.values()}
+    columns |= {column.name: column.raw for column in (*asked.naming.values(), *asked.days.values())}
     with engine.quiet():
         pieces = engine.pieces(columns)
     if pieces is None:
@@ -63,6 +67,8 @@ def worked_on(
         encoder.prepare(names, batch)
         positions = {name: encoder.codes(name, batch) for name in names}
         names_of_rows = {name: named(batch.columns[column.name], column, name) for name, column in asked.naming.items()}
+        for name, column in asked.days.items():
+            check_days(batch.columns[column.name], name)
         return piece, work(*_kept(positions, names_of_rows, sizes, asked.key, batch.rows))
 
     def results() -> Iterator[Any]:
@@ -112,6 +118,8 @@ def decoded(
             found = {name: codes[name].decode([next(columns) for _ in codes[name].keys]) for name in asked.names}
             positions = {name: np.where(at < 0, sizes[name], at) for name, at in found.items()}
             names_of_rows = {name: named(next(columns), column, name) for name, column in asked.naming.items()}
+            for name in asked.days:
+                check_days(next(columns), name)
             yield work(*_kept(positions, names_of_rows, sizes, asked.key, part.num_rows))
 
 

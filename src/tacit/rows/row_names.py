@@ -9,10 +9,14 @@ Why         A name is a whole number, a date or a text, and a text that spells o
               writes a number so and many ids look so.
             - Floats that are not whole, or so large that a neighbour may have been rounded to them, name nobody: they
               would be other names than those of the numbers that they came from.
-            - Dates: a moment stands for its day in UTC, as in attributes; without a zone, for the day that it says.
+            - Dates: a moment at midnight stands for its day. Other moments, and those of a time zone, name nobody: told
+              with another zone, or without one, the same moment lies in another day, and its row would get the coin of
+              the row before or after it, which was shown. That also holds where a key is an attribute of dates.
             - Times of the day: seconds that are zero, and zeros behind their point, do not matter.
-            - Texts: without the space around them and without signs that nobody sees (a byte order mark, a space of no
-              width), in Unicode's composed form; `True` is `true`. Case matters.
+            - Texts: without the space around them and signs that nobody sees (a byte order mark, a space of no width), in
+              one case and one width of letters (Unicode's compatibility form of the folded capitals; a dot above an i
+              does not matter). They are shown as they are written.
+            What a text is read as is found here, for all engines: no two of them fold letters in the same way.
             Names that are taken for one where they should be two are refused as a key that is there twice; names that
             were taken for two would give one record two coins for the price of one. So in doubt they are one.
 Checked by  tests/contract/test_row_names.py
@@ -32,21 +36,22 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import DataRefused
+from tacit.rows.date_texts import arrow_names
 from tacit.rows.encode import Column
 
-NAMING: Final = ("whole", "wide", "real", "text", "date", "time")  # how columns are read that may name a row
+_NAMING: Final = ("whole", "wide", "real", "text", "date", "time")  # how columns are read that may name a row
 Name: TypeAlias = int | str
 Refusal: TypeAlias = Callable[[str], DataRefused]
 
 _EXACT: Final = {16: 2**11, 32: 2**24, 64: 2**53}  # below these, floats of so many bits hold every whole number
 _FITS: Final = range(-(2**63), 2**63)  # whole numbers that frames of every kind can show; larger ones are texts
 _NUMERAL: Final = re.compile(r"([-+]?)([0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?")
-_MOMENT: Final = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:[T ]([0-9]{2}):([0-9]{2})(?::[0-9]{2}(?:\.[0-9]*)?)? ?(?:[zZ]|([-+])([0-9]{2}):?([0-9]{2})?)?)?"
+# of folded texts: a zone is an offset, a letter or two, or a name such as utc or europe/berlin
+_ZONE: Final = (
+    r"( ?(?:[-+][0-9]{1,2}(?::?[0-9]{2}){0,2}|[a-z]{1,5}|[a-z_]+/[-+a-z0-9_/]+)?(?: [a-z]{1,5}| ?\[[^\]]*\])?)"
 )
-
-_CLOCK: Final = re.compile(r"([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]*))?)?")
+_CLOCK: Final = re.compile(rf"([0-9]{{2}}:[0-9]{{2}})(?::([0-9]{{2}})(?:[.,]([0-9]*))?)?{_ZONE}")
+_MOMENT: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[t ](.*))?")
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +90,26 @@ def not_a_name(name: str) -> DataRefused:
     )
 
 
+def zoned_key(name: str) -> DataRefused:
+    """Return the refusal of a column of moments with a time zone, by its type."""
+    return DataRefused(
+        "must not hold moments of a time zone, because it names rows: in which day one lies would hang on the zone",
+        column=name,
+        fix="Add a column of dates, and one of times if a day has several rows, and name these.",
+    )
+
+
+def not_a_day(name: str) -> DataRefused:
+    """Return the refusal of a moment that is not the beginning of a day, or that is told with a time zone."""
+    return DataRefused(
+        "must hold dates, or moments at midnight without a time zone, because it names rows (keys are public, so that "
+        "this may be said)",
+        column=name,
+        fix="Add a column of dates, and one of times if a day has several rows, and name these. What was asked stays "
+        "charged.",
+    )
+
+
 def not_exact(name: str) -> DataRefused:
     """Return the refusal of floats that stand for several whole numbers."""
     return DataRefused(
@@ -95,11 +120,24 @@ def not_exact(name: str) -> DataRefused:
     )
 
 
+def check_type(column: Column, name: str) -> None:
+    """Refuse a column whose type says that it cannot name rows."""
+    if column.reading not in _NAMING and not column.clock:
+        raise not_a_name(name)
+    if column.zoned:
+        raise zoned_key(name)
+
+
+def check_days(cells: Any, name: str) -> None:
+    """Refuse moments that name no day, in a column that an attribute of dates is read from; it sees to other cells."""
+    for cell in _encoded(cells, name).dictionary.to_pylist():
+        if isinstance(cell, str) and _of_moment(_folded(cell)) is not_a_day:
+            raise not_a_day(name)
+
+
 def named(cells: Any, column: Column, name: str) -> Named:
     """Return what names the rows, each value once, in its one spelling."""
-    if hasattr(cells, "chunks"):
-        cells = cells.combine_chunks()
-    encoded = cells if hasattr(cells, "dictionary") else cells.dictionary_encode()
+    encoded = _encoded(cells, name)
     if encoded.indices.null_count:
         raise missing_key(name)
     values: list[Name] = []
@@ -109,9 +147,26 @@ def named(cells: Any, column: Column, name: str) -> Named:
         if callable(found):
             raise found(name)
         values.append(found)
-        if isinstance(cell, str) and isinstance(found, str) and "." in found and _NUMERAL.fullmatch(found):
-            spelled[found] = min(cell.strip(), spelled.get(found, cell.strip()))
+        if isinstance(cell, str) and isinstance(found, str) and cell != found and _is_shown_as_written(cell, found):
+            written = unicodedata.normalize("NFC", cell.strip())
+            spelled[found] = min(written, spelled.get(found, written))
     return Named(values, encoded.indices.to_numpy(zero_copy_only=False), spelled)
+
+
+def _encoded(given: Any, name: str) -> Any:
+    cells = arrow_names(given)
+    if cells is None:
+        raise not_a_day(name)
+    if hasattr(cells, "chunks"):
+        cells = cells.combine_chunks()
+    return cells if hasattr(cells, "dictionary") else cells.dictionary_encode()
+
+
+def _is_shown_as_written(cell: str, found: str) -> bool:
+    """Say whether a name that differs from what was written is a text, or a number that is not whole."""
+    if found in ("true", "false"):
+        return False
+    return _folded(cell) == found or ("." in found and _NUMERAL.fullmatch(found) is not None)
 
 
 def in_one_list(parts: Sequence[Named]) -> tuple[list[Name], npt.NDArray[np.int64]]:
@@ -135,22 +190,22 @@ def name_of(cell: Any, bits: int = 64) -> Name | Refusal:
     r"""Return the one spelling of a name, or the refusal of what is none; `bits` is how wide a float was.
 
     >>> [name_of(cell) for cell in (7, 7.0, "007", "+7.00", " 7 ", decimal.Decimal("7.00"), "7e+00", "B7", "12e4")]
-    [7, 7, 7, 7, 7, 7, 7, 'B7', '12e4']
+    [7, 7, 7, 7, 7, 7, 7, 'b7', '12e4']
     >>> [name_of(cell) for cell in ("1700000000000000007.0", "-0", "2.10", "1" + 19 * "0")]
     [1700000000000000007, 0, '2.1', '10000000000000000000']
-    >>> [name_of(cell) for cell in ("2024-01-05 00:00:00", "2024-01-05T00:30+01:00", datetime.date(2024, 1, 5))]
-    ['2024-01-05', '2024-01-04', '2024-01-05']
-    >>> [name_of(cell) for cell in ("10:30", "10:30:00.000", "10:30:01.50", "True", "e\u0301 \u200b")]
+    >>> [name_of(cell) for cell in ("2024-01-05 00:00:00", datetime.date(2024, 1, 5), datetime.datetime(2024, 1, 5))]
+    ['2024-01-05', '2024-01-05', '2024-01-05']
+    >>> [name_of(cell) for cell in ("10:30", "10:30:00.000", "10:30:01.50", "True", "E\u0301 \u200b")]
     ['10:30:00', '10:30:00', '10:30:01.5', 'true', 'é']
-    >>> [name_of(cell).__name__ for cell in ("", None, float("nan"), 1.5, 2.0**53, "1.7e+18")]
-    ['missing_key', 'missing_key', 'missing_key', 'not_a_name', 'not_exact', 'not_exact']
+    >>> [name_of(cell).__name__ for cell in ("", None, float("nan"), 1.5, 2.0**53, "1.7e+18", "2024-01-05 00:30")]
+    ['missing_key', 'missing_key', 'missing_key', 'not_a_name', 'not_exact', 'not_exact', 'not_a_day']
     """
     if cell is None or cell != cell:  # NaN
         return missing_key
     if isinstance(cell, str):
         return _of_text(cell)
-    if isinstance(cell, datetime.date):
-        return _of_date(cell)
+    if isinstance(cell, datetime.date | datetime.time):
+        return _of_text(cell.isoformat())
     if isinstance(cell, float):
         if cell % 1 != 0:
             return not_a_name
@@ -165,15 +220,8 @@ def _whole(number: int) -> Name:
     return number if number in _FITS else str(number)
 
 
-def _of_date(cell: datetime.date) -> Name:
-    if isinstance(cell, datetime.datetime):
-        cell = (cell if cell.tzinfo is None else cell.astimezone(datetime.UTC)).date()
-    return cell.isoformat()
-
-
 def _of_text(cell: str) -> Name | Refusal:
-    text = cell if cell.isascii() else "".join(sign for sign in cell if unicodedata.category(sign) != "Cf")
-    text = text.strip()
+    text = _folded(cell)
     if not text:
         return missing_key
     number = _of_numeral(text)
@@ -183,10 +231,20 @@ def _of_text(cell: str) -> Name | Refusal:
     if day is not None:
         return day
     clock = _CLOCK.fullmatch(text)
-    if clock is not None:
-        fraction = (clock[3] or "").rstrip("0")
-        return f"{clock[1]}:{clock[2] or '00'}{fraction and '.'}{fraction}"
-    return text.lower() if text.lower() in ("true", "false") else unicodedata.normalize("NFC", text)
+    if clock is None:
+        return text
+    fraction = (clock[3] or "").rstrip("0")
+    return not_a_day if clock[4] else f"{clock[1]}:{clock[2] or '00'}{fraction and '.'}{fraction}"
+
+
+def _folded(text: str) -> str:
+    """Return a text without what programs change in it: space around it, unseen signs, case and form of its letters."""
+    if text.isascii():
+        return text.strip().lower()
+    seen = "".join(sign for sign in text if unicodedata.category(sign) != "Cf")  # such as a space of no width
+    # capitals first: a dotless i has the capital of other ones
+    folded = unicodedata.normalize("NFKC", seen).upper().casefold()
+    return unicodedata.normalize("NFKC", folded).replace("i\u0307", "i").strip()
 
 
 def _of_numeral(text: str) -> Name | Refusal | None:
@@ -209,17 +267,19 @@ def _of_numeral(text: str) -> Name | Refusal | None:
     return _whole(int(f"{sign}{before or '0'}")) if is_short else sign + before
 
 
-def _of_moment(text: str) -> Name | None:
-    """Return the day in UTC that a text spells, None if it spells none."""
+def _of_moment(text: str) -> Name | Refusal | None:
+    """Return the day that a folded text spells, or the refusal of another moment; None if it spells none."""
     parts = _MOMENT.fullmatch(text)
     if parts is None:
         return None
-    date, hours, minutes, sign, *zone = parts.groups()
     try:
-        moment = datetime.datetime.fromisoformat(date) + datetime.timedelta(
-            hours=int(hours or 0), minutes=int(minutes or 0)
-        )
-        offset = datetime.timedelta(hours=int(zone[0] or 0), minutes=int(zone[1] or 0))
-        return (moment + offset if sign == "-" else moment - offset).date().isoformat()
-    except (ValueError, OverflowError):  # no such day
+        day = datetime.date.fromisoformat(parts[1]).isoformat()
+    except ValueError:  # no such day
         return None
+    if parts[2] is None:
+        return day
+    clock = _CLOCK.fullmatch(parts[2])
+    if clock is None:
+        return None
+    is_midnight = clock[1] == "00:00" and not (clock[2] or "").strip("0") and not (clock[3] or "").strip("0")
+    return day if is_midnight and not clock[4] else not_a_day

@@ -43,7 +43,7 @@ from tacit.policy.where import Test
 from tacit.rows.asked_tables import asked_of, items_of, numbers_of, where_of
 from tacit.rows.counting import JOINT, Asked, Counted
 from tacit.rows.encode import Code, Column, Expr, Helper, Positions, never
-from tacit.rows.engines import PERSON, Engine, MakeFrame, engine_for, unreadable, with_readings
+from tacit.rows.engines import NAMES, PERSON, Engine, MakeFrame, engine_for, unreadable, with_readings
 from tacit.rows.first_rows import Layout, Order, Slot, place_of
 from tacit.rows.guard import closed
 from tacit.rows.item_counts import CountedItems, Counts, ItemCounts
@@ -53,7 +53,7 @@ from tacit.rows.named_columns import NamedColumns, check_shared, columns_of
 from tacit.rows.one_pass import OnePass
 from tacit.rows.records import Asked as RecordsAsked
 from tacit.rows.records import Work, decoded, worked_on
-from tacit.rows.row_names import NAMING, not_a_name
+from tacit.rows.row_names import check_type
 
 _HALF: Final = 2**31  # totals are summed in two halves so that no engine's 64-bit sum can overflow
 _CHANGED: Final = "the rows must stay as they were when they were opened"
@@ -73,8 +73,8 @@ class Rows(Protocol):
     def tally(self, tallies: Sequence[Tally]) -> list[npt.NDArray[Any]]:
         """Return what every tally asks for: one array each."""
 
-    def check_naming(self, naming: Sequence[str]) -> None:
-        """Refuse, without opening a row, columns that cannot name rows."""
+    def check_naming(self, key: Sequence[str]) -> None:
+        """Refuse, without opening a row, attributes and columns that cannot name rows."""
 
     def records(self, names: Sequence[str], key: Sequence[str], work: Work) -> Iterator[Any]:
         """Yield what work returns for the positions of each batch of rows; see `rows/records.py`."""
@@ -542,24 +542,34 @@ class _EngineRows:
 
         return closed(decoded, InternalError("adding up rows"))
 
-    def check_naming(self, naming: Sequence[str]) -> None:
+    def check_naming(self, key: Sequence[str]) -> None:
         """Refuse columns that are not there, or hold no names; and rows whose columns are no longer those found."""
         closed(self._check_unchanged, DataRefused(_CHANGED, fix=_CHANGED_FIX))
-        self._naming(naming)
+        self._naming(key)
+        self._days(key)
 
-    def _naming(self, naming: Sequence[str]) -> dict[str, Column]:
-        found = {raw: self._columns.read(raw) for raw in naming}
-        for raw, column in found.items():
-            if column.reading not in NAMING:
-                raise not_a_name(raw)
-        return found
+    def _naming(self, key: Sequence[str]) -> dict[str, Column]:
+        """Return the columns of a key that are no attributes."""
+        return self._named({raw: self._columns.read(raw) for raw in key if raw not in self._codes})
+
+    def _days(self, key: Sequence[str]) -> dict[str, Column]:
+        """Return the columns that attributes of a key read days from, where their type leaves open what is one."""
+        codes = {name: self._codes[name] for name in key if name in self._codes}
+        dated = {name: one for name, code in codes.items() for one in code.numbers if isinstance(one, Column)}
+        return self._named({name: one for name, one in dated.items() if one.as_date and one.reading != "date"})
+
+    def _named(self, columns: Mapping[str, Column]) -> dict[str, Column]:
+        for name, column in columns.items():
+            check_type(column, name)
+        return {name: replace(column, name=f"{NAMES}{column.name}") for name, column in columns.items()}
 
     def records(self, names: Sequence[str], key: Sequence[str], work: Work) -> Iterator[Any]:
         """Yield what work returns for the positions of each batch of rows, whoever owns them."""
         self._check_unchanged()
-        naming = self._naming([name for name in key if name not in self._codes])
         dropping = (name for name, code in self._codes.items() if code.valid is not None)
-        asked = RecordsAsked(tuple(dict.fromkeys([*names, *dropping])), frozenset(key), naming)
+        asked = RecordsAsked(
+            tuple(dict.fromkeys([*names, *dropping])), frozenset(key), self._naming(key), self._days(key)
+        )
         found = worked_on(self._engine, self._domain, self._codes, asked, work)
         if found is None:
             alone = self._over(self._engine, self._codes, {}, None, owned=False)
@@ -571,11 +581,12 @@ class _EngineRows:
         """Return the keys of attributes, missing where a row has no position, and what names rows."""
         codes = [self._codes[name] for name in asked.names]
         columns = dict.fromkeys(column for code in codes for column in code.columns)
-        frame = self._select([*columns, *asked.naming.values()])
+        looked_at = [*asked.naming.values(), *asked.days.values()]
+        frame = self._select([*columns, *looked_at])
         frame = self._with_numbers(frame, dict.fromkeys(helper for code in codes for helper in code.numbers))
         keys = [key if code.valid is None else nw.when(code.valid).then(key) for code in codes for key in code.keys]
         named = [key.alias(f"k{place}") for place, key in enumerate(keys)]
-        return frame.select(*named, *(nw.col(column.name) for column in asked.naming.values()))
+        return frame.select(*named, *(nw.col(column.name) for column in looked_at))
 
     @property
     def frame(self) -> MakeFrame:

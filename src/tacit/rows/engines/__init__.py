@@ -20,10 +20,11 @@ In reading order:
 
 from tacit.rows.engines.choice import engine_for
 from tacit.rows.engines.duckdb_engine import duckdb_readings, embedded, read_numbers
-from tacit.rows.engines.engine import PERSON, Engine, MakeFrame, unreadable, with_readings
+from tacit.rows.engines.engine import NAMES, PERSON, Engine, MakeFrame, unreadable, with_readings
 from tacit.rows.engines.file_engines import files
 
 __all__ = [
+    "NAMES",
     "PERSON",
     "Engine",
     "MakeFrame",

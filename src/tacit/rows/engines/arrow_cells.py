@@ -14,6 +14,7 @@ from tacit.rows.date_texts import arrow_date, arrow_moment
 from tacit.rows.encode import Column, column_of, decimal_column
 from tacit.rows.engines.engine import (
     EVENTS,
+    NAMES,
     ORDER,
     PERSON,
 )
@@ -38,15 +39,20 @@ def arrow_column(kind: pa.DataType) -> Column:
 
 
 def plain_cells(cells: Any, role: str = "") -> pa.ChunkedArray:
-    """Return a column in a type that DuckDB reads. A timestamp stands for its day, but in ids, orders and events."""
+    """Return a column in a type that DuckDB reads.
+
+    A timestamp stands for its day, but in ids, orders, events and names of rows.
+    """
     if isinstance(cells, pa.Array):
         cells = pa.chunked_array([cells])
     kind = cells.type
     if pa.types.is_dictionary(kind) and not is_text(kind.value_type):
         return plain_cells(cells.cast(kind.value_type), role)
-    compared, happened = role in (PERSON, ORDER), role in EVENTS
+    compared, happened = role in (PERSON, ORDER), role in (*EVENTS, NAMES)
     is_time = pa.types.is_timestamp(kind) or pa.types.is_date64(kind) or (pa.types.is_duration(kind) and compared)
-    if is_time and not happened:
+    if role == NAMES and pa.types.is_time(kind):
+        return cells.cast(pa.string())
+    if is_time and (not happened or (role == NAMES and pa.types.is_date64(kind))):
         read = arrow_moment if compared else arrow_date
         kind = read(pa.array([], kind)).type
         return pa.chunked_array([read(chunk) for chunk in cells.chunks], type=kind)

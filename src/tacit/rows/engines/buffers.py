@@ -19,11 +19,10 @@ from tacit.rows.encode import Column, column_of
 from tacit.rows.engines.arrow_cells import arrow_column, is_held, plain_cells
 from tacit.rows.engines.duckdb_engine import DuckDBEngine, shared_embedded
 from tacit.rows.engines.engine import (
-    EVENTS,
-    ORDER,
     PERSON,
     Engine,
     MakeFrame,
+    role_of,
 )
 from tacit.rows.frames import as_arrow, as_pandas
 from tacit.rows.guard import closed as closed
@@ -81,7 +80,7 @@ class Buffers(DuckDBEngine, ABC):
         return of_columns(found, len(self._table))
 
     def _cells_of(self, columns: Mapping[str, str]) -> dict[str, pa.ChunkedArray]:
-        keys = {new: (raw, new if new in (PERSON, ORDER, *EVENTS) else "") for new, raw in columns.items()}
+        keys = {new: (raw, role_of(new)) for new, raw in columns.items()}
         for raw, role in keys.values():
             if (raw, role) not in self._converted:
                 self._converted[raw, role] = plain_cells(self.cells(raw, whose=role == PERSON), role)
@@ -144,7 +143,7 @@ class PandasEngine(Buffers):
         if isinstance(dtype, pd.ArrowDtype):
             return arrow_column(dtype.pyarrow_dtype)
         if isinstance(dtype, pd.DatetimeTZDtype):
-            return Column("time")
+            return Column("time", zoned=True)
         return _pandas_column(dtype)
 
     def type_of(self, raw: str) -> str:

@@ -37,6 +37,12 @@ _STREAMED: Final = {
     *("boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint"),
     *("float", "double", "decimal", "varchar", "date", "timestamp"),
 }
+# to narwhals
+_UNKNOWN: Final = {
+    "null": Column("text"),
+    "timestamptz_ns": Column("time", zoned=True),
+    "time_ns": Column("other", clock=True),
+}
 
 
 def duckdb_readings(relation: Any, helpers: Iterable[Helper]) -> Any:
@@ -62,8 +68,7 @@ class DuckDBEngine:
         self._found = self._columns()
         found = schema_of(self.base_relation)
         kinds = zip(self.base_relation.columns, self.base_relation.types, strict=True)
-        unknown = {"null": Column("text"), "timestamptz_ns": Column("time")}  # to narwhals
-        return found | {name: unknown[kind.id] for name, kind in kinds if kind.id in unknown}
+        return found | {name: _UNKNOWN[kind.id] for name, kind in kinds if kind.id in _UNKNOWN}
 
     def names(self) -> list[str]:
         """Return the names of all columns."""

@@ -22,6 +22,7 @@ from tacit.rows.item_lists import Key, ListReading
 PERSON: Final = "u"  # the name under which the column that says whose row it is gets selected
 ORDER: Final = "o"  # and the one that says which rows come first
 EVENTS: Final = ("t", "e")  # and, of events, when they were and which
+NAMES: Final = "name_"  # what the names of columns begin with that name rows
 KINDS: Final = "a path, a pandas, polars, Arrow, DuckDB, Spark or Ibis table, or ItemCounts"
 
 
@@ -98,6 +99,13 @@ class Engine(Protocol):
 
     def quiet(self, *cancel: Callable[[], object]) -> contextlib.AbstractContextManager[None]:
         """Keep the engine from showing or logging anything while rows are read; `cancel` what an interrupt must end."""
+
+
+def role_of(new: str) -> str:
+    """Return what a column is read for: its name, or what that begins with, where it is more than an attribute."""
+    if new.startswith(NAMES):
+        return NAMES
+    return new if new in (PERSON, ORDER, *EVENTS) else ""
 
 
 def unreadable() -> DataRefused:

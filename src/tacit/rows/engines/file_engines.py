@@ -23,9 +23,11 @@ from tacit.rows.engines.duckdb_engine import DuckDBEngine, embedded, quoted, quo
 from tacit.rows.engines.engine import (
     EVENTS,
     KINDS,
+    NAMES,
     ORDER,
     PERSON,
     Engine,
+    role_of,
 )
 from tacit.rows.file_columns import csv_header, files_of, parquet_columns, refuse_one_name_twice
 from tacit.rows.file_identity import Identities, identities
@@ -181,8 +183,8 @@ class ParquetEngine(_Files):
         import pyarrow.dataset as ds
 
         arrow = {raw: self._type(raw) for raw in columns.values()}
-        events = {raw for new, raw in columns.items() if new in EVENTS}
-        moments = {raw for raw in self._coarse & set(arrow) - events if pa.types.is_timestamp(arrow[raw])}
+        kept = {raw for new, raw in columns.items() if role_of(new) in (*EVENTS, NAMES)}
+        moments = {raw for raw in self._coarse & set(arrow) - kept if pa.types.is_timestamp(arrow[raw])}
         kinds = {raw: pa.int64() if raw in moments else kind for raw, kind in arrow.items()}
         dataset = pa.schema(kinds).empty_table()
         if self._paths:

@@ -21,6 +21,7 @@ from tacit.rows.engines.engine import (
     MakeFrame,
     cancelled,
     no_warnings,
+    role_of,
     schema_of,
 )
 from tacit.rows.file_identity import Identities, identities
@@ -110,7 +111,7 @@ class PolarsEngine:
         if not all(self._found[raw] in (*held, *texts) for raw in columns.values()):  # Arrow may lack the type
             return None
         table = self.select(columns).collect().to_arrow()
-        found = {new: plain_cells(table.column(new), new) for new in columns}
+        found = {new: plain_cells(table.column(new), role_of(new)) for new in columns}
         if not all(is_held(column.type) for column in found.values()):
             return None
         return of_columns(found, table.num_rows)
@@ -134,7 +135,7 @@ class PolarsEngine:
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
         """Return no rows."""
         table = self.select(columns).collect().to_arrow()
-        cells = {new: plain_cells(table.column(new), new) for new in columns}
+        cells = {new: plain_cells(table.column(new), role_of(new)) for new in columns}
         return pa.table(cells).slice(0, 0)
 
     def rehearse(self, native: Any) -> None:
