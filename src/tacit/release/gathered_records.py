@@ -27,6 +27,7 @@ from tacit.errors import DataRefused
 from tacit.plan.labels import Labels
 from tacit.plan.records_plan import RecordsPlan, owner_in
 from tacit.policy.domain import Domain
+from tacit.release.answers import check_people
 from tacit.release.true_records import (
     FEW,
     MOST_IN_MEMORY,
@@ -81,16 +82,9 @@ def gathered(plan: RecordsPlan, found: Iterator[Part]) -> TrueRecordsRecord:
     return _in_memory(plan, parts)
 
 
-def _check_people(plan: RecordsPlan, people: int) -> None:
-    declared = plan.policy.known_people
-    if declared is not None and people != declared:
-        fix = "Correct known.size; rows that the domain drops do not count. What was asked stays charged."
-        raise DataRefused(f"must hold the declared number of people, {declared:,}", fix=fix)
-
-
 def _in_memory(plan: RecordsPlan, parts: list[Part]) -> TrueRecordsRecord:
     query, domain = plan.query, plan.policy.domain
-    _check_people(plan, sum(part.people for part in parts))
+    check_people(sum(part.people for part in parts), plan.policy.known_people)
     sorted_by = query.key or query.columns
     sizes = sizes_of([name for name in dict.fromkeys([*query.key, *query.shown]) if name in domain], domain)
     cells = {name: _joined([part.cells[name] for part in parts], np.int64) for name in sizes}
@@ -159,7 +153,7 @@ def _filed(plan: RecordsPlan, parts: list[Part], others: Iterator[Part]) -> True
             shown_cells[name] += int((kept.cells[name] != domain[name].size).sum())
         for at, found in kept.sure.items():
             sure[at] += int(found.sum())
-    _check_people(plan, people)
+    check_people(people, plan.policy.known_people)
     if every_key is not None and not every_key.are_unique():
         raise _key_twice(plan)
     file = table.finish()

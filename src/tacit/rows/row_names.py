@@ -13,9 +13,9 @@ Why         A name is a whole number, a date or a text, and a text that spells o
               with another zone, or without one, the same moment lies in another day, and its row would get the coin of
               the row before or after it, which was shown. That also holds where a key is an attribute of dates.
             - Times of the day: seconds that are zero, and zeros behind their point, do not matter.
-            - Texts: without the space around them and signs that nobody sees (a byte order mark, a space of no width), in
-              one case and one width of letters (Unicode's compatibility form of the folded capitals; a dot above an i
-              does not matter). They are shown as they are written.
+            - Texts: without the space around them and signs that nobody sees (a byte order mark, a space of no width),
+              in one case and one width of letters (Unicode's compatibility form of the folded capitals; a dot above an
+              i does not matter). They are shown as they are written.
             What a text is read as is found here, for all engines: no two of them fold letters in the same way.
             Names that are taken for one where they should be two are refused as a key that is there twice; names that
             were taken for two would give one record two coins for the price of one. So in doubt they are one.
