@@ -7,10 +7,11 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from cli.shell import inside, tacit
-from tacit import Ledger
+from tacit import Categories, Domain, Ledger, Policy, Session, secrets, true_records
 from tacit.cli import main
 
 
@@ -178,3 +179,40 @@ def test_a_wrong_epsilon_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.db").write_text("not a database at all, just some text\n" * 50, encoding="utf-8")
     assert "notes.db" in inside(tmp_path, "ledger", "verify", "notes.db").refusal()
+
+
+def test_coins_are_rotated_once_it_was_said_what_that_means(ledger: Path) -> None:
+    domain = Domain({"arrival": Categories(["early", "late"])})
+    rooms = pd.DataFrame({"room": range(40), "arrival": ["early"] * 40})
+    asked = true_records("arrival", key="room")
+
+    def seen() -> list[bool]:
+        session = Session(Policy(domain, secrets.records("arrival == 'late'")), rooms, ledger=ledger, dataset="rooms")
+        return list(session.release(asked, epsilon=1).frame["arrival"].isna())
+
+    with Ledger(ledger) as opened:
+        opened.grant(dataset="rooms", epsilon=5)
+    first = seen()
+    rotate = ("ledger", "rotate", "ledger.db", "--dataset", "rooms")
+    said = tacit(ledger.parent, *rotate)
+    assert (said.code, said.err) == (1, "")
+    assert "1 line was paid for with the coins that it has, up to epsilon 1; 4 remains" in " ".join(said.out.split())
+    assert said.out.endswith("Nothing was changed. Say --yes to rotate them.\n")
+    assert seen() == first
+    assert inside(ledger.parent, *rotate, "--json").document == {
+        "dataset": "rooms",
+        "rotated": False,
+        "lines": 1,
+        "remaining": "4",
+    }
+    done = inside(ledger.parent, *rotate, "--yes")
+    assert (done.code, done.out.endswith("The coins were rotated.\n")) == (0, True)
+    assert seen() != first  # two draws of 40 fair coins and more: the same once in 10^9
+    with Ledger(ledger) as opened:
+        assert opened.remaining(dataset="rooms") == 3
+        assert opened.verify().ok
+
+
+def test_only_a_data_set_with_a_budget_has_coins_to_rotate(ledger: Path) -> None:
+    outcome = inside(ledger.parent, "ledger", "rotate", "ledger.db", "--dataset", "clinc", "--yes")
+    assert "clinic" in outcome.refusal()

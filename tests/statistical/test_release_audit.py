@@ -18,7 +18,7 @@ from tacit.audit.made_up import made_up
 from tacit.audit.releases import READ_FIRST, Remembered, list_published
 from tacit.plan.choose import choose
 from tacit.plan.tally import CellCounts
-from tacit.release import planner
+from tacit.release import drawn, planner
 from tacit.release import session as sessions
 from tacit.release.infer import infer
 from tacit.release.measure import measure
@@ -80,8 +80,8 @@ def _inferred_with_the_truth(monkeypatch, changed):
         seen.append(truth)
         return measure(plan, truth)
 
-    monkeypatch.setattr(sessions, "measure", careless_measure)
-    monkeypatch.setattr(sessions, "infer", lambda measured, **more: changed(infer(measured, **more), seen[-1]))
+    monkeypatch.setattr(drawn, "measure", careless_measure)
+    monkeypatch.setattr(drawn, "infer", lambda measured, **more: changed(infer(measured, **more), seen[-1]))
 
 
 def truth_in_post_processing(monkeypatch):
@@ -102,7 +102,7 @@ def order_by_parity(monkeypatch):
         turn = slice(None, None, -1 if truth[0] % 2 else 1)
         return replace(record, places=record.places[turn].copy(), values=record.values[turn].copy())
 
-    monkeypatch.setattr(sessions, "select", careless)
+    monkeypatch.setattr(drawn, "select", careless)
 
 
 MISTAKES = {

@@ -18,6 +18,7 @@ from tacit.plan.leakage import joint_terms
 from tacit.plan.leakage.coalition_budget import alone_bounds
 from tacit.plan.leakage.convex_program import Program, solve
 from tacit.plan.leakage.epsilon_sum import epsilons, solve_sum
+from tacit.plan.leakage.one_limit import solve_one
 from tacit.plan.leakage.setting import checked_setting
 
 CASES = [random_case(np.random.default_rng(100 + seed), most=3, sizes=(2, 3)) for seed in range(8)]
@@ -33,6 +34,26 @@ def program(case: Case, limit: float, *, measure: str = "value", each: bool = Fa
     limits = np.array([one.most for one in setting.limits])
     upper = alone_bounds(terms, limits, np.full(lines, -math.expm1(-cap)))
     return Program(weights * terms.released, terms, limits, np.zeros(lines), upper)
+
+
+def a_network(lines: int) -> tuple[list[str], tc.Dependence]:
+    rng = np.random.default_rng(lines)
+    names = [f"a{number}" for number in range(lines)]
+    tables: dict[str, Any] = {names[0]: {"s": 0.4, "t": 0.6}}
+    for number in range(1, lines):
+        above = names[int(rng.integers(max(0, number - 5), number))]
+        rows = {value: dict(zip("st", map(float, rng.dirichlet(np.ones(2))), strict=True)) for value in "st"}
+        tables[names[number]] = {"given": [above], "table": rows}
+    return names, tc.Dependence.from_network(tables)
+
+
+def program_of_many(lines: int, measure: str, limit: float) -> Program:
+    names, dependence = a_network(lines)
+    setting = checked_setting(dependence, sensitive={key: ["s"] for key in names}, limit=limit, measure=measure)
+    terms = setting.pair_terms(setting.tables(dependence))
+    upper = alone_bounds(terms, np.array([limit]), np.full(lines, -math.expm1(-3.0)))
+    weights = np.random.default_rng(7).uniform(0.5, 2, lines)
+    return Program(weights, terms, np.array([limit]), np.zeros(lines), upper)
 
 
 @pytest.mark.parametrize("each", [False, True])
@@ -91,6 +112,52 @@ def test_the_sum_of_epsilons_is_the_best_of_a_grid(case: Case, limit: float) -> 
     ]
     assert max(values) <= found.bound + 1e-12
     assert max(values) >= found.gain - 0.12 * given.gain.sum()
+
+
+@pytest.mark.parametrize("measure", ["value", "bit"])
+@pytest.mark.parametrize("limit", [0.02, 0.3])
+@pytest.mark.parametrize("case", CASES[1:2])
+def test_under_one_limit_prices_and_boxes_find_the_same_sum(case: Case, limit: float, measure: str) -> None:
+    given = program(case, limit, cap=3.0, measure=measure)
+    found = solve_one(given, tolerance=1e-7, most_intervals=300)
+    assert found is not None
+    assert given.is_allowed(found.u)
+    assert ((found.u >= 0) & (found.u <= given.upper)).all()
+    assert found.gain == pytest.approx(given.gain @ epsilons(found.u), rel=1e-12)
+    assert found.bound - found.gain <= 1e-7
+    other = solve_sum(given, tolerance=1e-6, most_boxes=20)
+    assert other.gain <= found.bound + 1e-12
+    assert found.gain <= other.bound + 1e-12
+
+
+def test_no_sum_of_epsilons_of_many_lines_beats_the_bound_under_one_limit() -> None:
+    """Corners, pairs of lines and random points, each raised until the limit is met."""
+    given = program_of_many(12, "value", 0.9)
+    found = solve_one(given, tolerance=5e-7, most_intervals=300)
+    assert found is not None
+    assert found.bound - found.gain <= 5e-7
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        towards = rng.permutation(12)
+        u = np.zeros(12)
+        for line in towards[: rng.integers(1, 12)]:
+            low, high = 0.0, float(given.upper[line])
+            for _ in range(30):
+                middle = 0.5 * (low + high)
+                there = np.where(np.arange(12) == line, middle, u)
+                low, high = (middle, high) if given.is_allowed(there) else (low, middle)
+            u[line] = low
+        assert given.gain @ epsilons(u) <= found.bound
+
+
+@pytest.mark.parametrize("lines", [pytest.param(50, marks=pytest.mark.slow), 20])
+def test_the_sum_of_epsilons_of_many_attributes_is_planned_within_a_millionth(lines: int) -> None:
+    names, dependence = a_network(lines)
+    plan = tc.plan.leakage_budget(
+        dependence, sensitive={key: ["s"] for key in names}, limit=0.05 * lines, cap=3, objective="epsilon"
+    )
+    assert plan.gap < 1e-6
+    assert plan.leakage <= 0.05 * lines
 
 
 def test_the_best_sum_of_epsilons_is_in_a_corner_where_the_convex_program_shares() -> None:

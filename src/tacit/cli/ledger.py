@@ -1,4 +1,4 @@
-"""`tacit ledger show|verify|grant LEDGER`: look at budgets, check that nobody edited them, grant more."""
+"""`tacit ledger show|verify|grant|rotate LEDGER`: look at budgets, check that nobody edited them, grant, new coins."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tacit.ledger.ledger import Account, Entry, Run
 
 ledger_app = typer.Typer(
-    help="Look at a budget ledger, check that nobody edited it, or grant budget.",
+    help="Look at a budget ledger, check that nobody edited it, grant budget, or rotate the coins of true records.",
     rich_markup_mode=None,
 )
 Where = Annotated[str, typer.Argument(metavar="LEDGER", help="The ledger: a file, or a database URL.")]
@@ -125,6 +125,44 @@ def grant_budget(
     to = f"the total of {entry.dataset}" if analyst is None else f"the cap of {entry.analyst} in {entry.dataset}"
     left = "" if remaining is None else f" {remaining} may be spent now."
     show(f"Granted {shown(entry.epsilon)} to {to} (entry {entry.number}).{left}")
+
+
+@ledger_app.command("rotate", short_help="Forget the coins of true records.")
+def rotate_coins(
+    ledger: Where,
+    *,
+    dataset: Annotated[str, typer.Option(help="The data set whose coins are forgotten.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do it. Without this, only what it means is said.")] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Forget the coins of a data set, for instance because the same keys have got new values.
+
+    From then on true records are shown by new coins, and every line is charged anew. What was shown stays shown:
+    whoever sees a record by old and by new coins has seen it twice, and that counts as two showings. Nothing can be
+    undone. Without --yes it says so, changes nothing and exits with code 1.
+    """
+    from tacit.ledger.ledger import Ledger
+
+    with Ledger(ledger, create=False) as opened:
+        remaining = opened.remaining(dataset=dataset)
+        lines = opened.coin_lines(dataset=dataset)
+        if yes:
+            opened.rotate_coins(dataset=dataset)
+    if as_json:
+        show_json({"dataset": dataset, "rotated": yes, "lines": len(lines), "remaining": str(remaining)})
+        return 0 if yes else 1
+    lost = "no line was" if not lines else "1 line was" if len(lines) == 1 else f"{len(lines)} lines were"
+    show_wrapped(
+        [
+            f"{dataset}: {lost} paid for with the coins that it has, up to epsilon "
+            f"{shown(max(lines, default=Fraction(0)))}; {shown(remaining)} remains of the budget.",
+            "With new coins, records that were shown may be hidden and hidden ones shown. Whoever holds the earlier "
+            "release and sees the new one learns from both: each is charged in full, and limits on what applications "
+            "learn count both. Nothing that was charged is given back, and the old coins cannot be had again.",
+        ]
+    )
+    show("The coins were rotated." if yes else "Nothing was changed. Say --yes to rotate them.")
+    return 0 if yes else 1
 
 
 def _unfinished(run: Run, entries: list[Entry]) -> str:

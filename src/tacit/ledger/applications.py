@@ -8,9 +8,10 @@ Guarantee   A release that names what it shows is written into the ledger only i
 Assumes     The dependence is the true one, a record is one draw from it, records are independent of each other, the
             sensitive values are those that the policy hides (a session refuses others), and all that shows single
             records of the data set is charged to the same ledger.
-Why         What was shown is read, compared and appended in the one locked transaction of the charge, as entries of the
-            chain, so that nobody can take it out unnoticed. Lines of coins are independent of each other, so epsilons
-            of an attribute add up within a coalition; on a line whose coins are remembered the largest counts
+Why         What was shown is weighed before the ledger is locked; in the one locked transaction of the charge it is
+            appended only if nothing else was shown since, and weighed again otherwise (`leakage_book`). It is an entry
+            of the chain, so that nobody can take it out unnoticed. Lines of coins are independent of each other, so
+            epsilons of an attribute add up within a coalition; on a line whose coins are remembered the largest counts
             (`plan/leakage/shown.py`). A key, and what a `where` looks at, count as shown for certain. The information
             is computed over all outcomes and about all attributes of a limit together, or bounded from above
             (`plan/leakage/joint_terms.py`). Every release that shows single records is weighed where it is charged,

@@ -124,6 +124,17 @@ class KeptCoins:
         """Return the same of a data set that has such coins already, and write nothing; None if it has none."""
         return self._book.store.read(lambda db: read_state(db, dataset, lines, self._book.seal, source))
 
+    def paid_lines(self, dataset: str) -> list[Fraction]:
+        """Return how far each line of a data set was paid for with the secret that it has now, over all sources."""
+
+        def work(db: Connection) -> list[Fraction]:
+            if not inspect(db).has_table(LINES.name):
+                return []
+            found = [amount_of(row["epsilon"]) for row in rows(db, select(LINES).where(LINES.c.dataset == dataset))]
+            return [epsilon for epsilon in found if epsilon is not None]
+
+        return self._book.store.read(work)
+
     def rotate(self, dataset: str) -> None:
         """Give a data set another secret."""
 

@@ -50,7 +50,7 @@ from tacit.ledger.input import (
     checked_policy,
     exact_epsilon,
 )
-from tacit.ledger.leakage_book import LeakageBook
+from tacit.ledger.leakage_book import LeakageBook, NotWeighedYet
 from tacit.ledger.rules import Rules
 from tacit.ledger.statement import Statement, stated
 from tacit.ledger.store import Store, rows, streamed, tolerant
@@ -264,6 +264,8 @@ class Ledger:
         text = None if policy is None else policy.to_yaml()
         in_all = sum((amount for amount, _ in listed), Fraction(0))
         given: Any = charges[0][0] if len(charges) == 1 else shown(in_all)
+        scales = self._leakage.scales(dataset, weighing)
+        scales.weigh()
 
         def work(db: Connection) -> list[Receipt]:
             head = self._book.sound_head(db)
@@ -280,7 +282,7 @@ class Ledger:
                 self._rules.check_policy(who, account, fingerprint, partial(self._book.policy_text, db, account))
             for who, account in budgets:
                 self._rules.check_budget(who, account, in_all, given=given, dataset=dataset)
-            noted = self._leakage.weighed(db, dataset, weighing)
+            noted = scales.noted(db)
             left = min(account.remaining for _, account in budgets)
             receipts: list[Receipt] = []
             for amount, note in listed:
@@ -319,6 +321,9 @@ class Ledger:
                 return self._store.write(work)
             except NotComparedYet as asked:
                 question = asked
+            except NotWeighedYet:
+                scales.weigh()
+                continue
             # Outside the transaction: comparing two policies may take long, and the others should not wait.
             assert policy is not None  # noqa: S101 - only a policy raises the question
             self._rules.compare(question, policy)
@@ -333,6 +338,10 @@ class Ledger:
     def coins_begun(self, *, dataset: str, lines: Sequence[str], source: str = "") -> CoinState | None:
         """Return the same of a data set that has such coins already, and write nothing; None if it has none."""
         return self._coins.begun(self._book.dataset(dataset), lines, source)
+
+    def coin_lines(self, *, dataset: str) -> list[Fraction]:
+        """Return the epsilon that each line of coins of a data set was paid for; a rotation forgets all of them."""
+        return self._coins.paid_lines(self._book.dataset(dataset))
 
     def rotate_coins(self, *, dataset: str) -> None:
         """Forget the coins of a data set: from now on true records have new ones, and are charged anew."""

@@ -42,6 +42,7 @@ OPTIONS: Final[Mapping[str, CaseOption]] = {
     "posterior": CaseOption(
         Entry.real,
         {"type": "number", "minimum": 0, "maximum": 1, "description": "How sure any outcome may make."},
+        for_plan=True,
         for_limits=True,
     ),
     "weights": CaseOption(

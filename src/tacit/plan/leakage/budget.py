@@ -5,9 +5,10 @@ Guarantee   The epsilons that are returned keep every limit by evaluation; with 
 Assumes     The dependence is the true one, or at most `drift` away from it, and coins are remembered: asking again
             shows nothing more. Limits bound what is learned on average; a single outcome may tell more, which
             `tc.audit.exclusion` says.
-Why         Without coalitions the program is convex (`convex_program`), or convex on boxes (`epsilon_sum`); with them
-            see `coalition_budget`. For a drift, limits are lowered by what leakage can rise (`changed_dependence`).
-            Epsilons are rounded down, and leakage rises with each of them.
+Why         Without coalitions the program is convex (`convex_program`); the sum of epsilons is cut by the price of its
+            limit (`one_limit`), or into boxes where there are several (`epsilon_sum`). Coalitions: `coalition_budget`.
+            For a drift, limits are lowered by what leakage can rise (`changed_dependence`). Epsilons are rounded down,
+            and leakage rises with each of them.
 Reference   Lee and Smith, Privacy Leakage over Dependent Attributes in One-Sided Differential Privacy, section V-C;
             docs/decisions/0015-leakage.md.
 Checked by  tests/unit/test_leakage_program.py, tests/unit/test_leakage_plan.py.
@@ -30,10 +31,14 @@ from tacit.plan.leakage.convex_terms import Floats
 from tacit.plan.leakage.epsilon_sum import epsilons, solve_sum
 from tacit.plan.leakage.leakage_plan import LeakagePlan, allowance, by_line, uses_of
 from tacit.plan.leakage.measured_tables import MeasuredTables
+from tacit.plan.leakage.one_limit import solve_one
+from tacit.plan.leakage.posterior_limit import Sure, checked_posterior, largest_posterior
 from tacit.plan.leakage.setting import Setting, checked_cap, checked_setting, checked_weights, nonnegative
 
 TOLERANCE = 1e-7
 COARSE = 1e-6  # of the value: for what is found by cutting boxes
+NARROW = 5e-7  # where one limit is cut by its price
+MOST_INTERVALS = 300  # of prices
 MOST_BOXES = 600  # convex programs times lines: a few seconds
 FEWEST_BOXES = 20
 CERTAIN = 1e-9  # a release probability this near to one has no epsilon to speak of
@@ -55,6 +60,7 @@ def leakage_budget(
     objective: str = "releases",
     own: bool = True,
     drift: float = 0.0,
+    posterior: float | None = None,
 ) -> LeakagePlan:
     """Return the epsilons that release the most while what is learned stays within limits.
 
@@ -77,6 +83,8 @@ def leakage_budget(
         own: Whether what the release of an attribute says about that attribute itself counts. With coalitions it may
             be left out only where each limit is about one attribute.
         drift: The total variation by which the dependence may change before the plan must be made anew.
+        posterior: The largest probability that any outcome a coalition could see may give to a protected attribute
+            being sensitive. Needs coalitions, and no drift.
     """
     if not isinstance(objective, str) or objective not in OBJECTIVES:
         raise PlanError(
@@ -97,7 +105,8 @@ def leakage_budget(
     room = nonnegative(drift, key="drift", fix="A total variation between 0 and 1, for instance 0.001.")
     tables = setting.tables(dependence)
     limits = _lowered(setting, dependence, room)
-    inputs = _Inputs(tables, setting, worth, setting.released(tables), checked_cap(cap), objective, limits)
+    sure = checked_posterior(posterior, setting, dependence, drift=room)
+    inputs = _Inputs(tables, setting, worth, setting.released(tables), checked_cap(cap), objective, limits, sure)
     u, value, bound, method = _best(inputs)
     # an epsilon that is a little smaller keeps every limit, and can be charged as it is printed
     rounded = np.floor(epsilons(u) * 10.0**DIGITS) / 10.0**DIGITS
@@ -115,6 +124,8 @@ def leakage_budget(
         setting=setting,
         dependence=dependence,
         u=u,
+        posterior=largest_posterior(setting, dependence, u) if sure is not None else None,
+        most_sure=None if sure is None else sure.most,
     )
 
 
@@ -129,6 +140,7 @@ class _Inputs:
     cap: float | None
     objective: str
     limits: Floats
+    sure: Sure | None
 
     def gain(self, u: Floats) -> Floats:
         """Return what each line adds to the objective, at each row of release probabilities."""
@@ -168,7 +180,13 @@ def _best(inputs: _Inputs) -> tuple[Floats, float, float, str]:
     if inputs.setting.joint:
         joint = inputs.setting.joint_limits(inputs.tables)
         planned = Coalitions(
-            inputs.setting, inputs.tables, joint, inputs.limits, inputs.gain, lambda program: _solved(inputs, program)
+            inputs.setting,
+            inputs.tables,
+            joint,
+            inputs.limits,
+            inputs.gain,
+            lambda program: _solved(inputs, program),
+            inputs.sure,
         )
         alone = planned.alone(upper)
         _refuse_unbounded(inputs, alone if inputs.objective == "epsilon" else None)
@@ -187,6 +205,11 @@ def _best(inputs: _Inputs) -> tuple[Floats, float, float, str]:
 def _solved(inputs: _Inputs, program: Program) -> Solved:
     if inputs.objective == "epsilon":
         reach = float(program.gain @ epsilons(program.upper))
+        if program.terms.limits == 1:
+            tolerance = min(NARROW, COARSE * max(reach, 1e-3))
+            one = solve_one(program, tolerance=tolerance, most_intervals=MOST_INTERVALS)
+            if one is not None:
+                return one
         boxes = max(FEWEST_BOXES, MOST_BOXES // max(1, int((program.upper > 0).sum())))
         return solve_sum(program, tolerance=COARSE * max(reach, 1e-3), most_boxes=boxes)
     first = solve(program, tolerance=TOLERANCE)

@@ -2,11 +2,13 @@
 
 Guarantee   What is returned keeps every limit, by going through all outcomes, and nothing that is allowed exceeds the
             bound.
-Assumes     `joint_terms`: a joint information rises with each release probability.
+Assumes     `joint_terms`: a joint information rises with each release probability; so does the surest outcome
+            (`posterior_terms`).
 Why         Coalitions that share no line are planned apart, since gains add up. A few lines are planned by cutting
-            boxes (`monotone_boxes`). For many there is a convex bound that is never below the joint information: what
-            it allows is allowed, and is then raised as far as the joint information itself allows. Nobody can gain
-            more than each line alone, with nothing else released, since limits rise.
+            boxes: `monotone_boxes`, then `curved_boxes`, whose bounds close faster. For many there is a convex bound
+            that is never below the joint information: what it allows is allowed, and is then raised as far as the joint
+            information itself allows. Nobody can gain more than each line alone, with nothing else released, since
+            limits rise.
 Reference   docs/decisions/0015-leakage.md.
 Checked by  tests/unit/test_leakage_program.py.
 """
@@ -21,13 +23,19 @@ import numpy as np
 
 from tacit.plan.leakage.convex_program import Program, Solved
 from tacit.plan.leakage.convex_terms import NOTHING, Floats, Mask, Terms
+from tacit.plan.leakage.curved_boxes import Curved, solve_curved
 from tacit.plan.leakage.joint_terms import JointLimit
 from tacit.plan.leakage.measured_tables import MeasuredTables
+from tacit.plan.leakage.mixed_slopes import shows_apart
 from tacit.plan.leakage.monotone_boxes import ROUNDING, Rising, solve_rising
+from tacit.plan.leakage.posterior_limit import Sure
 from tacit.plan.leakage.setting import Setting
 
 COARSE = 1e-6  # of what could be reached
+NARROW = 5e-7  # where bounds close with the square of a box
 MOST_BOXES = 6_000
+FIRST_BOXES = 600  # before that
+MOST_CURVED = 6_000
 FEW_LINES = 3  # that coalitions connect: more are planned by the convex bound
 HALVINGS = 60
 
@@ -44,6 +52,7 @@ class Coalitions:
     limits: Floats
     gain: Callable[[Floats], Floats]
     convex: Callable[[Program], Solved]
+    sure: Sure | None = None
 
     def alone(self, upper: Floats) -> Floats:
         """Return beyond which release probability each line breaks a limit, with nothing else released."""
@@ -74,7 +83,7 @@ class Coalitions:
     def _excess(self, over: Sequence[int], u: Floats) -> Floats:
         """Return by how much each row of release probabilities breaks a limit, at most zero where it breaks none."""
         found: Floats = np.max([self.joint[at].at(u) - self.limits[at] for at in over], axis=0)
-        return found
+        return found if self.sure is None else np.maximum(found, self.sure.excess(over, u))
 
     def _along(self, start: Floats, step: Floats, over: Sequence[int], share: float) -> float:
         return float(self._excess(over, (start + share * step)[None])[0])
@@ -89,7 +98,15 @@ class Coalitions:
             lambda part: self.gain(spread(part))[:, lines], lambda part: self._excess(over, spread(part)), upper[lines]
         )
         reach = float(self.gain(upper[None])[0, lines].sum())
-        return solve_rising(problem, tolerance=COARSE * max(reach, 1e-3), most_boxes=MOST_BOXES)
+        tolerance = min(NARROW, COARSE * max(reach, 1e-3))
+        if self.sure is not None or not all(shows_apart(self.joint[at]) for at in over):
+            return solve_rising(problem, tolerance=COARSE * max(reach, 1e-3), most_boxes=MOST_BOXES)
+        first = solve_rising(problem, tolerance=tolerance, most_boxes=FIRST_BOXES)
+        place = {line: at for at, line in enumerate(lines)}
+        curved = Curved(
+            problem.gain, [self.joint[at].renumbered(place) for at in over], self.limits[over], upper[lines]
+        )
+        return solve_curved(curved, first, tolerance=tolerance, most_boxes=MOST_CURVED)
 
     def _many(self, upper: Floats, lines: list[int], over: list[int], slopes: Floats) -> Floats:
         """Return release probabilities of many lines: by the convex bound, then raised."""

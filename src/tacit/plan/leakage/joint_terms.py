@@ -27,7 +27,7 @@ Checked by  tests/unit/test_leakage_terms.py.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,6 +85,14 @@ class JointLimit:
     def cells(self) -> int:
         """How many cells the largest table has that is gone through."""
         return _cells(self.table.shape, [*self.own, *self.others])
+
+    def renumbered(self, places: Mapping[int, int]) -> JointLimit:
+        """Return the same where lines have other numbers."""
+        own, others = (
+            [one and replace(one, lines=tuple(places[line] for line in one.lines)) for one in each]
+            for each in (self.own, self.others)
+        )
+        return replace(self, own=tuple(own), others=tuple(one for one in others if one))
 
     def at(self, u: Floats) -> Floats:
         """Return the information at each row of release probabilities."""

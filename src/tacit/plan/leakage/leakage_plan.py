@@ -14,6 +14,7 @@ from tacit.errors import PlanError, sealed, word_or_kind
 from tacit.plan.leakage.changed_dependence import largest_change
 from tacit.plan.leakage.convex_terms import Floats
 from tacit.plan.leakage.measured_tables import MeasuredTables
+from tacit.plan.leakage.posterior_limit import largest_posterior
 from tacit.plan.leakage.setting import Limit, Setting
 
 METHODS = {
@@ -63,7 +64,8 @@ class LeakagePlan:
     `epsilon` and `release_probability` are by attribute, or by application and then by attribute if applications were
     given; the probability is that of a value that is not sensitive. `leakage` is the largest that a limit bounds,
     and `limits` has all of them. `value` is what the plan reaches, and nothing that is allowed reaches more than
-    `value + gap`. The plan holds for every dependence at most `drift` away in total variation from its own.
+    `value + gap`. If a `posterior` was limited, it is how sure any outcome could make a coalition, of at most
+    `most_sure`. The plan holds for every dependence at most `drift` away in total variation from its own.
     """
 
     epsilon: Mapping[str, Any]
@@ -77,6 +79,8 @@ class LeakagePlan:
     setting: Setting = field(repr=False)
     dependence: Dependence = field(repr=False)
     u: Floats = field(repr=False, compare=False)
+    posterior: float | None = None
+    most_sure: float | None = None
 
     @property
     def leakage(self) -> float:
@@ -101,6 +105,11 @@ class LeakagePlan:
         uses = uses_of(self.setting, self.setting.tables(other), self.u)
         worst = max(uses, key=lambda use: use.leakage - use.limit)
         moved = f"the dependence has moved by {distance:.3g}"
+        if self.most_sure is not None:
+            sure = largest_posterior(self.setting, other, self.u)
+            if sure > self.most_sure:
+                now = f"An outcome could now give {sure:.6g} of at most {self.most_sure:.6g}."
+                return StillHolds(False, distance, f"Plan anew: {moved}. {now}")
         if worst.leakage <= worst.limit:
             return StillHolds(True, distance, f"Kept: {moved}, and every limit still holds. {worst}")
         return StillHolds(False, distance, f"Plan anew: {moved}. {worst}")
@@ -128,6 +137,7 @@ class LeakagePlan:
                 for use in self.limits
             ],
             "drift": self.drift,
+            "posterior": self.posterior,
             "dependence": self.dependence.fingerprint,
         }
 
@@ -138,7 +148,10 @@ class LeakagePlan:
         ]
         what = "weighted releases for each record" if self.objective == "releases" else "weighted sum of epsilons"
         lines.append(f"Reaches {self.value:.6g} ({what}); nothing that is allowed reaches {self.gap:.2g} more.")
-        return "\n".join([*lines, *map(str, self.limits)])
+        lines += map(str, self.limits)
+        if self.posterior is not None:
+            lines.append(f"No outcome gives more than {self.posterior:.6g} of at most {self.most_sure:.6g}.")
+        return "\n".join(lines)
 
 
 def epsilon_of(u: float) -> float:

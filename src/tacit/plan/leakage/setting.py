@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from tacit.errors import PlanError, kind_of, nearest, word_or_kind
 from tacit.plan.leakage.convex_terms import Floats, Term, Terms, gathered
 from tacit.plan.leakage.joint_terms import JointLimit, ShownBy, joint_limit, safe_terms, targets_for
 from tacit.plan.leakage.measured_tables import MEASURES, MeasuredTables
+from tacit.plan.leakage.posterior_terms import PosteriorLimit, posterior_limit
 
 EVERYBODY = "everybody"
 
@@ -105,6 +106,11 @@ class Setting:
     def joint_limits(self, tables: MeasuredTables) -> list[JointLimit]:
         """Return what each coalition learns about all attributes of its limit together, by all outcomes."""
         return [joint_limit(tables, limit.about, self._shown(limit)) for limit in self.limits]
+
+    def posterior_limits(self, dependence: Dependence) -> list[PosteriorLimit]:
+        """Return how sure each coalition could become about each attribute of its limit, by all outcomes."""
+        tables = replace(self, measure="value").tables(dependence)
+        return [posterior_limit(tables, limit.about, self._shown(limit)) for limit in self.limits]
 
     def leakages(self, tables: MeasuredTables, u: Floats) -> Floats:
         """Return what each limit bounds, at release probabilities."""
