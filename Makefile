@@ -90,6 +90,7 @@ bench: $(TOOLS)
 	$(BIN)/python benchmarks/bench_lines.py
 	$(BIN)/python benchmarks/bench_disclosure.py
 	$(BIN)/python benchmarks/bench_tables.py
+	$(BIN)/python benchmarks/bench_records.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis tacit-demo tacit-demo-[0-9]*

@@ -24,8 +24,9 @@ import numpy as np
 import tacit as tc
 from tacit import noise
 from tacit.audit.reconstructing.reconstruction_audit import audit_groups
-from tacit.papers.reconstruction_004 import floor_ratios, groups_of, workload
+from tacit.papers.reconstruction_004 import groups_of
 from tacit.papers.tables_004 import adult_table
+from tacit.papers.workload_004 import floor_ratios, workload
 from tacit.publish.criterion import Channel, Criterion
 from tacit.publish.groups import PersonalGroups, as_columns
 from tacit.publish.masked import Masked

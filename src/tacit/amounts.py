@@ -78,12 +78,12 @@ def has_few_digits(amount: Fraction) -> bool:
 
 
 def shown(amount: Fraction) -> str:
-    """Return a short exact text for an amount: 0.2, or 1/3 where decimals do not end.
+    """Return a short exact text for an amount: 0.2, or 1/3 where decimals do not end within 15 digits.
 
-    >>> shown(Fraction(1, 5)), shown(Fraction(1, 3))
-    ('0.2', '1/3')
+    >>> shown(Fraction(1, 5)), shown(Fraction(1, 3)), shown(Fraction(1098612288669, 10**12))
+    ('0.2', '1/3', '1.098612288669')
     """
-    decimal = f"{float(amount):.12g}"
+    decimal = f"{float(amount):.15g}"
     return decimal if Fraction(decimal) == amount else str(amount)
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from cli.shell import Outcome, files_in, inside, tacit
 from tacit.audit.planted import planted
-from tacit.audit.reconstructing.attacked_tables import attacked_tables
+from tacit.audit.reconstructing.attacked_tables import AttackRow, attacked_tables
+from tacit.audit.reconstructing.reconstruction_attacks import planted_tables
 from tacit.audit.registry import MECHANISMS
 from tacit.audit.table import HEADINGS
 from tacit.cli.audit import NEVER
@@ -122,6 +123,11 @@ def test_every_kind_of_question_can_be_audited_by_its_name(kind: str, clinic: Pa
         (("count", "--ask", "count"), "--ask needs a policy"),
         (("count-one-sided", "--alpha", "2"), "alpha must lie between 1e-100 and 1; got 2.0. Use 1e-6."),
         (("count-one-sided", "--alpha", "nan"), "alpha must lie between"),
+        (("count-one-sided", "--alpha", "1e-90"), "or more: with fewer no leak at all is found at epsilon 1"),
+        (("masks-that-add-up", "--alpha", "1e-90"), "alpha must be above"),
+        (("masks-that-ad-up",), "Did you mean 'masks-that-add-up'?"),
+        (("count", "--policy", "clinic.policy.yaml", "--epsilon", "4"), "samples must be"),
+        (("count", "--policy", "clinic.policy.yaml", "--epsilon", "40"), "epsilon must be smaller: no number of"),
         (("count", "--policy", "nowhere.yaml"), "nowhere.yaml"),
         (("histogran", "--policy", "clinic.policy.yaml"), "must be a kind of question; got 'histogran'. Did you mean"),
         (("top_k", "--policy", "clinic.policy.yaml", "--ask", "count"), "ask must be a question of the kind top_k"),
@@ -267,6 +273,9 @@ def test_the_job_of_the_demo(tmp_path: Path) -> None:
     [
         (("job", "nowhere.yaml"), "must exist"),
         (("job", "clinic.policy.yaml"), "clinic.policy.yaml"),
+        (("job", "."), "must be a readable file"),
+        (("job", "clinic.job.yaml", "--alpha", "0"), "alpha must lie between"),
+        (("all", "--samples", "1000", "--alpha", "1e-90"), "samples must be"),
         (
             ("all", "--samples", "1000", "--write", "no/such/folder.md"),
             "--write must be a file in a folder that exists",
@@ -283,9 +292,13 @@ def test_files_that_are_not_there_are_refused_before_anything_is_drawn(
 
 
 def check_table(outcome: Outcome, page: str, ours: list[str], leaks: list[str], missed: set[str]) -> None:
+    """Check a page without tables under attack, or with all of them."""
     assert outcome.err == f"{NEVER}\n"
     assert page.startswith("# Every mechanism and every planted leak, audited\n")
     assert "At most 2,000 samples a side, alpha 1e-06 each." in page
+    page, _, attacks = page.partition("## Tables under attack")
+    assert attacks.count("_FOUND |") in (0, len(attacked_tables))
+    assert attacks.count("LEAK_FOUND |") in (0, len(planted_tables))
     lines = [line for line in page.splitlines() if line.startswith("| ")]
     assert len(lines) == len(ours) + len(leaks) + 2
     for name in (*ours, *leaks):
@@ -294,6 +307,28 @@ def check_table(outcome: Outcome, page: str, ours: list[str], leaks: list[str], 
         assert ("LEAK_FOUND" in line) == (name in leaks and name not in missed)
         assert name in outcome.out
     assert "nan" not in page
+
+
+def test_tables_under_attack_stand_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = ["estimates-from-masked-counts", "scales-published"]
+    monkeypatch.setattr("tacit.audit.table.names", lambda: ["count-one-sided", *tables])
+    outcome = inside(tmp_path, "audit", "all", "--samples", "2000", "--write", "table.md")
+    assert outcome.code == 0
+    page = (tmp_path / "table.md").read_text(encoding="utf-8")
+    titles = ["## Mechanisms of the package", "## Tables under attack", "## Planted tables"]
+    assert [line for line in page.splitlines() if line.startswith("## ")] == titles
+    assert "groups, alpha 1e-06 each." in page
+    for heading in AttackRow.headings:
+        assert heading in outcome.out
+    said = strict(inside(tmp_path, "audit", "all", "--samples", "2000", "--json"))
+    assert ([row["mechanism"] for row in said["audits"]], said["as_expected"]) == (["count-one-sided"], True)
+    assert [(row["table"], row["verdict"]) for row in said["tables"]] == [
+        (tables[0], "NONE_FOUND"),
+        (tables[1], "LEAK_FOUND"),
+    ]
+    alone = inside(tmp_path, "audit", "mechanism", "scales-published")
+    assert alone.code == 1
+    assert "more than the 70% that the criterion allows" in alone.out
 
 
 def test_some_of_them_in_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -269,3 +269,42 @@ def test_groups_that_do_not_fit_are_refused_with_their_line(groups: str, words: 
     assert words in said
     assert re.search(r"job\.yaml:[89]: table\.groups", said)
     assert "nan" not in said
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ("retention: 0.5, epsilon: 1", "table must have one of retention, epsilon, rho; got ['retention', 'epsilon']"),
+        ("", "table must have one of retention, epsilon, rho; got ['public', 'sensitive']"),
+        ("retention: 1", "table.retention must lie strictly between 0 and 1; got '1'"),
+        ("retention: .nan", "table.retention must be a finite number; got '.nan'"),
+        ("retention: 0.5, lam: 5, delta: 0.3", "table.lam must be at most 1 + (1 - p) / (m p) = 1.33333; got '5'"),
+        ("retention: 0.5, lam: 0.3, delta: 1", "table.delta must lie between 0 and 1; got '1'"),
+    ],
+)
+def test_what_a_file_asks_for_is_checked_before_anything_is_paid(table: str, words: str, clinic: Path) -> None:
+    (clinic / "bad.yaml").write_text(
+        "policy: clinic.policy.yaml\nrows: people.csv\nbudget: 2\n"
+        f"table: {{public: [ward], sensitive: ill, {table}}}\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(tc.TacitError) as refused:
+        read_table_job(clinic / "bad.yaml")
+    said = str(refused.value)
+    assert words.partition(" = ")[0] in said
+    assert words.partition("; got")[2] in said
+    assert "bad.yaml:4:" in said
+
+
+def test_a_secret_with_one_value_is_named(clinic: Path) -> None:
+    one = POLICY.replace("[flu, hiv, none]", "[flu]")
+    (clinic / "clinic.policy.yaml").write_text(one, encoding="utf-8")
+    with pytest.raises(
+        tc.TacitError, match=r"table\.sensitive must have at least two values: .*; got \['ill'\]\. List"
+    ):
+        read_table_job(clinic / "job.yaml")
+
+
+def test_a_plan_says_its_cost_as_people_write_it(clinic: Path) -> None:
+    said = inside(clinic, "publish", "table", "job.yaml", "--plan").out
+    assert said.startswith("table of ill by ward: costs 1.38629436112 of 2.")

@@ -558,3 +558,19 @@ def test_what_duckdb_has_a_type_for_is_refused_by_it(sql: str) -> None:
     for attribute in (Integers(0, 9), Categories(["x", "other"], otherwise="other")):
         with pytest.raises(DataRefused, match="must hold texts, numbers or true/false"):
             open_rows(duckdb.sql(f"SELECT {sql} AS c"), Domain({"c": attribute}))
+
+
+@pytest.mark.parametrize("person", [None, "u"])
+@pytest.mark.parametrize("spread", [False, True], ids=["few texts", "many texts"])
+def test_a_text_that_is_no_utf8_in_a_parquet_file_is_an_unexpected_value(person, spread, tmp_path):
+    """One person's cell decides neither whether a release fails nor what others count as."""
+    texts = [b"A", b"B\xff", b"B", None, *((b"x%d" % at for at in range(6000)) if spread else ())]
+    raw = pa.array(texts, pa.binary())
+    cells = pa.Array.from_buffers(pa.string(), len(raw), raw.buffers())
+    table = pa.table({"w": cells, "u": [f"p{at}" for at in range(len(raw))]})
+    pq.write_table(table, tmp_path / "rows.parquet", row_group_size=len(raw) if spread else 1)
+    for otherwise, wanted in ((None, [1, 1, 0]), ("C", [1, 1, len(raw) - 2])):
+        domain = tc.Domain({"w": tc.Categories(["A", "B", "C"], otherwise=otherwise)})
+        policy = tc.Policy(domain, tc.secrets.attributes("w"), person=person)
+        session = tc.Session(policy, tmp_path / "rows.parquet", budget=99)
+        assert session.release(tc.histogram("w"), epsilon=90).values.tolist() == wanted

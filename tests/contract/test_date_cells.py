@@ -212,6 +212,23 @@ def test_one_persons_far_date_is_no_reason_to_refuse(engine: str, kind: tuple[st
     assert open_rows(frame, domain).counts(("d",)).tolist() == [0, 1, len(cells) - 1]
 
 
+@pytest.mark.parametrize("unit", ["s", "ms"])
+def test_a_moment_that_duckdb_cannot_read_is_refused_before_the_charge(unit: str) -> None:
+    """DuckDB makes microseconds of Arrow's moments with a zone, whatever is asked of the column."""
+    domain = tc.Domain({"d": Dates("2022", "2024", by="year", otherwise="clip"), "i": Integers(0, 9)})
+    policy = tc.Policy(domain, tc.secrets.attributes("d"))
+    for far, fails in ((0, False), (2**62 // STEPS["ms"] * STEPS[unit], True)):
+        table = pa.table({"d": pa.array([0, far], pa.timestamp(unit, "UTC")), "i": [1, 2]})
+        relation = duckdb.connect().from_arrow(table)
+        if fails:
+            with pytest.raises(tc.DataRefused, match="holds a moment that DuckDB cannot read from Arrow"):
+                tc.Session(policy, relation, budget=1)
+        else:
+            assert open_rows(relation, domain).counts(("d",)).tolist() == [2, 0, 0]
+        assert open_rows(table, domain).counts(("d",)).sum() == 2
+        assert open_rows(relation, Domain({"i": Integers(0, 9)})).counts(()).tolist() == 2
+
+
 @pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     "kind", ["DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ_NS"]

@@ -93,6 +93,31 @@ def test_every_engine_and_type_has_the_same_names_and_coins(cells, names, tmp_pa
     assert len(set(found["text"].values())) == 2  # some are shown and some are not
 
 
+def test_spark_has_the_same_names_and_coins_in_every_type(spark):
+    """All types in one key, since every release is a job of its own."""
+    cells = {
+        "long": (pa.array(SNOWFLAKES), SNOWFLAKES),
+        "exact": (pa.array([Decimal(10**30 + at) for at in range(40)]), [str(10**30 + at) for at in range(40)]),
+        "cents": (pa.array([Decimal(at) for at in range(40)], pa.decimal128(10, 2)), list(range(40))),
+        "float": (pa.array([-float(at) for at in range(40)]), [-at for at in range(40)]),
+        "zeros": (pa.array([f" {at:03}" for at in range(40)]), list(range(40))),
+        "accent": (pa.array([f"e\u0301{at}" for at in range(40)]), [f"\u00e9{at}" for at in range(40)]),
+        "day": (pa.array([day.date() for day in DAYS]), [str(day.date()) for day in DAYS]),
+        "moment": (pa.array(DAYS, pa.timestamp("us")), [str(day.date()) for day in DAYS]),
+    }
+    table = pa.table({name: column for name, (column, _) in cells.items()} | {"seat": ["o"] * 40})
+    texts = pd.DataFrame({name: [str(one) for one in names] for name, (_, names) in cells.items()} | {"seat": "o"})
+    question = tc.true_records("seat", key=list(cells))
+    found = []
+    for rows in (spark.createDataFrame(table), texts, table):
+        with tc.noise.replayed(tc.noise.Keystream(key=KEY)):
+            found.append(tc.Session(POLICY, rows, budget=5).release(question, epsilon=1).columns())
+    of_spark, of_texts, of_arrow = ({name: list(column) for name, column in one.items()} for one in found)
+    assert of_spark == of_texts == of_arrow
+    assert {name: of_spark[name] for name in cells} == {name: names for name, (_, names) in cells.items()}
+    assert len(set(of_spark["seat"])) == 2
+
+
 SPELLINGS = [
     (7, 7.0, "7", "007", "+7", "7.", "7.000", " 7\u00a0", "7e+00", "0.7E1", "70e-1", Decimal("7.0")),
     (0, -0.0, "-0", "0.0", "-.0", "+000"),
@@ -105,7 +130,7 @@ SPELLINGS = [
     ("10:30", "10:30:00", "10:30:00.000000", datetime.time(10, 30)),
     ("true", "True", "TRUE"),
     ("caf\u00e9", "cafe\u0301", "CAF\u00c9"),
-    ("B7", "b7", "\uff22\uff17"),  # of full width
+    ("B7", "b7", "\uff22\uff17", "\ufeffB7", "B\u200b7 \u200e"),  # of full width
     ("stra\u00dfe", "STRASSE", "Stra\u1e9ee"),
     ("\u0131\u015f\u0131k", "I\u015eIK", "\u0130\u015fik"),  # upper and lower case of programs that know no Turkish
     ("B 7", "b\u00a07"),

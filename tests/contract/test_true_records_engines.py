@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from tacit.release import show_records
+from tacit.release import gathered_records
 from tacit.release.true_records import FiledRecords
 
 KEY = bytes(32)
@@ -132,7 +132,7 @@ def test_more_rows_than_memory_should_hold_are_the_same_rows(order, key, tmp_pat
     question = tc.true_records(["wing", "seat"], key=key)
     found = []
     for most in (10**6, 1000):
-        monkeypatch.setattr(show_records, "MOST_IN_MEMORY", most)
+        monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", most)
         with tc.noise.replayed(tc.noise.Keystream(key=KEY)):
             session = tc.Session(policy, tmp_path / "rows.parquet", budget=5)
             found.append(session.release(question, epsilon=1))
@@ -159,8 +159,44 @@ def test_more_rows_than_memory_should_hold_are_the_same_rows(order, key, tmp_pat
     assert not place.exists()
 
 
+@pytest.mark.parametrize("order", ["sorted", "mixed"])
+@pytest.mark.parametrize("kind", ["whole", "where"])
+def test_rows_that_are_looked_at_for_their_keys_alone_are_not_in_the_file(kind, order, tmp_path, monkeypatch):
+    """Whole records, and those that a predicate picks: in a file as in memory, whatever order they come in."""
+    rows = pd.DataFrame({"id": range(1, 3001), "wing": ["z"] * 1500 + ["a"] * 1500, "seat": [3, 4, 5] * 1000})
+    rows = rows if order == "sorted" else rows.sample(frac=1, random_state=1)
+    rows.to_parquet(tmp_path / "rows.parquet", row_group_size=400)
+    secrets = {"whole": tc.secrets.records("seat == 3"), "where": tc.secrets.attributes("seat", where="seat == 3")}
+    policy = tc.Policy(BY_ID, secrets[kind])
+    question = tc.true_records(["wing", "seat"], key="id", where="wing == 'z'" if kind == "where" else None)
+    found = []
+    for most in (10**6, 1000):
+        monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", most)
+        with tc.noise.replayed(tc.noise.Keystream(key=KEY)):
+            session = tc.Session(policy, tmp_path / "rows.parquet", budget=5)
+            found.append(session.release(question, epsilon=1))
+    kept, filed = found
+    assert isinstance(filed, FiledRecords)
+    assert cells(filed) == cells(kept)
+    assert filed.rows == kept.rows == (1500 if kind == "where" else sum(kept.labels()["rows that show it"]) / 2)
+    assert filed.values.tolist() == kept.values.tolist()
+    assert [end.tolist() for end in filed.interval()] == [end.tolist() for end in kept.interval()]
+    assert filed.labels() == kept.labels()
+    assert not list(filed._file.path.parent.glob("keys-*"))
+
+
+@pytest.mark.parametrize("order", ["sorted", "mixed"])
+def test_keys_of_rows_that_are_not_shown_must_be_unique_in_a_file_too(order, monkeypatch):
+    monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", 1000)
+    rows = pd.DataFrame({"id": [*range(1, 3000), 2999], "wing": "z", "seat": [4] * 2998 + [3, 3]})
+    rows = rows if order == "sorted" else rows.sample(frac=1, random_state=1)
+    policy = tc.Policy(BY_ID, tc.secrets.records("seat == 3"))
+    with pytest.raises(tc.DataRefused, match="a key is there twice"):
+        tc.Session(policy, rows, budget=5).release(tc.true_records("seat", key="id"), epsilon=1)
+
+
 def test_a_key_that_is_there_twice_is_refused_in_a_file_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(show_records, "MOST_IN_MEMORY", 1000)
+    monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", 1000)
     rows = pd.DataFrame({"id": [*range(1, 3000), 5], "wing": "z", "seat": 4})
     policy = tc.Policy(BY_ID, tc.secrets.attributes("seat", where="seat == 3"))
     with pytest.raises(tc.DataRefused, match="a key is there twice"):

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.audit import Verdict, sampled
+from tacit.audit import Verdict, sampled, shown_records
+from tacit.audit.registry import MECHANISMS
 from tacit.noise.kept_coins import name_of_number, name_of_text, new_secret, remembered, secret_for, share_kept, tossed
 from tacit.plan.showing import showing
 from tacit.release import show_records as released
@@ -160,3 +161,22 @@ def test_a_shown_share_is_the_planned_one():
         )
     assert abs(coins.mean() - share_kept(plan.each)) < 5 * (0.25 / many) ** 0.5
     assert plan.share == pytest.approx(share_kept(Fraction(1, 2)))
+
+
+def test_coins_that_are_tossed_anew_for_each_asking_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked three times along one line, the coin is the same; a session that forgets it loses three times as much."""
+    subject = MECHANISMS["true-records-asked-again"].make()
+    with tc.noise.replayed(tc.noise.Keystream(key=b"r" * 32)):
+        assert subject.sampled(20_000, 1e-6).verdict == "NONE_FOUND"
+        monkeypatch.setattr(shown_records, "remembered", lambda secret, names, each: tossed(each, len(names)))
+        assert subject.sampled(20_000, 1e-6).verdict == "LEAK_FOUND"
+
+
+def test_two_applications_that_share_a_budget_once_are_found() -> None:
+    """What two applications see together costs what both pay; half of it is too little."""
+    subject = MECHANISMS["true-records-for-two-applications"].make()
+    assert subject.exact is not None
+    assert subject.exact().forward == pytest.approx(1)
+    with tc.noise.replayed(tc.noise.Keystream(key=b"r" * 32)):
+        assert subject.sampled(20_000, 1e-6).verdict == "NONE_FOUND"
+        assert replace(subject, epsilon=0.5).sampled(20_000, 1e-6).verdict == "LEAK_FOUND"

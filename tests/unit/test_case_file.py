@@ -18,7 +18,7 @@ from tacit.plan.leakage.shown import Shown
 from tacit.release.case_file import case_schema, read_case, read_job_or_case
 from tacit.release.job_plan import check_leakage, plan_job
 from tacit.release.job_run import run_job
-from tacit.report.application_graph import LETTER, LINE_HEIGHT, graph_chart, meets
+from tacit.report.asking_graph import LETTER, LINE_HEIGHT, graph_chart, meets
 from tacit.report.leakage_charts import leakage_page, posterior_chart, trade_off_chart
 
 POLICY = {
@@ -120,8 +120,8 @@ def test_an_audit_counts_all_that_is_seen_whatever_the_limits_leave_out(tmp_path
     (said,) = audit.document()["remarks"]
     assert "`own: false`); this audit counts it." in said
     assert said in leakage_page(audit, {})
-    chart = trade_off_chart([{"share": 1.0, "leakage": 0.1, "reached": 1.0, "gap": 0.0}], audit.remarks)
-    assert "counts it." in " ".join(chart.to_dict()["title"]["subtitle"])
+    chart = trade_off_chart([{"share": 1.0, "leakage": 0.1, "reached": 1.0, "gap": 0.0}], own=False)
+    assert "As limits count it: without what" in " ".join(chart.to_dict()["title"]["subtitle"])
     assert audit_case(read_case(written(tmp_path))).remarks == ()
 
 

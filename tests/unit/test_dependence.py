@@ -269,9 +269,7 @@ def test_rows_with_undeclared_values_are_refused_without_naming_them() -> None:
 
 @pytest.mark.parametrize("smoothing", [-1, math.nan, "1", True])
 def test_smoothing_must_be_a_number(smoothing: Any) -> None:
-    with pytest.raises(
-        tc.PolicyError, match=r"smoothing must be a finite number, zero or more(; got .*)?\. Write 0\.5"
-    ):
+    with pytest.raises(tc.PolicyError, match=r"smoothing must be a finite number, zero or more.* Write 0\.5"):
         tc.Dependence.from_counts({"a": ["x"]}, smoothing=smoothing)
 
 

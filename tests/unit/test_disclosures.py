@@ -182,7 +182,7 @@ def test_the_report_says_whom_it_is_for() -> None:
         ({"scale": -1.0}, "scale must be a finite number above 0"),
         ({"tau": 1.0}, "tau must lie between 0 and 1"),
         ({"closeness": 1.1}, "closeness must lie above 0 and at most at 1"),
-        ({"jump": float("nan")}, "jump must lie above 0"),
+        ({"jump": float("nan")}, "jump must be a finite number above 0"),
         ({"ways": 0}, "ways must be a whole number from 1"),
         ({"noise": "normal"}, "noise must be 'laplace'"),
         ({"scale": None, "plan": "histogram"}, "plan must be a plan, not a text"),

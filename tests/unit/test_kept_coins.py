@@ -88,3 +88,11 @@ def test_new_coins_follow_the_stream():
         assert (tossed(Fraction(1), 100) == first).all()
         assert new_secret() == secret
     assert new_secret() != secret
+
+
+@pytest.mark.parametrize("many", [0, 1, 2**15, 2**15 + 3])
+def test_numbers_have_the_coins_of_their_names_however_many_are_asked_for(many):
+    numbers = np.arange(many, dtype=np.uint64)[::-1] * np.uint64(2**40 + 1)
+    found = kept_coins.remembered_by_number(bytes(32), numbers, Fraction(1))
+    assert np.array_equal(found, kept_coins.remembered(bytes(32), kept_coins.name_of_number(numbers), Fraction(1)))
+    assert found.dtype == np.bool_

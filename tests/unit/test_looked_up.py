@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from tacit.plan.tally import CellCounts
 from tacit.policy.attributes import Attribute, Categories, Decimals, Flag, Integers
 from tacit.policy.domain import Domain
 from tacit.rows import positions
+from tacit.rows.batches import Batch
+from tacit.rows.engines.engine import schema_of
+from tacit.rows.kinds import code_of
 from tacit.rows.rows import open_rows
 
 WIDE = positions._WIDEST_TABLE
@@ -62,7 +68,7 @@ def test_no_number_of_a_person_changes_what_is_looked_up(kind: str, monkeypatch:
         found, _ = looked_up(monkeypatch, columns, domain)
         asked[person] = sorted(found)  # attributes are asked for in no order
     assert all(found == asked[0] for found in asked.values()), asked
-    assert sum(found == len(others) + 1 for found in asked[0]) == 2  # those that are too wide, row by row
+    assert sum(found == len(others) + 1 for found in asked[0]) == 1  # too wide and not counted: row by row
 
 
 def test_numbers_of_several_columns_are_looked_up_together_whatever_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,9 +92,43 @@ def test_a_table_says_what_the_expressions_say(name: str, kind: str, monkeypatch
     domain = Domain({"x": attribute})
     _, [by_table] = looked_up(monkeypatch, column, domain)
     monkeypatch.setattr(positions, "_WIDEST_TABLE", 0)
+    _, [by_ends] = looked_up(monkeypatch, column, domain)
+    assert np.array_equal(np.asarray(by_table), np.asarray(by_ends))
+    monkeypatch.setattr(positions._Column, "_ends", lambda *_: None)
     asked, [by_row] = looked_up(monkeypatch, column, domain)
     assert asked == [len(column["x"])]
     assert np.array_equal(np.asarray(by_table), np.asarray(by_row))
+
+
+@pytest.mark.parametrize("kind", [*TYPES, "int16"])
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        Integers(-(10**12), 10**12),
+        Integers(-(2**61), 2**62 - 1, otherwise=-7),
+        Integers(-100, 2**62 - 1, otherwise="clip"),
+        Integers(7, WIDE + 7, otherwise=9),
+    ],
+    ids=str,
+)
+def test_positions_of_a_wide_range_are_counted_from_its_first_number(attribute: Integers, kind: str) -> None:
+    limits, low, high = np.iinfo(kind), attribute.low, attribute.high
+    ends = [low, high, 0, -1000, WIDE, 2**61, limits.min, limits.max]
+    near = sorted({end + at for end in ends for at in (-2, -1, 0, 1, 2) if limits.min <= end + at <= limits.max})
+
+    def meant(number: int | None) -> int:
+        if number is not None and low <= number <= high:
+            return number - low
+        if attribute.otherwise == "clip":
+            return attribute.size if number is None else (0 if number < low else high - low)
+        return attribute.size if attribute.otherwise is None else int(attribute.otherwise) - low
+
+    cells = pa.array([*near, None], type=kind)
+    frame = duckdb.connect().from_arrow(pa.table({"k0": cells}))
+    code = code_of(attribute, (replace(schema_of(frame)["k0"], raw="k0", name="k0"),))
+    encoder = positions.Encoder({"x": code}, {"x": attribute.size}, duckdb.connect())
+    found = encoder.codes("x", Batch(len(cells), {"k0": cells}))
+    assert found.tolist() == [meant(number) for number in cells.to_pylist()]
 
 
 def test_truths_are_looked_up_alike(monkeypatch: pytest.MonkeyPatch) -> None:

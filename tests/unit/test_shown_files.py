@@ -10,7 +10,7 @@ import pytest
 
 import tacit as tc
 from tacit.plan.labels import Labels
-from tacit.release import show_records, true_records
+from tacit.release import gathered_records, true_records
 from tacit.rows import frames
 from tacit.rows.frames import cells_like
 from tacit.rows.shown_files import ShownFile
@@ -69,9 +69,9 @@ def test_a_file_of_no_rows_has_its_columns():
 )
 def test_types_come_from_the_domain_whatever_the_first_batch_shows(attribute, kind, tmp_path, monkeypatch):
     """Nothing is shown of the first rows, which are all a secret, and then not of the others."""
-    monkeypatch.setattr(show_records, "MOST_IN_MEMORY", 50)
+    monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", 50)
     monkeypatch.setattr(frames, "ROWS_IN_A_GROUP", 64)
-    for module in (show_records, true_records):
+    for module in (gathered_records, true_records):
         monkeypatch.setattr(module, "FEW", 4)
     secret, other = attribute.value(0), attribute.value(attribute.size - 1)
     hidden = f"v == {secret!r}"
@@ -92,7 +92,7 @@ def test_types_come_from_the_domain_whatever_the_first_batch_shows(attribute, ki
 
 def test_groups_of_a_saved_table_do_not_tell_who_is_absent(tmp_path, monkeypatch):
     """One row less in the first batch of the source moves every row after it by one place, and ends no group."""
-    monkeypatch.setattr(show_records, "MOST_IN_MEMORY", 50)
+    monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", 50)
     monkeypatch.setattr(frames, "ROWS_IN_A_GROUP", 64)
     policy = tc.Policy(
         tc.Domain({"x": tc.Integers(0, 9999), "ill": tc.Flag()}), tc.secrets.taking_part(where="ill == True")
@@ -102,3 +102,22 @@ def test_groups_of_a_saved_table_do_not_tell_who_is_absent(tmp_path, monkeypatch
     record = tc.Session(policy, tmp_path / "rows.parquet", budget=40).release(tc.true_records("x"), epsilon=40)
     saved = pq.ParquetFile(record.save(tmp_path / "out") / "values.parquet")
     assert [saved.metadata.row_group(at).num_rows for at in range(saved.num_row_groups)] == [64] * 6 + [15]
+
+
+@pytest.mark.parametrize("most", [0, 2**20], ids=["sorted", "counted"])
+def test_rows_without_a_key_are_the_same_file_sorted_or_counted(most, tmp_path, monkeypatch):
+    """All are shown, since no coin hides them at this epsilon; wings have an order that is not that of their names."""
+    monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", 50)
+    monkeypatch.setattr(gathered_records, "MOST_COUNTED", most)
+    monkeypatch.setattr(gathered_records, "AT_A_TIME", 70)
+    monkeypatch.setattr(frames, "ROWS_IN_A_GROUP", 64)
+    domain = tc.Domain({"wing": tc.Categories(WINGS), "seat": tc.Integers(0, 9), "ill": tc.Flag()})
+    rows = pd.DataFrame({"wing": [WINGS[at % 3] for at in range(400)], "seat": [at * 7 % 9 for at in range(400)]})
+    rows.assign(ill=False).to_parquet(tmp_path / "rows.parquet", row_group_size=100)
+    session = tc.Session(tc.Policy(domain, tc.secrets.records("ill == True")), tmp_path / "rows.parquet", budget=90)
+    record = session.release(tc.true_records(["wing", "seat"]), epsilon=90)
+    saved = pq.ParquetFile(record.save(tmp_path / "out") / "values.parquet")
+    wanted = sorted(zip(rows["wing"], rows["seat"], strict=True), key=lambda row: (WINGS.index(row[0]), row[1]))
+    assert list(zip(*saved.read().to_pydict().values(), strict=True)) == wanted
+    assert [saved.metadata.row_group(at).num_rows for at in range(saved.num_row_groups)] == [64] * 6 + [16]
+    assert record.labels()["rows that show it"] == [400, 400]

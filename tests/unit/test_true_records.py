@@ -419,3 +419,16 @@ def test_a_certificate_says_who_remembers_the_coins(kept, tmp_path):
     said = " ".join(session(**ledger).release(KEYED, epsilon=1).certificate["terms"])
     assert "coins are remembered for each key" in said
     assert ("within this run or session only, since no ledger keeps them" in said) is not kept
+
+
+def test_without_columns_all_attributes_beside_the_key_are_asked_for():
+    keyed = tc.true_records(key=["room", "day"])
+    assert str(keyed) == "true_records(all columns; key room, day)"
+    plan = session().plan(keyed, 1)
+    assert plan.query == tc.true_records(["arrival", "leaving"], key=["room", "day"])
+    assert session().release(keyed, epsilon=1).frame.columns.tolist() == ["room", "day", "arrival", "leaving"]
+    assert session(RECORDS, PEOPLE).release(tc.true_records(), epsilon=1).frame.columns.tolist() == ["age", "ill"]
+    with pytest.raises(tc.PlanError, match="must name a column that is no part of the key"):
+        session().plan(tc.true_records(key=list(DOMAIN)), 1)
+    with pytest.raises(tc.PlanError, match="arrival"):  # no record may show it: refused, not left out
+        session(tc.Policy(DOMAIN, tc.secrets.attributes("arrival"))).plan(tc.true_records(key=["room", "day"]), 1)

@@ -15,6 +15,7 @@ Checked by  tests/statistical/test_sampled_audit.py, tests/statistical/test_plan
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -33,6 +34,7 @@ from tacit.policy.policy import Policy
 
 SMALLEST_ALPHA: Final = 1e-100  # below, no bound can be computed in doubles
 MOST_EVENTS: Final = 4
+MOST_SAMPLES: Final = 10**9  # that anybody would wait for
 
 
 def _raised(columns: Columns) -> npt.NDArray[np.float64]:
@@ -224,6 +226,31 @@ def assert_no_leak(
     if found.verdict == Verdict.LEAK_FOUND:
         raise AssertionError(str(found))
     return found
+
+
+def check_power(samples: int, alpha: float, epsilon: Any) -> None:
+    """Refuse so few samples that no leak at all could be found at this epsilon and alpha, however plain it is."""
+    check_samples(samples, alpha)
+    claimed = float(as_epsilon(epsilon))
+    if _most_found(samples, alpha) > claimed:
+        return
+    many = range(samples, MOST_SAMPLES)
+    enough = samples + bisect_right(many, claimed, key=lambda one: _most_found(one, alpha))
+    if enough >= MOST_SAMPLES:
+        rule = f"must be smaller: no number of samples would show a loss of {claimed:g} at alpha {alpha:g}"
+        raise PlanError(rule, key="epsilon", given=claimed, fix="Audit the same question at a smaller one.")
+    raise PlanError(
+        f"must be {enough:,} or more: with fewer no leak at all is found at epsilon {claimed:g} and alpha {alpha:g}",
+        key="samples",
+        given=samples,
+        fix="Draw more, or take a larger alpha.",
+    )
+
+
+def _most_found(samples: int, alpha: float) -> float:
+    """Return the largest lower bound that so many samples can give: of what hidden always shows, and cover never."""
+    fresh = np.array([samples - samples // 2])
+    return float(lower_bound(fresh, np.zeros_like(fresh), fresh, fresh, alpha / 2 / MOST_EVENTS)[0])
 
 
 def check_samples(samples: Any, alpha: Any, workers: Any = 1) -> None:

@@ -79,6 +79,13 @@ def names() -> list[str]:
     return [*MECHANISMS, *planted, *attacked_tables]
 
 
+def claimed_by(name: str) -> float | None:
+    """Return the epsilon that is claimed by one of them; None for tables under attack, which claim another thing."""
+    if name in MECHANISMS:
+        return float(MECHANISMS[name].epsilon)
+    return planted[name].claimed_epsilon if name in planted else None
+
+
 def audit_named(
     name: str, samples: int = SAMPLES, alpha: float = ALPHA, progress: Callable[[float], None] | None = None
 ) -> AuditRow | AttackRow:

@@ -84,6 +84,7 @@ def audit_job(
     Opens no row of the job, spends nothing: neighbours are made up from the policy.
     """
     from tacit.audit.releases import WholeRelease
+    from tacit.audit.sampled_audit import check_power
     from tacit.audit.subjects import subject_of
     from tacit.audit.table import audit_subject, audit_whole
     from tacit.release.job_file import read_job
@@ -91,6 +92,7 @@ def audit_job(
 
     found = read_job(job)
     _, plans = plan_releases(found)
+    check_power(samples, alpha, max(release.epsilon for release in found.releases))
     rows: list[Any] = []
     names: list[str] = []
     for release in found.releases:
@@ -191,12 +193,14 @@ def audit_everything(
     as_json: AsJson = False,
 ) -> int:
     """Audit everything. Exit code 1 unless every planted leak is found and no mechanism of ours leaks."""
-    from tacit.audit.table import as_markdown, audit_named, names
+    from tacit.audit.sampled_audit import check_power
+    from tacit.audit.table import as_markdown, audit_named, claimed_by, names
 
     if write is not None and (write.is_dir() or not write.parent.is_dir()):
         raise PlanError(
             "must be a file in a folder that exists", key="--write", given=str(write), fix="Make the folder."
         )
+    check_power(samples, alpha, max(claimed_by(name) or 0 for name in names()))
     rows = [lambda on, n=name: audit_named(n, samples, alpha, on) for name in names()]
     return _report(
         rows,
@@ -207,13 +211,17 @@ def audit_everything(
 
 
 def _named(name: str, samples: int, alpha: float, on: Callable[[float], None]) -> AuditRow | AttackRow:
-    from tacit.audit.table import audit_named, names
+    from tacit.audit.sampled_audit import check_power
+    from tacit.audit.table import audit_named, claimed_by, names
     from tacit.plan.questions import KEYWORDS
 
     if name not in names():
         is_question = name in KEYWORDS
         fix = "Add --policy P.yaml: it is a kind of question." if is_question else nearest(name, names())
         raise PlanError("must be a name from `tacit audit list`", key="mechanism", given=name, fix=fix)
+    epsilon = claimed_by(name)
+    if epsilon is not None:
+        check_power(samples, alpha, epsilon)
     return audit_named(name, samples, alpha, on)
 
 
@@ -221,6 +229,7 @@ def _asked(
     name: str, ask: str | None, policy: Path, epsilon: str, samples: int, alpha: float, on: Callable[[float], None]
 ) -> AuditRow:
     from tacit.audit.ask import written
+    from tacit.audit.sampled_audit import check_power
     from tacit.audit.subjects import subject_of
     from tacit.audit.table import audit_subject
     from tacit.plan.questions import example
@@ -230,6 +239,7 @@ def _asked(
     found = Policy.load(policy)
     query = example(name, found) if ask is None else written(ask, name)
     plan = Planner(found).plan(query, epsilon)
+    check_power(samples, alpha, plan.epsilon)
     return audit_subject(subject_of(str(plan.query), plan), samples, alpha, on)
 
 

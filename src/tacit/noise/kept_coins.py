@@ -36,6 +36,7 @@ from tacit.noise.keystream import Keystream, current_stream
 
 SECRET_BYTES: Final = 32
 _WORD: Final = 64
+_AT_A_TIME: Final = 2**15  # names, whose blocks a processor keeps close
 _SLACK: Final = 16  # bytes of room that a cipher wants behind what it writes
 Bools = npt.NDArray[np.bool_]
 Names = npt.NDArray[np.uint64]  # name, block, word
@@ -76,6 +77,13 @@ def remembered(secret: bytes, names: Names, epsilon: Fraction) -> Bools:
         return int.from_bytes(more[:8], "little")
 
     return _kept(epsilon, made[:, 0], later)
+
+
+def remembered_by_number(secret: bytes, numbers: npt.NDArray[np.uint64], epsilon: Fraction) -> Bools:
+    """Return the coins of names that are numbers, which have one block."""
+    starts = range(0, len(numbers), _AT_A_TIME)
+    parts = (name_of_number(numbers[start : start + _AT_A_TIME]) for start in starts)
+    return np.concatenate([np.zeros(0, np.bool_), *(remembered(secret, names, epsilon) for names in parts)])
 
 
 def _encrypted(cipher: Any, blocks: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

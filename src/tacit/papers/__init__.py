@@ -38,6 +38,8 @@ In reading order:
     examples_004     its examples and small tables
     disclosures_004  what noisy answers disclose
     charts_004       the figures, drawn
+    violations_004   groups that are too large, by its criterion and exactly
+    workload_004     its count queries, and how wrong they are answered
     reconstruction_004  its chapter 4: criteria, publications, attacks
     charts_reconstruction_004  its figures, drawn
 """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import altair as alt
 
 from tacit.report.views import styled
 
 Row = dict[str, Any]
+NAMES: Final = {"p": "p", "lam": "lambda", "delta": "delta", "rows": "records"}  # of the parameters that move
 
 
 def size_chart(rows: Sequence[Row]) -> Any:
@@ -34,38 +35,39 @@ def size_chart(rows: Sequence[Row]) -> Any:
 def violation_chart(rows: Sequence[Row]) -> Any:
     """Return Figures 4.2 and 4.4: shares of groups and records that violate the criterion."""
     long = [{**row, "share": row[what], "of": what} for row in rows for what in ("groups", "records")]
-    lines = (
-        alt.Chart(alt.Data(values=long))
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("at:Q", title=None),
-            y=alt.Y("share:Q", title="violated", axis=alt.Axis(format="%")),
-            color=alt.Color("of:N", title="share of"),
-            strokeDash=alt.StrokeDash("criterion:N", title="criterion"),
-        )
-        .properties(width=170, height=140)
-    )
+    y = alt.Y("share:Q", title="violated", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
+    dash = alt.StrokeDash("criterion:N", legend=None)
     return styled(
-        lines.facet(column=alt.Column("parameter:N", title=None), row=alt.Row("table:N", title=None)),
+        _panels(long, y, alt.Color("of:N", title="share of"), dash),
         "Figures 4.2 and 4.4: groups and records that violate the criterion",
-        ["Generalised groups. OCC is workers of the census survey."],
+        ["Solid: by Eq 4.9; dashed: exactly. Generalised groups. OCC is workers of the census survey."],
     )
 
 
 def error_chart(rows: Sequence[Row]) -> Any:
     """Return Figures 4.3 and 4.5: mean relative errors of count queries."""
-    lines = (
-        alt.Chart(alt.Data(values=list(rows)))
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("at:Q", title=None),
-            y=alt.Y("error:Q", title="mean relative error", axis=alt.Axis(format="%")),
-            color=alt.Color("method:N", title="published"),
-        )
-        .properties(width=170, height=140)
-    )
+    y = alt.Y("error:Q", title="mean relative error", axis=alt.Axis(format="%"))
     return styled(
-        lines.facet(column=alt.Column("parameter:N", title=None), row=alt.Row("table:N", title=None)),
+        _panels(rows, y, alt.Color("method:N", title="published")),
         "Figures 4.3 and 4.5: errors of count queries",
         ["SPS leaks the frequencies that it hides; masked counts satisfy the exact criterion."],
     )
+
+
+def _panels(rows: Sequence[Row], *encoded: Any) -> Any:
+    """Return a line of panels for each table, one for each parameter that moves."""
+    lines = []
+    for table in dict.fromkeys(row["table"] for row in rows):
+        panels = []
+        for parameter in (
+            key for key in NAMES if any((row["table"], row["parameter"]) == (table, key) for row in rows)
+        ):
+            own = [row for row in rows if row["table"] == table and row["parameter"] == parameter]
+            ticks = sorted({row["at"] for row in own})
+            form = "~s" if ticks[-1] > 1 else "~g"
+            x = alt.X("at:Q", title=NAMES[parameter], axis=alt.Axis(values=ticks, format=form))
+            drawn = alt.Chart(alt.Data(values=own)).mark_line(point=True).encode(x, *encoded)
+            title = alt.TitleParams(table, fontSize=11)
+            panels.append(drawn.properties(width=150, height=130, title=title))
+        lines.append(alt.hconcat(*panels).resolve_scale(y="shared"))
+    return alt.vconcat(*lines)

@@ -22,7 +22,12 @@ CENSUS: Final = "census_income_kdd/census_income_kdd.parquet"
 ROWS: Final = 500_000
 FEW_ROWS: Final = 100_000
 _FOUR: Final = {"sex": "Gender", "education": "Education", "marital_status": "Marital", "race": "Race"}
-_MORE: Final = {"class_of_worker": "Work-class", "country_of_birth": "Country", "occupation_recode": "Occupation"}
+_MORE: Final = {
+    "class_of_worker": "Work-class",
+    "country_of_birth": "Country",
+    "occupation_recode": "Occupation",
+    "age": "Age",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +91,7 @@ def _made_up(people: int) -> pd.DataFrame:
     found = {name: _skewed(size, people) for name, size in sizes.items()}
     own = (3 * found["Education"] + found["Gender"]) % 46
     found["Occupation"] = np.where(noise.uniform_below(10, people) < 6, own, _skewed(46, people)) + 1
+    found["Age"] = 15 + noise.uniform_below(50, people)
     return pd.DataFrame({**found, "weight": np.ones(people)})
 
 

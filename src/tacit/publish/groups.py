@@ -110,10 +110,12 @@ def as_columns(public: Any, sensitive: Any, values: Any) -> Columns:
         )
     found = Columns(names, {name: _attribute(one) for name, one in zip(hidden, listed, strict=True)})
     if int(np.prod(found.shape)) < 2:
+        declared = isinstance(values, Mapping) and all(isinstance(one, Attribute) for one in listed)
+        rule = "must have at least two values" if declared else "must be at least two"
         raise PlanError(
-            "must be at least two: a value that everybody has is no secret",
-            key="values",
-            given=1,
+            f"{rule}: a value that everybody has is no secret",
+            key="sensitive" if declared else "values",
+            given=list(hidden) if declared else 1,
             fix="List every value that the sensitive attribute may have.",
         )
     return found

@@ -218,7 +218,8 @@ class TablePlan:
         return method, method.expected_error(sizes, int(np.prod(self.columns.shape)))
 
     def __str__(self) -> str:
-        return f"table of {', '.join(self.columns.sensitive)} by {', '.join(self.columns.public)}"
+        by = f" by {', '.join(self.columns.public)}" if self.columns.public else ""
+        return f"table of {', '.join(self.columns.sensitive)}{by}"
 
     def make(
         self, counts: Sequence[npt.NDArray[Any]], frame: MakeFrame, dataset: str, receipt: Receipt | None

@@ -26,6 +26,7 @@ from tacit.publish.source import TablePlan, columns_for, plan_table
 from tacit.release.job_file import RELEASES, Job, job_below, job_schema, open_job
 
 TABLE: Final = "table"
+_PROMISES: Final = ("retention", "epsilon", "rho")  # one of them says how often values are kept
 _NUMBERS: Final = ("retention", "epsilon", "lam", "delta", "largest_frequency")
 _TABLE_KEYS: Final = ("public", "sensitive", *_NUMBERS, "rho", "criterion", "method", "groups")
 
@@ -55,7 +56,7 @@ def _planned(entry: Entry, policy: Policy) -> TablePlan:
     with entry.blamed(fields):
         columns = columns_for(policy, asked.pop("public"), asked.pop("sensitive"), None)
         groups = asked.pop("groups", None)
-        promised = {key: asked.pop(key, None) for key in ("retention", "epsilon", "rho")}
+        promised = {key: asked.pop(key, None) for key in _PROMISES}
         choice = (
             private_choice(chosen_channel(columns, **promised), **asked)
             if "lam" in asked
@@ -72,6 +73,10 @@ def _asked(entry: Entry, fields: Mapping[str, Entry]) -> dict[str, Any]:
     private = ("criterion", "method", "largest_frequency")
     if "lam" not in fields and any(key in fields for key in private):
         raise entry.refuse("needs lam and delta", given=sorted(fields), fix="Add `lam: 0.3` and `delta: 0.3`.")
+    promised = [key for key in _PROMISES if key in fields]
+    if len(promised) != 1:
+        rule, fix = f"must have one of {', '.join(_PROMISES)}", "For instance `retention: 0.5`."
+        raise entry.refuse(rule, given=promised or sorted(fields), fix=fix)
     found: dict[str, Any] = {
         "public": [one.text() for one in fields["public"].one_or_more()],
         "sensitive": [one.text() for one in fields["sensitive"].one_or_more()],
@@ -122,7 +127,7 @@ def table_schema() -> dict[str, Any]:
             "delta": ["lam"],
             **{key: ["lam", "delta"] for key in ("criterion", "method", "largest_frequency")},
         },
-        "oneOf": [{"required": [key]} for key in ("retention", "epsilon", "rho")],
+        "oneOf": [{"required": [key]} for key in _PROMISES],
         "properties": {
             "public": {**names, "description": "The columns that are published as they are."},
             "sensitive": {**names, "description": "The column that is hidden; several are hidden as one."},

@@ -24,6 +24,7 @@ In reading order:
     selected          the same for choices: verdicts, rankings, lists
     true_records      records as they are
     show_records      from rows to these
+    gathered_records  batches of them, put together
     tilted_estimates  values of chosen counts
     asking            one question at a time
     split             groups of people that together cost as much as the dearest

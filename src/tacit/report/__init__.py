@@ -10,7 +10,7 @@ which is for the curator and says so; rows are never opened in this stage.
     record_charts     records as they are
     selection_charts  verdicts, and what was chosen
     charts            one chart for every kind of question
-    application_graph who asks for what, what depends on what, and who colludes
+    asking_graph      who asks for what, what depends on what, and who colludes
     leakage_charts    what applications could learn from what is left out
     monitor_chart     verdicts over time, and a map of places
     disclosure_chart  what is disclosed, and how wrong counts are, against epsilon

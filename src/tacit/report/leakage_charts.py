@@ -12,7 +12,7 @@ from typing import Any, Final
 import altair as alt
 
 from tacit.audit.excluding.case_audit import EPSILONS, HEADINGS, CaseAudit, posterior_curves, trade_off
-from tacit.report.application_graph import graph_chart
+from tacit.report.asking_graph import graph_chart
 from tacit.report.charts import chart_svg
 from tacit.report.views import styled
 
@@ -24,7 +24,11 @@ def leakage_charts(audit: CaseAudit) -> dict[str, Any]:
     """Return the charts of an audit by name."""
     found = {"posterior": posterior_chart(posterior_curves(audit.case)), "graph": graph_chart(audit.case)}
     reached = trade_off(audit.case)
-    return {**found, "leakage": trade_off_chart(reached, audit.remarks)} if len(reached) > 1 else found
+    return (
+        {**found, "leakage": trade_off_chart(reached, own=audit.case.options.get("own", True))}
+        if len(reached) > 1
+        else found
+    )
 
 
 def posterior_chart(rows: Sequence[Row]) -> Any:
@@ -50,17 +54,19 @@ def posterior_chart(rows: Sequence[Row]) -> Any:
     return styled(alt.hconcat(*panels), "What could be known of a secret", said)
 
 
-def trade_off_chart(rows: Sequence[Row], remarks: Sequence[str] = ()) -> Any:
+def trade_off_chart(rows: Sequence[Row], *, own: bool = True) -> Any:
     """Return what can be reached against what is learned as limits count it, one point for each limit."""
     drawn = (
         alt.Chart(alt.Data(values=list(rows)))
-        .mark_line(point=True, color=COLOURS[0])
+        .mark_line(point=alt.OverlayMarkDef(color=COLOURS[0]), color=COLOURS[0])
         .encode(
             x=alt.X("leakage:Q", title="largest leakage, nats"),
             y=alt.Y("reached:Q", title="weighted releases of a record"),
         )
     )
-    said = ["Planned under limits from a tenth of the case's to twice it.", *remarks]
+    said = ["Planned under limits from a tenth of the case's to twice it."]
+    if not own:
+        said.append("As limits count it: without what the release of an attribute says about that attribute itself.")
     return styled(drawn.properties(width=420, height=240), "Leakage against utility", said)
 
 

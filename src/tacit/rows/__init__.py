@@ -27,6 +27,7 @@ In reading order:
     object_cells   cells that are Python objects
     frames         columns that may be shown, as frames and Parquet files
     shown_files    rows that may be shown and do not fit into memory
+    key_numbers    keys of which none may be there twice
     guard          what leaves when work on rows fails or is interrupted
     spill          the folder for what does not fit into memory
     spark_log      Spark's log, off while rows are read

@@ -121,7 +121,8 @@ class Code:
     look at each distinct cell once; coordinates do not repeat. `ranges` are the lowest and the highest key and the step
     from one to the next, for each key, where keys are whole numbers. `span` are the first and the last whole number
     that the attribute tells apart in a column of them: all below the first have one position (or none), and all above
-    the last. It is declared, never read off the data.
+    the last. It is declared, never read off the data. Where it `is_counted`, a whole number of the span is at the
+    position that it has there, the first at 0.
     """
 
     columns: tuple[Column, ...]
@@ -133,6 +134,7 @@ class Code:
     atom: Callable[[str, Intervals], Expr]
     ranges: tuple[tuple[int, int, int], ...] = ()
     span: tuple[int, int] | None = None
+    is_counted: bool = False
 
 
 def column_of(dtype: Any) -> Column:
@@ -314,7 +316,8 @@ def _integers(attribute: Integers, column: Column) -> Code:
     number, real = number_of(column)
     ends = attribute.low, attribute.high, attribute.step
     key, valid = lattice_key(number, *ends, attribute.otherwise, real=real)
-    return on_lattice(column, key, valid, ends, numbers=parsed_columns((column,)), span=ends[:2])
+    found = on_lattice(column, key, valid, ends, numbers=parsed_columns((column,)), span=ends[:2])
+    return replace(found, is_counted=attribute.step == 1)
 
 
 def on_lattice(

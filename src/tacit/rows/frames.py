@@ -17,7 +17,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.plan.labels import Labels
 
-ROWS_IN_A_GROUP: Final = 2**20  # of a file that is written bit by bit
+ROWS_IN_A_GROUP: Final = 2**18  # of a file that is written bit by bit; larger ones cost more memory than they save
 
 
 def as_pandas(columns: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
@@ -108,9 +108,12 @@ class TableWriter:
         self._writer = pq.ParquetWriter(
             path,
             self._schema,
-            # whole numbers that follow each other take few bits
+            # whole numbers that follow each other take few bits, and nothing is left to be made smaller
+            compression={name: "none" if name in self._numbers else "snappy" for name in cells},
             use_dictionary=[name for name in cells if name not in self._numbers],
             column_encoding=dict.fromkeys(self._numbers, "DELTA_BINARY_PACKED"),
+            # the lowest and the highest of few values help nobody to find a row, and cost as much as writing them
+            write_statistics=[name for name, one in cells.items() if one.entries is None],
             store_schema=False,  # plain types for whoever reads it
         )
 

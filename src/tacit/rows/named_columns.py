@@ -27,6 +27,7 @@ class NamedColumns:
         self._names = closed(engine.names, unlisted)
         self._schema = closed(engine.schema, unlisted)
         self._declared = declared
+        self._engine = engine
         self._is_file = engine.kind == "file"
         self._found: dict[str, Column] = {}
 
@@ -42,7 +43,17 @@ class NamedColumns:
             # some engines would read the other one; of a file without a header, its name would be a value
             other = "another column" if self._is_file and alike[0] not in self._declared else repr(alike[0])
             raise DataRefused(f"must differ from {other} in more than case", column=raw, fix="Rename one of them.")
+        if raw not in self._found and not closed(lambda: self._engine.can_read(raw), _unreadable(raw)):
+            raise _unreadable(raw)
         return self._found.setdefault(raw, replace(self._schema[raw], raw=raw, name=f"c{len(self._found)}"))
+
+
+def _unreadable(raw: str) -> DataRefused:
+    return DataRefused(
+        "holds a moment that DuckDB cannot read from Arrow",
+        column=raw,
+        fix="Give the Arrow table itself. Nothing was charged.",
+    )
 
 
 def check_shared(raw_of: Mapping[str, tuple[str, ...]], moved: frozenset[str] | None) -> None:

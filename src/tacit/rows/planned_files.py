@@ -52,6 +52,11 @@ def files_of_relation(relation: Any) -> list[str]:
     return sorted(set(_Query(relation).files(text)))
 
 
+def reads_arrow(relation: Any) -> bool:
+    """Say whether the plan of a relation reads data of Arrow's; looks at no row."""
+    return "ARROW_SCAN" in _plan(relation)
+
+
 def _plan(relation: Any) -> str:
     try:
         return str(relation.explain(format="json"))  # the default is shown, not returned, in a notebook

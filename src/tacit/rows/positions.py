@@ -6,8 +6,9 @@ carries the number of the cell that was asked for, so that no order of rows matt
 (coordinates, long numbers) are given to the expressions as they are.
 
 Which whole numbers are looked up is declared: those of the attribute's range, one below for all below, one above for
-all above, and a missing one. Neither they nor the way that is taken depend on the numbers in the data, so that the time
-does not tell how far out a person's number is.
+all above, and a missing one. Of a range that is too wide for a table, and whose positions are counted from its first
+number on, only the ends are looked up. Neither they nor the way that is taken depend on the numbers in the data, so
+that the time does not tell how far out a person's number is.
 
 A position is kept in the smallest unsigned type that holds the size of the attribute, which stands for "no position".
 """
@@ -176,7 +177,9 @@ class _Column:
 
     def _ends(self, kind: pa.DataType) -> tuple[int, int] | None:
         """Return the first and the last whole number of a type that are looked up; None if the range is too wide."""
-        if self.code.span is None or self.code.span[1] - self.code.span[0] >= _WIDEST_TABLE:
+        if self.code.span is None:
+            return None
+        if self.code.span[1] - self.code.span[0] >= _WIDEST_TABLE and not self.code.is_counted:
             return None
         low, high = _limits(kind)
         # one number stands for all below the range, one for all above; where the type has none, nothing does
@@ -184,14 +187,17 @@ class _Column:
         return first, last
 
     def _by_number(self, cells: pa.Array) -> Codes:
-        """Look whole numbers up in the table of their type."""
+        """Look whole numbers up in the table of their type; where the range is wide, it has the ends alone."""
         kind = cells.type
         ends = self._ends(kind)
         assert ends is not None  # noqa: S101 - for the type checker
         with self._lock:
             table = self._tables.get(kind)
             if table is None:
-                table = self._tables[kind] = self._of_cells(_from_to(*ends, kind))
+                asked = (
+                    [_from_to(end, end, kind)[:1] for end in ends] if _are_far(ends) else [_from_to(*ends, kind)[:-1]]
+                )
+                table = self._tables[kind] = self._of_cells(pa.concat_arrays([*asked, pa.nulls(1, kind)]))
         if pa.types.is_boolean(kind):
             cells = cells.cast(pa.uint8())
         missing = cells.is_null().to_numpy(zero_copy_only=False) if cells.null_count else None
@@ -201,9 +207,22 @@ class _Column:
         # the difference, taken around 2^bits, is right for every type; numpy takes places fastest by its own type
         places = np.clip(numbers, first, last).view(unsigned)
         places -= first.view(unsigned)
-        found: Codes = table.take(places.view(np.intp) if places.itemsize == np.intp().itemsize else places)
+        found: Codes
+        if _are_far(ends):
+            found = self._counted(places, ends, table)
+        else:
+            found = table.take(places.view(np.intp) if places.itemsize == np.intp().itemsize else places)
         if missing is not None:
             found[missing] = table[-1]
+        return found
+
+    def _counted(self, places: npt.NDArray[Any], ends: tuple[int, int], table: Codes) -> Codes:
+        """Return the positions of numbers by their places between the ends: all but the ends count from the first."""
+        assert self.code.span is not None  # noqa: S101 - for the type checker
+        shift = np.uint64((ends[0] - self.code.span[0]) % 2**64)
+        found: Codes = (places.astype(np.uint64, copy=False) + shift).astype(smallest(self.size))
+        np.putmask(found, places == 0, table[0])
+        np.putmask(found, places == ends[1] - ends[0], table[1])
         return found
 
     def first_numbers(self, batch: Batch) -> pa.Array | None:
@@ -212,7 +231,7 @@ class _Column:
             return None
         kind = batch.columns[self.name].type
         ends = self._ends(kind) if _is_whole(kind) else None
-        if ends is None or ends[1] - ends[0] >= _FEW_NUMBERS or kind in self._tables:
+        if ends is None or _are_far(ends) or ends[1] - ends[0] >= _FEW_NUMBERS or kind in self._tables:
             return None
         return _from_to(*ends, kind)
 
@@ -240,7 +259,6 @@ class _Column:
         return found
 
     def _entries(self, entries: pa.Array) -> Codes:
-        entries.validate(full=True)  # a Parquet file may hold texts that are none
         if len(entries) > _MOST_NAMES or not is_text(entries.type):
             return self._of_cells(entries)
         names = entries.to_pylist()
@@ -252,6 +270,11 @@ class _Column:
             with self._lock:
                 self._known = known if len(known) <= _MOST_KNOWN else {}
         return np.array([known[name] for name in names], dtype=smallest(self.size))
+
+
+def _are_far(ends: tuple[int, int]) -> bool:
+    """Say whether a table would have too many entries: the range, and one number on each side."""
+    return ends[1] - ends[0] - 2 >= _WIDEST_TABLE
 
 
 def _is_whole(kind: pa.DataType) -> bool:

@@ -8,14 +8,14 @@ Assumes     What work does with a batch depends on that batch alone. What it ret
             so that rows that are sorted already need not be sorted again; whoever keeps it must not keep that order.
             What names a row has a value in every possible data set, so that it may be said that one has none.
 Why         Batches come from the engine in pieces that may be read at the same time (`rows/batches.py`). Engines that
-            have none (Spark, lazy plans) select the keys of the positions, which are decoded here. What names a
-            row has one spelling, however the source is written (`rows/row_names.py`).
-Checked by  tests/contract/test_true_records_engines.py
+            have none (Spark, lazy plans) select the keys of the positions, and hand them over some at a time; they are
+            decoded here. What names a row has one spelling, however the source is written (`rows/row_names.py`).
+Checked by  tests/contract/test_true_records_engines.py, tests/contract/test_row_names.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,18 +106,21 @@ def _in_order(results: Iterator[tuple[int, Any]]) -> Iterator[Any]:
             first += 1
 
 
-def decoded(table: Any, codes: Mapping[str, Code], asked: Asked, domain: Domain, work: Work) -> Iterator[Any]:
+def decoded(
+    tables: Iterable[Any], codes: Mapping[str, Code], asked: Asked, domain: Domain, work: Work
+) -> Iterator[Any]:
     """Yield what work returns for rows of which an engine has selected the keys of attributes, then what names them."""
     sizes = {name: domain[name].size for name in asked.names}
-    for start in range(0, table.num_rows, BATCH):
-        part = table.slice(start, BATCH)
-        columns = iter(part.columns)
-        found = {name: codes[name].decode([next(columns) for _ in codes[name].keys]) for name in asked.names}
-        positions = {name: np.where(at < 0, sizes[name], at) for name, at in found.items()}
-        names_of_rows = {name: named(next(columns), column, name) for name, column in asked.naming.items()}
-        for name in asked.days:
-            check_days(next(columns), name)
-        yield work(*_kept(positions, names_of_rows, sizes, asked.key, part.num_rows))
+    for table in tables:
+        for start in range(0, table.num_rows, BATCH):
+            part = table.slice(start, BATCH)
+            columns = iter(part.columns)
+            found = {name: codes[name].decode([next(columns) for _ in codes[name].keys]) for name in asked.names}
+            positions = {name: np.where(at < 0, sizes[name], at) for name, at in found.items()}
+            names_of_rows = {name: named(next(columns), column, name) for name, column in asked.naming.items()}
+            for name in asked.days:
+                check_days(next(columns), name)
+            yield work(*_kept(positions, names_of_rows, sizes, asked.key, part.num_rows))
 
 
 def _kept(

@@ -13,8 +13,9 @@ Why         A name is a whole number, a date or a text, and a text that spells o
               with another zone, or without one, the same moment lies in another day, and its row would get the coin of
               the row before or after it, which was shown. That also holds where a key is an attribute of dates.
             - Times of the day: seconds that are zero, and zeros behind their point, do not matter.
-            - Texts: without the space around them, in one case and one width of letters (Unicode's compatibility form
-              of the folded capitals; a dot above an i does not matter). They are shown as they are written.
+            - Texts: without the space around them and signs that nobody sees (a byte order mark, a space of no width),
+              in one case and one width of letters (Unicode's compatibility form of the folded capitals; a dot above an
+              i does not matter). They are shown as they are written.
             What a text is read as is found here, for all engines: no two of them fold letters in the same way.
             Names that are taken for one where they should be two are refused as a key that is there twice; names that
             were taken for two would give one record two coins for the price of one. So in doubt they are one.
@@ -194,7 +195,7 @@ def name_of(cell: Any, bits: int = 64) -> Name | Refusal:
     [1700000000000000007, 0, '2.1', '10000000000000000000']
     >>> [name_of(cell) for cell in ("2024-01-05 00:00:00", datetime.date(2024, 1, 5), datetime.datetime(2024, 1, 5))]
     ['2024-01-05', '2024-01-05', '2024-01-05']
-    >>> [name_of(cell) for cell in ("10:30", "10:30:00.000", "10:30:01.50", "True", "E\u0301 ")]
+    >>> [name_of(cell) for cell in ("10:30", "10:30:00.000", "10:30:01.50", "True", "E\u0301 \u200b")]
     ['10:30:00', '10:30:00', '10:30:01.5', 'true', 'é']
     >>> [name_of(cell).__name__ for cell in ("", None, float("nan"), 1.5, 2.0**53, "1.7e+18", "2024-01-05 00:30")]
     ['missing_key', 'missing_key', 'missing_key', 'not_a_name', 'not_exact', 'not_exact', 'not_a_day']
@@ -237,11 +238,12 @@ def _of_text(cell: str) -> Name | Refusal:
 
 
 def _folded(text: str) -> str:
-    """Return a text without what programs change in it: the space around it, the case and the form of its letters."""
+    """Return a text without what programs change in it: space around it, unseen signs, case and form of its letters."""
     if text.isascii():
         return text.strip().lower()
+    seen = "".join(sign for sign in text if unicodedata.category(sign) != "Cf")  # such as a space of no width
     # capitals first: a dotless i has the capital of other ones
-    folded = unicodedata.normalize("NFKC", text).upper().casefold()
+    folded = unicodedata.normalize("NFKC", seen).upper().casefold()
     return unicodedata.normalize("NFKC", folded).replace("i\u0307", "i").strip()
 
 

@@ -573,7 +573,7 @@ class _EngineRows:
         found = worked_on(self._engine, self._domain, self._codes, asked, work)
         if found is None:
             alone = self._over(self._engine, self._codes, {}, None, owned=False)
-            found = decoded(self._read(lambda: alone.selected(asked)), self._codes, asked, self._domain, work)
+            found = decoded(self._parts(lambda: alone.selected(asked)), self._codes, asked, self._domain, work)
         yield from found
         self._check_unchanged()  # else columns may have moved while they were read
 
@@ -604,6 +604,13 @@ class _EngineRows:
             return table
 
         return closed(collected, unreadable())
+
+    def _parts(self, build: Callable[[], Any]) -> Iterator[pa.Table]:
+        """Read some rows at a time."""
+        with self._engine.quiet():
+            parts = self._engine.parts(nw.to_native(build()))
+            while (table := closed(lambda: next(parts, None), unreadable())) is not None:
+                yield table
 
     def _select(self, columns: Iterable[Column], more: Mapping[str, str] | None = None) -> Any:
         """Select columns, and whose row it is ("u"); rows of nobody are left out."""

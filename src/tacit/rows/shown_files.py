@@ -29,6 +29,7 @@ import numpy.typing as npt
 from tacit.plan.labels import Labels
 from tacit.rows.engines import embedded
 from tacit.rows.frames import Cells, TableWriter, as_arrow, read_columns
+from tacit.rows.key_numbers import Rising
 from tacit.rows.spill import private_folder
 
 _AT_A_TIME: Final = 2**17  # sorted rows that are read
@@ -42,8 +43,7 @@ class ShownFile:
         self._cells = dict(cells)
         self.path = _new_path()
         self.rows = 0
-        self._in_order = True
-        self._last: int | None = None
+        self._rises = Rising()
         self._writer: TableWriter | None = TableWriter(self.path, self._cells)
         self._remove = weakref.finalize(self, _remove, self.path)
 
@@ -51,9 +51,7 @@ class ShownFile:
         """Write some rows; the numbers say in which order they should be."""
         if not len(numbers):
             return
-        follows = self._last is None or int(numbers[0]) > self._last
-        self._in_order &= bool(follows and (numbers[1:] > numbers[:-1]).all())
-        self._last = int(numbers[-1])
+        self._rises.add(numbers)
         assert self._writer is not None  # noqa: S101 - not finished yet
         self._writer.write(columns)
         self.rows += len(numbers)
@@ -64,16 +62,14 @@ class ShownFile:
         `by` are the columns that they are sorted by, each with its values in their order; None: as values compare.
         Those that are not `asked` for are dropped.
         """
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-        if self._in_order and set(by) <= set(asked):
+        self.finished()
+        if self._rises.so_far and set(by) <= set(asked):
             return True
         connection = embedded()
         rows = f"read_parquet({_quoted(str(self.path))})"
         columns = {name: '"' + name.replace('"', '""') + '"' for name in (*by, *asked)}
         kept = ", ".join(f"t.{columns[name]}" for name in asked)
-        if self._in_order:
+        if self._rises.so_far:
             self._replace(connection, f"SELECT {kept} FROM {rows} t", asked)  # noqa: S608 - quoted
             return True
         if unique:
@@ -92,6 +88,13 @@ class ShownFile:
         sorted_rows = f"SELECT {kept} FROM {rows} t {' '.join(joins)} ORDER BY {', '.join(order)}"  # noqa: S608 - quoted
         self._replace(connection, sorted_rows, asked)
         return True
+
+    def finished(self) -> ShownFile:
+        """End the file where rows came in the order that they should have."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        return self
 
     def _replace(self, connection: Any, rows: str, asked: Sequence[str]) -> None:
         """Write the columns that a statement selects, and remove what was there."""

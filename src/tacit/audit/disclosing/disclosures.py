@@ -66,12 +66,12 @@ class Thresholds:
             given = getattr(self, key)
             fits = isinstance(given, int | float | np.number) and not isinstance(given, bool) and 0 < given <= most
             if not fits or (key == "tau" and given == 1) or not np.isfinite(given):
-                rule = {
-                    "tau": "lie between 0 and 1",
-                    "closeness": "lie above 0 and at most at 1",
-                    "jump": "lie above 0",
-                }
-                raise PlanError(f"must {rule[key]}", key=key, given=str(given), fix="Usual: 0.2, 0.7 and 3.")
+                rule, usual = {
+                    "tau": ("lie between 0 and 1", "0.2"),
+                    "closeness": ("lie above 0 and at most at 1", "0.7"),
+                    "jump": ("be a finite number above 0", "3"),
+                }[key]
+                raise PlanError(f"must {rule}", key=key, given=str(given), fix=f"Usual: {usual}.")
             object.__setattr__(self, key, float(given))
 
 

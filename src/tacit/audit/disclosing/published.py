@@ -78,7 +78,7 @@ class OneScale(Published):
         for key, given in (("scale", scale), ("step", step)):
             is_number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
             if not is_number or not 0 < given < np.inf:
-                raise PlanError("must be a finite number above 0", key=key, given=str(given))
+                raise PlanError("must be a finite number above 0", key=key, given=str(given), fix="For instance 48.0.")
         closeness(1, 1, float(scale), 0.5, noise)  # refuses a noise that there is none of
         return cls(float(scale), noise, float(step))
 

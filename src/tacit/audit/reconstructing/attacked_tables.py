@@ -26,6 +26,7 @@ import numpy as np
 from tacit.audit.draws import Progress
 from tacit.audit.reconstructing.reconstruction_attacks import planted_tables
 from tacit.audit.sampled_audit import Verdict, check_samples
+from tacit.errors import PlanError
 from tacit.publish.criterion import Channel, Criterion
 from tacit.publish.groupwise import Groupwise
 from tacit.publish.masked import Masked
@@ -120,6 +121,11 @@ class AttackedTable:
         from scipy.stats import beta
 
         check_samples(10**6, alpha)
+        groups = self.publications * (1 if self.one_each else len(self.counts))
+        least = MOST_RIGHT**groups
+        if alpha <= least:
+            rule = f"must be above {least:.1g}: otherwise {groups:,} groups find nothing, however often it is right"
+            raise PlanError(rule, key="alpha", given=alpha, fix="Use 1e-6.")
         right = samples = 0
         for number in range(self.publications):
             estimates = self.attack(self.publish(self.counts), self.counts)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
@@ -102,6 +102,19 @@ class TrueRecords(Query):
             )
         check_where(self.where, domain)
 
+    def resolved(self, domain: Domain) -> Query:
+        """Return the query with its columns, checked: all attributes that are no part of the key, if none are named."""
+        named = self.columns or tuple(name for name in domain if name not in self.key)
+        if not named:
+            raise PlanError(
+                "must name a column that is no part of the key",
+                key="true_records.columns",
+                fix="The key has all of them: leave one out of it.",
+            )
+        found = replace(self, columns=named)
+        found.check(domain)
+        return found
+
     def mentioned(self) -> frozenset[str]:
         """Return every attribute that the query looks at; a key may have others, which are no attributes."""
         return frozenset(self.shown) | columns_of(self.where)
@@ -147,11 +160,11 @@ class TrueRecords(Query):
         key = f"; key {', '.join(self.key)}" if self.key else ""
         asked = f"; for {self.application}" if self.application else ""
         version = f"; version {self.version}" if self.version else ""
-        return f"true_records({', '.join(self.columns)}{key}{asked}{version}{suffix(self.where)})"
+        return f"true_records({', '.join(self.columns) or 'all columns'}{key}{asked}{version}{suffix(self.where)})"
 
 
 def true_records(
-    columns: str | Sequence[str],
+    columns: str | Sequence[str] | None = None,
     *,
     key: str | Sequence[str] | None = None,
     where: Any = None,
@@ -160,14 +173,17 @@ def true_records(
 ) -> TrueRecords:
     """Ask for records as they are: these columns, of rows that a `key` names, or of rows without a name.
 
+    Without `columns`, all attributes of the domain that are no part of the key; a policy that allows no record to show
+    one of them refuses, and says which.
     Records that have changed under their keys, by a correction or because time goes on, need another `version`: a text
     that is public, such as a month. It has new coins, and is charged anew.
 
     >>> str(true_records(["room", "arrival"], key=["room", "day"]))
     'true_records(room, arrival; key room, day)'
     """
-    asked, names = _names(columns, "columns"), () if key is None else _names(key, "key")
-    if not set(asked) - set(names):
+    asked = () if columns is None else _names(columns, "columns")
+    names = () if key is None else _names(key, "key")
+    if columns is not None and not set(asked) - set(names):
         raise PlanError(
             "must name a column that is no part of the key", key="true_records.columns", fix="Write columns=['age']."
         )

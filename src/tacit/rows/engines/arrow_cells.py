@@ -68,6 +68,17 @@ def plain_cells(cells: Any, role: str = "") -> pa.ChunkedArray:
     return cells
 
 
+def legible(cells: pa.Array) -> pa.Array:
+    """Return texts of which those that are no UTF-8 are missing; other cells as they are."""
+    texts = cells.dictionary if pa.types.is_dictionary(cells.type) else cells
+    if not is_text(texts.type):
+        return cells
+    with contextlib.suppress(pa.ArrowInvalid):
+        texts.validate(full=True)
+        return cells
+    return _decodable(cells)
+
+
 def is_held(kind: pa.DataType) -> bool:
     """Say whether cells of this type mean the same to Arrow and to DuckDB."""
     types = pa.types

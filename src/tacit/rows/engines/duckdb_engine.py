@@ -29,7 +29,7 @@ from tacit.rows.file_identity import identities
 from tacit.rows.frames import as_arrow, as_pandas
 from tacit.rows.guard import closed as closed
 from tacit.rows.item_lists import DuckDBLists, Key, ListReading
-from tacit.rows.planned_files import files_of_relation
+from tacit.rows.planned_files import files_of_relation, reads_arrow
 from tacit.rows.spill import private_folder
 
 # what Arrow holds without a change
@@ -92,6 +92,20 @@ class DuckDBEngine:
         chosen = (f"{_exact(quoted_name(raw), types[raw])} AS {new}" for new, raw in columns.items())
         return self.base_relation.project(", ".join(chosen) or "1 AS one")
 
+    def can_read(self, raw: str) -> bool:
+        """Read a column once if it may hold moments of Arrow's that are not microseconds, on which DuckDB fails.
+
+        Its own type does not tell of which unit they were. Our own relations have none of them.
+        """
+        if self.connection is not None:
+            return True
+        kinds = dict(zip(self.base_relation.columns, self.base_relation.types, strict=True))
+        if raw not in kinds or kinds[raw].id != "timestamp with time zone" or not reads_arrow(self.base_relation):
+            return True
+        with self.quiet():
+            self.base_relation.aggregate(f"count({quoted_name(raw)})").fetchall()
+        return True
+
     def select(self, columns: Mapping[str, str]) -> Any:
         """Select columns under new names."""
         return self.relation(columns)
@@ -144,6 +158,11 @@ class DuckDBEngine:
         if not all(kind.id in _STREAMED for kind in relation.types):
             return None
         return of_reader(lambda: relation.to_arrow_reader(BATCH))
+
+    def parts(self, native: Any) -> Iterator[pa.Table]:
+        """Stream the relation."""
+        for batch in native.to_arrow_reader(BATCH):
+            yield pa.table(batch)
 
     def emptied(self) -> Engine:
         """Limit the relation to no row, which reads none."""

@@ -43,6 +43,9 @@ class Engine(Protocol):
     def unchanged(self) -> bool:
         """Say whether the source still has the columns that were found when it was opened; looks at no row."""
 
+    def can_read(self, raw: str) -> bool:
+        """Say whether the engine can read every cell of a column, if one may be what it fails on."""
+
     def select(self, columns: Mapping[str, str]) -> Any:
         """Return the raw columns (new name -> raw name)."""
 
@@ -70,6 +73,9 @@ class Engine(Protocol):
 
     def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
         """Return the raw columns (new name -> raw name) as batches; None if the engine counts better by itself."""
+
+    def parts(self, native: Any) -> Iterator[pa.Table]:
+        """Read a frame of the engine, some rows at a time."""
 
     place: Any  # what decides, beside the types of columns, what can be counted; None if that cannot be said
 

@@ -6,7 +6,7 @@ import contextlib
 import copy
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,10 +15,10 @@ import duckdb
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
-from tacit.rows.batches import Piece, of_parquet
+from tacit.rows.batches import Batch, Piece, of_parquet
 from tacit.rows.date_texts import duckdb_day
 from tacit.rows.encode import Column
-from tacit.rows.engines.arrow_cells import arrow_column, is_held
+from tacit.rows.engines.arrow_cells import arrow_column, is_held, legible
 from tacit.rows.engines.duckdb_engine import DuckDBEngine, embedded, quoted, quoted_name
 from tacit.rows.engines.engine import (
     EVENTS,
@@ -196,9 +196,10 @@ class ParquetEngine(_Files):
 
     def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
         """Return the row groups, or a stream."""
-        return (
-            of_parquet(self._paths, columns, self._texts) if self._read_by_arrow(columns) else super().pieces(columns)
-        )
+        if not self._read_by_arrow(columns):
+            return super().pieces(columns)
+        # a file may hold texts that are none, and one person's must not make the others unreadable
+        return [functools.partial(_legible, piece) for piece in of_parquet(self._paths, columns, self._texts)]
 
     def _read_by_arrow(self, columns: Mapping[str, str]) -> bool:
         """Say whether Arrow reads these columns as DuckDB does, in one type each."""
@@ -272,6 +273,11 @@ class CsvEngine(_Files):
     def relation(self, columns: Mapping[str, str]) -> Any:
         """Return a relation that has these raw columns."""
         return super().relation({new: self._places[raw] for new, raw in columns.items()})
+
+
+def _legible(piece: Piece) -> Iterator[Batch]:
+    for batch in piece():
+        yield Batch(batch.rows, {name: legible(cells) for name, cells in batch.columns.items()})
 
 
 def _literal(path: Path) -> str:

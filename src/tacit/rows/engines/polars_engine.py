@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
-from tacit.rows.batches import Piece, of_columns
+from tacit.rows.batches import BATCH, Piece, of_columns
 from tacit.rows.date_texts import polars_date
 from tacit.rows.encode import NUMBER, Column
 from tacit.rows.engines.arrow_cells import is_held, plain_cells
@@ -76,6 +76,10 @@ class PolarsEngine:
         nothing = {name for name, dtype in self._found.items() if dtype == pl.Null}
         return {name: Column("text") if name in nothing else found for name, found in schema_of(self._lazy).items()}
 
+    def can_read(self, raw: str) -> bool:
+        """Say yes: no cell makes it fail."""
+        return True
+
     def select(self, columns: Mapping[str, str]) -> Any:
         """Select columns under new names."""
         import polars as pl
@@ -111,6 +115,14 @@ class PolarsEngine:
         if not all(is_held(column.type) for column in found.values()):
             return None
         return of_columns(found, table.num_rows)
+
+    def parts(self, native: Any) -> Iterator[pa.Table]:
+        """Let polars go through a plan bit by bit; older ones cannot."""
+        if not hasattr(native, "collect_batches"):
+            yield native.collect().to_arrow()
+            return
+        for frame in native.collect_batches(chunk_size=BATCH, maintain_order=True):
+            yield frame.to_arrow()
 
     def emptied(self) -> Engine:
         """Make a frame of the same columns: whatever a plan does, none of it is done."""
