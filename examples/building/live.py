@@ -30,9 +30,12 @@ HERE = Path(__file__).parent
 ASKING = "lighting"
 
 
-def job_of(rows: Path, ledger: Path | None) -> Job:
-    """Return the job of the case, about rows that grow."""
-    job = replace(read_job_or_case(HERE / "case.yaml"), rows=(str(rows),))
+def job_of(rows: Path, ledger: Path | None, dataset: str | None = None) -> Job:
+    """Return the job of the case, about rows that grow; a file of another name is another data set."""
+    job = read_job_or_case(HERE / "case.yaml")
+    if dataset is None:
+        dataset = job.dataset if rows.name in {Path(one).name for one in job.rows} else rows.stem
+    job = replace(job, rows=(str(rows),), dataset=dataset)
     return job if ledger is None else replace(job, ledger=str(ledger))
 
 
@@ -62,11 +65,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Publish estimates of new days as JSON lines.")
     parser.add_argument("rows", type=Path, help="a CSV that grows: room, day, arrival, leaving, ..")
     parser.add_argument("--ledger", type=Path, help="another ledger than that of the case, for other rows")
+    parser.add_argument("--dataset", help="its name in the ledger; by default the case's, or that of another file")
     parser.add_argument("--once", action="store_true", help="end when there are no more rows")
     parser.add_argument("--wait", type=float, default=5.0, help="seconds between two looks at the file")
     given = parser.parse_args()
     try:
-        job = job_of(given.rows, given.ledger)
+        job = job_of(given.rows, given.ledger, given.dataset)
         for day in new_days(given.rows, once=given.once, wait=given.wait):
             sys.stdout.write(json.dumps(published(day, job)) + "\n")
             sys.stdout.flush()

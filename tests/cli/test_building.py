@@ -147,6 +147,25 @@ def test_the_live_form_publishes_each_day_once_and_shows_what_a_run_shows(worked
     assert tc.Ledger(folder / "ledger.db").remaining(dataset="building") == left
 
 
+def test_the_live_form_follows_a_file_that_grows_and_another_file_is_another_data_set(folder, tmp_path, scripts):
+    live, new = scripts["live"], tmp_path / "annexe.csv"
+    rows = pd.read_csv(folder / "days.csv").sort_values(["day", "room"])
+    lines = rows.to_csv(index=False).splitlines(keepends=True)
+    new.write_text("".join(lines[: len(lines) // 2]))
+    job = live.job_of(new, tmp_path / "live.db")
+    assert (job.dataset, live.job_of(folder / "days.csv", None).dataset) == ("annexe", "building")
+    assert live.job_of(new, None, "other").dataset == "other"
+    day = next(live.new_days(new, once=True, wait=0))
+    line = live.published(day, job)
+    left = tc.Ledger(tmp_path / "live.db").remaining(dataset="annexe")
+    new.write_text("".join(lines))
+    assert live.published(day, job) == line
+    assert tc.Ledger(tmp_path / "live.db").remaining(dataset="annexe") == left
+    new.write_text("".join([lines[0], *reversed(lines[1:])]))
+    with pytest.raises(tc.DataRefused, match="the files must hold what they held"):
+        live.published(day, job)
+
+
 def test_the_live_form_says_what_is_missing(tmp_path, scripts, monkeypatch):
     for name in ("policy.yaml", "earlier.csv", "days.csv"):
         shutil.copy(CASE / name, tmp_path)

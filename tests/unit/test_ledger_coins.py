@@ -73,6 +73,15 @@ def test_looking_at_a_cost_writes_nothing(path):
     assert asked.explain(QUESTION, 1, show=False).remaining == 9
 
 
+def test_two_spellings_of_a_data_set_have_the_same_coins(path):
+    first, again = (
+        tc.Session(POLICY, PEOPLE, budget=10, ledger=path, dataset=name) for name in ("caf\u00e9", "cafe\u0301")
+    )
+    shown = first.release(QUESTION, epsilon=1)
+    assert again.release(QUESTION, epsilon=1).frame.equals(shown.frame)
+    assert again.remaining == 9
+
+
 def test_data_sets_have_coins_of_their_own(path):
     first = session(path).release(QUESTION, epsilon=1)
     other = tc.Session(POLICY, PEOPLE, budget=10, ledger=path, dataset="other").release(QUESTION, epsilon=1)

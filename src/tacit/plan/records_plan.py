@@ -8,8 +8,8 @@ Assumes     `plan/showing.py` for one record. With a key, the coin of a line and
             new state of the world has a new key, such as the day, or a new version. In a ledger, another file has other
             coins (`ledger/coins.py`); frames and queries of one data set are one table. Nothing else that is known
             couples people (refused otherwise).
-            Where an edge changes a key: in no possible data set is a key missing or there twice. That is taken as
-            known, and the promise is for edges of one person between such data sets.
+            Where an edge changes a key: in no possible data set is a key missing, there twice, or a moment that is no
+            day. That is taken as known, and the promise is for edges of one person between such data sets.
 Why         A line is a rule with its coins; its epsilon e is the largest that was ever asked for. What is shown at a
             smaller one is a part of what is shown at e, since coins are compared with a threshold that rises with
             epsilon; so all answers along a line follow from that at e. Of one record the loss along an edge is the sum

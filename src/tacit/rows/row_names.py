@@ -102,8 +102,8 @@ def zoned_key(name: str) -> DataRefused:
 def not_a_day(name: str) -> DataRefused:
     """Return the refusal of a moment that is not the beginning of a day, or that is told with a time zone."""
     return DataRefused(
-        "must hold dates, or moments at midnight without a time zone, because it names rows (keys are public, so that "
-        "this may be said)",
+        "must hold dates, or moments at midnight without a time zone, because it names rows (that every key is one is "
+        "taken as known, so that this may be said)",
         column=name,
         fix="Add a column of dates, and one of times if a day has several rows, and name these. What was asked stays "
         "charged.",
@@ -148,7 +148,7 @@ def named(cells: Any, column: Column, name: str) -> Named:
             raise found(name)
         values.append(found)
         if isinstance(cell, str) and isinstance(found, str) and cell != found and _is_shown_as_written(cell, found):
-            written = unicodedata.normalize("NFC", cell.strip())
+            written = cell.strip() if cell.isascii() else unicodedata.normalize("NFC", cell.strip())
             spelled[found] = min(written, spelled.get(found, written))
     return Named(values, encoded.indices.to_numpy(zero_copy_only=False), spelled)
 
