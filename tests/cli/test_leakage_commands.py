@@ -152,7 +152,7 @@ def test_rows_that_a_key_does_not_name_once_lose_nothing_and_are_found_before(
     (rooms / "policy.yaml").write_text(yaml.safe_dump(yaml.safe_load(CASE)["policy"]))
     checked = inside(rooms, "check", "policy.yaml", "--rows", "days.csv", "--key", "room")
     assert checked.code == 0
-    assert "For the holder of the data only" in checked.out
+    assert "For the curator only" in checked.out
     assert "true records by this key would be refused" in " ".join(checked.out.split())
     broken = inside(rooms, "run", "case.yaml")
     assert broken.code == 1

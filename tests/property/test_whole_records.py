@@ -41,9 +41,11 @@ class Rows:
 def published(plan, records, kept, monkeypatch):
     """Everything that a release publishes, where these keys have kept their coins."""
     coins = {name.tobytes(): key in kept for name, key in zip(name_of_number(np.arange(4)), KEYS, strict=True)}
-    monkeypatch.setattr(
-        released, "remembered", lambda secret, names, each: np.array([coins[name.tobytes()] for name in names])
-    )
+
+    def coin_of(secret, numbers, each):
+        return np.array([coins[name.tobytes()] for name in name_of_number(numbers)], np.bool_)
+
+    monkeypatch.setattr(released, "remembered_by_number", coin_of)
     found = released.show_records(plan, Rows(records), lambda line: b"secret")
     table = {name: tuple(column) for name, column in found.columns().items()}
     return found.rows, tuple(found.values.tolist()), tuple(table.items())

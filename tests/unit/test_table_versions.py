@@ -162,3 +162,18 @@ def test_a_session_pays_for_no_criterion_that_might_not_hold() -> None:
     with pytest.raises(tc.PlanError, match="must be perturbed uniformly to grow through a session"):
         tc.publish.append(table, later)
     assert later.remaining == 5
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(2024, "2024"), ("2024-01-01", pd.Timestamp("2024-01-01")), ("North", "north"), ("North", "North ")],
+    ids=["number", "date", "case", "space"],
+)
+def test_an_old_group_in_another_spelling_is_no_new_one(old: Any, new: Any) -> None:
+    rows = pd.DataFrame({"year": [old] * 300, "ill": ["flu", "hiv", "none"] * 100})
+    asked = {"public": ["year"], "sensitive": "ill", "values": ["flu", "hiv", "none"], "retention": 0.5}
+    table = tc.publish.reconstruction_private(rows, **asked, lam=0.3, delta=0.3, method="masked")
+    with pytest.raises(tc.PlanError, match=r"rows\.year must be written as in the table"):
+        tc.publish.append(table, rows.assign(year=new))
+    grown = tc.publish.append(table, rows.assign(year=1999 if isinstance(old, int) else "1999-05-05"))
+    assert len(grown.sizes) == 2

@@ -52,7 +52,7 @@ def publish_table(
 
 
 def _show_plan(asked: TableJob, *, as_json: bool) -> None:
-    from tacit.amounts import rough
+    from tacit.amounts import shown
     from tacit.release.job_plan import check_cost, check_out, check_policy, check_rows, remaining
 
     for check in (check_out, check_cost, check_rows, check_policy):
@@ -65,7 +65,7 @@ def _show_plan(asked: TableJob, *, as_json: bool) -> None:
         show_json({**about, "expected": sizes})
         return
     show(
-        f"{asked.plan}: costs {rough(float(cost))} of {rough(float(left))}. Nothing was spent, no row was opened.",
+        f"{asked.plan}: costs {shown(cost)} of {shown(left)}. Nothing was spent, no row was opened.",
         "Expected error (root mean square) of the count of one value, if all values are equally frequent:",
         *(
             f"  among {size:,} people of one group: {error:,.1f} ({how.name})"

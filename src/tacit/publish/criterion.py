@@ -159,7 +159,8 @@ def not_prevented(asked: Criterion) -> list[str]:
         "who knows a good estimate of a group's frequencies from elsewhere needs no table: often the rate among all "
         f"people is within {lam} of a group's own",
         "estimates that are drawn towards those of other groups (empirical Bayes), or cut off at 0 and at the size of "
-        "the group, are wrong less often than is promised for the published estimate and its multiples",
+        "the group, are wrong less often than is promised for the published estimate and its multiples; so are those "
+        "that are rounded to whole numbers, in groups of a few people",
         "a second table, or other answers, about the same groups: averaged, they are more accurate than each of them",
         "nothing is promised about aggregates of several groups: learning these is what the table is for",
     ]

@@ -19,7 +19,7 @@ Checked by  tests/unit/test_table_versions.py, tests/unit/test_published_tables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
 
@@ -35,6 +35,7 @@ from tacit.publish.sampled import Sampled
 from tacit.publish.source import REPLAYED, Choice, columns_for, published
 from tacit.publish.table import ONE_PER, Account, PublishedTable
 from tacit.release.session import Session
+from tacit.rows.row_names import name_of
 
 _OF_AN_ACCOUNT: Final = ("dataset", "policy", "policy_fingerprint", "ledger")
 ONCE: Final = "each record was given once, as whoever appended rows says"
@@ -127,6 +128,8 @@ def joined(table: PublishedTable, new: PublishedTable) -> PublishedTable:
     """Return a table with the published counts of another added to its own, and what both promise together."""
     values, old_codes, new_codes = [], [], []
     for at, (ours, theirs) in enumerate(zip(table.groups.values, new.groups.values, strict=True)):
+        if isinstance(new.method, PromisingMethod):
+            _check_spelled_alike(new.groups.columns.public[at], ours, theirs)
         union = sorted({*ours, *theirs}, key=lambda value: (str(type(value)), value))
         place = {value: number for number, value in enumerate(union)}
         values.append(tuple(union))
@@ -163,6 +166,26 @@ def joined(table: PublishedTable, new: PublishedTable) -> PublishedTable:
         version=table.version + 1,
     )
     return replace(grown, certificate=_certificate(table, new, grown))
+
+
+def _check_spelled_alike(column: str, ours: Sequence[Any], theirs: Sequence[Any]) -> None:
+    """Refuse new values that are old ones, written in another way: a group would be in two versions unnoticed."""
+    known = {_spelled(value): value for value in ours}
+    for value in theirs:
+        old = known.get(_spelled(value), value)
+        if old != value or type(old) is not type(value):
+            raise PlanError(
+                f"must be written as in the table, which has {old!r} ({kind_of(old)})",
+                key=f"rows.{column}",
+                given=f"{value!r} ({kind_of(value)})",
+                fix="Convert the column to the type and spelling that it had.",
+            )
+
+
+def _spelled(value: Any) -> Any:
+    """Return a value in the one spelling that names of rows have, where it has one."""
+    name = name_of(value)
+    return str(value).strip().casefold() if callable(name) else name
 
 
 def _certificate(table: PublishedTable, new: PublishedTable, grown: PublishedTable) -> Mapping[str, Any]:
