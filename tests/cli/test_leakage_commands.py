@@ -10,6 +10,9 @@ import pytest
 import yaml
 
 from cli.shell import inside
+from tacit.audit.excluding.case_audit import audit_case
+from tacit.release.case_file import read_case
+from tacit.report.leakage_charts import leakage_charts, leakage_page
 
 CASE = """\
 policy:
@@ -103,6 +106,31 @@ def test_charts_and_a_page_are_written_into_a_new_folder(rooms: Path) -> None:
     again = inside(rooms, "audit", "exclusion", "case.yaml", "--output", "leak")
     assert again.code == 1
     assert "must not exist yet" in again.err
+
+
+def test_what_rests_on_the_private_rows_says_so_first_and_everywhere(rooms: Path) -> None:
+    mark = "The dependence is unprotected: it was counted on the private rows. Show this to nobody."
+    alone = CASE.replace(", space: [leaving]}", "}").replace("limit: {lighting: 0.1, both: 0.2}", "limit: 0.2")
+    alone = alone[: alone.index("releases:")].replace("coalitions: ", "# ")
+    alone = alone[: alone.index("rows:")] + alone[alone.index("dependence:") :]  # nothing is run
+    marked = alone.replace("earlier.csv", "days.csv").replace("smoothing: 0.5", "smoothing: 0.5, unprotected: true")
+    (rooms / "case.yaml").write_text(marked)
+    for command in (["plan", "leakage"], ["audit", "exclusion"]):
+        said = inside(rooms, *command, "case.yaml")
+        assert said.code == 0
+        assert said.out.splitlines()[0] == mark  # where a file that it is sent to has it
+        assert "no private row was opened" not in said.out + said.err
+        assert inside(rooms, *command, "case.yaml", "--json").document["unprotected"] is True
+    audit = audit_case(read_case(rooms / "case.yaml"))
+    charts = leakage_charts(audit)
+    assert set(charts) == {"posterior", "graph", "leakage"}
+    for chart in charts.values():
+        assert " ".join(chart.to_dict()["title"]["subtitle"]).startswith(mark)
+    assert mark in leakage_page(audit, {})
+    (rooms / "case.yaml").write_text(alone)
+    said = inside(rooms, "plan", "leakage", "case.yaml")
+    assert "no private row was opened" in said.out
+    assert "unprotected" not in said.out
 
 
 def test_jobs_are_planned_as_before(clinic: Path) -> None:

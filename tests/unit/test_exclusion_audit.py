@@ -140,7 +140,20 @@ def test_what_has_too_many_outcomes_can_still_be_printed() -> None:
 
 def test_an_unprotected_dependence_is_marked_wherever_it_is_printed() -> None:
     dep = tc.Dependence.from_counts({("x", "y"): 1, ("x", "z"): 2}, ["a", "b"], unprotected=True)
-    assert "do not show this" in str(tc.audit.exclusion(dep, {"b": ["y"]}, {"b": 1}))
+    leak = tc.audit.exclusion(dep, {"b": ["y"]}, {"b": 1})
+    plan = tc.plan.leakage_budget(dep, sensitive={"b": ["y"]}, limit=0.1)
+    mark = "The dependence is unprotected: it was counted on the private rows. Show this to nobody."
+    for printed in (leak, leak.report(), plan):
+        assert str(printed).splitlines()[0] == mark
+        assert "unprotected" in repr(printed)
+    assert leak.report().unprotected
+    assert leak.report().frame["unprotected"].all()
+    assert plan.unprotected
+    assert plan.document()["unprotected"] is True
+    assert plan.holds_for(dep).why.startswith(mark)
+    public = audit()
+    assert "unprotected" not in f"{public}{public!r}{public.report().frame.columns.tolist()}"
+    assert tc.plan.leakage_budget(public.dependence, sensitive={"leaving": ["early"]}, limit=0.1).unprotected is False
 
 
 def test_cancellations_are_reported_both_ways() -> None:

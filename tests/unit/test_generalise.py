@@ -131,11 +131,14 @@ def test_a_session_refuses_groups_that_were_made_from_rows() -> None:
         (tc.publish.reconstruction_private, {**PROMISE, "method": "masked"}),
     ):
         session = tc.Session(tc.Policy(domain, tc.secrets.attributes("ill")), ward_rows(10), budget=5)
-        with pytest.raises(tc.PlanError, match="groups must not be made from people's rows"):
-            publish(session, **WARDS, **asked, groups=made[10])
+        maps = made[10].maps
+        for groups in (made[10], maps, dict(maps), {"ward": maps["ward"]}, replace(made[10], protected=True)):
+            with pytest.raises(tc.PlanError, match="groups must not be made from people's rows"):
+                publish(session, **WARDS, **asked, groups=groups)
         assert session.remaining == 5
-        for groups in (tc.publish.generalise(ward_rows(10), **WARDS, **VALUES, public_data=True), dict(made[10].maps)):
-            assert publish(session, **WARDS, **asked, groups=groups).sizes.tolist() == [40]
+        public = tc.publish.generalise(ward_rows(10), **WARDS, **VALUES, public_data=True)
+        for groups in (public, public.maps, {"ward": {"a": "a or b", "b": "a or b"}}):
+            assert publish(session, **WARDS, **asked, groups=groups, again=True).sizes.tolist() == [40]
 
 
 def test_a_table_of_plain_rows_says_that_its_groups_are_not_covered() -> None:
@@ -147,7 +150,10 @@ def test_a_table_of_plain_rows_says_that_its_groups_are_not_covered() -> None:
     assert table.certificate["guarantee"].startswith(f"none for the table as a whole: {words}")
     assert words in str(tc.publish.append(table, rows))
     assert not tc.publish.generalise(table).protected  # made of groups that were not
-    plain = tc.publish.perturbed(rows, **WARDS, **VALUES, retention=0.5, groups=dict(made.maps))
+    marked = tc.publish.perturbed(rows, **WARDS, **VALUES, retention=0.5, groups=made.maps)
+    assert marked.certificate["terms"] == table.certificate["terms"]
+    own = {"ward": {"a": "a or b", "b": "a or b"}}
+    plain = tc.publish.perturbed(rows, **WARDS, **VALUES, retention=0.5, groups=own)
     assert words not in str(plain) + str(plain.certificate)
     assert plain.certificate["guarantee"].startswith("for every two records")
 

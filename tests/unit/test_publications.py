@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
+from tacit.ledger.table_book import TableNote
 from tacit.plan.tally import CellCounts
 from tacit.publish import source
 from tacit.publish.criterion import Channel
@@ -23,6 +24,7 @@ DOMAIN = tc.Domain({"ward": tc.Categories(["a", "b"]), "ill": tc.Categories(["fl
 POLICY = tc.Policy(DOMAIN, tc.secrets.attributes("ill"))
 PEOPLE = pd.DataFrame({"ward": ["a", "b"] * 30, "ill": ["flu", "hiv", "none"] * 20})
 TALLIES = (CellCounts(("ward", "ill")),)
+NOTE = TableNote(("ward",), ("ill",), promises=False)
 
 
 def counts_as_they_are(counts: Any, *_: Any) -> Any:
@@ -32,7 +34,7 @@ def counts_as_they_are(counts: Any, *_: Any) -> Any:
 class LooksLikeOne:
     """Has all that a publication has; counts what it is asked."""
 
-    policy, epsilon, tallies, title = POLICY, Fraction(1, 10**9), TALLIES, "nothing special"
+    policy, epsilon, tallies, title, table = POLICY, Fraction(1, 10**9), TALLIES, "nothing special", NOTE
     asked = 0
 
     def make(self, counts: Any, *_: Any) -> Any:
@@ -49,7 +51,7 @@ def a_real_one(monkeypatch: pytest.MonkeyPatch) -> Publication:
         source.published(
             session,
             source.columns_for(session, ["ward"], "ill", None),
-            source.Choice(METHOD.epsilon, lambda _: METHOD),
+            source.Choice(METHOD.epsilon, lambda _: METHOD, promises=False),
             None,
         )
     monkeypatch.undo()
@@ -63,11 +65,13 @@ METHOD = Uniform(Channel(Fraction(1, 2), 3))
     "forge",
     [
         lambda real: LooksLikeOne(),
-        lambda real: Publication(POLICY, Fraction(1, 10**9), TALLIES, "mine", counts_as_they_are),
+        lambda real: Publication(POLICY, Fraction(1, 10**9), TALLIES, "mine", NOTE, counts_as_they_are),
         lambda real: replace(real, make=counts_as_they_are),
         lambda real: replace(real, epsilon=Fraction(1, 10**9)),
         lambda real: copy.copy(real),
-        lambda real: type("Derived", (Publication,), {})(POLICY, Fraction(1), TALLIES, "mine", counts_as_they_are),
+        lambda real: type("Derived", (Publication,), {})(
+            POLICY, Fraction(1), TALLIES, "mine", NOTE, counts_as_they_are
+        ),
         lambda real: None,
         lambda real: PEOPLE,
     ],
@@ -92,7 +96,7 @@ def test_nothing_that_looks_like_a_publication_sees_counts(
 @pytest.mark.parametrize("epsilon", [0, -5, Fraction(-1, 3), float("nan"), 10**6])
 def test_a_publication_has_a_price(epsilon: Any) -> None:
     with pytest.raises(tc.PlanError, match="epsilon must"):
-        announced(POLICY, epsilon, TALLIES, "free", counts_as_they_are)
+        announced(POLICY, epsilon, TALLIES, "free", NOTE, counts_as_they_are)
 
 
 def test_the_policy_is_that_of_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,5 +110,5 @@ def test_a_method_that_loses_more_than_was_charged_is_not_drawn() -> None:
     session = tc.Session(POLICY, PEOPLE, budget=2)
     columns = source.columns_for(session, ["ward"], "ill", None)
     with pytest.raises(tc.InternalError):
-        source.published(session, columns, source.Choice(METHOD.epsilon / 2, lambda _: METHOD), None)
+        source.published(session, columns, source.Choice(METHOD.epsilon / 2, lambda _: METHOD, promises=False), None)
     assert session.remaining == 2 - METHOD.epsilon / 2

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tacit.release.case_file import Case
 
 CaseFile = Annotated[Path, typer.Argument(metavar="CASE.yaml", help="The case file.")]
-UNPROTECTED = "The dependence is unprotected: it was counted on the private rows. Show this to nobody."
 
 
 def audit_exclusion(
@@ -29,7 +28,8 @@ def audit_exclusion(
 ) -> None:
     """Say what each application and coalition of a case could know about what is protected, on average and at worst.
 
-    Opens no private row, spends nothing. Epsilons are those of the case, or those planned under its limit.
+    Spends nothing, and opens no private row unless the case has them counted (`unprotected: true`). Epsilons are those
+    of the case, or those planned under its limit.
     """
     from tacit.audit.excluding.case_audit import HEADINGS, audit_case
     from tacit.release.case_file import read_case
@@ -46,11 +46,10 @@ def audit_exclusion(
         table.add_column(heading, justify="left" if heading in ("who", "about", "after") else "right", overflow="fold")
     for row in found.rows:
         table.add_row(*row.cells())
-    show(table)
+    show(*found.case.dependence.marks, table)
     for name, each in found.epsilon.items():
         show(f"{name} is shown {', '.join(f'{one} at epsilon {epsilon:.6g}' for one, epsilon in each.items())}.")
     show(*found.remarks, *(f"Written: {file}" for file in written))
-    note(*([UNPROTECTED] if found.case.dependence.unprotected else []))
 
 
 def plan_leakage(case: Path, *, as_json: bool) -> int:
@@ -62,13 +61,13 @@ def plan_leakage(case: Path, *, as_json: bool) -> int:
     plan = found.plan()
     refused = "" if found.job is None else _refusal(found)
     if as_json:
-        unprotected = found.dependence.unprotected
-        show_json({"case": found.name, "unprotected": unprotected, "run_refused": refused or None, **plan.document()})
+        show_json({"case": found.name, "run_refused": refused or None, **plan.document()})
         return 1 if refused else 0
-    show(str(plan), f"Found by {METHODS[plan.method]}. Nothing was spent; no private row was opened.")
+    opened = "private rows were counted for the dependence" if plan.unprotected else "no private row was opened"
+    show(str(plan), f"Found by {METHODS[plan.method]}. Nothing was spent; {opened}.")
     if found.job is not None:
         show(f"`{command('run', case)}` {'would be refused.' if refused else 'makes the releases.'}")
-    note(*filter(None, [refused]), *([UNPROTECTED] if found.dependence.unprotected else []))
+    note(*filter(None, [refused]))
     return 1 if refused else 0
 
 

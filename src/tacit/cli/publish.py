@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tacit.cli.screen import AsJson, show, show_json
+from tacit.cli.plan import notes, people_and_budget
+from tacit.cli.screen import AsJson, note, show, show_json
 
 if TYPE_CHECKING:
     from tacit.publish.table_job import TableJob
 
+NOT_REMEMBERED = "Without a ledger another run does not know of this table; both together would tell more than one."
 SIZES = (10, 100, 1_000)  # of groups for which errors are shown before anything is known of the rows
 
 publish_app = typer.Typer(help="Publish tables whose sensitive values are perturbed.", rich_markup_mode=None)
@@ -46,23 +48,26 @@ def publish_table(
 
     table, out = publish_table(found), found.job.out
     if as_json:
-        show_json({"folder": str(out), "dataset": found.job.dataset, **table.certificate})
+        about = {"folder": str(out), "dataset": found.job.dataset, **people_and_budget(found.job)}
+        show_json({**about, **table.certificate})
     else:
         show(*report_lines(table), "", f"Published. The table, its certificate and this report are in {out.name}.")
+        note(*_notes(found))
 
 
 def _show_plan(asked: TableJob, *, as_json: bool) -> None:
     from tacit.amounts import shown
-    from tacit.release.job_plan import check_cost, check_out, check_policy, check_rows, remaining
+    from tacit.release.job_plan import check_cost, check_out, check_policy, check_rows, check_table, remaining
 
     for check in (check_out, check_cost, check_rows, check_policy):
         check(asked.job)
+    check_table(asked.job, asked.plan.note)
     left, cost = remaining(asked.job), asked.plan.epsilon
     expected = {size: asked.plan.expected(size) for size in SIZES}
     if as_json:
         sizes = [{"people": size, "method": how.name, "error": error} for size, (how, error) in expected.items()]
         about = {"job": asked.job.name, "dataset": asked.job.dataset, "cost": str(cost), "remaining": str(left)}
-        show_json({**about, "expected": sizes})
+        show_json({**about, **people_and_budget(asked.job), "expected": sizes})
         return
     show(
         f"{asked.plan}: costs {shown(cost)} of {shown(left)}. Nothing was spent, no row was opened.",
@@ -72,3 +77,9 @@ def _show_plan(asked: TableJob, *, as_json: bool) -> None:
             for size, (how, error) in expected.items()
         ),
     )
+    note(*_notes(asked))
+
+
+def _notes(asked: TableJob) -> list[str]:
+    """Return what a file that asks for a table assumes without saying it."""
+    return [*notes(asked.job), *([NOT_REMEMBERED] if asked.job.ledger is None else [])]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Real
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from tacit.dependence.given_tables import (
 )
 from tacit.errors import PlanError, PolicyError, nearest, sealed, word_or_kind
 from tacit.policy.domain import Domain
+
+UNPROTECTED: Final = "The dependence is unprotected: it was counted on the private rows. Show this to nobody."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -191,6 +193,11 @@ class Dependence:
         mine, theirs = self._cells(order), other._cells(order)
         apart = math.fsum(abs(chance - theirs.get(cell, 0.0)) for cell, chance in mine.items())
         return (apart + math.fsum(chance for cell, chance in theirs.items() if cell not in mine)) / 2
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What stands first in whatever is shown that follows from it: nothing, if it is public."""
+        return (UNPROTECTED,) if self.unprotected else ()
 
     @cached_property
     def fingerprint(self) -> str:

@@ -11,6 +11,7 @@ In reading order:
     contents      what files held when coins were made for their rows
     applications  what applications were shown, and which release would tell too much
     leakage_book  the limits that hold, and what releases have shown
+    table_book    which tables were published, and which other would undo what they promise
     chain         entries are hashed one after the other, so that an edit is noticed
     store         the database: opened, checked, locked
     tables        its tables

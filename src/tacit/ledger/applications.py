@@ -37,12 +37,9 @@ from tacit.dependence.dependence import Dependence
 from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
 from tacit.errors import BudgetExceeded, LedgerError, PlanError, nearest, sealed, word_or_kind
-from tacit.ledger.chain import WITHOUT_COST
+from tacit.ledger.chain import LIMITS, SHOWN
 from tacit.plan.leakage.setting import Limit, Line, Setting, check_own, checked_limits, checked_setting
 from tacit.plan.leakage.shown import Shown, together
-
-LIMITS, SHOWN = WITHOUT_COST
-"""Kinds of entries: which limits hold from here on, and what a release has shown."""
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,11 @@ NOTHING_BEFORE = "0" * 64
 TOTAL = ""
 """The analyst under which a data set's total is kept: no analyst's name is empty."""
 
-WITHOUT_COST = ("limits", "shown")
-"""Kinds of entries that say what applications may learn and were shown: they move no sum."""
+LIMITS, SHOWN, TABLE = "limits", "shown", "table"
+"""Kinds of entries: which limits hold from here on, what a release has shown, what a table tells about."""
+
+WITHOUT_COST = (LIMITS, SHOWN, TABLE)
+"""Kinds of entries that move no sum."""
 
 Stored = Mapping[str, Any]
 """One row as it stands in the database: text and whole numbers only."""

@@ -14,8 +14,6 @@ from sqlalchemy import Connection, select
 
 from tacit.errors import LedgerError, TacitError
 from tacit.ledger.applications import (
-    LIMITS,
-    SHOWN,
     Applications,
     Standing,
     Weighing,
@@ -25,7 +23,7 @@ from tacit.ledger.applications import (
     standing_in,
 )
 from tacit.ledger.book import Book
-from tacit.ledger.chain import Entry, Stored
+from tacit.ledger.chain import LIMITS, SHOWN, Entry, Stored
 from tacit.ledger.store import rows
 from tacit.ledger.tables import ENTRIES
 from tacit.plan.leakage.shown import Shown

@@ -54,6 +54,7 @@ from tacit.ledger.leakage_book import LeakageBook, NotWeighedYet
 from tacit.ledger.rules import Rules
 from tacit.ledger.statement import Statement, stated
 from tacit.ledger.store import Store, rows, streamed, tolerant
+from tacit.ledger.table_book import TableBook, TableNote
 from tacit.ledger.tables import ACCOUNTS, ENTRIES, HEAD, RUNS, strange
 from tacit.plan.leakage.shown import Shown
 
@@ -102,6 +103,7 @@ class Ledger:
         self._rules = Rules(self._store.name)
         self._book = Book(self._store, self._seal)
         self._coins, self._leakage = KeptCoins(self._book), LeakageBook(self._book)
+        self._tables = TableBook(self._book)
 
     def __repr__(self) -> str:
         return f"Ledger({self._store.name!r})"
@@ -228,6 +230,7 @@ class Ledger:
         coins: tuple[CoinState, Reached] | None = None,
         kept: tuple[CoinState, Contents] | None = None,
         weighing: Weighing | None = None,
+        table: TableNote | None = None,
     ) -> list[Receipt]:
         """Charge several epsilons, each with its note, in one transaction: all of them or none.
 
@@ -235,15 +238,17 @@ class Ledger:
         what was read of lines of coins, and what they have reached with these charges; `kept` is what their files hold,
         where that is to be written. `weighing` says what is shown of
         single records, and is held against the limits on what applications learn, also where nothing is charged.
+        `table` says what a table tells about, and is held against the tables before it.
 
         Raises:
             BudgetExceeded: If less remains than they add up to, or a coalition would learn more than its limit;
                 nothing is written.
             LedgerError: As for `charge`; nothing is written.
+            PlanError: If a table would undo what another one promises; nothing is written.
         """
         if charges:
-            lines: Any = {"coins": coins, "kept": kept}
-            return self._pay(dataset, charges, analyst, policy, run=run, job=job, **lines, weighing=weighing)
+            more: Any = {"coins": coins, "kept": kept, "weighing": weighing, "table": table}
+            return self._pay(dataset, charges, analyst, policy, run=run, job=job, **more)
         if kept is not None:
             self._coins.keep(self._book.dataset(dataset), *kept)
         if weighing is not None:
@@ -262,6 +267,7 @@ class Ledger:
         coins: tuple[CoinState, Reached] | None = None,
         kept: tuple[CoinState, Contents] | None = None,
         weighing: Weighing | None = None,
+        table: TableNote | None = None,
     ) -> list[Receipt]:
         file = self._store.name
         listed = [(exact_epsilon(epsilon, file=file), checked_note(what, file=file)) for epsilon, what in charges]
@@ -288,6 +294,8 @@ class Ledger:
                 self._rules.check_policy(who, account, fingerprint, partial(self._book.policy_text, db, account))
             for who, account in budgets:
                 self._rules.check_budget(who, account, in_all, given=given, dataset=dataset)
+            if table is not None:
+                self._tables.check_in(db, dataset, table)
             noted = scales.noted(db)
             left = min(account.remaining for _, account in budgets)
             receipts: list[Receipt] = []
@@ -309,6 +317,9 @@ class Ledger:
                     total = replace(total, policy=fingerprint, policy_entry=entry.number)
                 left -= amount
                 receipts.append(Receipt(entry=entry.number, hash=entry.hash, remaining=left))
+            if table is not None:
+                entry = self._tables.note(db, head, dataset, holder, table)
+                head = {**head, "count": entry.number, "head": entry.hash}
             self._leakage.note(db, head, dataset, holder, noted)
             self._book.move(db, dataset, None, replace(total, spent=total.spent + in_all))
             if holder is not None:
@@ -373,6 +384,10 @@ class Ledger:
         Nothing is written.
         """
         self._leakage.check(self._book.dataset(dataset), applications, weighing)
+
+    def check_table(self, *, dataset: str, table: TableNote) -> None:
+        """Refuse a table that would undo what another one promises, as `reserve` would. Nothing is written."""
+        self._tables.check(self._book.dataset(dataset), table)
 
     def shown(self, *, dataset: str) -> list[Shown]:
         """Return everything that applications were shown of single records of a data set, in order."""

@@ -161,7 +161,9 @@ def not_prevented(asked: Criterion) -> list[str]:
         "estimates that are drawn towards those of other groups (empirical Bayes), or cut off at 0 and at the size of "
         "the group, are wrong less often than is promised for the published estimate and its multiples; so are those "
         "that are rounded to whole numbers, in groups of a few people",
-        "a second table, or other answers, about the same groups: averaged, they are more accurate than each of them",
+        "a second table, or counts and histograms, about the same people: averaged, they are more accurate than each "
+        "of them. A session refuses a second table of its data set, as long as its ledger is kept, or without one as "
+        "long as the session lives; counts and histograms it does not refuse, and of tables of plain rows nobody knows",
         "nothing is promised about aggregates of several groups: learning these is what the table is for",
     ]
 

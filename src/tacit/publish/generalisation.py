@@ -29,16 +29,27 @@ MADE_FROM_ROWS: Final = "groups were made from these rows; no epsilon covers the
 _MOST_LISTED: Final = 1_000_000  # combinations that a map may be asked to list
 
 
+class FromRows(dict[Any, str]):
+    """What the values of a column become, as people's rows said. It stays that, wherever it is handed on to."""
+
+
 @dataclass(frozen=True)
 class Generalisation:
     """Which values of public columns become one: `maps[column][value]` is what a value becomes.
 
     Several columns that become one together are a tuple: `maps["ward", "sex"]["north", "f"]`. In such a map None stands
-    for every combination that it does not list. `protected` says whether it may be published as it is.
+    for every combination that it does not list. `protected` says whether it may be published as it is; what
+    is not keeps that mark also where `maps` alone, or a part of it, is handed on.
     """
 
     maps: Maps
     protected: bool
+
+    def __post_init__(self) -> None:
+        if any(isinstance(one, FromRows) for one in self.maps.values()):
+            object.__setattr__(self, "protected", False)
+        if not self.protected:
+            object.__setattr__(self, "maps", {key: FromRows(one) for key, one in self.maps.items()})
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -108,7 +119,8 @@ def check_protected(merges: Generalisation) -> None:
             "must not be made from people's rows, since no epsilon covers what they tell",
             key="groups",
             given="a generalisation that is not protected",
-            fix="Generalise public data (public_data=True) or a published table, or give a map of your own.",
+            fix="Nothing was charged. Generalise public data (public_data=True) or a published table, or give a map "
+            "that was made up without looking at the rows.",
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from tacit.publish.criterion import Channel, as_retention
 from tacit.publish.groups import Columns
 from tacit.publish.perturbation import Uniform, retention_for
 from tacit.publish.source import Choice, columns_for, published
-from tacit.publish.table import PublishedTable
+from tacit.publish.table import AGAIN, PublishedTable
+from tacit.release.planner import yes_or_no
 
 
 @sealed
@@ -26,6 +28,7 @@ def perturbed(
     rho: Any = None,
     groups: Any = None,
     one_per: Any = None,
+    again: bool = False,
 ) -> PublishedTable:
     """Publish a table in which each record keeps its sensitive value with probability `retention`.
 
@@ -41,15 +44,18 @@ def perturbed(
             `generalise` returns.
         one_per: a public column that says which records hang together, such as a household: one record of each is
             picked by a fair coin, so that epsilon holds for all of them together. A session says `person` instead.
+        again: publish it although another table about these columns was published; a session refuses it otherwise where
+            one of both promises a criterion. The certificate then says that no criterion is promised any more.
     """
     columns = columns_for(rows, public, sensitive, values)
-    return published(rows, columns, uniform_choice(columns, retention, epsilon, rho), groups, one_per)
+    choice = replace(uniform_choice(columns, retention, epsilon, rho), again=yes_or_no(again, AGAIN))
+    return published(rows, columns, choice, groups, one_per)
 
 
 def uniform_choice(columns: Columns, retention: Any = None, epsilon: Any = None, rho: Any = None) -> Choice:
     """Return uniform perturbation with the retention that was given, or that follows from what is promised."""
     method = Uniform(chosen_channel(columns, retention, epsilon, rho))
-    return Choice(method.epsilon, lambda sizes: method)
+    return Choice(method.epsilon, lambda sizes: method, promises=False)
 
 
 def chosen_channel(columns: Columns, retention: Any, epsilon: Any, rho: Any) -> Channel:

@@ -20,7 +20,8 @@ from tacit.publish.method import Ints, Method
 from tacit.publish.perturbed_table import chosen_channel
 from tacit.publish.sampled import Sampled
 from tacit.publish.source import Choice, columns_for, published
-from tacit.publish.table import PublishedTable
+from tacit.publish.table import AGAIN, PublishedTable
+from tacit.release.planner import yes_or_no
 
 BEST: Final = "best"
 
@@ -54,6 +55,7 @@ def reconstruction_private(
     largest_frequency: Any = 1,
     groups: Any = None,
     one_per: Any = None,
+    again: bool = False,
 ) -> PublishedTable:
     """Publish a table from which no frequency in a personal group can be estimated too well.
 
@@ -75,10 +77,13 @@ def reconstruction_private(
             `generalise` returns.
         one_per: a public column that says which records hang together, such as a household: one record of each is
             picked by a fair coin, so that epsilon holds for all of them together. A session says `person` instead.
+        again: publish it although another table about these columns was published, which a session refuses otherwise.
+            The certificate then says that no criterion is promised any more.
     """
     columns = columns_for(rows, public, sensitive, values)
     channel = chosen_channel(columns, retention, epsilon, rho)
     choice = private_choice(channel, lam, delta, criterion, method, largest_frequency)
+    choice = replace(choice, again=yes_or_no(again, AGAIN))
     return published(rows, columns, choice, groups, one_per)
 
 
@@ -88,7 +93,8 @@ def private_choice(
     """Return the method that was named, or the best one, with a perturbation that sets epsilon; or refuse."""
     asked = Criterion(lam, delta, criterion, "together")
     asked.check(channel)
-    return Choice(channel.epsilon, method_chooser(channel, asked, method, _bound(largest_frequency)))
+    chooser = method_chooser(channel, asked, method, _bound(largest_frequency))
+    return Choice(channel.epsilon, chooser, promises=True)
 
 
 def _bound(given: Any) -> Fraction:

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from tacit.errors import InternalError, PlanError, PolicyError, kind_of
 from tacit.ledger.ledger import Receipt
+from tacit.ledger.table_book import TableNote
 from tacit.noise.keystream import is_replayed
 from tacit.plan.coupling import is_touched
 from tacit.plan.query import as_plan_error
@@ -40,8 +41,8 @@ from tacit.publish.generalisation import (
     merged,
 )
 from tacit.publish.groups import Columns, PersonalGroups, as_columns, personal_groups
-from tacit.publish.method import Ints, Method
-from tacit.publish.table import ONE_PER, Account, PublishedTable
+from tacit.publish.method import Ints, Method, PromisingMethod
+from tacit.publish.table import AGAIN, ONE_PER, TOLD_AGAIN, Account, PublishedTable
 from tacit.release.publication import announced
 from tacit.release.session import Session
 from tacit.rows.engines import MakeFrame
@@ -60,10 +61,16 @@ LEFT_OUT: Final = "rows without a listed value are left out; the sizes of groups
 
 @dataclass(frozen=True)
 class Choice:
-    """What a table costs, and which method makes it, by the public sizes of groups."""
+    """What a table costs, and which method makes it, by the public sizes of groups.
+
+    `promises` says whether the method keeps a criterion, `again` that the table is wanted although others of the same
+    rows may tell about the same columns.
+    """
 
     epsilon: Fraction
     method: Callable[[Ints], Method]
+    promises: bool
+    again: bool = False
 
 
 def columns_for(source: Any, public: Any, sensitive: Any, values: Any) -> Columns:
@@ -159,7 +166,7 @@ def paid_table(
 ) -> PublishedTable:
     """Let a session pay for a table, and return it."""
     tallies = (CellCounts((*plan.columns.public, *plan.columns.sensitive)),)
-    announcement = announced(plan.policy, plan.epsilon, tallies, str(plan), plan.make)
+    announcement = announced(plan.policy, plan.epsilon, tallies, str(plan), plan.note, plan.make)
     found = session.publish(announcement, run=run, job=job, on_paid=on_paid)
     if not isinstance(found, PublishedTable):
         raise TypeError("a session returns what a publication makes")
@@ -178,6 +185,10 @@ def _drawn(counted: PersonalGroups, merges: Generalisation, choice: Choice, abou
     method = choice.method(groups.sizes)
     if method.epsilon > choice.epsilon:
         raise InternalError("a method would lose more than was charged for it")
+    if isinstance(method, PromisingMethod) != choice.promises:
+        raise InternalError("a table would promise something else than was noted of it")
+    again = {AGAIN: True} if choice.again else {}
+    told_again = [TOLD_AGAIN.format(names=", ".join(groups.columns.sensitive))] if choice.again else []
     certificate = {
         **about,
         "version": 1,
@@ -187,7 +198,8 @@ def _drawn(counted: PersonalGroups, merges: Generalisation, choice: Choice, abou
         "method": method.name,
         "epsilon": str(method.epsilon),
         "guarantee": _guarantee(merges),
-        "terms": [*method.words(), LEFT_OUT, *merges.words()],
+        **again,
+        "terms": [*told_again, *method.words(), LEFT_OUT, *merges.words()],
         "not_prevented": method.leaves_open,
     }
     drawn = method.draw(groups.counts)
@@ -207,6 +219,11 @@ class TablePlan:
     def epsilon(self) -> Fraction:
         """What one record loses at most."""
         return self.choice.epsilon
+
+    @property
+    def note(self) -> TableNote:
+        """What the table tells about, to be held against other tables of the data set."""
+        return TableNote(self.columns.public, tuple(self.columns.sensitive), self.choice.promises, self.choice.again)
 
     def expected(self, size: int) -> tuple[Method, float]:
         """Return the method for one group of this size, and how wrong the count of a value is (root mean square).

@@ -32,6 +32,11 @@ CORRELATED: Final = (
     "one record of people whose values hang together (a family, a person's several rows) belongs in the table: others "
     "would tell about it"
 )
+AGAIN: Final = "again"  # whether a table was asked for though others may tell about the same, as its certificate says
+TOLD_AGAIN: Final = (
+    "it was asked for although other tables about {names} of the same rows may be published: for groups that are in "
+    "both, no (lambda, delta) criterion is promised any more, neither by this table nor by those"
+)
 ONE_PER: Final = "one_per"  # of what one record each is in a table, as its certificate says
 
 
@@ -143,12 +148,18 @@ class PublishedTable:
             *([] if ONE_PER in self.certificate else [CORRELATED]),
         ]
 
+    @property
+    def undone(self) -> list[str]:
+        """What is promised no more, since other tables tell about the same."""
+        names = ", ".join(self.groups.columns.sensitive)
+        return [TOLD_AGAIN.format(names=names)] if self.certificate.get(AGAIN) else []
+
     def __str__(self) -> str:
         return "\n".join(
             [
                 f"{len(self.sizes):,} groups, {int(self.sizes.sum()):,} records, {len(self.values)} sensitive values; "
                 f"epsilon {float(self.epsilon):.6g}",
-                *(f"  {line}" for line in (*self.method.words(), *self.merges.words())),
+                *(f"  {line}" for line in (*self.undone, *self.method.words(), *self.merges.words())),
                 f"  expected error (root mean square) of the count of one value among all people: "
                 f"{self.expected_error:.4g} if all values were equally frequent; with what is published, "
                 f"{_between(self.estimated_errors)}",

@@ -23,12 +23,13 @@ from tacit.publish.criterion import CRITERIA
 from tacit.publish.perturbed_table import chosen_channel, uniform_choice
 from tacit.publish.private_tables import METHODS, private_choice
 from tacit.publish.source import TablePlan, columns_for, plan_table
+from tacit.publish.table import AGAIN
 from tacit.release.job_file import RELEASES, Job, job_below, job_schema, open_job
 
 TABLE: Final = "table"
 _PROMISES: Final = ("retention", "epsilon", "rho")  # one of them says how often values are kept
 _NUMBERS: Final = ("retention", "epsilon", "lam", "delta", "largest_frequency")
-_TABLE_KEYS: Final = ("public", "sensitive", *_NUMBERS, "rho", "criterion", "method", "groups")
+_TABLE_KEYS: Final = ("public", "sensitive", *_NUMBERS, "rho", "criterion", "method", "groups", AGAIN)
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,14 @@ def _planned(entry: Entry, policy: Policy) -> TablePlan:
     with entry.blamed(fields):
         columns = columns_for(policy, asked.pop("public"), asked.pop("sensitive"), None)
         groups = asked.pop("groups", None)
+        again = asked.pop(AGAIN, False)
         promised = {key: asked.pop(key, None) for key in _PROMISES}
         choice = (
             private_choice(chosen_channel(columns, **promised), **asked)
             if "lam" in asked
             else uniform_choice(columns, **promised)
         )
-        return plan_table(policy, columns, choice, groups)
+        return plan_table(policy, columns, replace(choice, again=again), groups)
 
 
 def _asked(entry: Entry, fields: Mapping[str, Entry]) -> dict[str, Any]:
@@ -83,6 +85,8 @@ def _asked(entry: Entry, fields: Mapping[str, Entry]) -> dict[str, Any]:
     }
     found |= {key: fields[key].amount() for key in _NUMBERS if key in fields}
     found |= {key: fields[key].text() for key in ("criterion", "method") if key in fields}
+    if AGAIN in fields:
+        found[AGAIN] = fields[AGAIN].yes_or_no()
     if "rho" in fields:
         found["rho"] = [one.amount() for one in fields["rho"].listed()]
     return found
@@ -145,6 +149,10 @@ def table_schema() -> dict[str, Any]:
             "largest_frequency": {**chance, "description": "A public bound on the frequency of any value in a group."},
             "criterion": {"enum": list(CRITERIA), "description": "How the promise about groups is decided."},
             "method": {"enum": list(METHODS), "description": "How the table is made."},
+            AGAIN: {
+                "type": "boolean",
+                "description": "Whether to publish it although another table about these columns promises a criterion.",
+            },
             "groups": {
                 "type": "object",
                 "additionalProperties": {

@@ -13,6 +13,7 @@ Why         Each record is perturbed by itself, and what is published of old rec
             promised about it stands: samples, retentions and masks of different groups are independent. A group in
             two versions has two estimates, and both together are better than one; only where old records, new ones
             and all of them have the same retention is the sum of both versions what one version would have been.
+            Tables beside this one are another matter: a session holds versions against them (`ledger/table_book.py`).
 Reference   docs/tables.md.
 Checked by  tests/unit/test_table_versions.py, tests/unit/test_published_tables.py.
 """
@@ -33,7 +34,8 @@ from tacit.publish.method import Method, PromisingMethod
 from tacit.publish.perturbation import Uniform
 from tacit.publish.sampled import Sampled
 from tacit.publish.source import REPLAYED, Choice, columns_for, published
-from tacit.publish.table import ONE_PER, Account, PublishedTable
+from tacit.publish.table import AGAIN, ONE_PER, Account, PublishedTable
+from tacit.release.planner import yes_or_no
 from tacit.release.session import Session
 from tacit.rows.row_names import name_of
 
@@ -42,7 +44,7 @@ ONCE: Final = "each record was given once, as whoever appended rows says"
 
 
 @sealed
-def append(table: PublishedTable, rows: Any) -> PublishedTable:
+def append(table: PublishedTable, rows: Any, *, again: bool = False) -> PublishedTable:
     """Return a new version of a perturbed table with rows that came later.
 
     Rows that are in it already keep their coins: nothing about them is drawn again. A table that a session paid for
@@ -53,7 +55,11 @@ def append(table: PublishedTable, rows: Any) -> PublishedTable:
     A table that keeps a criterion takes plain rows of groups that it does not have yet: of another year, if the year is
     a public column. With method `retention` also of groups so small that their retention stays what it was. Uniform
     perturbation promises no criterion: audit the new sizes (`tc.audit.reconstruction`).
+
+    A session refuses a version of a table about columns that another table of its data set promises a criterion about,
+    unless `again` says that this promise is given up, or said so of the table.
     """
+    again = yes_or_no(again, AGAIN)
     if not isinstance(table, PublishedTable):
         raise PlanError(f"must be a published table, not {kind_of(table)}", key="table", fix="Make one first.")
     method = _made_anew(table.method)
@@ -76,7 +82,13 @@ def append(table: PublishedTable, rows: Any) -> PublishedTable:
                 fix="Nothing was charged. Publish all rows anew, which costs epsilon again.",
             )
         columns = columns_for(rows, columns.public, list(columns.sensitive), None)
-    new = published(rows, columns, Choice(method.epsilon, lambda sizes: method), table.merges)
+    choice = Choice(
+        method.epsilon,
+        lambda sizes: method,
+        promises=isinstance(method, PromisingMethod),
+        again=again or bool(table.certificate.get(AGAIN)),
+    )
+    new = published(rows, columns, choice, table.merges)
     return joined(table, new)
 
 

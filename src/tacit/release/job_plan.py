@@ -29,6 +29,7 @@ from tacit.rows.headers import known_columns
 
 if TYPE_CHECKING:
     from tacit.ledger.ledger import Ledger
+    from tacit.ledger.table_book import TableNote
 
 FINISHED: Final = "finished.json"  # written last into the folder of a job: a folder without it is half written
 
@@ -117,6 +118,17 @@ def check_policy(job: Job) -> None:
     with _begun_ledger(job) as ledger:
         if ledger is not None and _has_account(ledger, job):
             ledger.check_policies(dataset=job.dataset, policies=[job.about()], analyst=job.analyst)
+
+
+def check_table(job: Job, table: TableNote) -> None:
+    """Refuse a table that would undo what another one promises. Nothing is charged.
+
+    Raises:
+        PlanError: With the sentence that the charge would give.
+    """
+    with _begun_ledger(job) as ledger:
+        if ledger is not None:
+            ledger.check_table(dataset=job.dataset, table=table)
 
 
 def check_limits_kept(plan: JobPlan) -> None:

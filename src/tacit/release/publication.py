@@ -23,6 +23,7 @@ import numpy.typing as npt
 from tacit.amounts import as_epsilon
 from tacit.errors import PlanError, kind_of
 from tacit.ledger.ledger import Receipt
+from tacit.ledger.table_book import TableNote
 from tacit.plan.tally import Tally
 from tacit.policy.policy import Policy
 from tacit.rows.engines import MakeFrame
@@ -36,22 +37,26 @@ class Publication:
     """Something that is made of counts and is no answer to a question: a table. It keeps its own promise.
 
     It is public, as a plan is: `make` alone sees true counts, once, and returns what may be seen of them. It promises
-    `epsilon` along the edges of `policy`; `tallies` are counted for it, and `title` is what a ledger says about it.
+    `epsilon` along the edges of `policy`; `tallies` are counted for it, `title` is what a ledger says about it, and
+    `table` is held against the tables before it.
     """
 
     policy: Policy
     epsilon: Fraction
     tallies: tuple[Tally, ...]
     title: str
+    table: TableNote
     make: Make
 
 
 _announced: Final[WeakValueDictionary[int, Publication]] = WeakValueDictionary()  # by id: the object, no equal one
 
 
-def announced(policy: Policy, epsilon: Any, tallies: Sequence[Tally], title: str, make: Make) -> Publication:
+def announced(
+    policy: Policy, epsilon: Any, tallies: Sequence[Tally], title: str, table: TableNote, make: Make
+) -> Publication:
     """Return a publication that sessions accept. Whoever calls this has proved that `make` loses epsilon at most."""
-    found = Publication(policy, as_epsilon(epsilon), tuple(tallies), title, make)
+    found = Publication(policy, as_epsilon(epsilon), tuple(tallies), title, table, make)
     _announced[id(found)] = found
     return found
 

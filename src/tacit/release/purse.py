@@ -19,6 +19,7 @@ from tacit.ledger.applications import Weighing
 from tacit.ledger.coins import CoinState, Contents, Due, OwnCoins, Reached, StateMoved, prices
 from tacit.ledger.contents import Content
 from tacit.ledger.ledger import Ledger, Receipt
+from tacit.ledger.table_book import TableNote, check_alone
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.leakage.shown import Shown
 from tacit.policy.policy import Policy
@@ -47,6 +48,7 @@ class Purse:
         self._dataset, self._analyst, self._source, self._content = dataset, analyst, source, content
         self._spent = Fraction(0)
         self._own_coins = OwnCoins()
+        self._own_tables: list[TableNote] = []
         self._process = os.getpid()
         self._lock = threading.Lock()
 
@@ -99,11 +101,12 @@ class Purse:
         job: str = "",
         shows: Sequence[Shown] = (),
         lines: Sequence[str] = (),
+        table: TableNote | None = None,
     ) -> tuple[Sequence[Receipt | None], CoinState]:
         """Charge what is due, all or nothing; return the ledger's receipts, or None for each, and the coins.
 
         What is shown of single records is held against limits, also if nothing is due. `lines` are more of those whose
-        coins decide on it; they are not raised.
+        coins decide on it; they are not raised. A `table` is held against the tables before it.
         """
         if self._budget is not None and os.getpid() != self._process:
             # what was spent is remembered in one process; a ledger alone is shared
@@ -128,9 +131,13 @@ class Purse:
                     )
                 weighing = self.leakage.weighing(shows, coins.mark)
                 if self.ledger is None:
+                    if table is not None:
+                        check_alone(table, self._own_tables, self._dataset)
                     self.leakage.weigh(weighing)
                 with contextlib.suppress(StateMoved), charges.charging(epsilon):
-                    receipts = self._receipts(due, costs, coins, after, run=run, job=job, kept=kept, weighing=weighing)
+                    noted: Any = {"kept": kept, "weighing": weighing, "table": table}
+                    receipts = self._receipts(due, costs, coins, after, run=run, job=job, **noted)
+                    self._own_tables += [] if table is None else [table]
                     self._own_coins.raised(after)
                     self._spent += epsilon
                     return receipts, coins
@@ -146,6 +153,7 @@ class Purse:
         job: str,
         kept: Contents,
         weighing: Weighing | None,
+        table: TableNote | None,
     ) -> list[Receipt | None]:
         """Charge the ledger, if there is one. What costs nothing, since it was paid for before, has that receipt."""
         if self.ledger is None:
@@ -154,7 +162,7 @@ class Purse:
         listed = [(cost, one.what) for cost, one in zip(costs, due, strict=True) if cost]
         lines = (coins, after) if after else None
         paid: dict[str, Any] = {"charges": listed, "policy": self._policy, "coins": lines, "weighing": weighing}
-        paid["kept"] = (coins, kept) if kept else None
+        paid |= {"kept": (coins, kept) if kept else None, "table": table}
         made = iter(self.ledger.reserve(**whom, **paid, run=run, job=job))
         found: list[Receipt | None] = []
         for cost, one in zip(costs, due, strict=True):

@@ -283,7 +283,8 @@ class Session:
         """Pay for a table, count the rows and return what is published of the counts; see `tc.publish`.
 
         Only what `tc.publish` made is accepted: it sees true counts. `run` and `job` are what the ledger calls it;
-        `on_paid` is called once it is charged, before rows are opened.
+        `on_paid` is called once it is charged, before rows are opened. A table that would undo what another one of
+        this data set promises is refused before.
         """
         paid = check_announced(publication)
         if paid.policy != self.policy:
@@ -291,7 +292,7 @@ class Session:
         epsilon = as_epsilon(paid.epsilon)
         for tally in paid.tallies:
             self._rows.check(tally)
-        (receipt,), _ = self._purse.pay([Due(paid.title, lambda _: epsilon)], run=run, job=job)
+        (receipt,), _ = self._purse.pay([Due(paid.title, lambda _: epsilon)], run=run, job=job, table=paid.table)
         if on_paid is not None:
             on_paid()
 

@@ -66,7 +66,7 @@ def graph_chart(case: Case) -> Any:
         .resolve_scale(color="independent", fill="independent", strokeDash="independent")
         .properties(width=WIDTH, height=HEIGHT),
         "Who asks, what depends, who colludes",
-        ["The wider a grey line, the more two attributes tell about each other."],
+        [*case.dependence.marks, "The wider a grey line, the more two attributes tell about each other."],
     )
 
 

@@ -1,6 +1,6 @@
 """Charts of what applications could learn: posteriors against epsilon, leakage against utility, and who asks for what.
 
-Drawn from an audit of a case, which is made of public things only.
+Drawn from an audit of a case. Where its dependence was counted on the private rows, every chart and the page say so.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ Row = Mapping[str, Any]
 
 def leakage_charts(audit: CaseAudit) -> dict[str, Any]:
     """Return the charts of an audit by name."""
-    found = {"posterior": posterior_chart(posterior_curves(audit.case)), "graph": graph_chart(audit.case)}
+    marks = audit.case.dependence.marks
+    curves = posterior_curves(audit.case)
+    found = {"posterior": posterior_chart(curves, marks=marks), "graph": graph_chart(audit.case)}
     reached = trade_off(audit.case)
     return (
-        {**found, "leakage": trade_off_chart(reached, own=audit.case.options.get("own", True))}
+        {**found, "leakage": trade_off_chart(reached, own=audit.case.options.get("own", True), marks=marks)}
         if len(reached) > 1
         else found
     )
 
 
-def posterior_chart(rows: Sequence[Row]) -> Any:
+def posterior_chart(rows: Sequence[Row], *, marks: Sequence[str] = ()) -> Any:
     """Return the worst posterior of each protected attribute against epsilon, a line for each coalition."""
     log = alt.Scale(type="log", domain=[EPSILONS[0], EPSILONS[-1]])
     panels = []
@@ -48,13 +50,14 @@ def posterior_chart(rows: Sequence[Row]) -> Any:
         )
         panels.append(drawn.properties(width=240, height=190, title=f"{name} is sensitive"))
     said = [
+        *marks,
         "After the outcome that tells most of all that is seen, what was shown of the attribute itself included. Coins "
-        "are remembered; one epsilon for every line. Thin lines lie on wide ones where they coincide."
+        "are remembered; one epsilon for every line. Thin lines lie on wide ones where they coincide.",
     ]
     return styled(alt.hconcat(*panels), "What could be known of a secret", said)
 
 
-def trade_off_chart(rows: Sequence[Row], *, own: bool = True) -> Any:
+def trade_off_chart(rows: Sequence[Row], *, own: bool = True, marks: Sequence[str] = ()) -> Any:
     """Return what can be reached against what is learned as limits count it, one point for each limit."""
     drawn = (
         alt.Chart(alt.Data(values=list(rows)))
@@ -64,7 +67,7 @@ def trade_off_chart(rows: Sequence[Row], *, own: bool = True) -> Any:
             y=alt.Y("reached:Q", title="weighted releases of a record"),
         )
     )
-    said = ["Planned under limits from a tenth of the case's to twice it."]
+    said = [*marks, "Planned under limits from a tenth of the case's to twice it."]
     if not own:
         said.append("As limits count it: without what the release of an attribute says about that attribute itself.")
     return styled(drawn.properties(width=420, height=240), "Leakage against utility", said)
@@ -74,11 +77,7 @@ def leakage_page(audit: CaseAudit, charts: Mapping[str, Any]) -> str:
     """Return the audit as one self-contained HTML page."""
     rows = "\n".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row.cells())}</tr>" for row in audit.rows)
     shown = [f"{name}: {one} at {epsilon:.4g}" for name, each in audit.epsilon.items() for one, epsilon in each.items()]
-    mark = (
-        "<p><strong>The dependence is unprotected: show this to nobody.</strong></p>"
-        if audit.case.dependence.unprotected
-        else ""
-    )
+    mark = "".join(f"<p><strong>{escape(one)}</strong></p>" for one in audit.case.dependence.marks)
     drawn = "\n".join(f"<figure>{chart_svg(chart)}</figure>" for chart in charts.values())
     return (
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"

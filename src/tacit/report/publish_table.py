@@ -19,7 +19,7 @@ from tacit.publish.estimates import reconstruct
 from tacit.publish.source import paid_table
 from tacit.publish.table import PublishedTable
 from tacit.publish.table_job import TableJob
-from tacit.release.job_plan import check_cost, check_out, check_policy, check_rows
+from tacit.release.job_plan import check_cost, check_out, check_policy, check_rows, check_table
 from tacit.release.job_run import session_of
 from tacit.release.table_file import write_table
 from tacit.report.draft_folder import synced
@@ -33,11 +33,13 @@ def publish_table(asked: TableJob) -> PublishedTable:
 
     Raises:
         JobError: If the folder is not free or cannot be made, or rows are missing; nothing is charged.
+        PlanError: If it would undo what another table of the data set promises; nothing is charged.
         PublishError: If it was paid for and the folder could not be finished.
     """
     job = asked.job
     for check in (check_out, check_cost, check_rows, check_policy):
         check(job)
+    check_table(job, asked.plan.note)
     made: dict[str, PublishedTable] = {}
 
     def fill(folder: Path, run: str, pay: Callable[[], None]) -> None:

@@ -1,9 +1,9 @@
 """What a case lets its applications and coalitions learn, and how that goes with epsilon and with the limit.
 
-Everything is computed from the dependence; no row is opened. Applications toss coins of their own, so that in a
-coalition the epsilons of one attribute add up; on each line coins are remembered. An audit counts all that a coalition
-sees, also what it was shown of the attribute in question: what a case leaves out of its limits (`own: false`) is known
-all the same.
+Everything is computed from the dependence, whose mark it carries; no row is opened. Applications toss coins of their
+own, so that in a coalition the epsilons of one attribute add up; on each line coins are remembered. An audit counts all
+that a coalition sees, also what it was shown of the attribute in question: what a case leaves out of its limits (`own:
+false`) is known all the same.
 """
 
 from __future__ import annotations

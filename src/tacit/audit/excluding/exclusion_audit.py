@@ -212,22 +212,21 @@ class Exclusion:
                         whole.freedom()[0],
                     )
                 )
-        return LeakReport(tuple(rows))
+        return LeakReport(tuple(rows), self.dependence.marks)
 
     def _seen(self, seen: Any) -> tuple[str, ...]:
         return self.sees() if seen is None else checked_seen(self.release, seen)
 
     def __repr__(self) -> str:
         asked = ", ".join(f"{name} at {epsilon:g}" for name, epsilon in self.release.epsilon.items())
-        return f"Exclusion({asked}; coins {self.release.coins})"
+        mark = "unprotected; " if self.dependence.unprotected else ""
+        return f"Exclusion({mark}{asked}; coins {self.release.coins})"
 
     def __str__(self) -> str:
-        mark = "\nThe dependence is unprotected: do not show this." if self.dependence.unprotected else ""
         try:
-            said = f"{self.report()}\n{self.freedom()}"
+            return f"{self.report()}\n{self.freedom()}"
         except PlanError as refused:  # too many outcomes; single questions may have fewer
-            said = f"{self!r}\n{refused}"
-        return said + mark
+            return "\n".join([*self.dependence.marks, f"{self!r}", f"{refused}"])
 
 
 @sealed

@@ -79,15 +79,25 @@ class LeakRow:
 
 @dataclass(frozen=True)
 class LeakReport:
-    """What every application and every coalition learns about every attribute that has sensitive values."""
+    """What every application and every coalition learns about every attribute that has sensitive values.
+
+    `marks` stand first wherever it is printed: that its dependence was counted on the private rows.
+    """
 
     rows: tuple[LeakRow, ...]
+    marks: tuple[str, ...] = ()
+
+    @property
+    def unprotected(self) -> bool:
+        """Whether it follows from private rows that nobody paid for."""
+        return bool(self.marks)
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The rows, as a pandas frame."""
+        """The rows, as a pandas frame; with a column `unprotected` where it is for nobody else to see."""
         return pd.DataFrame(
             {
+                **({"unprotected": [True] * len(self.rows)} if self.unprotected else {}),
                 "who": [" + ".join(row.who) for row in self.rows],
                 "attribute": [row.attribute for row in self.rows],
                 "prior": [row.prior for row in self.rows],
@@ -102,7 +112,7 @@ class LeakReport:
         )
 
     def __str__(self) -> str:
-        lines = []
+        lines = list(self.marks)
         for row in self.rows:
             free = f"free at epsilon {row.freedom:.4g}" if row.freedom < math.inf else "not free at any epsilon"
             lines.append(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -66,8 +66,11 @@ class LeakagePlan:
     and `limits` has all of them. `value` is what the plan reaches, and nothing that is allowed reaches more than
     `value + gap`. If a `posterior` was limited, it is how sure any outcome could make a coalition, of at most
     `most_sure`. The plan holds for every dependence at most `drift` away in total variation from its own.
+
+    `unprotected` says that its dependence was counted on the private rows: then the plan tells about them.
     """
 
+    unprotected: bool = field(init=False)
     epsilon: Mapping[str, Any]
     release_probability: Mapping[str, Any]
     value: float
@@ -81,6 +84,9 @@ class LeakagePlan:
     u: Floats = field(repr=False, compare=False)
     posterior: float | None = None
     most_sure: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "unprotected", self.dependence.unprotected)
 
     @property
     def leakage(self) -> float:
@@ -98,7 +104,11 @@ class LeakagePlan:
             raise PlanError("must be a dependence", key="other", given=word_or_kind(other), fix="Make one first.")
         for name in names:
             other.place(name, key="other")
-        distance = self.dependence.total_variation(other, *names)
+        found = self._still_holds(other, self.dependence.total_variation(other, *names))
+        marks = self.dependence.marks or other.marks
+        return replace(found, why=" ".join([*marks, found.why]))
+
+    def _still_holds(self, other: Dependence, distance: float) -> StillHolds:
         if distance <= self.drift:
             why = f"Kept: the dependence has moved by {distance:.3g}, and up to {self.drift:.3g} was planned for."
             return StillHolds(True, distance, why)
@@ -124,6 +134,7 @@ class LeakagePlan:
     def document(self) -> dict[str, Any]:
         """Return the plan as plain data."""
         return {
+            "unprotected": self.unprotected,
             "objective": self.objective,
             "measure": self.setting.measure,
             "method": self.method,
@@ -142,7 +153,8 @@ class LeakagePlan:
         }
 
     def __str__(self) -> str:
-        lines = [
+        lines = list(self.dependence.marks)
+        lines += [
             f"{line}: epsilon {epsilon_of(u):.6g}, a value that is not sensitive is released with probability {u:.4g}."
             for line, u in zip(self.setting.lines, self.u.tolist(), strict=True)
         ]

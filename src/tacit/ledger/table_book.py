@@ -1,0 +1,105 @@
+"""Which tables were published of a data set, and which further one would undo what a table promises.
+
+Guarantee   Where a table of a data set promises the (lambda, delta) criterion about a sensitive column, any other table
+            that tells about this column is refused before anything is charged, whichever of both comes first, however
+            many processes ask at once, unless it is asked for as one that undoes the promise (`again`).
+Assumes     All tables of these people are charged to one data set of one ledger. Released counts and histograms are not
+            held against tables.
+Why         The criterion says how often one estimate of a frequency is wrong by how much. A second table has noise of
+            its own, so that the mean of both is wrong less often: the promise holds for one table alone. A table counts
+            from its charge on: it is an entry of the chain, read and written in the locked transaction of the charge.
+Reference   docs/tables.md.
+Checked by  tests/unit/test_tables_together.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from sqlalchemy import Connection, select
+
+from tacit.errors import PlanError
+from tacit.ledger.book import Book
+from tacit.ledger.chain import TABLE, Entry, Stored
+from tacit.ledger.store import rows
+from tacit.ledger.tables import ENTRIES
+
+
+@dataclass(frozen=True)
+class TableNote:
+    """What a table tells about: its columns, as the rows have them.
+
+    `promises` says whether it keeps a criterion about the sensitive ones, and `again` that it was asked for although
+    other tables may tell about them.
+    """
+
+    public: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    promises: bool
+    again: bool = False
+
+    def undone_by(self, other: TableNote) -> list[str]:
+        """Return the columns that this one promises a criterion about, and the other one tells about."""
+        told = {*other.public, *other.sensitive}
+        return [name for name in self.sensitive if self.promises and name in told]
+
+    def __str__(self) -> str:
+        return f"table of {', '.join(self.sensitive)}" + (f" by {', '.join(self.public)}" if self.public else "")
+
+
+def check_alone(new: TableNote, earlier: Sequence[TableNote], dataset: str) -> None:
+    """Refuse a table that undoes what an earlier one promises, or whose own promise an earlier one undoes."""
+    if new.again:
+        return
+    for old in earlier:
+        undone, lost = old.undone_by(new), new.undone_by(old)
+        if not undone and not lost:
+            continue
+        why = (
+            "which promises that no frequency in a group is estimated too well"
+            if undone
+            else "and the criterion asked for would not hold"
+        )
+        raise PlanError(
+            f"must not be in two tables: of data set {dataset!r} there is a {old} already, {why}: both together tell "
+            "more than one",
+            key="sensitive",
+            given=(undone or lost)[0],
+            fix="Nothing was charged and no row was opened. Use that table; or say again=True: then the criterion is "
+            "promised no more, by neither of them, for groups that are in both.",
+        )
+
+
+class TableBook:
+    """The tables of all data sets of a ledger."""
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+
+    def check(self, dataset: str, new: TableNote) -> None:
+        """Refuse a table with the sentence that its charge would give; nothing is written."""
+        self._book.store.read(lambda db: self.check_in(db, dataset, new))
+
+    def check_in(self, db: Connection, dataset: str, new: TableNote) -> None:
+        """Refuse a table, in the transaction that would charge for it."""
+        check_alone(new, self._earlier(db, dataset), dataset)
+
+    def note(self, db: Connection, head: Stored, dataset: str, analyst: str | None, new: TableNote) -> Entry:
+        """Append what a table tells about, in the transaction that charges for it."""
+        document = json.dumps(asdict(new), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        words = f"published: {new}" + (", which promises a criterion" if new.promises else "")
+        return self._book.note(db, head, TABLE, dataset, analyst, None, (words, document))
+
+    def _earlier(self, db: Connection, dataset: str) -> list[TableNote]:
+        mine = (ENTRIES.c.dataset == dataset) & (ENTRIES.c.kind == TABLE)
+        found = rows(db, select(ENTRIES).where(mine).order_by(ENTRIES.c.number))
+        if any(self._book.seal.of_entry(row) != row["hash"] for row in found):
+            raise self._book.damaged("what it says of tables was changed")
+        return [_read(row["policy_text"]) for row in found]
+
+
+def _read(document: str) -> TableNote:
+    said = json.loads(document)
+    return TableNote(**{**said, "public": tuple(said["public"]), "sensitive": tuple(said["sensitive"])})
