@@ -51,6 +51,9 @@ MAY_READ_ROWS = (
     "rows/engines/spark_engine.py",
     "rows/engines/ibis_engines.py",
     "rows/encode.py",
+    "rows/integer_cells.py",
+    "rows/grid_cells.py",
+    "rows/listed_cells.py",
     "rows/decimal_cells.py",
     "rows/date_cells.py",
     "rows/date_texts.py",  # in the words of each engine, for engines

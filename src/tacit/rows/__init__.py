@@ -15,6 +15,9 @@ In reading order:
     engines        the few things that each engine needs said in its own way
     kinds          how the cells of each kind of attribute are read: one line for a kind
     encode         from a raw cell to a position of the domain, the same on every engine
+    integer_cells  how whole numbers are read: flags, integers, and what has positions in steps
+    grid_cells     the same for the cells of a map
+    listed_cells   the same for categories
     decimal_cells  the same for decimals
     date_cells     the same for dates
     date_texts     the UTC day that a cell is, found by the engine
