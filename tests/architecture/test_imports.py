@@ -33,7 +33,14 @@ FOR_EVERYBODY = ("errors", "amounts", "drawing")
 
 READERS = ("duckdb", "pyarrow", "narwhals", "polars", "ibis", "pyspark")
 MAY_READ_ROWS = (
-    "rows/rows.py",
+    "rows/opening.py",
+    "rows/opened.py",
+    "rows/rehearsal.py",
+    "rows/engine_tables.py",
+    "rows/lines.py",
+    "rows/row_lines.py",
+    "rows/people_lines.py",
+    "rows/records.py",
     "rows/engines/engine.py",
     "rows/engines/choice.py",
     "rows/engines/duckdb_engine.py",
@@ -44,6 +51,9 @@ MAY_READ_ROWS = (
     "rows/engines/spark_engine.py",
     "rows/engines/ibis_engines.py",
     "rows/encode.py",
+    "rows/integer_cells.py",
+    "rows/grid_cells.py",
+    "rows/listed_cells.py",
     "rows/decimal_cells.py",
     "rows/date_cells.py",
     "rows/date_texts.py",  # in the words of each engine, for engines
@@ -63,6 +73,7 @@ MAY_READ_ROWS = (
     "release/row_check.py",
     "monitor/events.py",
 )
+DOOR = "rows/rows.py"  # asks those for rows, and so opens them without a reader of its own
 MAY_DRAW_RANDOMNESS = ("noise/keystream.py",)
 RANDOM = ("random", "secrets", "numpy.random", "scipy.stats.sampling")
 RANDOM_NAMES = ("urandom", "getrandom", "SystemRandom", "default_rng", "RandomState", "rvs")
@@ -174,7 +185,7 @@ def test_only_these_modules_read_rows() -> None:
 
 
 def test_audit_and_report_never_open_rows() -> None:
-    readers = tuple(f"tacit.{name.removesuffix('.py').replace('/', '.')}" for name in MAY_READ_ROWS)
+    readers = tuple(f"tacit.{name.removesuffix('.py').replace('/', '.')}" for name in (DOOR, *MAY_READ_ROWS))
     wrong = [
         f"{name_of(file)}:{line} imports {module}"
         for file in MODULES
@@ -206,7 +217,7 @@ def test_only_the_keystream_draws_randomness() -> None:
 def test_the_keystream_takes_its_key_from_the_operating_system() -> None:
     """Guards the tests above: were the one allowed place to move, they would guard nothing."""
     assert all("os.urandom" in (SRC / name).read_text(encoding="utf-8") for name in MAY_DRAW_RANDOMNESS)
-    assert all((SRC / name).is_file() for name in MAY_READ_ROWS)
+    assert all((SRC / name).is_file() for name in (DOOR, *MAY_READ_ROWS))
 
 
 def test_the_command_line_does_no_mathematics() -> None:

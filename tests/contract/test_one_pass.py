@@ -24,6 +24,7 @@ from tacit.policy.domain import Domain
 from tacit.policy.where import where
 from tacit.rows import batches, one_pass
 from tacit.rows.counting import Asked
+from tacit.rows.opened import Opened
 from tacit.rows.rows import open_rows
 
 ROWS = 700
@@ -184,12 +185,12 @@ def test_the_engine_groups_several_tables_in_one_go(
 
 @pytest.mark.one_in(5)
 @every_owner
-def test_spark_counts_all_tables_in_one_job(spark: Any, owners: int) -> None:
+def test_spark_counts_all_tables_in_one_job(spark: Any, owners: int, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = grouped_by_polars(owners)
     rows = open_rows(spark.createDataFrame(table()), DOMAIN, **OWNERS[owners])
     reads = []
-    read = rows._read  # type: ignore[attr-defined]
-    rows._read = lambda build: reads.append(1) or read(build)  # type: ignore[attr-defined]
+    read = Opened.read
+    monkeypatch.setattr(Opened, "read", lambda opened, build: reads.append(1) or read(opened, build))
     counts = [number for number, tally in enumerate(TALLIES[:5]) if isinstance(tally, CellCounts)]
     found = rows.tally([TALLIES[number] for number in counts])
     assert [one.tolist() for one in found] == [expected[number] for number in counts]

@@ -20,7 +20,7 @@ from parameters import one_in
 from tacit.errors import DataRefused
 from tacit.policy.attributes import Attribute, Categories, Dates, Integers, Items
 from tacit.policy.domain import Domain
-from tacit.rows import rows as door
+from tacit.rows import rehearsal
 from tacit.rows.rows import open_rows
 
 TYPES: list[pa.DataType] = [
@@ -95,17 +95,17 @@ def test_a_type_that_pandas_alone_can_hold_is_named(column: str, series: Any) ->
 def test_a_refusal_shows_no_value_that_a_type_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     rows: Any = open_rows(pl.DataFrame({"a": [1]}), Domain({"a": Integers(0, 9)}))
     for called, shown in {"Enum(categories=['Ruth'])": "Enum", "decimal256(50, 2)": "decimal256(50, 2)"}.items():
-        monkeypatch.setattr(rows._engine, "type_of", lambda _, called=called: called)
-        text = str(rows._wrong_type(next(iter(rows._codes["a"].columns))))
+        monkeypatch.setattr(rows._opened.engine, "type_of", lambda _, called=called: called)
+        text = str(rehearsal._wrong_type(rows._opened.engine, rows._opened.codes["a"].columns[0]))
         assert f": {shown}" in text
         assert "Ruth" not in text
 
 
 def test_a_type_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     domain = Domain({"a": Integers(0, 9), "b": Integers(0, 5)})
-    monkeypatch.setattr(door, "_rehearsed", set())
+    monkeypatch.setattr(rehearsal, "_rehearsed", set())
     tried: list[Any] = []
-    monkeypatch.setattr(door, "_fails", lambda work: bool(tried.append(work)))
+    monkeypatch.setattr(rehearsal, "_fails", lambda work: bool(tried.append(work)))
     for table in ({"a": [1], "b": [2]}, {"a": [3, 4], "b": [0, 9]}, {"a": [1.5], "b": [2]}):
         open_rows(pa.table(table), domain)
     assert len(tried) == 2

@@ -8,10 +8,16 @@ In reading order:
     rows           the only door: tallies go in, counts and sums come out
     asked_tables   what a tally asks for, or the refusal of what is no table
     item_counts    rows of which only the counts per item exist
+    opening        what a source must have, by its schema alone
     named_columns  columns by name, and where a missing one may be
+    opened         a source as it was opened: which column is what, and how rows are selected and read
+    rehearsal      counting no rows of the same types, before any charge
     engines        the few things that each engine needs said in its own way
     kinds          how the cells of each kind of attribute are read: one line for a kind
     encode         from a raw cell to a position of the domain, the same on every engine
+    integer_cells  how whole numbers are read: flags, integers, and what has positions in steps
+    grid_cells     the same for the cells of a map
+    listed_cells   the same for categories
     decimal_cells  the same for decimals
     date_cells     the same for dates
     date_texts     the UTC day that a cell is, found by the engine
@@ -19,6 +25,10 @@ In reading order:
     first_rows     which rows of a person count
     counting       what one pass must count so that every tally can be made of it
     one_pass       everything that a job counts, in one pass over batches of rows
+    engine_tables  tables that the engine itself counts
+    lines          the lines that an engine counts: what both ways to make them share
+    row_lines      where every row is a person
+    people_lines   where rows have owners
     records        the positions of every row, for what shows records
     row_names      what names a row, in one spelling
     positions      the positions of a batch: each distinct cell is looked at once

@@ -12,7 +12,8 @@ import narwhals as nw
 from tacit.errors import DataRefused
 from tacit.policy.attributes import Dates
 from tacit.policy.attributes.attribute import CLIP
-from tacit.rows.encode import Code, Column, Derived, Expr, lattice_key, on_lattice, with_date
+from tacit.rows.encode import Code, Column, Derived, Expr, with_date
+from tacit.rows.integer_cells import lattice_key, on_lattice
 from tacit.rows.unexpected import Unexpected
 
 _PRECISION: Final = {"day": "day", "week": "day", "month": "month", "quarter": "month", "year": "year"}

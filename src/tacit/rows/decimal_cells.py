@@ -22,11 +22,10 @@ from tacit.rows.encode import (
     Expr,
     check_cells,
     check_truths,
-    lattice_key,
     number_of,
-    on_lattice,
     parsed_columns,
 )
+from tacit.rows.integer_cells import lattice_key, on_lattice
 from tacit.rows.unexpected import Unexpected, no_number
 
 

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 from tacit.policy.attributes import Attribute, Categories
-from tacit.rows.encode import NOT_PLAIN, Column, Meanings, meanings_of, spelling
+from tacit.rows.encode import NOT_PLAIN, Column, spelling
+from tacit.rows.listed_cells import Meanings, meanings_of
 
 Key: TypeAlias = str | float | bool
 Keys: TypeAlias = Literal["cells", "texts", "numbers", "both"]

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from tacit.policy.attributes import Attribute, Categories, Dates, Decimals, Flag, Grid, Integers, Items
-from tacit.rows import date_cells, decimal_cells, encode, unexpected
-from tacit.rows.encode import Code, Column
+from tacit.rows import date_cells, decimal_cells, grid_cells, integer_cells, listed_cells, unexpected
+from tacit.rows.encode import Code, Column, check_cells
 from tacit.rows.unexpected import Unexpected
 
 
@@ -23,7 +23,7 @@ class Cells(NamedTuple):
 
 def _item_code(attribute: Items, columns: tuple[Column, ...]) -> Code:
     """Return how one item of a set is read; unknown items have no position and are ignored."""
-    encode.check_cells(columns[0], dates=True)
+    check_cells(columns[0], dates=True)
     return code_of(attribute.each, columns)
 
 
@@ -32,12 +32,12 @@ def _unknown_items(attribute: Items, columns: tuple[Column, ...]) -> Unexpected:
 
 
 CELLS: Final[dict[type[Attribute], Cells]] = {
-    Integers: Cells(encode.integers_code, unexpected.integers_unexpected),
+    Integers: Cells(integer_cells.integers_code, unexpected.integers_unexpected),
     Decimals: Cells(decimal_cells.decimals_code, decimal_cells.decimals_unexpected),
     Dates: Cells(date_cells.dates_code, date_cells.dates_unexpected),
-    Categories: Cells(encode.categories_code, unexpected.categories_unexpected),
-    Flag: Cells(encode.flag_code, unexpected.flag_unexpected),
-    Grid: Cells(encode.grid_code, unexpected.grid_unexpected),
+    Categories: Cells(listed_cells.categories_code, unexpected.categories_unexpected),
+    Flag: Cells(integer_cells.flag_code, unexpected.flag_unexpected),
+    Grid: Cells(grid_cells.grid_code, unexpected.grid_unexpected),
     Items: Cells(_item_code, _unknown_items),
 }
 

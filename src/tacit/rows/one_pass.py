@@ -26,13 +26,11 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
-from tacit.policy.domain import Domain
 from tacit.rows.batches import BATCH, Batch, Piece, Workers, joined, of_reader
 from tacit.rows.counting import MOST_BINS, Asked, Bins, Packing
 from tacit.rows.date_texts import arrow_moment
-from tacit.rows.encode import Code, Column
-from tacit.rows.engines import PERSON, Engine, embedded, read_numbers
-from tacit.rows.first_rows import Order
+from tacit.rows.engines import PERSON, embedded, read_numbers
+from tacit.rows.opened import Opened
 from tacit.rows.positions import Codes, Encoder, plain, smallest
 
 KEPT: Final = 2**26  # bytes of positions that are kept between questions
@@ -45,23 +43,12 @@ Records = Sequence[tuple[Mapping[str, Codes], npt.NDArray[np.bool_] | None]]
 class OnePass:
     """One pass over the rows of an engine, for any number of needs."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        domain: Domain,
-        codes: Mapping[str, Code],
-        *,
-        person: Column | None,
-        per_person: int,
-        order: Order | None,
-        ranked: Sequence[str],
-        looker: Any = None,
-    ) -> None:
-        self._engine, self._domain, self._codes = engine, domain, codes
-        self._person, self._per_person, self._order = person, per_person, order
-        self._ranked = ranked  # the attributes, in the order in which they decide which row comes first
-        self._sizes = {name: domain[name].size for name in codes}
-        self._dropping = frozenset(name for name, code in codes.items() if code.valid is not None)
+    def __init__(self, opened: Opened, *, looker: Any = None) -> None:
+        self._engine, self._domain, self._codes = opened.engine, opened.domain, opened.codes
+        self._person, self._per_person, self._order = opened.person, opened.per_person, opened.order
+        self._ranked = list(opened.layout.slots)  # attributes, in the order in which they decide which row comes first
+        self._sizes = {name: self._domain[name].size for name in self._codes}
+        self._dropping = frozenset(name for name, code in self._codes.items() if code.valid is not None)
         self._kept: tuple[frozenset[str], list[tuple[Records, int]]] | None = None
         self._looker = looker  # a DuckDB that looks cells up
         self._owners: Any = None  # puts the rows of people together; a DuckDB of its own, whose threads may wait for us

@@ -15,18 +15,20 @@ Checked by  tests/contract/test_true_records_engines.py, tests/contract/test_row
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
-from tacit.policy.domain import Domain
 from tacit.rows.batches import BATCH, Batch, Piece, Workers
-from tacit.rows.encode import Code, Column
-from tacit.rows.engines import Engine
+from tacit.rows.encode import Column
+from tacit.rows.engines import NAMES
+from tacit.rows.named_columns import NamedColumns
+from tacit.rows.opened import Opened
 from tacit.rows.positions import Codes, Encoder
-from tacit.rows.row_names import Named, check_days, missing_key, named
+from tacit.rows.row_names import Named, check_days, check_type, missing_key, named
 
 
 @dataclass(frozen=True)
@@ -45,18 +47,45 @@ class Asked:
 Work = Callable[[Mapping[str, Codes], Mapping[str, Named], int], Any]
 
 
-def worked_on(
-    engine: Engine, domain: Domain, codes: Mapping[str, Code], asked: Asked, work: Work
-) -> Iterator[Any] | None:
-    """Yield what work returns for the positions of each batch of rows; None if the engine has no batches."""
-    names = list(dict.fromkeys([*asked.names, *(name for name, code in codes.items() if code.valid is not None)]))
+def asked_records(opened: Opened, columns: NamedColumns, names: Sequence[str], key: Sequence[str]) -> Asked:
+    """Return what is looked at for some attributes and a key, or refuse columns that are not there or hold no names."""
+    dropping = (name for name, code in opened.codes.items() if code.valid is not None)
+    naming = _named({raw: columns.read(raw) for raw in key if raw not in opened.codes})
+    return Asked(tuple(dict.fromkeys([*names, *dropping])), frozenset(key), naming, _days(opened, key))
+
+
+def _days(opened: Opened, key: Sequence[str]) -> dict[str, Column]:
+    """Return the columns that attributes of a key read days from, where their type leaves open what is one."""
+    codes = {name: opened.codes[name] for name in key if name in opened.codes}
+    dated = {name: one for name, code in codes.items() for one in code.numbers if isinstance(one, Column)}
+    return _named({name: one for name, one in dated.items() if one.as_date and one.reading != "date"})
+
+
+def _named(columns: Mapping[str, Column]) -> dict[str, Column]:
+    for name, column in columns.items():
+        check_type(column, name)
+    return {name: replace(column, name=f"{NAMES}{column.name}") for name, column in columns.items()}
+
+
+def worked_on(opened: Opened, asked: Asked, work: Work) -> Iterator[Any]:
+    """Return what work returns for the positions of each batch of rows, whoever owns them."""
+    found = _in_batches(opened, asked, work)
+    return _decoded(opened, asked, work) if found is None else found
+
+
+# ---- engines that have batches --------------------------------------------------------------------------------------
+
+
+def _in_batches(opened: Opened, asked: Asked, work: Work) -> Iterator[Any] | None:
+    """Return what work returns for each batch; None if the engine has no batches."""
+    engine, codes, names = opened.engine, opened.codes, asked.names
     columns = {column.name: column.raw for name in names for column in codes[name].columns}
     columns |= {column.name: column.raw for column in (*asked.naming.values(), *asked.days.values())}
     with engine.quiet():
         pieces = engine.pieces(columns)
     if pieces is None:
         return None
-    sizes = {name: domain[name].size for name in names}
+    sizes = {name: opened.domain[name].size for name in names}
     looker = engine.helper()
     encoder = Encoder({name: codes[name] for name in names}, sizes, looker)
 
@@ -106,12 +135,26 @@ def _in_order(results: Iterator[tuple[int, Any]]) -> Iterator[Any]:
             first += 1
 
 
-def decoded(
-    tables: Iterable[Any], codes: Mapping[str, Code], asked: Asked, domain: Domain, work: Work
-) -> Iterator[Any]:
-    """Yield what work returns for rows of which an engine has selected the keys of attributes, then what names them."""
-    sizes = {name: domain[name].size for name in asked.names}
-    for table in tables:
+# ---- engines that have none -----------------------------------------------------------------------------------------
+
+
+def _selected(opened: Opened, asked: Asked) -> Any:
+    """Return the keys of attributes, missing where a row has no position, and what names rows."""
+    codes = [opened.codes[name] for name in asked.names]
+    columns = dict.fromkeys(column for code in codes for column in code.columns)
+    looked_at = [*asked.naming.values(), *asked.days.values()]
+    frame = opened.select([*columns, *looked_at])
+    frame = opened.with_numbers(frame, dict.fromkeys(helper for code in codes for helper in code.numbers))
+    keys = [key if code.valid is None else nw.when(code.valid).then(key) for code in codes for key in code.keys]
+    named_keys = [key.alias(f"k{place}") for place, key in enumerate(keys)]
+    return frame.select(*named_keys, *(nw.col(column.name) for column in looked_at))
+
+
+def _decoded(opened: Opened, asked: Asked, work: Work) -> Iterator[Any]:
+    """Yield what work returns for rows of which the engine selects the keys of attributes, then what names them."""
+    codes, sizes = opened.codes, {name: opened.domain[name].size for name in asked.names}
+    of_nobody = opened.over(opened.engine, codes, {}, owned=False)
+    for table in opened.parts(lambda: _selected(of_nobody, asked)):
         for start in range(0, table.num_rows, BATCH):
             part = table.slice(start, BATCH)
             columns = iter(part.columns)
@@ -121,6 +164,9 @@ def decoded(
             for name in asked.days:
                 check_days(next(columns), name)
             yield work(*_kept(positions, names_of_rows, sizes, asked.key, part.num_rows))
+
+
+# ---- which rows are there -------------------------------------------------------------------------------------------
 
 
 def _kept(

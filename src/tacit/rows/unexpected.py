@@ -11,7 +11,8 @@ from typing import Any, Final, TypeAlias
 import narwhals as nw
 
 from tacit.policy.attributes import Categories, Flag, Grid, Integers
-from tacit.rows.encode import Column, Expr, categories_code
+from tacit.rows.encode import Column, Expr
+from tacit.rows.listed_cells import categories_code
 
 Unexpected: TypeAlias = Iterator[tuple[str, Expr]]
 _DATE: Final = r"^\s*[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([T ].*)?$"
