@@ -175,13 +175,134 @@ def test_what_is_kept_tells_nothing_about_a_file(ledger, tmp_path, monkeypatch):
     assert content.digest([size]) not in str(found)
 
 
-def test_a_ledger_without_such_a_table_gets_it(ledger, tmp_path):
+def is_unknown(ledger, file):
+    before = tc.Ledger(ledger).remaining(dataset="d")
+    with pytest.raises(tc.DataRefused, match="must be known to hold what they held"):
+        released(ledger, file)
+    assert tc.Ledger(ledger).remaining(dataset="d") == before
+    return released(ledger, file, asked(version="2"))[1] == before - 1
+
+
+@pytest.mark.parametrize("taken", ["DROP TABLE tacit_contents", "DELETE FROM tacit_contents"])
+def test_a_ledger_that_does_not_say_what_a_file_held_refuses_it(taken, ledger, tmp_path):
+    file = tmp_path / "a.csv"
+    write(file, rows())
+    released(ledger, file)
+    with sqlite3.connect(ledger) as db:
+        db.execute(taken)
+    assert tc.Ledger(ledger).verify().ok  # such as one of an older Tacit
+    assert is_unknown(ledger, file)
+
+
+@pytest.mark.parametrize("column", ["line", "state", "stamp", "digest", "sizes", "seal"])
+def test_what_is_noted_of_files_cannot_be_changed(column, ledger, tmp_path, monkeypatch):
+    monkeypatch.setenv("TACIT_LEDGER_KEY", "a key that nobody guesses, 0123456789abcdef")
+    file = tmp_path / "a.csv"
+    write(file, rows())
+    released(ledger, file)
+    session = tc.Session(POLICY, file, ledger=ledger, dataset="d")
+    with sqlite3.connect(ledger) as db:
+        db.execute(f"UPDATE tacit_contents SET {column} = '0' || substr({column}, 2)")
+    assert "files" in tc.Ledger(ledger).verify().problem
+    with pytest.raises(tc.TacitError, match=r"what it says of files was changed|must be known to hold"):
+        session.release(asked(), epsilon=1)
+    with pytest.raises(tc.LedgerError, match="files"):
+        released(ledger, file)
+
+
+def test_what_was_asked_for_is_not_noted_alone(ledger, tmp_path):
+    file = tmp_path / "a.csv"
+    write(file, rows())
+    released(ledger, file)
+    session = tc.Session(POLICY, file, ledger=ledger, dataset="d")
+    session.reserve([session.plan(asked(version="2"), 1)])
+    with sqlite3.connect(ledger) as db:
+        db.execute("DELETE FROM tacit_contents WHERE state = 'shown'")
+    with pytest.raises(tc.LedgerError, match="what it says of files was changed"):
+        session.release(asked(version="2"), epsilon=1)
+
+
+TWICE = pd.DataFrame({"id": [0], "group": "a", "seen": "early"})
+
+
+def key_is_refused(ledger, file, match="a key is there twice"):
+    with pytest.raises(tc.DataRefused, match=match) as refused:
+        released(ledger, file)
+    return "costs nothing more" in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+def test_a_file_whose_key_was_refused_may_be_repaired_as_it_says(name, ledger, tmp_path):
+    file = tmp_path / name
+    write(file, pd.concat([rows(), TWICE]))
+    assert key_is_refused(ledger, file)
+    write(file, rows().assign(id=[None, *range(1, MANY)]))
+    assert key_is_refused(ledger, file, "must have a value in every row")
+    write(file, rows())
+    assert released(ledger, file)[1] == 8  # paid for once
+    write(file, rows(late=4))
+    assert is_refused(ledger, file)
+
+
+def test_lines_that_were_refused_may_be_repaired_and_those_that_were_shown_not(ledger, tmp_path):
     file = tmp_path / "a.csv"
     write(file, rows())
     first, _ = released(ledger, file)
-    with sqlite3.connect(ledger) as db:
-        db.execute("DROP TABLE tacit_contents")
-    assert tc.Ledger(ledger).verify().ok
-    assert released(ledger, file) == (first, 8)
+    write(file, pd.concat([rows(), TWICE]))
+    assert key_is_refused(ledger, file)
+    write(file, rows(late=4))
+    assert is_refused(ledger, file)
+    write(file, rows(last=2 * MANY))
+    more, left = released(ledger, file)
+    assert left == 8
+    assert {key: more[key] for key in first} == first
+
+
+def test_all_that_was_reserved_together_may_be_repaired(ledger, tmp_path):
+    file = tmp_path / "a.csv"
+    write(file, pd.concat([rows(), TWICE]))
+    session = tc.Session(POLICY, file, budget=9, ledger=ledger, dataset="d")
+    made = session.reserve([session.plan(asked(), 1), session.plan(asked(version="2"), 1)])
+    with pytest.raises(tc.DataRefused, match="a key is there twice"):
+        made[0].make()
+    write(file, rows())
+    assert released(ledger, file, asked(version="2"))[1] == 7
+    assert released(ledger, file)[1] == 7
+
+
+def test_whoever_dies_before_anything_is_shown_leaves_files_held(ledger, tmp_path):
+    file = tmp_path / "a.csv"
+    write(file, rows())
+    session = tc.Session(POLICY, file, budget=9, ledger=ledger, dataset="d")
+    session.reserve([session.plan(asked(), 1)])
+    write(file, rows(late=4))
+    assert is_refused(ledger, file)
+    write(file, rows())
+    assert released(ledger, file)[1] == 8
+
+
+def test_of_two_processes_none_shows_what_the_other_took_back_nor_takes_back_what_was_shown(ledger, tmp_path):
+    file = tmp_path / "a.csv"
+    write(file, rows())
+    session = tc.Session(POLICY, file, budget=9, ledger=ledger, dataset="d")
+    plan, source = session.plan(asked(), 1), repr([str(file.resolve())])
+    other, lines = tc.Ledger(ledger), list(plan.lines_asked)
+
+    def its_kept():
+        before = other.coins(dataset="d", lines=lines, source=source)
+        return before, before.kept_now(FileContents([str(file)]), lines)
+
+    (mine,) = session.reserve([plan])
+    other.were_not_shown(dataset="d", kept=its_kept())
+    with pytest.raises(tc.DataRefused, match="others have asked meanwhile"):
+        mine.make()
+    (mine,) = session.reserve([plan])
+    asked_too = its_kept()
+    assert asked_too[1]
+    mine.make()
+    other.were_not_shown(dataset="d", kept=asked_too)
+    other.were_shown(dataset="d", kept=asked_too)  # the same bytes
+    assert session.remaining == 8
+    assert not its_kept()[1]
     write(file, rows(late=4))
     assert is_refused(ledger, file)

@@ -33,7 +33,18 @@ from sqlalchemy import Connection, delete, insert, inspect, select
 
 from tacit.ledger.book import Book
 from tacit.ledger.chain import Seal, amount_of
-from tacit.ledger.contents import Content, Kept, read_contents, still_kept, write_contents
+from tacit.ledger.contents import (
+    NOTHING,
+    Content,
+    Held,
+    Kept,
+    changed_content,
+    noted_now,
+    read_contents,
+    taken_back,
+    unknown_before,
+    write_contents,
+)
 from tacit.ledger.store import rows
 from tacit.ledger.tables import COINS, CONTENTS, LINES
 from tacit.noise.kept_coins import new_secret, secret_for
@@ -55,29 +66,36 @@ class Due:
 class CoinState:
     """The secret of a data set's coins, how far the lines of a source were paid for, and the entries that paid.
 
-    `contents` is what is kept of the files that lines were used for.
+    `contents` is what is noted of the files that lines were used for.
     """
 
     secret: bytes
     reached: Reached
     entries: Mapping[str, int]
     source: str = ""
-    contents: Contents = field(default_factory=dict)
+    contents: Mapping[str, Held] = field(default_factory=dict)
 
     def secret_of(self, line: str) -> bytes:
         """Return the secret of one line."""
         return secret_for(self.secret, _at(self.source, line))
 
     def kept_now(self, content: Content, lines: Iterable[str]) -> dict[str, Kept]:
-        """Return what is to be kept of the files of these lines, where that is something new; refuse other rows."""
-        secrets = {line: secret_for(self.secret, repr(("content", self.source, line))) for line in lines}
-        found = {line: still_kept(content, self.contents.get(line), secret) for line, secret in secrets.items()}
+        """Return what is to be noted of the files of these lines before they are shown; refuse other rows.
+
+        Lines whose files hold what was shown of them are not there.
+        """
+        found = {}
+        for line in dict.fromkeys(lines):
+            if line in self.reached and line not in self.contents:
+                raise unknown_before()
+            secret = secret_for(self.secret, repr(("content", self.source, line)))
+            found[line] = noted_now(content, self.contents.get(line, Held(NOTHING)), secret)
         return {line: kept for line, kept in found.items() if kept is not None}
 
     @property
     def mark(self) -> str:
         """What tells these coins from those of other secrets and sources, and nothing about them."""
-        return hashlib.sha256(b"mark of coins" + self.secret + self.source.encode()).hexdigest()[:32]
+        return _mark_of(self.secret, self.source)
 
 
 class StateMoved(Exception):
@@ -124,9 +142,9 @@ class KeptCoins:
 
         def work(db: Connection) -> CoinState | None:
             self._book.sound_head(db)
-            if read_state(db, dataset, lines, self._book.seal, source) is None:  # no other process was faster
+            if read_state(db, dataset, lines, self._book, source) is None:  # no other process was faster
                 self._begin(db, dataset)
-            return read_state(db, dataset, lines, self._book.seal, source)
+            return read_state(db, dataset, lines, self._book, source)
 
         if found is None:
             found = self._book.store.write(work)
@@ -135,10 +153,13 @@ class KeptCoins:
 
     def begun(self, dataset: str, lines: Sequence[str], source: str) -> CoinState | None:
         """Return the same of a data set that has such coins already, and write nothing; None if it has none."""
-        return self._book.store.read(lambda db: read_state(db, dataset, lines, self._book.seal, source))
+        return self._book.store.read(lambda db: read_state(db, dataset, lines, self._book, source))
 
     def paid_lines(self, dataset: str) -> list[Fraction]:
-        """Return how far each line of a data set was paid for with the secret that it has now, over all sources."""
+        """Return how far each line of a data set was paid for since it has its secret, over all sources.
+
+        The seals of lines are not looked at: they hang on the names of sources, which a ledger does not keep.
+        """
 
         def work(db: Connection) -> list[Fraction]:
             if not inspect(db).has_table(LINES.name):
@@ -148,12 +169,27 @@ class KeptCoins:
 
         return self._book.store.read(work)
 
-    def keep(self, dataset: str, before: CoinState, contents: Contents) -> None:
-        """Note what the files of lines hold, where nothing is charged for them."""
+    def were_shown(self, dataset: str, before: CoinState, contents: Contents) -> None:
+        """Note that lines are shown with what their files held, or refuse that, if it was taken back."""
 
         def work(db: Connection) -> None:
             self._book.sound_head(db)
-            keep_contents(db, dataset, before, contents, self._book.seal)
+            for line, held in _held_now(db, dataset, before, contents, self._book).items():
+                if held.asked == contents[line]:
+                    _write(db, dataset, before, line, Held(contents[line]), self._book)
+                elif held.shown != contents[line]:
+                    raise taken_back()
+
+        self._book.store.write(work)
+
+    def were_not_shown(self, dataset: str, before: CoinState, contents: Contents) -> None:
+        """Take back what files held that lines were asked for with, where nobody was shown anything since."""
+
+        def work(db: Connection) -> None:
+            self._book.sound_head(db)
+            for line, held in _held_now(db, dataset, before, contents, self._book).items():
+                if held.asked == contents[line]:
+                    _write(db, dataset, before, line, Held(held.shown), self._book)
 
         self._book.store.write(work)
 
@@ -172,22 +208,22 @@ class KeptCoins:
         begin(db, dataset, self._book.seal)
 
 
-def read_state(db: Connection, dataset: str, lines: Iterable[str], seal: Seal, source: str = "") -> CoinState | None:
+def read_state(db: Connection, dataset: str, lines: Iterable[str], book: Book, source: str = "") -> CoinState | None:
     """Return the state of the coins of a data set, and of one source of it; None if it has no secret yet."""
     if not inspect(db).has_table(COINS.name):
         return None
     coin = next(iter(rows(db, select(COINS).where(COINS.c.dataset == dataset))), None)
-    if coin is None or coin["seal"] != _coin_seal(dataset, coin["secret"], seal):
+    if coin is None or coin["seal"] != _coin_seal(dataset, coin["secret"], book.seal):
         return None
-    state = CoinState(_secret(dataset, coin["secret"], seal), {}, {}, source)
+    state = CoinState(_secret(dataset, coin["secret"], book.seal), {}, {}, source)
     names = {_short(source, line): line for line in lines}
     reached, entries = {}, {}
     ours = (LINES.c.dataset == dataset) & LINES.c.line.in_(list(names))
     for row in rows(db, select(LINES).where(ours)) if names else ():
         epsilon = amount_of(row["epsilon"])
-        if epsilon is not None and row["seal"] == _line_seal(row, state.mark, seal):
+        if epsilon is not None and row["seal"] == _line_seal(row, state.mark, book.seal):
             reached[names[row["line"]]], entries[names[row["line"]]] = epsilon, int(row["entry"])
-    kept = read_contents(db, dataset, names, state.mark, seal)
+    kept = read_contents(db, dataset, names, _mark_of(state.secret), book)
     return CoinState(state.secret, reached, entries, source, {names[short]: one for short, one in kept.items()})
 
 
@@ -200,9 +236,9 @@ def begin(db: Connection, dataset: str, seal: Seal) -> None:
     db.execute(insert(COINS).values(dataset=dataset, secret=secret, seal=_coin_seal(dataset, secret, seal)))
 
 
-def raise_lines(db: Connection, dataset: str, before: CoinState, after: Reached, entry: int, seal: Seal) -> None:
+def raise_lines(db: Connection, dataset: str, before: CoinState, after: Reached, entry: int, book: Book) -> None:
     """Note what lines have reached, in the transaction that charges for it; leave it if they have moved meanwhile."""
-    now = read_state(db, dataset, after, seal, before.source)
+    now = read_state(db, dataset, after, book, before.source)
     if (
         now is None
         or now.secret != before.secret
@@ -215,20 +251,52 @@ def raise_lines(db: Connection, dataset: str, before: CoinState, after: Reached,
         name = _short(before.source, line)
         row: dict[str, Any] = {"dataset": dataset, "line": name, "epsilon": str(epsilon), "entry": entry}
         db.execute(delete(LINES).where((LINES.c.dataset == dataset) & (LINES.c.line == name)))
-        db.execute(insert(LINES).values(**row, seal=_line_seal(row, before.mark, seal)))
+        db.execute(insert(LINES).values(**row, seal=_line_seal(row, before.mark, book.seal)))
 
 
-def keep_contents(db: Connection, dataset: str, before: CoinState, contents: Contents, seal: Seal) -> None:
+def keep_contents(db: Connection, dataset: str, before: CoinState, contents: Contents, book: Book) -> None:
     """Note what the files of lines hold; leave the transaction if somebody else has noted something meanwhile."""
-    now = read_state(db, dataset, contents, seal, before.source)
+    now = read_state(db, dataset, contents, book, before.source)
     if (
         now is None
         or now.secret != before.secret
         or any(now.contents.get(line) != before.contents.get(line) for line in contents)
     ):
         raise StateMoved
-    short = {_short(before.source, line): kept for line, kept in contents.items()}
-    write_contents(db, dataset, short, before.mark, seal)
+    for line, kept in contents.items():
+        held = now.contents.get(line, Held(NOTHING))
+        _write(db, dataset, before, line, Held(held.shown, kept), book)
+
+
+def changed_contents(db: Connection, seal: Seal) -> bool:
+    """Say whether somebody has changed what is noted of files, of any line; what has no secret counts for nothing."""
+    if not all(inspect(db).has_table(table.name) for table in (COINS, CONTENTS)):
+        return False
+    marks = {}
+    for coin in rows(db, select(COINS)):
+        if coin["seal"] == _coin_seal(coin["dataset"], coin["secret"], seal):
+            marks[coin["dataset"]] = _mark_of(_secret(coin["dataset"], coin["secret"], seal))
+    return any(
+        changed_content(row, marks[row["dataset"]], seal)
+        for row in rows(db, select(CONTENTS))
+        if row["dataset"] in marks
+    )
+
+
+def _held_now(db: Connection, dataset: str, before: CoinState, lines: Iterable[str], book: Book) -> dict[str, Held]:
+    """Return what is noted of the files of lines now; nothing if they have got another secret meanwhile."""
+    now = read_state(db, dataset, lines, book, before.source)
+    if now is None or now.secret != before.secret:
+        return {}
+    return {line: now.contents.get(line, Held(NOTHING)) for line in lines}
+
+
+def _write(db: Connection, dataset: str, before: CoinState, line: str, held: Held, book: Book) -> None:
+    write_contents(db, dataset, _short(before.source, line), held, _mark_of(before.secret), book.seal)
+
+
+def _mark_of(secret: bytes, source: str = "") -> str:
+    return hashlib.sha256(b"mark of coins" + secret + source.encode()).hexdigest()[:32]
 
 
 def _at(source: str, line: str) -> str:

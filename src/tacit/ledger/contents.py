@@ -1,17 +1,23 @@
 """What files held when coins were made for their rows: rows that change under their keys are refused.
 
 Guarantee   Coins of a line that were made for some files are used again only where these hold the same bytes, or, of
-            CSV files, the same and new lines at the end. Anything else is refused before it is charged.
+            CSV files, the same and new lines at the end. Anything else is refused before it is charged, and so is a
+            line that was paid for where the ledger does not say what its files held.
+            Files that ended in a refusal, so that nothing was shown of them, may be repaired.
             Whoever reads the ledger, and has not the secret of its coins, learns nothing about the files.
 Assumes     That files have changed between two releases may be said. Bytes are looked at only where a file was touched:
             its size, its times and its place on the disk tell. What is no file (frames, queries, Spark) is not looked
-            at: a record under its key must then not change, as `plan/records_plan.py` assumes.
+            at: a record under its key must then not change, as `plan/records_plan.py` assumes. With a key of the
+            ledger nobody else can write a row here; that somebody puts back an earlier one is not noticed.
 Why         A gap that is filled later, by the same coin, was a secret before. Equal bytes are equal rows. Lines behind
             the end of a file that was whole leave its rows as they were, and since no key may be there twice
             (`release/show_records.py`), they have keys, and so coins, of their own.
             What is kept of a line's files is written in the transaction that charges for it, before rows are opened,
             and only if nobody else has written meanwhile: so no two processes use one line for different bytes. The
             longest content counts, so that lines that were added are held to as well.
+            It is first noted as asked for, and as shown in a transaction of its own before anything is handed out,
+            which is refused if somebody has taken it back meanwhile. Only what nobody was shown is taken back, after
+            a refusal; whoever dies in between leaves it, and files are held to it.
             Marks are HMAC-SHA-256, and sizes are added to a pad that SHAKE-256 makes, with a secret of the line that is
             that of no coin; a pad belongs to one digest, and so to one list of sizes.
 Reference   RFC 2104 (HMAC); NIST FIPS 202 (SHAKE).
@@ -25,16 +31,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from sqlalchemy import Connection, delete, insert, inspect, select
+from sqlalchemy import ColumnElement, Connection, delete, insert, inspect, select
 
 from tacit.errors import DataRefused
+from tacit.ledger.book import Book
 from tacit.ledger.chain import Seal
 from tacit.ledger.store import rows
 from tacit.ledger.tables import CONTENTS
 from tacit.noise.kept_coins import secret_for
 
 _SIZE_BYTES: Final = 8
-_FIELDS: Final = ("dataset", "line", "stamp", "digest", "sizes")
+_FIELDS: Final = ("dataset", "line", "state", "stamp", "digest", "sizes")
+_ASKED: Final = "asked"
+_SHOWN: Final = "shown"
+_ANEW: Final = 'Nothing was charged. Say version=".." with a new text: it has its own coins, and is charged anew.'
 
 
 class Content(Protocol):
@@ -61,40 +71,85 @@ class Kept:
     sizes: str
 
 
-def still_kept(content: Content, kept: Kept | None, secret: bytes) -> Kept | None:
-    """Return what is to be kept of the files of a line from now on, None if that is what is kept; or refuse them."""
+NOTHING: Final = Kept("", "", "")  # nothing was shown yet
+
+
+@dataclass(frozen=True, repr=False)
+class Held:
+    """What the files of a line held when it was last shown, and what they hold for whoever is being shown it now."""
+
+    shown: Kept
+    asked: Kept | None = None
+
+
+def noted_now(content: Content, held: Held, secret: bytes) -> Kept | None:
+    """Return what is to be noted of the files of a line, None if they hold what was shown; or refuse them."""
     stamp = _mark(secret, "stamp", content.stamp)
-    if kept is not None and stamp == kept.stamp:
-        return None
-    if kept is not None:
-        before = content.digest(_shown(kept.sizes, kept.digest, secret))
-        if before is None or _mark(secret, "digest", before) != kept.digest:
+    last = held.asked or held.shown
+    if stamp == last.stamp:
+        return held.asked
+    if last != NOTHING:
+        before = content.digest(_sizes(last.sizes, last.digest, secret))
+        if before is None or _mark(secret, "digest", before) != last.digest:
             raise DataRefused(
                 "the files must hold what they held when these records were last asked for, or CSV files more lines at "
                 "the end: coins are remembered for each key, so that a gap that is filled now would have been a secret",
-                fix='Nothing was charged. Say version=".." with a new text: it has its own coins, and is charged anew.',
+                fix=_ANEW,
             )
     sizes = content.sizes
     digest = _mark(secret, "digest", content.digest(sizes) or "")
     return Kept(stamp, digest, _hidden(sizes, digest, secret))
 
 
-def read_contents(db: Connection, dataset: str, lines: Iterable[str], mark: str, seal: Seal) -> dict[str, Kept]:
-    """Return what is kept of the files of lines, by their short names."""
+def unknown_before() -> DataRefused:
+    """Return the refusal of files that coins were paid for, where nobody knows what they held then."""
+    return DataRefused(
+        "the files must be known to hold what they held when these records were last asked for, but the ledger does "
+        "not say what that was: an older Tacit wrote it, or it was taken out",
+        fix=_ANEW,
+    )
+
+
+def taken_back() -> DataRefused:
+    """Return the refusal to show what was asked of files that somebody else has asked for differently meanwhile."""
+    return DataRefused(
+        "the files must hold the same for everybody who asks for these records: others have asked meanwhile, when they "
+        "held something else",
+        fix="Ask again: what was paid for costs nothing more.",
+    )
+
+
+def read_contents(db: Connection, dataset: str, lines: Iterable[str], mark: str, book: Book) -> dict[str, Held]:
+    """Return what is noted of the files of lines, by their short names; refuse what somebody has changed."""
     if not inspect(db).has_table(CONTENTS.name):
         return {}
     ours = (CONTENTS.c.dataset == dataset) & CONTENTS.c.line.in_(list(lines))
-    found = [row for row in rows(db, select(CONTENTS).where(ours)) if row["seal"] == _seal(row, mark, seal)]
-    return {row["line"]: Kept(row["stamp"], row["digest"], row["sizes"]) for row in found}
+    found: dict[str, dict[str, Kept]] = {}
+    for row in rows(db, select(CONTENTS).where(ours)):
+        if changed_content(row, mark, book.seal):
+            raise book.damaged("what it says of files was changed")
+        found.setdefault(row["line"], {})[row["state"]] = Kept(row["stamp"], row["digest"], row["sizes"])
+    # what is asked for was never noted alone: a row is gone
+    if any(_SHOWN not in states for states in found.values()):
+        raise book.damaged("what it says of files was changed")
+    return {line: Held(states[_SHOWN], states.get(_ASKED)) for line, states in found.items()}
 
 
-def write_contents(db: Connection, dataset: str, contents: Mapping[str, Kept], mark: str, seal: Seal) -> None:
-    """Keep what files hold, by the short names of lines."""
+def write_contents(db: Connection, dataset: str, line: str, held: Held, mark: str, seal: Seal) -> None:
+    """Note what the files of a line held and hold."""
     CONTENTS.create(db, checkfirst=True)
-    for line, kept in contents.items():
-        row = {"dataset": dataset, "line": line, "stamp": kept.stamp, "digest": kept.digest, "sizes": kept.sizes}
-        db.execute(delete(CONTENTS).where((CONTENTS.c.dataset == dataset) & (CONTENTS.c.line == line)))
-        db.execute(insert(CONTENTS).values(**row, seal=_seal(row, mark, seal)))
+    mine: ColumnElement[bool] = (CONTENTS.c.dataset == dataset) & (CONTENTS.c.line == line)
+    db.execute(delete(CONTENTS).where(mine))
+    for state, kept in ((_SHOWN, held.shown), (_ASKED, held.asked)):
+        if kept is not None:
+            row = {"dataset": dataset, "line": line, "state": state}
+            row |= {"stamp": kept.stamp, "digest": kept.digest, "sizes": kept.sizes}
+            db.execute(insert(CONTENTS).values(**row, seal=_seal(row, mark, seal)))
+
+
+def changed_content(row: Mapping[str, Any], mark: str, seal: Seal) -> bool:
+    """Say whether a row does not fit its seal."""
+    return bool(row["seal"] != _seal(row, mark, seal))
 
 
 def _mark(secret: bytes, what: str, text: str) -> str:
@@ -106,7 +161,7 @@ def _hidden(sizes: Sequence[int], digest: str, secret: bytes) -> str:
     return _padded(plain, digest, secret).hex()
 
 
-def _shown(sizes: str, digest: str, secret: bytes) -> list[int]:
+def _sizes(sizes: str, digest: str, secret: bytes) -> list[int]:
     plain = _padded(bytes.fromhex(sizes), digest, secret)
     return [int.from_bytes(plain[at : at + _SIZE_BYTES], "big") for at in range(0, len(plain), _SIZE_BYTES)]
 

@@ -7,6 +7,7 @@ again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -121,13 +122,16 @@ class LeakageBook:
         """Return what coalitions could know after the last release that showed single records."""
         return self._book.store.read(lambda db: standing_in(self.entries_in(db, dataset)))
 
-    def show(self, dataset: str, analyst: str | None, weighing: Weighing) -> None:
-        """Note what is shown at no cost, because its coins were paid for, or refuse it."""
+    def show(
+        self, dataset: str, analyst: str | None, weighing: Weighing | None, also: Callable[[Connection], None]
+    ) -> None:
+        """Note what is shown at no cost, because its coins were paid for, or refuse it; `also` in one transaction."""
         scales = self.scales(dataset, weighing)
 
         def work(db: Connection) -> None:
             head = self._book.sound_head(db)
             self.note(db, head, dataset, analyst, scales.noted(db))
+            also(db)
 
         while True:
             scales.weigh()

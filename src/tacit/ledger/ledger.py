@@ -41,7 +41,7 @@ from tacit.ledger.accounts import (
 from tacit.ledger.applications import Applications, Standing, Weighing
 from tacit.ledger.book import Book
 from tacit.ledger.chain import TOTAL, Entry, Seal, Verdict, examined, odd_run, with_runs
-from tacit.ledger.coins import CoinState, Contents, KeptCoins, Reached, keep_contents, raise_lines
+from tacit.ledger.coins import CoinState, Contents, KeptCoins, Reached, changed_contents, keep_contents, raise_lines
 from tacit.ledger.input import (
     Amount,
     LedgerPolicy,
@@ -236,8 +236,8 @@ class Ledger:
 
         With `run`, a text that no other run has, the ledger keeps until `ended` that the run is under way. `coins` are
         what was read of lines of coins, and what they have reached with these charges; `kept` is what their files hold,
-        where that is to be written. `weighing` says what is shown of
-        single records, and is held against the limits on what applications learn, also where nothing is charged.
+        where that is to be written; see `were_shown`. `weighing` says what is shown of single records, and is held
+        against the limits on what applications learn, also where nothing is charged.
         `table` says what a table tells about, and is held against the tables before it.
 
         Raises:
@@ -249,10 +249,14 @@ class Ledger:
         if charges:
             more: Any = {"coins": coins, "kept": kept, "weighing": weighing, "table": table}
             return self._pay(dataset, charges, analyst, policy, run=run, job=job, **more)
-        if kept is not None:
-            self._coins.keep(self._book.dataset(dataset), *kept)
-        if weighing is not None:
-            self._leakage.show(self._book.dataset(dataset), self._book.analyst(analyst), weighing)
+        if kept is not None or weighing is not None:
+            name = self._book.dataset(dataset)
+
+            def also(db: Connection) -> None:
+                if kept is not None:
+                    keep_contents(db, name, *kept, self._book)
+
+            self._leakage.show(name, self._book.analyst(analyst), weighing, also)
         return []
 
     def _pay(
@@ -326,9 +330,9 @@ class Ledger:
                 before = own or RunningSum()
                 self._book.move(db, dataset, holder, replace(before, spent=before.spent + in_all), is_new=own is None)
             if coins is not None:
-                raise_lines(db, dataset, *coins, receipts[-1].entry, self._seal)
+                raise_lines(db, dataset, *coins, receipts[-1].entry, self._book)
             if kept is not None:
-                keep_contents(db, dataset, *kept, self._seal)
+                keep_contents(db, dataset, *kept, self._book)
             if run is not None:
                 numbers = {"first": receipts[0].entry, "last": receipts[-1].entry}
                 about = checked_note(job, file=file)
@@ -357,6 +361,18 @@ class Ledger:
     def coins_begun(self, *, dataset: str, lines: Sequence[str], source: str = "") -> CoinState | None:
         """Return the same of a data set that has such coins already, and write nothing; None if it has none."""
         return self._coins.begun(self._book.dataset(dataset), lines, source)
+
+    def were_shown(self, *, dataset: str, kept: tuple[CoinState, Contents]) -> None:
+        """Note that what was reserved is shown with what its files held, before it is handed out.
+
+        Raises:
+            DataRefused: If somebody else has taken that back meanwhile; nothing may be shown then.
+        """
+        self._coins.were_shown(self._book.dataset(dataset), *kept)
+
+    def were_not_shown(self, *, dataset: str, kept: tuple[CoinState, Contents]) -> None:
+        """Take back what files held, after a refusal that showed nothing of them: they may be repaired."""
+        self._coins.were_not_shown(self._book.dataset(dataset), *kept)
 
     def coin_lines(self, *, dataset: str) -> list[Fraction]:
         """Return the epsilon that each line of coins of a data set was paid for; a rotation forgets all of them."""
@@ -544,7 +560,10 @@ class Ledger:
             in_order = select(ENTRIES).order_by(ENTRIES.c.number)
             verdict = examined(head, lambda: streamed(db, in_order), rows(db, select(ACCOUNTS)), self._seal)
             runs = rows(db, select(RUNS)) if inspect(db).has_table(RUNS.name) else []
-            return verdict if not verdict.ok else with_runs(verdict, runs)
+            verdict = verdict if not verdict.ok else with_runs(verdict, runs)
+            if verdict.ok and changed_contents(db, self._seal):
+                return replace(verdict, ok=False, problem="changed: what is noted of files does not fit its seal")
+            return verdict
 
         return self._store.read(work, anyhow=True)
 

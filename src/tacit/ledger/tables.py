@@ -97,6 +97,7 @@ CONTENTS = Table(
     METADATA,
     Column("dataset", Text, primary_key=True),
     Column("line", Text, primary_key=True),  # the hash of its name
+    Column("state", Text, primary_key=True),  # what was shown, or what is being asked for
     Column("stamp", Text, nullable=False),  # all of it keyed with the secret of the coins
     Column("digest", Text, nullable=False),
     Column("sizes", Text, nullable=False),

@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, Refused
@@ -26,6 +26,17 @@ from tacit.policy.policy import Policy
 from tacit.release.leakage_watch import LeakageWatch
 from tacit.release.split import Costs
 from tacit.rows.guard import charges
+
+
+class Paid(NamedTuple):
+    """What was paid for: the ledger's receipts, or None for each; the coins; what was noted of the files of lines."""
+
+    receipts: Sequence[Receipt | None]
+    coins: CoinState
+    kept: Contents
+
+
+NOTHING_PAID = Paid((), CoinState(b"", {}, {}), {})
 
 
 class Purse:
@@ -102,8 +113,8 @@ class Purse:
         shows: Sequence[Shown] = (),
         lines: Sequence[str] = (),
         table: TableNote | None = None,
-    ) -> tuple[Sequence[Receipt | None], CoinState]:
-        """Charge what is due, all or nothing; return the ledger's receipts, or None for each, and the coins.
+    ) -> Paid:
+        """Charge what is due, all or nothing.
 
         What is shown of single records is held against limits, also if nothing is due. `lines` are more of those whose
         coins decide on it; they are not raised. A `table` is held against the tables before it.
@@ -140,7 +151,18 @@ class Purse:
                     self._own_tables += [] if table is None else [table]
                     self._own_coins.raised(after)
                     self._spent += epsilon
-                    return receipts, coins
+                    return Paid(receipts, coins, kept)
+
+    def were_shown(self, paid: Paid, lines: Iterable[str]) -> None:
+        """Note that lines are shown with what their files held, before they are handed out; or refuse that."""
+        kept = {line: paid.kept[line] for line in lines if line in paid.kept}
+        if self.ledger is not None and kept:
+            self.ledger.were_shown(dataset=self._dataset, kept=(paid.coins, kept))
+
+    def were_not_shown(self, paid: Paid) -> None:
+        """Take back what files held, after a refusal that showed nothing of them."""
+        if self.ledger is not None and paid.kept:
+            self.ledger.were_not_shown(dataset=self._dataset, kept=(paid.coins, paid.kept))
 
     def _receipts(
         self,

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from tacit.amounts import as_epsilon, shown
-from tacit.errors import InternalError, LedgerError, PlanError, kind_of, sealed
+from tacit.errors import DataRefused, InternalError, LedgerError, PlanError, kind_of, sealed
 from tacit.ledger.applications import Applications
-from tacit.ledger.coins import CoinState, Due
+from tacit.ledger.coins import Due
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.disjoint import disjoint_groups
@@ -34,7 +34,7 @@ from tacit.release.drawn import Drawn, Reserved, true_answers
 from tacit.release.leakage_watch import LeakageWatch
 from tacit.release.planner import Planner, yes_or_no
 from tacit.release.publication import Publication, check_announced
-from tacit.release.purse import Purse, fixed
+from tacit.release.purse import NOTHING_PAID, Paid, Purse, fixed
 from tacit.release.record import ReleaseRecord
 from tacit.release.selected import SelectionRecord, select
 from tacit.release.split import Costs, Parent, Pay, Split
@@ -242,29 +242,35 @@ class Session:
         shows = self._purse.leakage.of(plans)
         if pay is None:
             due = [Due(str(plan.query), plan.cost, plan.lines_asked) for plan in plans]
-            receipts, coins = self._purse.pay(due, run=run, job=job, shows=shows)
+            paid = self._purse.pay(due, run=run, job=job, shows=shows)
+            receipts = paid.receipts
         else:
             lines = [line for plan in plans for line in plan.lines_asked]
 
             def charge(costs: Costs) -> Sequence[Receipt | None]:
-                nonlocal coins
-                receipts, coins = self._purse.pay(fixed(costs), shows=shows, lines=lines)
-                return receipts
+                nonlocal paid
+                paid = self._purse.pay(fixed(costs), shows=shows, lines=lines)
+                return paid.receipts
 
-            coins = CoinState(b"", {}, {})  # until they are paid for
+            paid = NOTHING_PAID  # until it is
             receipts = pay([(plan.epsilon, str(plan.query)) for plan in plans], charge)
-        drawn = Drawn(plans, self._rows, coins)
+        drawn = Drawn(plans, self._rows, paid.coins)
         return [
-            Reserved(plan, partial(self._make, plan, receipt, drawn, number, part_of))
+            Reserved(plan, partial(self._make, plan, receipt, paid, drawn, number, part_of))
             for number, (plan, receipt) in enumerate(zip(plans, receipts, strict=True))
         ]
 
     def _make(
-        self, plan: AnyPlan, receipt: Receipt | None, drawn: Drawn, number: int, part_of: str = ""
+        self, plan: AnyPlan, receipt: Receipt | None, paid: Paid, drawn: Drawn, number: int, part_of: str
     ) -> ReleaseRecord:
         promise = self._certified(plan, receipt, part_of)
         with paid_for(plan.epsilon):
-            record = closed(lambda: drawn.take(number)(), InternalError("rows were open"))
+            try:
+                record = closed(lambda: drawn.take(number)(), InternalError("rows were open"))
+            except DataRefused:  # all that was reserved with it waits for the same rows
+                self._purse.were_not_shown(paid)
+                raise
+        self._purse.were_shown(paid, plan.lines_asked)
         return replace(record, promise=promise, _make_frame=self._rows.frame)
 
     def _certified(self, plan: AnyPlan, receipt: Receipt | None, part_of: str) -> Certificate:
@@ -292,7 +298,8 @@ class Session:
         epsilon = as_epsilon(paid.epsilon)
         for tally in paid.tallies:
             self._rows.check(tally)
-        (receipt,), _ = self._purse.pay([Due(paid.title, lambda _: epsilon)], run=run, job=job, table=paid.table)
+        due = [Due(paid.title, lambda _: epsilon)]
+        (receipt,) = self._purse.pay(due, run=run, job=job, table=paid.table).receipts
         if on_paid is not None:
             on_paid()
 
@@ -327,7 +334,7 @@ class Session:
 
     def _charge(self, costs: Costs) -> Sequence[Receipt | None]:
         """Charge each epsilon with its note, all or nothing; return the ledger's receipts, or None for each."""
-        return self._purse.pay(fixed(costs))[0]
+        return self._purse.pay(fixed(costs)).receipts
 
 
 def _listed_plans(given: Any) -> list[AnyPlan]:
