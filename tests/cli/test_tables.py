@@ -331,4 +331,4 @@ def test_a_secret_with_one_value_is_named(clinic: Path) -> None:
 
 def test_a_plan_says_its_cost_as_people_write_it(clinic: Path) -> None:
     said = inside(clinic, "publish", "table", "job.yaml", "--plan").out
-    assert said.startswith("table of ill by ward: costs 1.386 of 2.")
+    assert said.startswith("table of ill by ward: costs 1.38629436112 of 2.")

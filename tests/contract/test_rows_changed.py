@@ -237,13 +237,13 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
 ) -> None:
     path = write(COLUMNS, tmp_path / f"a.{write.__name__}")
     rows: Any = open_rows(path, DOMAIN)
-    pieces = rows._engine.pieces
+    pieces = rows._opened.engine.pieces
 
     def changed(columns: Any) -> Any:
         os.replace(write(SWAPPED, path.with_name(f"new{path.suffix}")), path)
         return pieces(columns)
 
-    monkeypatch.setattr(rows._engine, "pieces", changed)
+    monkeypatch.setattr(rows._opened.engine, "pieces", changed)
     with pytest.raises(DataRefused, match=CHANGED) as refused:
         rows.counts(("ward",))
     assert refused.value.__context__ is None

@@ -27,7 +27,7 @@ from tacit.errors import DataRefused, InternalError, TacitError
 from tacit.policy.attributes import Categories, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.where import where
-from tacit.rows import encode
+from tacit.rows import listed_cells
 from tacit.rows.rows import Rows, closed, open_rows
 
 CANARY = "CANARY-7f3a"
@@ -303,7 +303,7 @@ def test_a_fault_of_our_own_says_where_and_nothing_else(monkeypatch: pytest.Monk
     def fail(*_: Any) -> Any:
         raise KeyError(CANARY)
 
-    monkeypatch.setattr(encode, "_looked_up", fail)
+    monkeypatch.setattr(listed_cells, "_looked_up", fail)
     domain = Domain({"name": Categories(["a", "b"], otherwise="b")})
     with pytest.raises(InternalError) as caught:
         open_rows(pl.DataFrame({"name": ["a", CANARY]}), domain).counts(("name",))
