@@ -79,7 +79,6 @@ HIDDEN: dict[str, list[Any]] = {"a0": ["s"], "a1": ["s"]}
 WAYS: dict[str, dict[str, Any]] = {
     "one number": {"limit": 5},
     "an attribute": {"limit": {"a0": 5}},
-    "the other attribute": {"limit": {"a1": 5}},
     "a coalition": {"limit": {"both": 5}},
     "a coalition and an attribute": {"limit": {"alone": 5, "a0": 5}},
     "without its own": {"limit": {"a0": 5}, "own": False},
