@@ -7,10 +7,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from sqlalchemy import create_engine, text
-from tests.joints import Case, learned_together
+from tests.joints import Case, joint_with_outcomes, learned_together
 
 import tacit as tc
 from tacit.dependence.information import outcomes
@@ -103,6 +104,54 @@ def test_a_posterior_can_be_limited_too(ledger: tc.Ledger) -> None:
     show(ledger, wanted, Shown("lighting", "arrival", THIRD))
     with pytest.raises(tc.BudgetExceeded, match=r"posterior of both must stay at most 0\.45 in every outcome"):
         show(ledger, wanted, Shown("space", "leaving", THIRD))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"limit": 5},
+        {"limit": {"arrival": 5}},
+        {"limit": {"leaving": 5}},
+        {"limit": {"both": 5}},
+        {"limit": {"arrival": 5}, "own": False},
+        {"limit": {"arrival": 5, "leaving": 5}, "own": False},
+        {"limit": {"leaving": 5}, "measure": "bit"},
+    ],
+)
+def test_a_posterior_holds_for_every_coalition_and_attribute(given: dict[str, Any]) -> None:
+    rng = np.random.default_rng(11)
+    for _ in range(4):
+        first, second, third = (Fraction(int(one), 100) for one in rng.integers(5, 160, 3))
+        shown = [Shown("lighting", "arrival", first), Shown("space", "leaving", second), Shown("", "arrival", third)]
+        views = {"lighting": {"arrival": first + third}, "both": {"arrival": first + third, "leaving": second}}
+        worst = max(_surest({name: float(one) for name, one in sees.items()}) for sees in views.values())
+        assert max(one.posterior for one in limits(**given).standing(shown)) <= worst + 1e-12
+        limits(**given, posterior=worst + 1e-9).weigh([], shown)
+        with pytest.raises(tc.BudgetExceeded, match="in every outcome"):
+            limits(**given, posterior=worst - 1e-9).weigh([], shown)
+
+
+def _surest(epsilon: dict[str, float]) -> float:
+    """Return the largest probability of a secret given any outcome, by every world and every coin."""
+    case = Case(WORLDS, DAY.names, SENSITIVE, epsilon)
+    best = 0.0
+    for target in SENSITIVE:
+        table = joint_with_outcomes(case, target, epsilon, target_bit=True)
+        for _, outcome in table:
+            hidden, other = table.get((True, outcome), 0.0), table.get((False, outcome), 0.0)
+            best = max(best, hidden / (hidden + other) if hidden else 0.0)
+    return best
+
+
+def test_a_coalition_without_a_limit_may_not_be_too_sure_either(ledger: tc.Ledger) -> None:
+    apart = {"lighting": ["lighting"], "space": ["space"]}
+    for limit in ({"lighting": 5}, {"arrival": 5}):
+        wanted = tc.Applications(DAY, sensitive=SENSITIVE, coalitions=apart, limit=limit, posterior=0.5)
+        ledger.limit_leakage(dataset="rooms", applications=wanted, replace=True)
+        before = (ledger.remaining(dataset="rooms"), len(ledger.entries()))
+        with pytest.raises(tc.BudgetExceeded, match=r"posterior of space must .* leaving is sensitive with prob"):
+            show(ledger, wanted, Shown("space", "leaving", Fraction(2)))
+        assert (ledger.remaining(dataset="rooms"), len(ledger.entries())) == before
 
 
 def test_limits_hold_for_whoever_charges_the_ledger(ledger: tc.Ledger) -> None:

@@ -168,6 +168,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"limit": 0.1, "sensitive": {"arrival": ["late", "early"]}},
         "every attribute with a weight is always sensitive",
     ),
+    "one always sensitive": (
+        {"limit": 0.1, "sensitive": {**SENSITIVE, "arrival": ["late", "early"]}, "objective": "epsilon"},
+        "sensitive must leave a value of arrival to release where epsilons are added up",
+    ),
     "cap": ({"limit": 0.1, "cap": 0}, "cap must lie above 0"),
     "measure": ({"limit": 0.1, "measure": "bits"}, "measure must be value or bit; got 'bits'"),
     "objective": ({"limit": 0.1, "objective": "eps"}, "objective must be releases or epsilon; got 'eps'"),
@@ -188,6 +192,15 @@ def test_what_has_no_answer_is_refused_with_the_reason(name: str) -> None:
         tc.plan.leakage_budget(dependence, **options)
     assert said in str(refused.value)
     assert refused.value.fix
+
+
+def test_what_is_always_sensitive_adds_no_epsilon() -> None:
+    asked: dict[str, Any] = {"sensitive": {**SENSITIVE, "arrival": ["late", "early"]}, "limit": 0.1, "cap": 2.0}
+    summed = tc.plan.leakage_budget(DAY, objective="epsilon", weights={"leaving": 1}, **asked)
+    assert summed.epsilon["arrival"] == 0
+    assert summed.value == pytest.approx(summed.epsilon["leaving"], abs=1e-12)
+    released = tc.plan.leakage_budget(DAY, **asked)  # it releases nothing, at any epsilon, so that its weight is free
+    assert released.epsilon == pytest.approx(summed.epsilon, abs=1e-5)
 
 
 def test_fifty_attributes_are_planned_within_a_millionth() -> None:

@@ -73,6 +73,97 @@ def test_the_surest_outcome_rises_with_each_release_probability(case: Case) -> N
         assert first <= second + 1e-12
 
 
+APPLICATIONS = {"one": ["a0"], "two": ["a1"], "three": ["a1"], "four": ["a0"]}
+GROUPS = {"alone": ["two"], "both": ["one", "three"], "third": ["four"]}
+HIDDEN: dict[str, list[Any]] = {"a0": ["s"], "a1": ["s"]}
+WAYS: dict[str, dict[str, Any]] = {
+    "one number": {"limit": 5},
+    "an attribute": {"limit": {"a0": 5}},
+    "a coalition": {"limit": {"both": 5}},
+    "a coalition and an attribute": {"limit": {"alone": 5, "a0": 5}},
+    "without its own": {"limit": {"a0": 5}, "own": False},
+    "each without its own": {"limit": {"a0": 5, "a1": 5}, "own": False},
+    "bits": {"limit": {"a0": 5}, "measure": "bit"},
+    "sum of epsilons": {"limit": {"alone": 5}, "objective": "epsilon"},
+}
+TWO = Case({("s", "s"): 0.2, ("s", "t"): 0.1, ("t", "s"): 0.1, ("t", "t"): 0.6}, ("a0", "a1"), HIDDEN, {})
+THREE = Case(
+    {("s", "s"): 0.15, ("s", "t"): 0.1, ("t", "s"): 0.1, ("t", "t"): 0.3, ("u", "s"): 0.05, ("u", "t"): 0.3},
+    ("a0", "a1"),
+    HIDDEN,
+    {},
+)
+
+
+def seen_by(members: list[str], epsilon: dict[str, dict[str, float]]) -> dict[str, float]:
+    """Return the epsilon of each attribute for whoever pools what some applications see: coins of their own add up."""
+    found: dict[str, float] = {}
+    for application in members:
+        for name, one in epsilon[application].items():
+            found[name] = found.get(name, 0.0) + one
+    return found
+
+
+@pytest.mark.parametrize(
+    ("case", "way"),
+    [*((TWO, way) for way in WAYS), (THREE, "an attribute"), (THREE, "a coalition"), (THREE, "without its own")],
+)
+def test_no_coalition_is_too_sure_of_any_attribute_however_limits_are_given(case: Case, way: str) -> None:
+    most = 0.5
+    asked: dict[str, Any] = {"sensitive": case.sensitive, "applications": APPLICATIONS, "coalitions": GROUPS, "cap": 3}
+    plan = tc.plan.leakage_budget(case.dependence, posterior=most, **asked, **WAYS[way])
+    epsilon = {who: dict(each) for who, each in plan.epsilon.items()}
+    found = [surest(case, seen_by(members, epsilon), list(case.sensitive)) for members in GROUPS.values()]
+    assert plan.posterior == pytest.approx(max(found), abs=1e-12)
+    assert max(found) <= most
+    # each coalition would be too sure without the limit, and none is held back for nothing
+    largest = {who: dict.fromkeys(each, 3.0) for who, each in APPLICATIONS.items()}
+    for members, sure in zip(GROUPS.values(), found, strict=True):
+        assert surest(case, seen_by(members, largest), list(case.sensitive)) > most
+        assert sure > 0.99 * most
+
+
+def test_what_is_said_of_a_posterior_is_said_of_every_coalition_and_attribute() -> None:
+    worlds = {("late", "early"): 0.2, ("late", "on"): 0.1, ("on", "early"): 0.1, ("on", "on"): 0.6}
+    day = tc.Dependence.from_table(worlds, names=("arrival", "leaving"))
+    asked: dict[str, Any] = {"sensitive": {"arrival": ["late"], "leaving": ["early"]}, "posterior": 0.5, "cap": 5.0}
+    line = math.log(7 / 3)  # .3 / (.3 + .7 exp(-epsilon)) = .5
+    plan = tc.plan.leakage_budget(
+        day, limit={"leaving": 1}, coalitions={"A": ["arrival"]}, weights={"arrival": 1}, **asked
+    )
+    assert plan.epsilon["arrival"] == pytest.approx(line, abs=1e-6)
+    plan = tc.plan.leakage_budget(day, limit={"A": 1}, coalitions={"A": ["arrival"], "B": ["leaving"]}, **asked)
+    assert plan.epsilon == pytest.approx({"arrival": line, "leaving": line}, abs=1e-6)
+    one, other = (
+        tc.plan.leakage_budget(day, coalitions={"AB": ["arrival", "leaving"]}, **asked, **more)
+        for more in ({"limit": 1}, {"limit": {"leaving": 1}, "own": False})
+    )
+    assert other.value == pytest.approx(one.value, abs=1e-5)
+    moved = tc.Dependence.from_table({**worlds, ("late", "on"): 0.15, ("on", "on"): 0.55}, names=("arrival", "leaving"))
+    assert "An outcome could now give" in str(other.holds_for(moved))
+
+
+def test_many_lines_of_a_coalition_without_another_limit_are_kept_too() -> None:
+    names = tuple(f"a{place}" for place in range(4))
+    rng = np.random.default_rng(5)
+    chances = rng.dirichlet(np.full(16, 1.0))
+    worlds = dict(zip(itertools.product("st", repeat=4), chances.tolist(), strict=True))
+    case = Case(worlds, names, {name: ["s"] for name in names}, {})
+    most = 0.5 * (prior(case) + 1)
+    plan = tc.plan.leakage_budget(
+        case.dependence,
+        sensitive=case.sensitive,
+        limit={"one": 5},
+        coalitions={"one": ["a0"], "all": list(names)},
+        posterior=most,
+        cap=3.0,
+    )
+    found = surest(case, dict(plan.epsilon), list(names))
+    assert plan.posterior == pytest.approx(found, abs=1e-12)
+    assert most - 1e-3 < found <= most
+    assert plan.value > 0
+
+
 def test_a_value_that_gives_a_secret_away_is_never_shown() -> None:
     worlds = {("x", "s"): 0.3, ("y", "s"): 0.1, ("y", "t"): 0.6}
     told = tc.Dependence.from_table(worlds, names=("a", "b"))

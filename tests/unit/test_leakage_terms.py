@@ -85,6 +85,7 @@ def test_joint_informations_are_about_all_attributes_together(case: Case, measur
             measure,
             own=True,
             joint=True,
+            coalitions={"all": tuple(range(len(seen)))},
         )
         tables = setting.tables(case.dependence)
         (limit,), safe = setting.joint_limits(tables), setting.safe_terms(tables)

@@ -38,7 +38,7 @@ from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
 from tacit.errors import BudgetExceeded, LedgerError, PlanError, nearest, sealed, word_or_kind
 from tacit.ledger.chain import LIMITS, SHOWN
-from tacit.plan.leakage.setting import Limit, Line, Setting, check_own, checked_limits, checked_setting
+from tacit.plan.leakage.setting import Line, Setting, check_own, checked_limits, checked_setting
 from tacit.plan.leakage.shown import Shown, together
 
 
@@ -47,8 +47,8 @@ class Standing:
     """What one coalition could know by now about some attributes together.
 
     `leakage` is the mutual information with all of them together, in nats, of at most `limit`; with very many values it
-    is a number that is never below it. `posterior` is the largest probability that any outcome could give to one of the
-    attributes being sensitive: `worst` says which attribute and which outcome.
+    is a number that is never below it. `posterior` is the largest probability that any outcome could give to any
+    protected attribute being sensitive, over all that is seen: `worst` says which attribute and which outcome.
     """
 
     coalition: str
@@ -95,7 +95,8 @@ class Applications:
             attributes together, or one for each coalition or attribute.
         measure: `value` or `bit`.
         own: Whether what an attribute's own release says about it counts; left out only where each limit is about one.
-        posterior: The largest probability that any outcome may give to a protected attribute being sensitive.
+        posterior: The largest probability that any outcome may give to a protected attribute being sensitive, for every
+            coalition and attribute and all that is seen, whatever `limit` and `own` say.
     """
 
     @sealed
@@ -164,16 +165,21 @@ class Applications:
     @sealed
     def standing(self, shown: Sequence[Shown]) -> tuple[Standing, ...]:
         """Return what each coalition could know after all this was shown, one for each limit."""
-        # what is public and the dependence does not have, it says nothing about
-        reached = together(one for one in shown if one.attribute in self.dependence.values or not one.is_public)
+        reached = self._reached(shown)
         lines = tuple(Line(application, attribute) for application, attribute in reached)
-        limits = tuple(self._seen(limit, lines) for limit in self._limits)
-        setting = Setting(self.sensitive, lines, limits, self.measure, self.own, joint=True)
+        seen = {
+            name: tuple(at for at, line in enumerate(lines) if line.application in ("", *members))
+            for name, members in self.coalitions.items()
+        }
+        limits = tuple(replace(limit, lines=seen[limit.seen_by]) for limit in self._limits)
+        setting = Setting(self.sensitive, lines, limits, self.measure, self.own, joint=True, coalitions=seen)
         u = np.array([-math.expm1(-float(epsilon)) for epsilon in reached.values()])
         found = setting.leakages(setting.tables(self.dependence), u)
+        sees = {limit.seen_by: self._sees(limit.seen_by, reached) for limit in limits}
+        surest = {name: self._surest(each) for name, each in sees.items()}
         return tuple(
-            self._stands(limit, {lines[at]: list(reached.values())[at] for at in limit.lines}, float(leakage))
-            for limit, leakage in zip(limits, found, strict=True)
+            Standing(name, self.coalitions[name], limit.about, sees[name], float(leakage), limit.most, *surest[name])
+            for name, limit, leakage in zip((limit.seen_by for limit in limits), limits, found, strict=True)
         )
 
     def weigh(self, before: Sequence[Shown], new: Sequence[Shown], *, file: str = "") -> tuple[Standing, ...]:
@@ -197,14 +203,19 @@ class Applications:
                     fix="Nothing was charged and no row was opened. Ask for a smaller epsilon "
                     "(`tc.plan.leakage_budget` finds the largest), or for another attribute.",
                 )
-            if self.posterior is not None and stands.posterior > self.posterior:
-                raise BudgetExceeded(
-                    f"of {stands.coalition} must stay at most {self.posterior:g} in every outcome; after this release "
-                    f"({listed}), {stands.worst}",
-                    key="posterior",
-                    file=file,
-                    fix="Nothing was charged and no row was opened. Ask for a smaller epsilon.",
-                )
+        if self.posterior is not None:
+            known = {stands.coalition: (stands.posterior, stands.worst) for stands in after}
+            reached = self._reached([*before, *new])
+            for name in self.coalitions:  # also one without a limit on what it learns on average
+                chance, words = known[name] if name in known else self._surest(self._sees(name, reached))
+                if chance > self.posterior:
+                    raise BudgetExceeded(
+                        f"of {name} must stay at most {self.posterior:g} in every outcome; after this release "
+                        f"({listed}), {words}",
+                        key="posterior",
+                        file=file,
+                        fix="Nothing was charged and no row was opened. Ask for a smaller epsilon.",
+                    )
         return after
 
     def _check_known(self, one: Shown, file: str) -> None:
@@ -234,23 +245,29 @@ class Applications:
                 fix=f"Nothing was charged. {nearest(one.application, self.known)} Or set limits that name it.",
             )
 
-    def _seen(self, limit: Limit, lines: Sequence[Line]) -> Limit:
-        members = ("", *self.coalitions[limit.seen_by])  # what everybody sees, every coalition sees
-        return replace(limit, lines=tuple(at for at, line in enumerate(lines) if line.application in members))
+    def _reached(self, shown: Sequence[Shown]) -> dict[tuple[str, str], Fraction]:
+        """Return the epsilon of each application and attribute that the dependence says something about."""
+        # what is public and the dependence does not have, it says nothing about
+        return together(one for one in shown if one.attribute in self.dependence.values or not one.is_public)
 
-    def _stands(self, limit: Limit, seen: Mapping[Line, Fraction], leakage: float) -> Standing:
-        sees: dict[str, Fraction] = {}
-        for line, epsilon in seen.items():
-            sees[line.attribute] = sees.get(line.attribute, Fraction(0)) + epsilon
+    def _sees(self, coalition: str, reached: Mapping[tuple[str, str], Fraction]) -> dict[str, Fraction]:
+        """Return the epsilon of each attribute that a coalition sees."""
+        found: dict[str, Fraction] = {}
+        for (application, attribute), epsilon in reached.items():
+            if application in ("", *self.coalitions[coalition]):  # what everybody sees, every coalition sees
+                found[attribute] = found.get(attribute, Fraction(0)) + epsilon
+        return found
+
+    def _surest(self, sees: Mapping[str, Fraction]) -> tuple[float, str]:
+        """Return how sure the surest outcome of what is seen makes of any protected attribute, and which, in words."""
         release = suppression(
             self.dependence,
             {name: list(values) for name, values in self.sensitive.items()},
             {name: float(epsilon) for name, epsilon in sees.items()},
         )
         chance, worst = 0.0, ""
-        for target in limit.about:
-            looked = [name for name in sees if self.own or name != target]
-            found = outcomes(release, target, looked)
+        for target in self.sensitive:
+            found = outcomes(release, target, list(sees))
             odds = found.log_odds()
             at = int(np.argmax(odds))
             posterior = 1.0 / (1.0 + math.exp(-odds[at])) if odds[at] > -700 else 0.0
@@ -259,8 +276,7 @@ class Applications:
                 given = ", ".join(f"{name} {_word(value)}" for name, value in outcome.items())
                 chance = posterior
                 worst = f"{target} is sensitive with probability {posterior:.4g}" + (f" given {given}" if given else "")
-        members = self.coalitions[limit.seen_by]
-        return Standing(limit.seen_by, members, limit.about, sees, leakage, limit.most, chance, worst)
+        return chance, worst
 
 
 @dataclass(frozen=True)

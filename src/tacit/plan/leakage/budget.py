@@ -84,7 +84,8 @@ def leakage_budget(
             be left out only where each limit is about one attribute.
         drift: The total variation by which the dependence may change before the plan must be made anew.
         posterior: The largest probability that any outcome a coalition could see may give to a protected attribute
-            being sensitive. Needs coalitions, and no drift.
+            being sensitive: for every coalition and every protected attribute, and from all lines that the coalition
+            sees, whatever `limit` and `own` say. Needs coalitions, and no drift.
     """
     if not isinstance(objective, str) or objective not in OBJECTIVES:
         raise PlanError(
@@ -169,6 +170,7 @@ def _lowered(setting: Setting, dependence: Dependence, drift: float) -> Floats:
 def _best(inputs: _Inputs) -> tuple[Floats, float, float, str]:
     """Return release probabilities, what they reach, a bound on what can be reached, and how they were found."""
     most = 1.0 if inputs.cap is None else -math.expm1(-inputs.cap)
+    _refuse_never_released(inputs)
     upper = np.where((inputs.weights > 0) & (inputs.released > 0), most, 0.0)
     if not upper.any():
         raise PlanError(
@@ -200,6 +202,25 @@ def _best(inputs: _Inputs) -> tuple[Floats, float, float, str]:
     solved = _solved(inputs, program)
     _refuse_unbounded(inputs, solved.u)
     return solved.u, solved.gain, solved.bound, "convex" if inputs.objective == "releases" else "boxes"
+
+
+def _refuse_never_released(inputs: _Inputs) -> None:
+    """Refuse to add up the epsilon of a line that shows nothing: it would be free, and no bound would hold for it."""
+    if inputs.objective != "epsilon":
+        return
+    never = [
+        str(line)
+        for line, weight, released in zip(inputs.setting.lines, inputs.weights, inputs.released, strict=True)
+        if weight > 0 and not released
+    ]
+    if never and len(never) < np.count_nonzero(inputs.weights):
+        raise PlanError(
+            f"must leave a value of {', '.join(never[:5])} to release where epsilons are added up: what is always "
+            "sensitive is never shown, at any epsilon",
+            key="sensitive",
+            given=sorted({line.attribute for line in inputs.setting.lines if str(line) in never}),
+            fix="Give weights to the other attributes only, or plan objective='releases'.",
+        )
 
 
 def _solved(inputs: _Inputs, program: Program) -> Solved:

@@ -4,7 +4,8 @@ Guarantee   What is returned keeps every limit, by going through all outcomes, a
             bound.
 Assumes     `joint_terms`: a joint information rises with each release probability; so does the surest outcome
             (`posterior_terms`).
-Why         Coalitions that share no line are planned apart, since gains add up. A few lines are planned by cutting
+Why         Lines that no coalition connects are planned apart, since gains add up; where a posterior is limited,
+            coalitions without a limit on information connect theirs too. A few lines are planned by cutting
             boxes: `monotone_boxes`, then `curved_boxes`, whose bounds close faster. For many there is a convex bound
             that is never below the joint information: what it allows is allowed, and is then raised as far as the joint
             information itself allows. Nobody can gain more than each line alone, with nothing else released, since
@@ -43,6 +44,17 @@ Excess = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
+class Over:
+    """What holds for some lines, by place: limits on informations, and coalitions that may not be too sure."""
+
+    limits: list[int]
+    coalitions: list[int]
+
+    def __bool__(self) -> bool:
+        return bool(self.limits or self.coalitions)
+
+
+@dataclass(frozen=True)
 class Coalitions:
     """The joint informations of a setting, their limits, and what is gained."""
 
@@ -58,7 +70,7 @@ class Coalitions:
         """Return beyond which release probability each line breaks a limit, with nothing else released."""
         found = upper.copy()
         for number in range(len(upper)):
-            over = [at for at, limit in enumerate(self.setting.limits) if number in limit.lines]
+            over = self._over({number})
             if over:
                 along = partial(self._along, np.zeros(len(upper)), _unit(len(upper), number), over)
                 found[number] = _beyond(along, float(upper[number]))
@@ -80,15 +92,26 @@ class Coalitions:
                 method = "safe"
         return Solved(u, float(self.gain(u[None]).sum()), bound), method
 
-    def _excess(self, over: Sequence[int], u: Floats) -> Floats:
+    def _excess(self, over: Over, u: Floats) -> Floats:
         """Return by how much each row of release probabilities breaks a limit, at most zero where it breaks none."""
-        found: Floats = np.max([self.joint[at].at(u) - self.limits[at] for at in over], axis=0)
-        return found if self.sure is None else np.maximum(found, self.sure.excess(over, u))
+        found = [self.joint[at].at(u) - self.limits[at] for at in over.limits]
+        if self.sure is not None and over.coalitions:
+            found.append(self.sure.excess(over.coalitions, u))
+        worst: Floats = np.max(found, axis=0)
+        return worst
 
-    def _along(self, start: Floats, step: Floats, over: Sequence[int], share: float) -> float:
+    def _over(self, lines: set[int]) -> Over:
+        """Return everything that one of some lines counts for."""
+        surest = [] if self.sure is None else self.sure.each
+        return Over(
+            [at for at, limit in enumerate(self.setting.limits) if lines.intersection(limit.lines)],
+            [at for at, one in enumerate(surest) if lines & one.lines],
+        )
+
+    def _along(self, start: Floats, step: Floats, over: Over, share: float) -> float:
         return float(self._excess(over, (start + share * step)[None])[0])
 
-    def _few(self, upper: Floats, lines: list[int], over: list[int]) -> Solved:
+    def _few(self, upper: Floats, lines: list[int], over: Over) -> Solved:
         def spread(part: Floats) -> Floats:
             found = np.zeros((len(part), len(upper)))
             found[:, lines] = part
@@ -99,24 +122,20 @@ class Coalitions:
         )
         reach = float(self.gain(upper[None])[0, lines].sum())
         tolerance = min(NARROW, COARSE * max(reach, 1e-3))
-        if self.sure is not None or not all(shows_apart(self.joint[at]) for at in over):
+        if over.coalitions or not all(shows_apart(self.joint[at]) for at in over.limits):
             return solve_rising(problem, tolerance=COARSE * max(reach, 1e-3), most_boxes=MOST_BOXES)
         first = solve_rising(problem, tolerance=tolerance, most_boxes=FIRST_BOXES)
         place = {line: at for at, line in enumerate(lines)}
-        curved = Curved(
-            problem.gain, [self.joint[at].renumbered(place) for at in over], self.limits[over], upper[lines]
-        )
+        joint = [self.joint[at].renumbered(place) for at in over.limits]
+        curved = Curved(problem.gain, joint, self.limits[over.limits], upper[lines])
         return solve_curved(curved, first, tolerance=tolerance, most_boxes=MOST_CURVED)
 
-    def _many(self, upper: Floats, lines: list[int], over: list[int], slopes: Floats) -> Floats:
+    def _many(self, upper: Floats, lines: list[int], over: Over, slopes: Floats) -> Floats:
         """Return release probabilities of many lines: by the convex bound, then raised."""
-        safe = self.setting.safe_terms(self.tables)
-        terms = safe.kept(_mask(over, safe.limits), _mask(lines, len(upper)))
-        limits = self.limits[over]
-        bounds = alone_bounds(terms, limits, upper[lines])
         found = np.zeros(len(upper))
-        found[lines] = self.convex(Program(slopes[lines], terms, limits, np.zeros(len(lines)), bounds)).u
-        found = found * _largest(partial(self._along, np.zeros(len(upper)), found, over))  # a hair, by rounding
+        found[lines] = self._safe(upper, lines, over.limits, slopes) if over.limits else upper[lines]
+        # a hair, by rounding; and as far as a limit on posteriors asks for
+        found = found * _largest(partial(self._along, np.zeros(len(upper)), found, over))
         # all towards their bounds together first, then each by itself, what is worth most first
         room = np.zeros(len(upper))
         room[lines] = (upper - found)[lines]
@@ -127,17 +146,25 @@ class Coalitions:
         raised: Floats = found[lines]
         return raised
 
-    def _parts(self, lines: int) -> list[tuple[list[int], list[int]]]:
-        """Return groups of lines that no limit connects, each with its limits."""
+    def _safe(self, upper: Floats, lines: list[int], over: list[int], slopes: Floats) -> Floats:
+        """Return release probabilities that keep limits on informations, by the convex bound."""
+        safe = self.setting.safe_terms(self.tables)
+        terms = safe.kept(_mask(over, safe.limits), _mask(lines, len(upper)))
+        limits = self.limits[over]
+        bounds = alone_bounds(terms, limits, upper[lines])
+        return self.convex(Program(slopes[lines], terms, limits, np.zeros(len(lines)), bounds)).u
+
+    def _parts(self, lines: int) -> list[tuple[list[int], Over]]:
+        """Return groups of lines that nothing connects, each with what holds for them."""
         group = list(range(lines))
-        for limit in self.setting.limits:
-            joined = {group[number] for number in limit.lines}
+        surest = [] if self.sure is None else self.sure.each
+        for seen in [*(limit.lines for limit in self.setting.limits), *(one.lines for one in surest)]:
+            joined = {group[number] for number in seen}
             group = [min(joined) if one in joined else one for one in group]
         found = []
         for name in sorted(set(group)):
             members = [number for number in range(lines) if group[number] == name]
-            over = [at for at, limit in enumerate(self.setting.limits) if set(limit.lines) & set(members)]
-            found.append((members, over))
+            found.append((members, self._over(set(members))))
         return found
 
 

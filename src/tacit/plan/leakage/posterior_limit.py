@@ -17,13 +17,13 @@ from tacit.plan.leakage.setting import Setting
 
 @dataclass(frozen=True)
 class Sure:
-    """The largest probability that outcomes may give, and what each coalition of the limits could see."""
+    """The largest probability that outcomes may give, and what each coalition could see."""
 
     most: float
     each: Sequence[PosteriorLimit]
 
     def excess(self, over: Sequence[int], u: Floats) -> Floats:
-        """Return by how much the surest outcome of some coalitions is above it, at each row of probabilities."""
+        """Return by how much the surest outcome of some coalitions, by place, is above it, at rows of probabilities."""
         found: Floats = np.max([self.each[at].at(u) for at in over], axis=0) - self.most
         return found
 

@@ -36,6 +36,11 @@ class PosteriorLimit:
     tables: tuple[Floats, ...]
     seen: tuple[Seen, ...]
 
+    @property
+    def lines(self) -> frozenset[int]:
+        """All lines that the coalition sees."""
+        return frozenset(line for one in self.seen for line in one.lines)
+
     def at(self, u: Floats) -> Floats:
         """Return the largest probability at each row of release probabilities."""
         cells = 2 * int(np.prod([max(one.outcomes, len(one.sensitive)) for one in self.seen], initial=1))

@@ -50,7 +50,7 @@ class Setting:
 
     Under `joint` a coalition sees all its lines at once, and learns about all attributes of a limit together; otherwise
     the informations between single lines and single attributes are added up, as in the paper, which misses what only
-    shows in several of either together.
+    shows in several of either together. `coalitions` has the lines of all of them, also of those without a limit.
     """
 
     sensitive: Mapping[str, frozenset[Any]]
@@ -59,6 +59,7 @@ class Setting:
     measure: str
     own: bool
     joint: bool
+    coalitions: Mapping[str, tuple[int, ...]]
 
     def tables(self, dependence: Dependence) -> MeasuredTables:
         """Return the tables of a dependence as the measure looks at them."""
@@ -71,8 +72,7 @@ class Setting:
     @property
     def attributes(self) -> list[str]:
         """All attributes that are shown or protected."""
-        about = [name for limit in self.limits for name in limit.about]
-        return list(dict.fromkeys([*(line.attribute for line in self.lines), *about]))
+        return list(dict.fromkeys([*(line.attribute for line in self.lines), *self.sensitive]))
 
     def released(self, tables: MeasuredTables) -> Floats:
         """Return for each line how likely its attribute is not sensitive, by value."""
@@ -108,9 +108,13 @@ class Setting:
         return [joint_limit(tables, limit.about, self._shown(limit)) for limit in self.limits]
 
     def posterior_limits(self, dependence: Dependence) -> list[PosteriorLimit]:
-        """Return how sure each coalition could become about each attribute of its limit, by all outcomes."""
+        """Return how sure each coalition could become about each protected attribute, by all outcomes.
+
+        All that it sees counts, whatever limits on informations are about: it cannot look away from its own lines.
+        """
         tables = replace(self, measure="value").tables(dependence)
-        return [posterior_limit(tables, limit.about, self._shown(limit)) for limit in self.limits]
+        about = tuple(self.sensitive)
+        return [posterior_limit(tables, about, self._by_attribute(lines)) for lines in self.coalitions.values()]
 
     def leakages(self, tables: MeasuredTables, u: Floats) -> Floats:
         """Return what each limit bounds, at release probabilities."""
@@ -126,12 +130,15 @@ class Setting:
         return [(target,) for target in limit.about for name in shown if self.own or target != name]
 
     def _shown(self, limit: Limit) -> ShownBy:
-        """Return which attributes a coalition sees, each with the lines that show it."""
+        """Return which attributes count for a limit, each with the lines that show it."""
+        # without its own, a limit is about one attribute
+        counts = [number for number in limit.lines if self.own or self.lines[number].attribute not in limit.about]
+        return self._by_attribute(counts)
+
+    def _by_attribute(self, numbers: Iterable[int]) -> ShownBy:
         found: dict[str, list[int]] = {}
-        for number in limit.lines:
-            name = self.lines[number].attribute
-            if self.own or name not in limit.about:  # without its own, a limit is about one attribute
-                found.setdefault(name, []).append(number)
+        for number in numbers:
+            found.setdefault(self.lines[number].attribute, []).append(number)
         return [(name, tuple(numbers)) for name, numbers in found.items()]
 
     def _gathered(self, terms: list[Term], tables: MeasuredTables) -> Terms:
@@ -163,12 +170,11 @@ def checked_setting(
         raise PlanError("must be True or False", key="own", given=word_or_kind(own), fix="Leave it out for True.")
     lines = _lines(dependence, applications, [*hidden, *(shown or [])])
     groups = _coalitions(lines, coalitions, by_application=applications is not None)
-    limits = checked_limits(
-        limit, hidden, groups or {EVERYBODY: tuple(range(len(lines)))}, has_coalitions=groups is not None
-    )
+    seen = groups or {EVERYBODY: tuple(range(len(lines)))}
+    limits = checked_limits(limit, hidden, seen, has_coalitions=groups is not None)
     if groups is not None:
         check_own(limits, own=own)
-    return Setting(hidden, lines, limits, measure, own, joint=groups is not None)
+    return Setting(hidden, lines, limits, measure, own, joint=groups is not None, coalitions=seen)
 
 
 def checked_sensitive(dependence: Dependence, given: Any) -> dict[str, frozenset[Any]]:
