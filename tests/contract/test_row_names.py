@@ -272,3 +272,19 @@ def test_what_has_no_one_name_is_refused(cells, says):
     for rows in (table, table.to_pandas(), pl.from_arrow(table).lazy()):
         with pytest.raises(tc.DataRefused, match=says):
             released(rows)
+
+
+@pytest.mark.parametrize("why", ["hidden", "not asked for"])
+def test_rows_that_are_not_kept_do_not_say_how_others_write_a_name(why):
+    domain = tc.Domain({"room": tc.Categories(["r1", "r2", "secret"]), "seen": tc.Categories(["early", "late"])})
+    policy = tc.Policy(domain, tc.secrets.records(tc.col("room") == "secret"), presence="public")
+    where = None
+    if why == "not asked for":
+        policy, where = tc.Policy(domain, tc.secrets.attributes("seen", where="seen == 'late'")), "room == 'r1'"
+    shown = []
+    for other in ("mon", "Mon", "MON"):
+        rows = pd.DataFrame({"room": ["r1", "secret"], "day": ["mon", other], "seen": "early"})
+        question = tc.true_records("seen", key=["room", "day"], where=where)
+        frame = tc.Session(policy, rows, budget=99).release(question, epsilon=30).frame
+        shown.append(frame[frame["room"] == "r1"]["day"].tolist())
+    assert shown == [["mon"]] * 3

@@ -190,6 +190,31 @@ def test_whoever_changes_what_was_shown_is_found(ledger: tc.Ledger, tmp_path: Pa
         show(ledger, limits(), Shown("space", "leaving", Fraction(1, 5)))
 
 
+@pytest.mark.parametrize(("kind", "column"), [("shown", "policy_text"), ("shown", "analyst"), ("limits", "policy")])
+def test_whoever_changes_what_is_not_the_last_entry_is_found_where_it_is_used(
+    kind: str, column: str, ledger: tc.Ledger, tmp_path: Path
+) -> None:
+    ledger.limit_leakage(dataset="rooms", applications=limits())
+    show(ledger, limits(), Shown("lighting", "arrival", THIRD))
+    ledger.charge(dataset="rooms", epsilon=1)  # the head fits this one
+    new = {
+        "policy_text": "replace(policy_text, '1/3', '1/9')",
+        "analyst": "'ana'",
+        "policy": f"'{limits(5).fingerprint}'",
+    }
+    with create_engine(f"sqlite:///{tmp_path / 'ledger.db'}").begin() as db:
+        db.execute(text(f"UPDATE tacit_entries SET {column} = {new[column]} WHERE kind = '{kind}'"))
+    for use in (
+        lambda: ledger.shown(dataset="rooms"),
+        lambda: ledger.leakage(dataset="rooms"),
+        lambda: ledger.limit_leakage(dataset="rooms", applications=limits(5)),
+        lambda: show(ledger, limits(5), Shown("space", "leaving", Fraction(4, 5))),
+    ):
+        with pytest.raises(tc.LedgerError, match="what it says of applications was changed"):
+            use()
+    assert ledger.remaining(dataset="rooms") == 9 - THIRD
+
+
 def test_an_entry_that_spends_nothing_cannot_be_made_to(ledger: tc.Ledger, tmp_path: Path) -> None:
     show(ledger, limits(), Shown("lighting", "arrival", THIRD))
     with create_engine(f"sqlite:///{tmp_path / 'ledger.db'}").begin() as db:

@@ -11,8 +11,9 @@ import pytest
 import tacit as tc
 from tacit.plan.labels import Labels
 from tacit.release import gathered_records, true_records
-from tacit.rows import frames
+from tacit.rows import frames, key_numbers
 from tacit.rows.frames import cells_like
+from tacit.rows.key_numbers import KeyNumbers
 from tacit.rows.shown_files import ShownFile
 
 WINGS = ["z", "a", "m"]
@@ -121,3 +122,56 @@ def test_rows_without_a_key_are_the_same_file_sorted_or_counted(most, tmp_path, 
     assert list(zip(*saved.read().to_pydict().values(), strict=True)) == wanted
     assert [saved.metadata.row_group(at).num_rows for at in range(saved.num_row_groups)] == [64] * 6 + [16]
     assert record.labels()["rows that show it"] == [400, 400]
+
+
+@pytest.mark.parametrize(
+    ("batches", "unique"),
+    [
+        ([[1, 2], [2, 3]], False),  # in order, and the same where one batch ends and the next begins
+        ([[1, 2], [3, 4]], True),
+        ([[3, 2], [2, 1]], False),
+        ([[2, 4], [3, 1]], True),
+    ],
+)
+def test_keys_that_meet_between_two_batches_are_told_apart(batches, unique, monkeypatch):
+    monkeypatch.setattr(key_numbers, "_AT_A_TIME", 2)
+    keys = KeyNumbers()
+    for batch in batches:
+        keys.add(np.array(batch, dtype=np.uint64))
+    assert keys.are_unique() is unique
+
+
+@pytest.mark.parametrize("ends", [2, 2500])
+def test_sorted_keys_that_meet_between_two_batches_are_told_apart(ends, monkeypatch):
+    monkeypatch.setattr(key_numbers, "_AT_A_TIME", ends)
+    keys = KeyNumbers()
+    numbers = np.arange(5000, dtype=np.uint64)
+    for twice in (2047, 2048, ends - 1, ends):
+        again = KeyNumbers()
+        again.add(np.append(numbers, np.uint64(twice))[::-1].copy())
+        assert not again.are_unique()
+    keys.add(numbers[::-1].copy())
+    assert keys.are_unique()
+
+
+def test_columns_that_rows_in_order_are_sorted_by_alone_are_dropped():
+    file = ShownFile({"id": CELLS["id"], "seat": CELLS["id"]})
+    file.add(np.arange(5, dtype=np.uint64), {"id": np.arange(5), "seat": np.arange(5) % 2})
+    assert file.finish({"id": None}, ["seat"], unique=True)
+    assert pq.read_table(file.path).to_pydict() == {"seat": [0, 1, 0, 1, 0]}
+
+
+@pytest.mark.parametrize("rows_each", [2, 3])
+def test_a_person_with_too_many_rows_is_refused_in_a_file_too(rows_each, tmp_path, monkeypatch):
+    monkeypatch.setattr(gathered_records, "MOST_IN_MEMORY", 50)
+    domain = tc.Domain({"who": tc.Integers(0, 99), "day": tc.Integers(0, 9), "ill": tc.Flag()})
+    policy = tc.Policy(domain, tc.secrets.attributes("ill", where="ill == True"), person="who", per_person=rows_each)
+    rows = pd.DataFrame({"who": [*np.repeat(np.arange(100), 2), 7], "day": [*np.tile([0, 1], 100), 2], "ill": False})
+    rows.to_parquet(tmp_path / "rows.parquet", row_group_size=100)
+    session = tc.Session(policy, tmp_path / "rows.parquet", budget=9)
+    question = tc.true_records("ill", key=["who", "day"])
+    if rows_each == 2:
+        with pytest.raises(tc.DataRefused, match="must have at most 2 rows of one person"):
+            session.release(question, epsilon=9)
+    else:
+        assert session.release(question, epsilon=9).rows == 201

@@ -41,7 +41,7 @@ from tacit.release.true_records import (
 )
 from tacit.rows.frames import Cells, cells_like
 from tacit.rows.key_numbers import KeyNumbers
-from tacit.rows.row_names import Name, Named, in_one_list
+from tacit.rows.row_names import Name, Named, as_written, in_one_list
 from tacit.rows.shown_files import ShownFile
 
 MOST_COUNTED: Final = 2**20  # different rows without a key, which are counted
@@ -102,9 +102,11 @@ def _in_memory(plan: RecordsPlan, parts: list[Part]) -> TrueRecordsRecord:
         kept = _joined([part.picked for part in parts if part.picked is not None], np.bool_)[order]
     sure = {at: found[kept] for at, found in sure.items()}
     asked = {name: cells[name][kept] for name in _table_columns(plan)}
-    for name in [name for name in asked if name in values and plan.is_whole]:
-        values[name], asked[name] = _only_used(values[name], asked[name])
     values = {name: listed for name, listed in values.items() if name in asked}
+    for name in values:
+        values[name] = as_written(values[name], [_kept_names(part, name) for part in parts])
+        if _picks(plan):
+            values[name], asked[name] = _only_used(values[name], asked[name])
     rows = len(next(iter(asked.values())))
     blank = TrueRecordsRecord(plan=plan, values=np.zeros(0), rows=rows, _cells=asked, _sure=sure, _names_of_rows=values)
     return replace(blank, values=np.array(blank.numbers_without_secret()))
@@ -119,6 +121,11 @@ def _table_columns(plan: RecordsPlan) -> list[str]:
 def _picks(plan: RecordsPlan) -> bool:
     """Say whether rows are looked at for their keys alone, and dropped then."""
     return bool(plan.query.key) and (plan.is_whole or plan.query.where is not None)
+
+
+def _kept_names(part: Part, name: str) -> Named:
+    """Return what names the rows of a batch that are kept: others leave nothing, not even how they write a name."""
+    return part.named[name] if part.picked is None else part.named[name].some(part.picked)
 
 
 def _only_used(values: list[Any], which: Codes) -> tuple[list[Any], Codes]:

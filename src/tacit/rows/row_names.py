@@ -58,12 +58,13 @@ _MOMENT: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[t ](.*))?")
 class Named:
     """A column that names rows: each value once, and for every row which of them it has.
 
-    `spelled` has how names are shown that are shown in another way: the one of the table.
+    A name that is written in two ways is there for each. `spelled` has how names are shown that are shown in another
+    way, by their place: the one of the table.
     """
 
     values: Sequence[Name]
     which: npt.NDArray[Any]
-    spelled: Mapping[Name, str] = field(default_factory=dict)
+    spelled: Mapping[int, str] = field(default_factory=dict)
 
     def some(self, picked: npt.NDArray[np.bool_]) -> Named:
         """Return some of the rows."""
@@ -141,15 +142,14 @@ def named(cells: Any, column: Column, name: str) -> Named:
     if encoded.indices.null_count:
         raise missing_key(name)
     values: list[Name] = []
-    spelled: dict[Name, str] = {}
-    for cell in encoded.dictionary.to_pylist():
+    spelled: dict[int, str] = {}
+    for place, cell in enumerate(encoded.dictionary.to_pylist()):
         found = name_of(cell, column.bits)
         if callable(found):
             raise found(name)
         values.append(found)
         if isinstance(cell, str) and isinstance(found, str) and cell != found and _is_shown_as_written(cell, found):
-            written = cell.strip() if cell.isascii() else unicodedata.normalize("NFC", cell.strip())
-            spelled[found] = min(written, spelled.get(found, written))
+            spelled[place] = cell.strip() if cell.isascii() else unicodedata.normalize("NFC", cell.strip())
     return Named(values, encoded.indices.to_numpy(zero_copy_only=False), spelled)
 
 
@@ -170,20 +170,25 @@ def _is_shown_as_written(cell: str, found: str) -> bool:
 
 
 def in_one_list(parts: Sequence[Named]) -> tuple[list[Name], npt.NDArray[np.int64]]:
-    """Return all names in order, numbers before texts, as they are shown; and which of them each row has."""
+    """Return all names in order, numbers before texts; and which of them each row has."""
     values = sorted(
         {value for part in parts for value in part.values}, key=lambda value: (isinstance(value, str), value)
     )
     place = {value: at for at, value in enumerate(values)}
     which = [np.array([place[value] for value in part.values], dtype=np.int64)[part.which] for part in parts]
-    shown: dict[Name, Name] = {}
-    for value, spelling in _pairs(parts):
-        shown[value] = min(spelling, str(shown.get(value, spelling)))
-    return [shown.get(value, value) for value in values], np.concatenate([np.zeros(0, dtype=np.int64), *which])
+    return values, np.concatenate([np.zeros(0, dtype=np.int64), *which])
 
 
-def _pairs(parts: Sequence[Named]) -> Iterable[tuple[Name, str]]:
-    return (pair for part in parts for pair in part.spelled.items())
+def as_written(values: Sequence[Name], parts: Iterable[Named]) -> list[Name]:
+    """Return names as they are shown: of several ways in which rows write one, always the same."""
+    shown: dict[Name, str] = {}
+    for part in parts:
+        used = np.bincount(part.which, minlength=len(part.values)) if part.spelled else ()
+        for place, spelling in part.spelled.items():
+            if used[place]:
+                value = part.values[place]
+                shown[value] = min(spelling, shown.get(value, spelling))
+    return [shown.get(value, value) for value in values]
 
 
 def name_of(cell: Any, bits: int = 64) -> Name | Refusal:
