@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 
 import pandas as pd
@@ -185,9 +186,10 @@ def test_coins_are_rotated_once_it_was_said_what_that_means(ledger: Path) -> Non
     domain = Domain({"arrival": Categories(["early", "late"])})
     rooms = pd.DataFrame({"room": range(40), "arrival": ["early"] * 40})
     asked = true_records("arrival", key="room")
+    policy = Policy(domain, secrets.records("arrival == 'late'"))
 
     def seen() -> list[bool]:
-        session = Session(Policy(domain, secrets.records("arrival == 'late'")), rooms, ledger=ledger, dataset="rooms")
+        session = Session(policy, rooms, ledger=ledger, dataset="rooms")
         return list(session.release(asked, epsilon=1).frame["arrival"].isna())
 
     with Ledger(ledger) as opened:
@@ -199,17 +201,25 @@ def test_coins_are_rotated_once_it_was_said_what_that_means(ledger: Path) -> Non
     assert "1 line was paid for with the coins that it has, up to epsilon 1; 4 remains" in " ".join(said.out.split())
     assert said.out.endswith("Nothing was changed. Say --yes to rotate them.\n")
     assert seen() == first
+    with Ledger(ledger) as opened:
+        opened.reserve(dataset="rooms", charges=[("1/2", "count()")], policy=policy, run="f00", job="yearly")
+        opened.reserve(dataset="clinic", charges=[("1/100", "count()")], analyst="ana", run="f01", job="other")
+        opened.ended("f00", lost=True)
+        opened.ended("f01", lost=True)
+    told = inside(ledger.parent, "ledger", "show", "ledger.db").out
+    assert "what it had not written is lost, except for true records: another run shows them by the same coins" in told
+    assert told.count("what it had not written is lost.") == 1  # no coins of the other data set are remembered
     assert inside(ledger.parent, *rotate, "--json").document == {
         "dataset": "rooms",
         "rotated": False,
         "lines": 1,
-        "remaining": "4",
+        "remaining": "7/2",
     }
     done = inside(ledger.parent, *rotate, "--yes")
     assert (done.code, done.out.endswith("The coins were rotated.\n")) == (0, True)
     assert seen() != first  # two draws of 40 fair coins and more: the same once in 10^9
     with Ledger(ledger) as opened:
-        assert opened.remaining(dataset="rooms") == 3
+        assert opened.remaining(dataset="rooms") == Fraction(5, 2)
         assert opened.verify().ok
 
 

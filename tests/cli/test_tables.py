@@ -295,6 +295,18 @@ def test_groups_that_do_not_fit_are_refused_with_their_line(groups: str, words: 
     assert "nan" not in said
 
 
+def test_a_range_of_more_values_than_a_map_may_list_is_refused_before_it_is_written_out(tmp_path: Path) -> None:
+    most = 10**12  # nobody lives to see these in a list
+    (tmp_path / "kinds.policy.yaml").write_text(KINDS.replace("[0, 90]", f"[0, {most}]"), encoding="utf-8")
+    (tmp_path / "people.csv").write_text("age\n", encoding="utf-8")
+    (tmp_path / "job.yaml").write_text(KINDS_JOB + f"    age: {{0..17: child, 18..{most}: adult}}\n", encoding="utf-8")
+    with pytest.raises(tc.TacitError) as refused:
+        read_table_job(tmp_path / "job.yaml")
+    said = str(refused.value)
+    assert "table.groups.age must be about columns of at most 1,000,000 values" in said
+    assert re.search(r"job\.yaml:[89]: .*; got 'age'\. Declare it in coarser steps", said)
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [

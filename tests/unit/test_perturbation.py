@@ -86,10 +86,22 @@ def test_retention_from_rho_stops_both_breaches(low: float, high: float, values:
     assert upward(low) > high - 1e-6
 
 
-@pytest.mark.parametrize("rho", [(0.5, 0.1), (0, 0.5), 0.5, (0.1, 1)])
-def test_rho_is_a_pair_of_probabilities(rho: object) -> None:
-    with pytest.raises(tc.PlanError, match="rho must be"):
+@pytest.mark.parametrize(
+    ("rho", "said"),
+    [
+        ((0.5, 0.1), "0.5, 0.1"),
+        ((0, 0.5), "0, 0.5"),
+        ((0.1, 1), "0.1, 1"),
+        (0.5, "0.5"),
+        ([0.25], "0.25"),
+        (["0.1", "0.2", "0.3"], "0.1, 0.2, 0.3"),
+        ([], "[]"),
+    ],
+)
+def test_rho_is_a_pair_of_probabilities(rho: object, said: str) -> None:
+    with pytest.raises(tc.PlanError, match="rho must be") as refused:
         retention_for(3, rho=rho)
+    assert said in str(refused.value).partition("For instance")[0]
 
 
 def test_the_most_likely_frequencies_beat_all_others() -> None:

@@ -42,13 +42,13 @@ def show_ledger(
     with Ledger(ledger, create=False) as opened:
         accounts = [account for account in opened.accounts() if dataset in (None, account.dataset)]
         entries = opened.entries(dataset)
-        numbers = {entry.number for entry in entries}
+        charged = {entry.number: entry.dataset for entry in entries}
         unreadable = ""
         try:
-            runs = opened.runs()
+            open_runs = [run for run in opened.runs() if run.state != "finished" and run.first in charged]
+            paid = {name for name in {charged[run.first] for run in open_runs} if opened.coin_lines(dataset=name)}
         except LedgerError as damage:  # budgets are shown all the same: they do not hang on what is noted of runs
-            runs, unreadable = [], str(damage)
-        open_runs = [run for run in runs if run.state != "finished" and run.first in numbers]
+            open_runs, paid, unreadable = [], set(), str(damage)
         totals = [account.dataset for account in accounts if account.analyst is None]
         statements = [opened.statement(dataset=name) for name in totals]
         leakage = {name: opened.leakage(dataset=name) for name in totals}
@@ -72,7 +72,8 @@ def show_ledger(
             show(f"{len(entries) - last:,} earlier: --last {len(entries)}, or --json.")
         show_wrapped([statement.text for statement in statements if statement.epsilon])
         show_wrapped([f"  - {stands}" for several in leakage.values() for stands in several])
-        show(*(_unfinished(run, entries) for run in open_runs), *([unreadable] if unreadable else []))
+        told = [_unfinished(run, entries, has_coins=charged[run.first] in paid) for run in open_runs]
+        show(*told, *([unreadable] if unreadable else []))
     else:
         show("No budget was granted yet." if dataset is None else f"No budget was granted to {dataset} yet.")
 
@@ -165,13 +166,15 @@ def rotate_coins(
     return 0 if yes else 1
 
 
-def _unfinished(run: Run, entries: list[Entry]) -> str:
+def _unfinished(run: Run, entries: list[Entry], *, has_coins: bool) -> str:
     """Return what became of a run that was paid for and whose results were not published as a whole."""
     cost = shown(sum((e.epsilon for e in entries if run.first <= e.number <= run.last), Fraction(0)))
     what = f"Run {run.run} of job {run.job!r} paid {cost} (entries {run.first} to {run.last})"
+    # which of its entries were for true records nobody noted
+    kept = ", except for true records: another run shows them by the same coins and costs no more" if has_coins else ""
     if run.state == "lost":
-        return f"{what} and broke off: what it had not written is lost."
-    return f"{what} and has not ended: it is still at work, or it was killed and that is lost."
+        return f"{what} and broke off: what it had not written is lost{kept}."
+    return f"{what} and has not ended: it is still at work, or it was killed and what it had not written is lost{kept}."
 
 
 def _account(account: Account) -> dict[str, Any]:

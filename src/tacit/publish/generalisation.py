@@ -20,13 +20,14 @@ from typing import Any, Final
 import numpy as np
 
 from tacit.errors import PlanError, kind_of, nearest, word_or_kind
+from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
 from tacit.publish.groups import RESERVED, PersonalGroups
 
 Names = tuple[str, ...]
 Maps = Mapping[str | Names, Mapping[Any, str]]
 MADE_FROM_ROWS: Final = "groups were made from these rows; no epsilon covers them"
-_MOST_LISTED: Final = 1_000_000  # combinations that a map may be asked to list
+_MOST_LISTED: Final = 1_000_000  # values, or combinations, that a map may be asked to list
 
 
 class FromRows(dict[Any, str]):
@@ -124,10 +125,22 @@ def check_protected(merges: Generalisation) -> None:
         )
 
 
+def check_listable(name: str, attribute: Attribute) -> None:
+    """Refuse a column whose values are too many to say of each what it becomes."""
+    if attribute.size > _MOST_LISTED:
+        raise PlanError(
+            f"must be about columns of at most {_MOST_LISTED:,} values, since a map says what each of them becomes",
+            key="groups",
+            given=name,
+            fix="Declare it in coarser steps (`step: 1000`), or leave it out of `groups`.",
+        )
+
+
 def check_covers(merges: Generalisation, domain: Domain) -> None:
     """Refuse a map that misses a value that the domain has."""
     for key, one in merges.maps.items():
         if isinstance(key, str):
+            check_listable(key, domain[key])
             _check_complete(key, domain[key].every_value(), one)
         elif None not in one:
             if math.prod(domain[name].size for name in key) > _MOST_LISTED:

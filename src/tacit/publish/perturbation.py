@@ -28,12 +28,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.amounts import as_epsilon, as_fraction, shown
-from tacit.errors import PlanError
+from tacit.errors import PlanError, word_or_kind
 from tacit.noise.thinning import spread, thin
 from tacit.publish.criterion import Channel, as_retention
 from tacit.publish.method import Floats, Ints, Method
 
 _FINE: Final = 10**9  # retentions that follow from a promise are rounded down to a multiple of this part
+_FEW: Final = 4  # numbers of a list that a refusal repeats
 
 
 def retention_for(values: int, *, epsilon: Any = None, rho: Any = None) -> Fraction:
@@ -69,7 +70,10 @@ def retention_for(values: int, *, epsilon: Any = None, rho: Any = None) -> Fract
 
 def _rho(given: Any) -> tuple[Fraction, Fraction]:
     if not isinstance(given, list | tuple) or len(given) != 2:
-        raise PlanError("must be a pair of probabilities", key="rho", fix="For instance rho=(0.1, 0.5).")
+        several = isinstance(given, list | tuple) and given
+        said = ", ".join(str(word_or_kind(one)) for one in given[:_FEW]) if several else word_or_kind(given)
+        rule, fix = "must be a pair of probabilities", "For instance rho=(0.1, 0.5)."
+        raise PlanError(rule, key="rho", given=said, fix=fix)
     low, high = (as_fraction(one, key="rho") for one in given)
     if not 0 < low < high < 1:
         rule = "must be two probabilities, the first below the second"

@@ -20,6 +20,7 @@ from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.yaml_entries import Entry
 from tacit.publish.criterion import CRITERIA
+from tacit.publish.generalisation import check_listable
 from tacit.publish.perturbed_table import chosen_channel, uniform_choice
 from tacit.publish.private_tables import METHODS, private_choice
 from tacit.publish.source import TablePlan, columns_for, plan_table
@@ -98,6 +99,8 @@ def _groups(entry: Entry, domain: Domain, public: Sequence[str]) -> dict[str, di
     for name, listed in entry.mapping().items():
         if name not in public or name not in domain:
             raise listed.refuse("must be about public columns", given=name, fix=nearest(name, list(public)))
+        with listed.blamed():  # before a range is written out
+            check_listable(name, domain[name])
         maps[name] = {}
         for key, becomes in listed.pairs():
             with key.blamed():

@@ -33,7 +33,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, owens_t
+from scipy.special import owens_t
 
 from tacit.errors import PlanError, kind_of, nearest
 from tacit.noise.law import Law
@@ -109,12 +109,6 @@ def closeness(theta: npt.ArrayLike, phi: npt.ArrayLike, scale: Any, tau: Any, no
         # one number for all stays one number: nothing is computed as often as there are others
         found[piece] = work(part[piece], whole[piece], _part(unit, scale, piece), _part(share, tau, piece))
     return _shaped(found, shape)
-
-
-def exact_closeness(theta: Floats, scale: float, tau: float, noise: str = LAPLACE) -> Floats:
-    """Return the same where the size of the group is known exactly: how likely the noise is at most tau theta."""
-    x = tau * theta / scale
-    return np.asarray(-np.expm1(-x) if noise == LAPLACE else 2 * ndtr(x) - 1, dtype=np.float64)
 
 
 # ---- Laplace --------------------------------------------------------------------------------------------------------

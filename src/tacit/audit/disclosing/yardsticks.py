@@ -181,12 +181,17 @@ class SeveralYardsticks:
     """How a table with several sensitive attributes measures up: `each` by itself, and all of them `together`.
 
     `together` takes the combinations of their values for the values of one attribute. Every yardstick here is the worst
-    of `each`.
+    of `each` and `together`: neither of the two is always the worse one.
     """
 
     each: Mapping[str, Yardsticks]
     together: Yardsticks
     private: str = field(default=PRIVATE, init=False)
+
+    @property
+    def all_of_them(self) -> tuple[Yardsticks, ...]:
+        """The yardsticks of each attribute, and of all of them together."""
+        return (*self.each.values(), self.together)
 
     @property
     def k(self) -> int:
@@ -195,44 +200,44 @@ class SeveralYardsticks:
 
     @property
     def distinct(self) -> int:
-        """The fewest different values of an attribute in a group."""
-        return min(one.distinct for one in self.each.values())
+        """The fewest different values of an attribute, or combinations, in a group."""
+        return min(one.distinct for one in self.all_of_them)
 
     @property
     def entropy(self) -> float:
         """The l of entropy l-diversity."""
-        return min(one.entropy for one in self.each.values())
+        return min(one.entropy for one in self.all_of_them)
 
     @property
     def recursive(self) -> float | None:
         """What c must exceed for recursive (c, l)-diversity; None if no c is large enough."""
-        found = [one.recursive for one in self.each.values()]
+        found = [one.recursive for one in self.all_of_them]
         return None if None in found else max(one for one in found if one is not None)
 
     @property
     def t_equal(self) -> float:
         """The t of t-closeness, where all values are equally far apart."""
-        return max(one.t_equal for one in self.each.values())
+        return max(one.t_equal for one in self.all_of_them)
 
     @property
     def t_ordered(self) -> float:
-        """The t of t-closeness, where values stand in order."""
+        """The t of t-closeness, where values stand in order; combinations stand in none."""
         return max(one.t_ordered or 0.0 for one in self.each.values())
 
     @property
     def beta(self) -> float:
         """The beta of beta-likeness."""
-        return max(one.beta for one in self.each.values())
+        return max(one.beta for one in self.all_of_them)
 
     @property
     def growth(self) -> float:
         """The delta of delta-growth."""
-        return max(one.growth for one in self.each.values())
+        return max(one.growth for one in self.all_of_them)
 
     @property
     def rho2(self) -> float:
         """The largest share that a value as rare as rho1 has in a group."""
-        return max(one.rho2 for one in self.each.values())
+        return max(one.rho2 for one in self.all_of_them)
 
     @property
     def left_out(self) -> int:
@@ -256,7 +261,7 @@ class SeveralYardsticks:
 
     def __str__(self) -> str:
         lines = [self.private]
-        for one in (*self.each.values(), self.together):
+        for one in self.all_of_them:
             lines += ["", *one.words()]
         return "\n".join([*lines, *([in_words(self.left_out)] if self.left_out else [])])
 

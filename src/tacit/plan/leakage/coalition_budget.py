@@ -40,8 +40,6 @@ MOST_CURVED = 6_000
 FEW_LINES = 3  # that coalitions connect: more are planned by the convex bound
 HALVINGS = 60
 
-Excess = Callable[[Floats], Floats]
-
 
 @dataclass(frozen=True)
 class Over:
