@@ -202,9 +202,8 @@ def test_what_is_noted_of_files_cannot_be_changed(column, ledger, tmp_path, monk
     released(ledger, file)
     session = tc.Session(POLICY, file, ledger=ledger, dataset="d")
     with sqlite3.connect(ledger) as db:
-        db.execute(
-            f"UPDATE tacit_contents SET {column} = CASE substr({column}, 1, 1) WHEN '0' THEN '1' ELSE '0' END || substr({column}, 2)"
-        )
+        other = f"CASE substr({column}, 1, 1) WHEN '0' THEN '1' ELSE '0' END"
+        db.execute(f"UPDATE tacit_contents SET {column} = {other} || substr({column}, 2)")
     assert "files" in tc.Ledger(ledger).verify().problem
     with pytest.raises(tc.TacitError, match=r"what it says of files was changed|must be known to hold"):
         session.release(asked(), epsilon=1)
