@@ -5,13 +5,14 @@ where they are said to be public (`publish/groups.py`). Sensitive columns that a
 their cells mean what they mean everywhere (`rows/encode.py`). A type that cannot hold the listed values is refused by
 the type. Every row is a person. What comes out is in an order that follows from the cells alone.
 
-One rule for missing cells (None, and NaN among numbers): a row that misses a cell of a named column is left out, of
-tables and of what audits say about them. A sensitive cell that has no position counts as missing. Under a policy the
-domain decides, cell by cell, as in every release.
+One rule for missing cells (None, NaN among numbers, and texts in Parquet files that are no UTF-8): a row that misses a
+cell of a named column is left out, of tables and of what audits say about them. A sensitive cell that has no position
+counts as missing. Under a policy the domain decides, cell by cell, as in every release.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -112,13 +113,19 @@ def _grouped(engine: Engine, names: Sequence[str]) -> pa.Table:
     """Return a line for each combination of cells: columns c0, c1, .. and n, how many rows have it."""
     columns = {f"c{place}": name for place, name in enumerate(names)}
 
-    def counted() -> pa.Table:
-        with engine.quiet():
-            frame = nw.from_native(engine.select(columns)).lazy()
+    def counted(reader: Engine) -> pa.Table:
+        with reader.quiet():
+            frame = nw.from_native(reader.select(columns)).lazy()
             lines = frame.group_by(*columns).agg(nw.len().cast(nw.Int64).alias("n"))
-            return _plain(lines.collect(backend="pyarrow").to_arrow())
+            found = _plain(lines.collect(backend="pyarrow").to_arrow())
+            found.validate(full=True)  # texts that Arrow hands to DuckDB are not looked at there
+            return found
 
-    return closed(counted, unreadable())
+    legible, found = engine.legible(), None
+    if legible is not engine:  # rarely needed, and slower
+        with contextlib.suppress(DataRefused):
+            found = closed(lambda: counted(engine), unreadable())
+    return closed(lambda: counted(legible), unreadable()) if found is None else found
 
 
 def _plain(lines: pa.Table) -> pa.Table:

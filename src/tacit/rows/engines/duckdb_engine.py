@@ -170,6 +170,10 @@ class DuckDBEngine:
         other.base_relation = self.base_relation.limit(0)
         return other
 
+    def legible(self) -> Engine:
+        """Texts of this engine are UTF-8."""
+        return self
+
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
         """Read no rows."""
         return self.relation(columns).limit(0).to_arrow_table()

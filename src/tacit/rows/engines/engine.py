@@ -82,6 +82,9 @@ class Engine(Protocol):
     def emptied(self) -> Engine:
         """Return the engine with the same columns and no row."""
 
+    def legible(self) -> Engine:
+        """Return an engine to which texts that are no UTF-8 are missing, where this one fails on them; else itself."""
+
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
         """Return no rows of the raw columns (new name -> raw name), in the types that `pieces` gives them."""
 

@@ -158,6 +158,7 @@ class ParquetEngine(_Files):
     ) -> None:
         super().__init__(relation, connection, before, [name for name, _ in leaves])
         self._paths, self._coarse = paths, coarse
+        self._legibly = False  # whether Arrow reads the rows for DuckDB, which fails on texts that are no UTF-8
         # a dot in a name is the way to a part of a column to Arrow
         self._flat = {name: found[0][0] for name, found in leaves if "." not in name and len(found) == 1}
         # read as dictionaries, whatever a file says that a column is to be read as
@@ -178,7 +179,8 @@ class ParquetEngine(_Files):
 
     def relation(self, columns: Mapping[str, str]) -> Any:
         """Return a relation that has these raw columns."""
-        if not self._coarse & set(columns.values()):
+        legibly = self._legibly and self._read_by_arrow(columns)
+        if not legibly and not self._coarse & set(columns.values()):
             return super().relation(columns)
         import pyarrow.dataset as ds
 
@@ -187,12 +189,32 @@ class ParquetEngine(_Files):
         moments = {raw for raw in self._coarse & set(arrow) - kept if pa.types.is_timestamp(arrow[raw])}
         kinds = {raw: pa.int64() if raw in moments else kind for raw, kind in arrow.items()}
         dataset = pa.schema(kinds).empty_table()
-        if self._paths:
+        if legibly:
+            dataset = self._legible_rows(pa.schema(kinds))
+        elif self._paths:
             dataset = ds.dataset([str(path) for path in self._paths], schema=pa.schema(kinds), format="parquet")
         found = DuckDBEngine(self.kind, self.connection.from_arrow(dataset)).relation(columns)
         dates = [new for new, raw in columns.items() if raw in moments and new not in (PERSON, ORDER)]
         read = ", ".join(f"{duckdb_day(new, arrow[columns[new]].unit)} AS {new}" for new in dates)
         return found.project(f"* REPLACE ({read})") if dates else found
+
+    def legible(self) -> Engine:
+        """Let Arrow read the rows, which is slower."""
+        other = copy.copy(self)
+        other._legibly = True
+        return other
+
+    def _legible_rows(self, schema: pa.Schema) -> pa.RecordBatchReader:
+        """Return the rows to be read once; texts that are no UTF-8 are missing."""
+        pieces = of_parquet(self._paths, {name: name for name in schema.names}, self._texts)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for piece in pieces:
+                for batch in _legible(piece):
+                    cells = [batch.columns[field.name].cast(field.type) for field in schema]
+                    yield pa.RecordBatch.from_arrays(cells, schema=schema)
+
+        return pa.RecordBatchReader.from_batches(schema, batches())
 
     def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
         """Return the row groups, or a stream."""

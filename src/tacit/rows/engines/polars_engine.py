@@ -132,6 +132,10 @@ class PolarsEngine:
         other._lazy, other.rows = pl.DataFrame(schema=self._found).lazy(), 0
         return other
 
+    def legible(self) -> Engine:
+        """Texts of this engine are UTF-8."""
+        return self
+
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
         """Return no rows."""
         table = self.select(columns).collect().to_arrow()

@@ -64,6 +64,10 @@ class SparkEngine:
         other._source = self._source.limit(0)
         return other
 
+    def legible(self) -> Engine:
+        """Texts of this engine are UTF-8."""
+        return self
+
     def nothing(self, columns: Mapping[str, str]) -> pa.Table:
         """Return no rows: there are no pieces."""
         return pa.table({})
