@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,24 @@ def test_no_line_of_the_graph_runs_through_a_name(tmp_path: Path) -> None:
 def test_one_application_alone_is_one_group(tmp_path: Path) -> None:
     case = read_case(written(tmp_path, applications={"everybody": ["arrival"]}, coalitions=None, limit=0.05))
     assert case.groups == {"everybody": ("everybody",)}
+
+
+@pytest.mark.parametrize(
+    "given", [{"limit": {"lighting": 5}}, {"limit": {"leaving": 5}}, {"limit": {"leaving": 5}, "own": False}]
+)
+def test_a_posterior_of_a_case_holds_for_all_in_its_plan_and_in_its_run(given: Any, tmp_path: Path) -> None:
+    apart = {"lighting": ["lighting"], "space": ["space"]}
+    case = read_case(written(tmp_path, coalitions=apart, posterior=0.5, cap=4, **given))
+    plan, limits = case.plan(), case.limits()
+    assert limits is not None
+    # .3 / (.3 + .7 exp(-epsilon)) and .4 / (.4 + .6 exp(-epsilon)) are .5
+    assert plan.epsilon["lighting"]["arrival"] == pytest.approx(math.log(7 / 3), abs=1e-6)
+    assert plan.epsilon["space"]["leaving"] == pytest.approx(math.log(3 / 2), abs=1e-6)
+    for who, name in (("lighting", "arrival"), ("space", "leaving")):
+        planned = Fraction(plan.epsilon[who][name])
+        limits.weigh([], [Shown(who, name, planned)])
+        with pytest.raises(tc.BudgetExceeded, match=f"posterior of {who} must stay at most 0.5"):
+            limits.weigh([], [Shown(who, name, planned + Fraction(1, 10**5))])
 
 
 @pytest.mark.parametrize("coalitions", [{"ends": ["space"]}, None])
