@@ -218,7 +218,7 @@ def test_what_is_noted_of_files_cannot_be_changed(column, ledger, tmp_path, monk
     released(ledger, file)
     session = tc.Session(POLICY, file, ledger=ledger, dataset="d")
     with sqlite3.connect(ledger) as db:
-        db.execute(f"UPDATE tacit_contents SET {column} = '0' || substr({column}, 2)")
+        db.execute(f"UPDATE tacit_contents SET {column} = 'x' || substr({column}, 2)")
     assert "files" in tc.Ledger(ledger).verify().problem
     with pytest.raises(tc.TacitError, match=r"what it says of files was changed|must be known to hold"):
         session.release(asked(), epsilon=1)
