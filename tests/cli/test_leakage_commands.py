@@ -168,10 +168,16 @@ def test_a_plan_says_before_that_a_limit_would_refuse_the_run(rooms: Path) -> No
     assert "would be refused for its leakage" in inside(rooms, "plan", "case.yaml").out
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
-    [("r1,early,late\n", "a key is there twice"), (",early,late\n", "must have a value in every row")],
-)
+def test_a_plan_says_before_that_a_file_that_was_replaced_would_be_refused(rooms: Path) -> None:
+    assert inside(rooms, "run", "case.yaml").code == 0
+    (rooms / "case.yaml").write_text(CASE.replace("out: out", "out: again"))
+    (rooms / "days.csv").write_text(rows(2))
+    told = inside(rooms, "plan", "case.yaml", "--json")
+    assert (told.code, told.document["cost"]) == (1, "0")
+    assert told.document["files_refused"].startswith("the files must hold what they held")
+    assert "would be refused for its files" in inside(rooms, "plan", "case.yaml").out
+
+
 def test_rows_that_a_key_does_not_name_once_lose_nothing_and_are_found_before(
     rooms: Path, more: str, said: str
 ) -> None:

@@ -18,6 +18,7 @@ from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
 from tacit.ledger.applications import Weighing
 from tacit.plan.leakage.shown import Shown
+from tacit.rows.file_contents import FileContents
 
 WORLDS = {("late", "early"): 0.2, ("late", "late"): 0.1, ("early", "early"): 0.2, ("early", "late"): 0.5}
 DAY = tc.Dependence.from_table(WORLDS, names=("arrival", "leaving"))
@@ -97,6 +98,21 @@ def test_a_release_that_would_tell_too_much_is_refused_before_it_is_charged(ledg
     assert (alone.coalition, both.coalition) == ("lighting", "both")
     assert both == wanted.standing(ledger.shown(dataset="rooms"))[1]
     assert ledger.verify().ok
+
+
+def test_what_is_refused_at_no_cost_notes_nothing_of_its_files_either(ledger: tc.Ledger, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id\n1\n")
+    before = ledger.coins(dataset="rooms", lines=["line"], source="a")
+    kept = before, before.kept_now(FileContents([str(tmp_path / "a.csv")]), ["line"])
+    for epsilon in (Fraction(4), THIRD):
+        weighing = Weighing((Shown("lighting", "arrival", epsilon),), limits())
+        if epsilon > 1:
+            with pytest.raises(tc.BudgetExceeded):
+                ledger.reserve(dataset="rooms", charges=[], kept=kept, weighing=weighing)
+        else:
+            ledger.reserve(dataset="rooms", charges=[], kept=kept, weighing=weighing)
+        noted = ledger.coins(dataset="rooms", lines=["line"], source="a").contents
+        assert bool(noted) is (epsilon < 1)
 
 
 def test_a_posterior_can_be_limited_too(ledger: tc.Ledger) -> None:

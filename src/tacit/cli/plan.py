@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tacit.cli.screen import AsJson, command, note, show, show_json, width
-from tacit.errors import JobError, LedgerError, PlanError, Refused
+from tacit.errors import DataRefused, JobError, LedgerError, PlanError, Refused, TacitError
 
 if TYPE_CHECKING:
     from tacit.plan.explain import Explanation
@@ -37,7 +37,7 @@ def show_plan(
     """Show cost, expected error and mechanism of every release of a job. Opens no row, spends nothing.
 
     Exit code 1 if the job would be refused: it costs more than what remains, has no rows, has a policy that the ledger
-    does not take, or would tell applications more than a limit.
+    does not take, would tell applications more than a limit, or has files that do not hold what they held.
 
     `tacit plan leakage CASE.yaml` shows the epsilons that release the most while nobody learns more than a limit.
     """
@@ -49,13 +49,14 @@ def show_plan(
         return plan_leakage(case, as_json=as_json)
     from tacit.amounts import shown
     from tacit.release.case_file import read_job_or_case
-    from tacit.release.job_plan import check_leakage, check_policy, check_rows, plan_job, remaining
+    from tacit.release.job_plan import check_files, check_leakage, check_policy, check_rows, plan_job, remaining
 
     found = read_job_or_case(job)
     plan, left = plan_job(found), remaining(found)
     explanations, fits = plan.explanations, plan.cost <= left
     refused, uncovered = _refusal(check_rows, found), _refusal(check_policy, found)
     telling = _refusal(lambda _: check_leakage(plan), found, of=Refused)
+    changed = "" if refused else _refusal(lambda _: check_files(plan), found, of=DataRefused)
     if as_json:
         show_json(
             {
@@ -69,6 +70,7 @@ def show_plan(
                 "rows_missing": refused or None,
                 "policy_refused": uncovered or None,
                 "leakage_refused": telling or None,
+                "files_refused": changed or None,
                 "releases": [{"name": name, **explained.document()} for name, explained in explanations.items()],
             }
         )
@@ -79,18 +81,20 @@ def show_plan(
         run = f"`{command('run', job)}`"
         if not fits:
             show(f"Costs {shown(plan.cost)}, but only {shown(left)} remains: {run} would be refused.")
-        elif refused or uncovered or telling:
-            reasons = {"rows": refused, "policy": uncovered, "leakage": telling}
+        elif refused or uncovered or telling or changed:
+            reasons = {"rows": refused, "policy": uncovered, "leakage": telling, "files": changed}
             why = " and ".join(reason for reason, said in reasons.items() if said)
             show(f"Costs {shown(plan.cost)} of {shown(left)}. Nothing was spent; {run} would be refused for its {why}.")
         else:
             show(f"Costs {shown(plan.cost)} of {shown(left)}. Nothing was spent; {run} makes the releases.")
-        note(*notes(found), *filter(None, [refused, uncovered, telling]))
-    return 0 if fits and not refused and not uncovered and not telling else 1
+        note(*notes(found), *filter(None, [refused, uncovered, telling, changed]))
+    return 0 if fits and not (refused or uncovered or telling or changed) else 1
 
 
 def _refusal(
-    check: Callable[[Job], None], job: Job, of: type[Refused] | tuple[type[Refused], ...] = (JobError, LedgerError)
+    check: Callable[[Job], None],
+    job: Job,
+    of: type[TacitError] | tuple[type[TacitError], ...] = (JobError, LedgerError),
 ) -> str:
     """Return the sentence with which a check refuses a job, or nothing."""
     try:

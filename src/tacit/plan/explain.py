@@ -23,6 +23,7 @@ class Explanation:
     plan: AnyPlan
     remaining: Fraction | None = None
     leakage_refused: str = ""  # why limits on what applications learn would refuse the release
+    files_refused: str = ""  # why the release would be refused for what its files hold
 
     @property
     def plain(self) -> AnyPlan:
@@ -89,6 +90,7 @@ class Explanation:
             "plain_dp_form": self.plan.policy.plain_form,
             "remaining": None if self.remaining is None else str(self.remaining),
             "leakage_refused": self.leakage_refused or None,
+            "files_refused": self.files_refused or None,
         }
 
     def __repr__(self) -> str:
@@ -103,8 +105,9 @@ class Explanation:
             *(f"  {cost.words}" for cost in self.knowledge),
             *self._table(),
         ]
-        if self.leakage_refused:
-            lines.append(f"  would be refused: {self.leakage_refused}")
+        refused = self.files_refused or self.leakage_refused
+        if refused:
+            lines.append(f"  would be refused: {refused}")
         elif self.remaining is not None and self.remaining >= 0:
             lines.append(f"  budget that would remain: {shown(self.remaining)}")
         elif self.remaining is not None:

@@ -24,7 +24,8 @@ from tacit.plan.explain import Explanation, explain
 from tacit.policy.file import attribute_line
 from tacit.release.job_file import RELEASES, Job, JobRelease
 from tacit.release.planner import Planner
-from tacit.rows.file_columns import column_names, source_name
+from tacit.rows.file_columns import column_names, source_files, source_name
+from tacit.rows.file_contents import FileContents
 from tacit.rows.headers import known_columns
 
 if TYPE_CHECKING:
@@ -165,6 +166,21 @@ def check_leakage(plan: JobPlan) -> None:
     with _begun_ledger(job) as ledger:
         coins = ledger and ledger.coins_begun(dataset=job.dataset, lines=lines, source=source_name(job.rows))
         watch.check(plan.plans, ledger, job.dataset, coins.mark if coins else "")
+
+
+def check_files(plan: JobPlan) -> None:
+    """Refuse files that do not hold what they held when coins were made for their rows. Nothing is charged.
+
+    Raises:
+        DataRefused: With the sentence that the run would give.
+    """
+    job, lines = plan.job, [line for one in plan.plans for line in one.lines_asked]
+    if not lines:
+        return
+    with _begun_ledger(job) as ledger:
+        coins = ledger and ledger.coins_begun(dataset=job.dataset, lines=lines, source=source_name(job.rows))
+        if coins:
+            coins.kept_now(FileContents(source_files(job.rows)), lines)
 
 
 @contextmanager

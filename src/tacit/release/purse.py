@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from tacit.amounts import shown
-from tacit.errors import BudgetExceeded, Refused
+from tacit.errors import BudgetExceeded, DataRefused, Refused
 from tacit.ledger.applications import Weighing
 from tacit.ledger.coins import CoinState, Contents, Due, OwnCoins, Reached, StateMoved, prices
 from tacit.ledger.contents import Content
@@ -91,6 +91,19 @@ class Purse:
         try:
             self.leakage.check([plan], self.ledger, self._dataset, "" if coins is None else coins.mark)
         except Refused as refused:
+            return str(refused)
+        return ""
+
+    def files_refusal(self, plan: AnyPlan) -> str:
+        """Return the sentence with which a plan would be refused for what its files hold; write nothing."""
+        lines = list(plan.lines_asked)
+        if self.ledger is None or self._content is None or not lines:
+            return ""
+        coins = self.ledger.coins_begun(dataset=self._dataset, lines=lines, source=self._source)
+        try:
+            if coins is not None:
+                coins.kept_now(self._content, lines)
+        except DataRefused as refused:
             return str(refused)
         return ""
 

@@ -142,7 +142,7 @@ class Session:
     def explain(self, query: Any, epsilon: Any = None, *, show: bool = True) -> Explanation:
         """Say what a release would cost and how wrong it would be, for a plan or for a question at this cost.
 
-        Also whether limits on what applications learn would refuse it.
+        Also whether limits on what applications learn would refuse it, or files that do not hold what they held.
         Nothing is charged, no row is opened.
         """
         show = yes_or_no(show, "show")
@@ -150,7 +150,8 @@ class Session:
         if plan is None:
             plan = self._planner.plan(query, epsilon)
         cost = plan.cost(self._purse.reached(plan.lines_asked)) if plan.lines_asked else plan.epsilon
-        explanation = Explanation(plan, self.remaining - cost, self._purse.leakage_refusal(plan))
+        refused = self._purse.leakage_refusal(plan), self._purse.files_refusal(plan)
+        explanation = Explanation(plan, self.remaining - cost, *refused)
         if show:
             sys.stdout.write(f"{explanation}\n")
         return explanation
