@@ -170,7 +170,7 @@ def test_another_file_of_a_data_set_has_coins_of_its_own_and_pays(path, rooms):
     assert left == 8
     both = pd.crosstab(first["arrival"].notna(), second["arrival"].notna()).to_numpy()
     # independent coins of 1 - 1/e: about 93 of 400 days are shown of one file alone, of shared coins none
-    assert both.min() > 40
+    assert min(both[0, 1], both[1, 0]) > 40  # six standard deviations below
     assert tc.Ledger(path).verify().ok
 
 
