@@ -178,6 +178,11 @@ def test_a_plan_says_before_that_a_file_that_was_replaced_would_be_refused(rooms
     assert "would be refused for its files" in inside(rooms, "plan", "case.yaml").out
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [("r1,early,late\n", "a key is there twice"), (",early,late\n", "must have a value in every row")],
+    ids=["twice", "missing"],
+)
 def test_rows_that_a_key_does_not_name_once_lose_nothing_and_are_found_before(
     rooms: Path, more: str, said: str
 ) -> None:

@@ -166,7 +166,7 @@ def test_errors_are_stated_for_what_is_published() -> None:
     with tc.noise.replayed(key(b"said")):
         table = tc.publish.reconstruction_private(rows, **asked, lam=0.3, delta=0.3, method="masked")
         again = [
-            tc.publish.reconstruction_private(rows, **asked, lam=0.3, delta=0.3, method="masked") for _ in range(200)
+            tc.publish.reconstruction_private(rows, **asked, lam=0.3, delta=0.3, method="masked") for _ in range(60)
         ]
     measured = np.sqrt(np.mean([(one.estimates[:, 0].sum() - 400) ** 2 for one in again]))
     assert table.estimated_errors[0] == tc.reconstruct(table, value="flu").deviation
