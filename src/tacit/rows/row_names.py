@@ -85,7 +85,7 @@ def missing_key(name: str) -> DataRefused:
 def not_a_name(name: str) -> DataRefused:
     """Return the refusal of a column that does not name rows."""
     return DataRefused(
-        "must hold whole numbers, texts or dates, because it names rows (keys are public, so that this may be said)",
+        "must hold whole numbers, texts or dates, because it names rows (taken as known, so it may be said)",
         column=name,
         fix="Name another column, or convert it first.",
     )
@@ -114,8 +114,8 @@ def not_a_day(name: str) -> DataRefused:
 def not_exact(name: str) -> DataRefused:
     """Return the refusal of floats that stand for several whole numbers."""
     return DataRefused(
-        "must not name rows by floats that are too large to tell whole numbers apart (keys are public, so that this "
-        "may be said)",
+        "must not name rows by floats that are too large to tell whole numbers apart (that none does is taken as "
+        "known, so that this may be said)",
         column=name,
         fix="Read the column as whole numbers or as texts from where it came from. What was asked stays charged.",
     )
