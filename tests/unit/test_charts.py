@@ -14,6 +14,7 @@ import pytest
 from rich.console import Console
 
 import tacit as tc
+from tacit import noise
 from tacit.report.charts import chart, chart_png, chart_svg, chart_text, comparison_chart
 from tacit.report.linear_charts import PANELS
 from tacit.report.text import ledger_table, plan_table, release_table
@@ -266,6 +267,7 @@ def test_titles_are_words(drawn: dict[str, dict[str, Any]], name: str, title: st
         ("long cumulative", "One point for every 3 values; the table has all 4,000."),
         ("many categories", "The 30 largest released values out of 100 values of code."),
         ("three attributes", "The 30 largest released values out of 1,000 cells."),
+        ("three attributes", "Estimates with intervals that hold for all 1,000 at once (95%), epsilon 1."),
         ("grid", "Blocks of 5 x 3 cells are added up; the table has all 60,000."),
         ("many ranges", "The first 40 of 90 ranges."),
         ("all ranges", "Ranges with ends 3 values apart; the table has all 5,050."),
@@ -294,6 +296,39 @@ def test_long_lists_show_the_largest_released_values(
     rows = data_rows(drawn["three attributes"])
     values = np.sort(records["three attributes"].values)[::-1]
     assert [row["value"] for row in rows] == pytest.approx(values[:TOP], abs=0.01)
+
+
+def test_intervals_of_the_largest_values_hold_although_they_were_picked() -> None:
+    # nobody is in any cell: whatever is largest was raised by its noise, and an interval for each cell alone misses
+    domain = tc.Domain({name: tc.Integers(0, 11) for name in "abc"})
+    policy = tc.Policy(domain, tc.secrets.everything(), presence="secret")
+    nobody = pd.DataFrame({name: np.zeros(0, dtype=np.int64) for name in "abc"})
+    whole, alone, releases = 0, 0, 40
+    with noise.replayed(noise.Keystream(key=b"the largest of many, test stream")):
+        session = tc.Session(policy, nobody, budget=releases)
+        for _ in range(releases):
+            record = session.release(tc.histogram(*"abc"), 1)
+            rows = data_rows(chart(record).to_dict())
+            assert len(rows) == TOP
+            whole += all(row["lower"] <= 0 <= row["upper"] for row in rows)
+            alone += int((record.interval(0.95)[0][np.argsort(-record.values)[:TOP]] <= 0).sum())
+    assert whole >= 33  # of 40 at 95%: fewer happens once in 5,000 times
+    assert alone < 0.1 * TOP * releases  # what would have been drawn
+
+
+def test_a_text_alternative_gives_the_largest_value_an_interval_that_holds(
+    records: dict[str, tc.ReleaseRecord],
+) -> None:
+    record = records["three attributes"]
+    lower, upper = record.interval(1 - 0.05 / len(record.values))
+    best = int(record.values.argmax())
+    assert f"{lower[best]:,.0f} to {upper[best]:,.0f}" in chart_text(record)
+
+
+def test_few_cells_stand_in_the_order_of_the_domain(drawn: dict[str, dict[str, Any]]) -> None:
+    jobs = ["nurse", "cook", "clerk", "smith", "none of these"]
+    rows = data_rows(drawn["mean by two"])
+    assert [row["label"] for row in rows] == [f"{sex}, {job}" for sex in "fm" for job in jobs]
 
 
 def test_a_label_of_several_attributes_names_the_cell(

@@ -175,7 +175,7 @@ def _finish(view: View, record: ReleaseRecord) -> Any:
     if plan.is_exact:
         said.append(f"Exact, {OF_THE_ROWS_KEPT}: no secret edge changes these answers.")
     elif view.has_intervals:
-        said.append(f"{view.are} with 95% intervals, epsilon {shown_with_decimal(plan.epsilon)}.")
+        said.append(f"{view.are} with {view.intervals}, epsilon {shown_with_decimal(plan.epsilon)}.")
     elif view.are == "Estimates":
         said.append(f"Estimates, epsilon {shown_with_decimal(plan.epsilon)}; the table has their 95% intervals.")
     else:

@@ -13,12 +13,11 @@ from tacit.report.views import ALONE, LEVEL, View, draw, interval_rows, lying_po
 
 @draw.register
 def _(query: Mean, record: Any) -> View:
-    lower, upper = record.interval(LEVEL)
     title = f"mean of {query.name}"
     if not query.by:
-        return one_number(query.name, title, record.values, lower, upper, error=record.digits_for)
+        return one_number(query.name, title, record.values, *record.interval(LEVEL), error=record.digits_for)
     domain = record.plan.policy.domain
-    return view_by_cell(part_of(domain, query.by, record.values, lower, upper, title, is_amount=False))
+    return view_by_cell(part_of(domain, query.by, record.values, record.interval, title, is_amount=False))
 
 
 @draw.register

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any, Final, cast
 
 import altair as alt
@@ -39,6 +41,7 @@ from tacit.report.views import (
     interval_rows,
     labels_of,
     level,
+    level_at_once,
     list_parts,
     lying_bars,
     lying_points,
@@ -57,6 +60,7 @@ from tacit.report.views import (
 RAMP: Final = "blues"
 PANELS: Final = 12
 GRID_SIDE: Final = 70  # 4,900 cells
+Interval = Callable[[float], tuple[Floats, Floats]]  # the ends of all intervals of a level
 
 
 @dataclass(frozen=True)
@@ -66,14 +70,19 @@ class Part:
     names: tuple[str, ...]
     attributes: tuple[Attribute, ...]
     values: Floats
-    lower: Floats
-    upper: Floats
+    interval: Interval
     what: str = "people"
     is_amount: bool = True  # a number of something, which a bar from zero shows; a mean is none
 
-    def rows(self, picked: Ints, **columns: Sequence[Any]) -> list[Row]:
-        """Return the picked answers as rows with more columns beside."""
-        drawn = interval_rows(self.values[picked], self.lower[picked], self.upper[picked])
+    @cached_property
+    def ends(self) -> tuple[Floats, Floats]:
+        """The 95% intervals, each of which holds by itself."""
+        return self.interval(LEVEL)
+
+    def rows(self, picked: Ints, *, level: float = LEVEL, **columns: Sequence[Any]) -> list[Row]:
+        """Return the picked answers with their intervals as rows with more columns beside."""
+        lower, upper = self.ends if level == LEVEL else self.interval(level)
+        drawn = interval_rows(self.values[picked], lower[picked], upper[picked])
         return [
             {**{name: column[number] for name, column in columns.items()}, **ends} for number, ends in enumerate(drawn)
         ]
@@ -83,14 +92,13 @@ def part_of(
     domain: Domain,
     names: tuple[str, ...],
     values: Floats,
-    lower: Floats,
-    upper: Floats,
+    interval: Interval,
     what: str = "people",
     *,
     is_amount: bool = True,
 ) -> Part:
-    """Return the answers of one table; `what` says what they are numbers of."""
-    return Part(names, tuple(domain[name] for name in names), values, lower, upper, what, is_amount)
+    """Return the answers of one table and their intervals of each level; `what` says what they are numbers of."""
+    return Part(names, tuple(domain[name] for name in names), values, interval, what, is_amount)
 
 
 def histogram_view(part: Part, room: Room) -> View:
@@ -163,7 +171,7 @@ def _line(part: Part, room: Room, *, thinned: bool = False, what: str = "") -> V
     width = -(-size // room.points)
     notes: list[str] = []
     places = np.arange(0, size, width)
-    values, lower, upper = part.values, part.lower, part.upper
+    values, (lower, upper) = part.values, part.ends
     has_band = bool((lower < upper).any())
     thinned = thinned or not part.is_amount
     if width > 1 and thinned:
@@ -204,9 +212,14 @@ def _line(part: Part, room: Room, *, thinned: bool = False, what: str = "") -> V
 
 
 def _largest(part: Part, room: Room, of: str) -> View:
-    """Too many cells to show all: those with the largest released values."""
+    """Too many cells to show all: those with the largest released values. Few: all of them, in the domain's order.
+
+    Noise has probably raised a value that is picked for being large, so that an interval that holds for each cell by
+    itself misses the truth of picked cells far more often than it says. These hold for all cells at once.
+    """
     size = len(part.values)
-    order = _largest_first(part.values, room.top)
+    all_shown = size <= room.top
+    order = np.arange(size) if all_shown else _largest_first(part.values, room.top)
     sizes = [attribute.cells for attribute in part.attributes]
     columns = [
         labels_of(attribute, places)
@@ -214,8 +227,11 @@ def _largest(part: Part, room: Room, of: str) -> View:
     ]
     labels = distinct([", ".join(parts) for parts in zip(*columns, strict=True)])
     title = ", ".join(part.names)
-    notes = (f"The {len(order)} largest released values out of {size:,} {of}.",) if size > len(order) else ()
-    return View(_lying(part.rows(order, label=labels), title, part, room), notes)
+    if all_shown:
+        return View(_lying(part.rows(order, label=labels), title, part, room))
+    rows = part.rows(order, level=level_at_once(size), label=labels)
+    notes = (f"The {len(order)} largest released values out of {size:,} {of}.",)
+    return View(_lying(rows, title, part, room), notes, intervals=f"intervals that hold for all {size:,} at once (95%)")
 
 
 def _largest_first(values: Floats, many: int) -> Ints:
@@ -427,9 +443,9 @@ def _map(part: Part, room: Room) -> View:
     return View(fitted(cells, room, height=height), (*notes, *_below_zero(sums)), has_intervals=False)
 
 
-def _ranges(query: Ranges, domain: Domain, values: Floats, lower: Floats, upper: Floats) -> View:
+def _ranges(query: Ranges, domain: Domain, values: Floats, interval: Interval) -> View:
     attribute = domain[query.name]
-    part = part_of(domain, (query.name,), values, lower, upper)
+    part = part_of(domain, (query.name,), values, interval)
     first, last = query.runs(domain)
     if query.ranges is not None:
         picked = np.arange(min(len(values), 40))
@@ -489,16 +505,15 @@ def _(query: Count, record: Any) -> View:
 
 @draw.register
 def _(query: Total, record: Any) -> View:
-    lower, upper = record.interval(LEVEL)
     title = f"total of {query.unit_words(record.plan.policy.domain)}"
     if not query.by:
-        return one_number(query.name, title, record.values, lower, upper, error=record.plan.rmse)
-    return view_by_cell(part_of(record.plan.policy.domain, query.by, record.values, lower, upper, title))
+        return one_number(query.name, title, record.values, *record.interval(LEVEL), error=record.plan.rmse)
+    return view_by_cell(part_of(record.plan.policy.domain, query.by, record.values, record.interval, title))
 
 
 @draw.register
 def _(query: Cumulative, record: Any) -> View:
-    part = part_of(record.plan.policy.domain, (query.name,), record.values, *record.interval(LEVEL))
+    part = part_of(record.plan.policy.domain, (query.name,), record.values, record.interval)
     return _line(part, ALONE, thinned=True, what="people up to this value")
 
 
@@ -507,16 +522,16 @@ def _(query: Ranges, record: Any) -> View:
     domain = record.plan.policy.domain
     if query.lists_values(domain):
         # too many ranges for a picture of each: what any of them is read off
-        part = part_of(domain, (query.name,), record.running, *record.running_interval(LEVEL))
+        part = part_of(domain, (query.name,), record.running, record.running_interval)
         view = _line(part, ALONE, thinned=True, what="people up to this value")
         return replace(view, notes=(*view.notes, "A range is the difference of two of these counts."))
-    return _ranges(query, record.plan.policy.domain, record.values, *record.interval(LEVEL))
+    return _ranges(query, record.plan.policy.domain, record.values, record.interval)
 
 
 @draw.register
 def _(query: Rectangles, record: Any) -> View:
     domain = record.plan.policy.domain
-    part = part_of(domain, query.names, record.values, *record.interval(LEVEL))
+    part = part_of(domain, query.names, record.values, record.interval)
     if query.rectangles is None:
         return histogram_view(part, ALONE)
     picked = np.arange(min(len(record.values), 40))
@@ -533,9 +548,17 @@ def _(query: Rectangles, record: Any) -> View:
 @draw.register
 def _(query: Marginals, record: Any) -> View:
     domain = record.plan.policy.domain
-    ends = np.cumsum(query.sizes(domain))[:-1]
-    split = [np.split(column, ends) for column in (record.values, *record.interval(LEVEL))]
-    parts = [part_of(domain, names, *each) for names, *each in zip(query.sets, *split, strict=True)]
+    starts = np.cumsum([0, *query.sizes(domain)])
+    tables = [slice(first, last) for first, last in pairwise(starts)]
+
+    def interval(table: slice, level: float) -> tuple[Floats, Floats]:
+        lower, upper = record.interval(level)
+        return lower[table], upper[table]
+
+    parts = [
+        part_of(domain, names, record.values[table], partial(interval, table))
+        for names, table in zip(query.sets, tables, strict=True)
+    ]
     return histogram_view(parts[0], ALONE) if len(parts) == 1 else _panels(parts)
 
 

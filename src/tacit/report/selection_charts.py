@@ -152,10 +152,9 @@ def _scanned(query: Above, record: ItemVerdicts) -> View:
     valued = np.flatnonzero(~np.isnan(record.values))
     if not len(valued):
         return View(strip, tuple(notes), has_intervals=False, are="Verdicts")
-    order = valued[np.argsort(-record.values[valued], kind="stable")]
-    if len(order) > TOP:
-        notes.append(f"The {TOP} largest of {len(order):,} released values; the table has all.")
-    shown = order[:TOP]
+    if len(valued) > TOP:
+        notes.append(f"The first {TOP} of {len(valued):,} released values; the table has all.")
+    shown = valued[:TOP]
     limit = query.threshold if isinstance(query.threshold, int) else plan.thresholds[record.places[shown]].tolist()
     bars = lying_bars(_rows(record, shown), _name(record), BELOW, limit=limit, colour=ORANGE)
     both = alt.vconcat(strip, bars).resolve_scale(x="independent", color="independent")

@@ -88,6 +88,7 @@ class View:
     layers: Any
     notes: tuple[str, ...] = ()
     has_intervals: bool = True
+    intervals: str = "95% intervals"  # what those that are drawn are called
     are: str = "Estimates"  # what is drawn: estimates, or verdicts alone
 
 
@@ -103,15 +104,17 @@ def draw(query: Any, record: Any) -> View:
 @singledispatch
 def say(query: Any, record: Any) -> str:
     """Return what came out in a sentence or two, for readers who cannot see the chart."""
-    lower, upper = record.interval(LEVEL)
+    many = len(record.values)
     if np.isnan(record.values).all():
         return "Nobody is picked, so there is no answer."
+    # the largest was probably raised by its noise, so its interval is one of those that hold for all at once
+    lower, upper = record.interval(level_at_once(many))
     best = int(np.nanargmax(record.values))
     ends = say_with_ends(record, record.values[best], lower[best], upper[best])
-    if len(record.values) == 1:
+    if many == 1:
         return f"Released value: {ends}."
     where = say_place(query, record.plan.policy.domain, best)
-    return f"{len(record.values):,} released values; the largest is {ends}, for {where}."
+    return f"{many:,} released values; the largest is {ends}, for {where}."
 
 
 @singledispatch
@@ -124,6 +127,17 @@ def say_place(query: Any, domain: Domain, at: int) -> str:
 def list_parts(query: Any, domain: Domain) -> tuple[str, int]:
     """Return in words the first tables or ranges of a question that has several, and how many there are."""
     return "", 0
+
+
+def level_at_once(many: int) -> float:
+    """Return the level at which each of so many intervals must hold by itself for all to hold at once in 95%.
+
+    Whatever the values depend on each other, the chances to miss add up to 5% at the most.
+
+    >>> level_at_once(1), level_at_once(5)
+    (0.95, 0.99)
+    """
+    return 1 - (1 - LEVEL) / many if many > 1 else LEVEL
 
 
 # ---- words and looks ------------------------------------------------------------------------------------------------
