@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import sys
@@ -13,6 +14,7 @@ import pytest
 from cli.shell import ERROR_KEYS, inside, tacit
 from tacit import __version__
 from tacit.cli import main
+from tacit.cli.bench import REPOSITORY, Benchmark
 from tacit.cli.screen import show_json
 from tacit.rows import guard
 
@@ -156,7 +158,7 @@ def test_benchmarks_are_run_from_the_repository_only(
     )
     os.makedirs(tmp_path / "benchmarks")
     (tmp_path / "pyproject.toml").touch()
-    every = ("noise", "rows", "top_k", "monitor", "plan", "clusters", "grids", "lines", "disclosure", "tables")
+    every = [name.value for name in Benchmark]
     for name in every:
         text = f'"""Measures {name}."""\ndef main(*, quick):\n    print("a table")\n    return {{"quick": quick}}\n'
         (tmp_path / "benchmarks" / f"bench_{name}.py").write_text(text, encoding="utf-8")
@@ -165,6 +167,18 @@ def test_benchmarks_are_run_from_the_repository_only(
     assert said == "".join(f"{name}: Measures {name}.\na table\n" for name in every)
     assert main(["bench", "rows", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"rows": {"quick": False}}
+
+
+def test_every_benchmark_of_the_repository_can_be_asked_for() -> None:
+    files = {file.stem.removeprefix("bench_"): file for file in (REPOSITORY / "benchmarks").glob("bench_*.py")}
+    assert {name.value for name in Benchmark} == set(files)
+    for file in files.values():
+        (main_of,) = (
+            node
+            for node in ast.parse(file.read_text(encoding="utf-8")).body
+            if isinstance(node, ast.FunctionDef) and node.name == "main"
+        )
+        assert "quick" in [argument.arg for argument in (*main_of.args.args, *main_of.args.kwonlyargs)], file.name
 
 
 def test_a_number_that_json_does_not_have_is_a_text(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,8 +16,10 @@ from brute_force import answers_of, edges_of
 from parameters import examples
 from tacit import noise
 from tacit.plan.weighted_tables import STRATEGY, TablesPlan, scales_for, table_changes
+from tacit.release.agree import agreement, nearest
 from tacit.release.infer import infer
 from tacit.release.measure import measure
+from tacit.release.planner import Planner
 
 DOMAIN = tc.Domain({"a": tc.Integers(0, 1), "b": tc.Integers(0, 5), "c": tc.Categories([*"pqr"])})
 SECRETS = {
@@ -101,16 +103,51 @@ def test_the_weights_are_nearly_the_best(rows, weights) -> None:
     assert error([float(1 / scales[table]) for table in used]) <= best.fun * 1.02
 
 
+def variance_of_agreeing(plan) -> float:
+    """Return the mean variance of the estimates that a release makes: those of single entries of noise, added up."""
+    tables = plan.query.sets
+    sizes = [[DOMAIN[name].size for name in names] for names in tables]
+    variances = plan.per_entry(lambda law: law.variance()).astype(float)
+    alone = [np.bincount(group)[group] == 1 for group in plan.groups or ()]
+    if alone:
+        variances[np.concatenate(alone)] = 0.0
+    wanted = agreement(tables, sizes, plan.groups)
+    moved = [nearest(one, variances, wanted) for one in np.eye(len(variances))]
+    return sum(v * float(row @ row) for v, row in zip(variances, moved, strict=True) if v) / len(variances)
+
+
+def test_the_error_of_tables_that_agree_is_predicted() -> None:
+    gains = []
+    for policy, plain in [*plans(), *plans("secret")]:
+        plan = Planner(policy).plan(plain.query, Fraction(1, 2), consistent=True)
+        assert plan.variance <= plain.variance * (1 + 1e-12)
+        if plan.sides is None and plan.noise is not None and plan.variance < plain.variance:
+            assert plan.variance == pytest.approx(variance_of_agreeing(plan), rel=1e-6)
+            gains.append(plan.variance / plain.variance)
+            assert tc.explain(plan).expected_mse == pytest.approx(plan.rmse**2)
+    assert len(gains) >= 20
+    assert min(gains) < 0.9
+
+
+def test_both_ways_to_answer_several_tables_are_shown() -> None:
+    domain = tc.Domain({"a": tc.Integers(0, 7), "b": tc.Integers(0, 999)})
+    said = tc.explain(tc.marginals("a", "b", ways=1), tc.Policy(domain, tc.secrets.everything()), 1)
+    assert list(said.candidates) == [STRATEGY, "with the same noise for all tables"]
+    assert said.candidates[STRATEGY] == pytest.approx(said.expected_mse)
+    assert said.candidates[STRATEGY] < 0.5 * said.candidates["with the same noise for all tables"]
+    assert "with the same noise for all tables" in str(said)
+
+
 def test_two_tables_under_everything_have_the_closed_form() -> None:
     policy = tc.Policy(tc.Domain({"a": tc.Integers(0, 7), "b": tc.Integers(0, 999)}), tc.secrets.everything())
     plan = tc.explain(tc.marginals("a", "b", ways=1), policy, 1).plan
     small, large = plan.noise.scales
     # one cell of each table follows from the exact total: 7 and 999 are left
     assert float(small / large) == pytest.approx((999 / 7) ** (1 / 3), rel=0.01)
-    assert plan.variance / plan.plain_variance == pytest.approx(
+    assert plan.variance / plan.same_noise.variance == pytest.approx(
         (7 ** (1 / 3) + 999 ** (1 / 3)) ** 3 / (4 * 1006), rel=0.01
     )
-    assert plan.candidates[STRATEGY] == plan.variance
+    assert plan.ways[STRATEGY] == plan.variance
 
 
 @pytest.mark.one_in(5)

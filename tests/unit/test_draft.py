@@ -16,7 +16,7 @@ import yaml
 from tacit.errors import DataRefused
 from tacit.policy.attributes import Categories, Dates, Decimals, Flag, Integers, Items
 from tacit.policy.file import read_policy
-from tacit.policy.secrets import Everything
+from tacit.policy.secrets import TakingPart
 from tacit.rows.draft import REVIEW, draft_policy
 from tacit.rows.sample import sample_of
 
@@ -47,7 +47,7 @@ def is_the_drafted_policy(text):
     assert policy.domain["income"] == Decimals(1.5, 30.5, step=0.1, otherwise="clip")
     assert policy.domain["day"] == Dates("2020-01-01", "2020-01-09", otherwise="clip")
     assert set(policy.domain) == {"age", "disease", "a.b", "two words", "income", "day"}
-    assert policy.secrets == Everything()
+    assert policy.secrets == TakingPart()
     assert policy.presence == "secret"
     return True
 

@@ -32,6 +32,7 @@ class Benchmark(StrEnum):
     lines = "lines"
     disclosure = "disclosure"
     tables = "tables"
+    records = "records"
 
 
 def run_benchmarks(
@@ -40,7 +41,7 @@ def run_benchmarks(
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes: seconds instead of minutes.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure noise, counting, lists, monitors, plans, clusters, grids, ranges, audits, tables, beside baselines."""
+    """Measure noise, counting, lists, monitors, plans, clusters, ranges, audits, tables, records, beside baselines."""
     found: dict[str, Any] = {}
     for name in Benchmark if which is None else (which,):
         module = _load(name)

@@ -54,7 +54,7 @@ def draft(
     if made.columns_left:
         show(f"\nThe data have {made.columns_left:,} more columns, which the draft does not reach.")
     says = f"`{command('check', out)}` says what they protect."
-    show(f"\nThen choose the secrets; in the draft everything is secret. {says}")
+    show(f"\nThen choose the secrets; in the draft that is ordinary differential privacy. {says}")
     show(f"`{command('check', out, '--rows', data)}` shows you, and nobody else, which cells do not fit.")
 
 

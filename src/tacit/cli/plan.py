@@ -115,7 +115,20 @@ def notes(job: Job) -> list[str]:
     return [
         *([ONE_ROW_EACH] if job.about().person is None else []),
         *([NO_LEDGER] if job.ledger is None else []),
+        *([left_out_unseen(job)] if any(one.dropped != "nothing" for _, one in job.policy.domain.attributes) else []),
     ]
+
+
+def left_out_unseen(job: Job) -> str:
+    """Say that a release does not tell how many rows do not fit, and which command does."""
+    folder = Path(job.file).parent
+    policy = job.places["policy"][1] if "policy" in job.places else ""
+    files = [folder / job.places[path][1] for path in job.rows if path in job.places]
+    words: list[str | Path] = ["check", folder / policy if policy else "POLICY.yaml"]
+    words += [word for path in files or [Path("DATA")] for word in ("--rows", path)]
+    for key, said in (("person", job.person), ("per-person", job.per_person), ("order", job.order), ("item", job.item)):
+        words += [] if said is None else [f"--{key}", str(said)]
+    return f"Rows that do not fit the policy are left out unseen; look first: `{command(*words)}`"
 
 
 def show_table(explanations: Mapping[str, Explanation], records: dict[str, ReleaseRecord] | None = None) -> None:

@@ -208,7 +208,7 @@ def plain_plan(plan: AnyPlan) -> AnyPlan:
     plain = plan.under_plain()
     if plain is None:
         plain = plan.query.plan(plan.policy.plain(), plan.epsilon)
-    same: AnyPlan = plain.for_the_people_of(plan)
+    same: AnyPlan = replace(plain, consistent=plan.consistent).for_the_people_of(plan)
     return same
 
 

@@ -1,13 +1,16 @@
 """The expected error of a plan, from public parameters alone: the variance of an answer, averaged over the answers.
 
 What is predicted is what `release/infer.py` does by default, with the same facts, which the plan holds: subtract the
-mean of the noise, then use the totals that no secret edge changes, by least squares. Consistency and non-negativity are
-projections on sets that hold the truth: for them the number is an upper bound.
+mean of the noise, then use the totals that no secret edge changes, by least squares, and make several tables agree if
+that is asked for. Rising counts and non-negativity are projections on sets that hold the truth: for them the number is
+an upper bound.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +31,9 @@ def expected_variance(plan: Plan) -> float:
     noise, base, domain = plan.noise, plan.base, plan.policy.domain
     if noise is None:
         return 0.0
+    agreed = agreed_variance(plan)
+    if agreed is not None:
+        return agreed
     if plan.on_line:
         errors = plan.line_errors
         if errors is not None:
@@ -45,6 +51,53 @@ def expected_variance(plan: Plan) -> float:
             [_after_total(part, group) for part, group in zip(np.split(entries, ends), plan.groups, strict=True)]
         )
     return float(entries.mean())
+
+
+def agreed_variance(plan: Plan) -> float | None:
+    """Return the variance of a cell, averaged over all, after several tables were made to agree; None where unknown.
+
+    As in the analysis of variance, a table is a sum of orthogonal parts, one for each set S of its attributes, with one
+    dimension for each combination of values but the first. A table of n cells of variance v gives the part of S, summed
+    up to the n_S cells of S, with variance n v / n_S. Least squares weighs the tables that contain S by the inverse of
+    that, and spreads the part evenly over the n / n_S cells of a table that each of these cells stands for.
+    """
+    domain, noise = plan.policy.domain, plan.noise
+    tables = plan.base.tables(domain)
+    if not plan.consistent or len(tables) < 2 or plan.query is not plan.base or noise is None:
+        return None
+    if plan.sides is not None or (noise.is_joint and not noise.is_even):
+        return None
+    shapes = [tuple(domain[name].size for name in names) for names in tables]
+    cells = [math.prod(shape) for shape in shapes]
+    entries = plan.per_entry(lambda law: law.variance())
+    variances = [float(entries[end - size]) for end, size in zip(np.cumsum(cells), cells, strict=True)]
+    weights: dict[frozenset[str], float] = {}
+    for names, size, variance in zip(tables, cells, variances, strict=True):
+        for part in _subsets(names):
+            weights[part] = weights.get(part, 0.0) + (1 / (size * variance) if variance else math.inf)
+    for names, shape, group in zip(tables, shapes, plan.groups or (), strict=bool(plan.groups)):
+        known = _attributes_of(group, names, shape)
+        if known is None:
+            return None
+        weights.update(dict.fromkeys(_subsets(known), math.inf))
+    total = sum(
+        math.prod(domain[name].size - 1 for name in part) / (size * weights[part])
+        for names, size in zip(tables, cells, strict=True)
+        for part in _subsets(names)
+    )
+    return total / sum(cells)
+
+
+def _subsets(names: tuple[str, ...]) -> Iterator[frozenset[str]]:
+    return (frozenset(some) for many in range(len(names) + 1) for some in combinations(names, many))
+
+
+def _attributes_of(group: Ints, names: tuple[str, ...], shape: tuple[int, ...]) -> tuple[str, ...] | None:
+    """Return the attributes whose cells the groups of a table are; None if the groups are no cells of attributes."""
+    labels = group.reshape(shape)
+    telling = [axis for axis in range(len(shape)) if np.diff(labels, axis=axis).any()]
+    many = math.prod(shape[axis] for axis in telling)
+    return tuple(names[axis] for axis in telling) if many == int(group.max()) + 1 else None
 
 
 def groups_used(query: Linear, base: Linear, policy: Policy, noise: Law | None) -> list[Ints] | None:

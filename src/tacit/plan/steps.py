@@ -120,8 +120,9 @@ def _several_rows(one: LargestStep, query: Linear, policy: Policy) -> LargestSte
         )
     query.check_rows_of_one(policy)
     many = one.times(policy.per_person)
+    why = (*one.why, f"one person owns up to {policy.per_person} rows, and each may move")
     if not query.counts_people:
-        return many  # every row counts in a sum
+        return replace(many, why=why)  # every row counts in a sum
     answers = query.size(policy.domain)
     l1 = min(many.l1, answers)
     return LargestStep(
@@ -130,7 +131,7 @@ def _several_rows(one: LargestStep, query: Linear, policy: Policy) -> LargestSte
         l1=l1,
         square=min(many.square, l1),
         profiles=_outermost({corner for profile in many.profiles for corner in _of_single_moves(profile, answers)}),
-        why=(*one.why, f"one person owns up to {policy.per_person} rows, and each may move"),
+        why=why,
         exact=False,
         still=one.still,
     )

@@ -16,7 +16,7 @@ Checked by  tests/property/test_weighted_tables.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +29,7 @@ from tacit.noise.law import Law
 from tacit.plan.choose import Plan, plan_linear
 from tacit.plan.coupling import is_touched
 from tacit.plan.noise_for import drawable
+from tacit.plan.predict import agreed_variance
 from tacit.plan.query import Floats, Ints
 from tacit.plan.steps import largest_step
 from tacit.policy.edges import Same
@@ -52,7 +53,7 @@ class TablesPlan(Plan):
 
     noise: GroupedNoise
     changes: tuple[tuple[int, ...], ...] = field(kw_only=True, repr=False)
-    plain_variance: float = field(kw_only=True, repr=False)
+    same_noise: Plan = field(kw_only=True, repr=False)  # the other way
 
     def laws(self) -> list[tuple[Law, Any]]:
         """Return the law of each table with its cells."""
@@ -65,14 +66,18 @@ class TablesPlan(Plan):
     @property
     def variance(self) -> float:
         """The expected variance of one cell, averaged over all cells: exact totals take their share of each table."""
+        agreed = agreed_variance(self)
+        if agreed is not None:
+            return agreed
         sizes = self.noise.sizes
         left = np.subtract(sizes, _exact_totals(self.groups, sizes))
         return float(np.dot(left, self.noise.variances()) / sum(self.noise.sizes))
 
     @property
-    def candidates(self) -> dict[str, float]:
+    def ways(self) -> dict[str, float]:
         """Both ways to answer, with the expected mean squared error of one cell."""
-        return {self.strategy: self.variance, "with the same noise for all tables": self.plain_variance}
+        other = replace(self.same_noise, consistent=self.consistent)
+        return {self.strategy: self.variance, "with the same noise for all tables": other.variance}
 
     def proven_loss(self, *, backward: bool = False) -> Fraction | float:
         """Return the loss of the worst edge; it is the same in both directions, since the noise is even."""
@@ -107,7 +112,7 @@ def plan_tables(query: Marginals, policy: Policy, epsilon: Fraction) -> Plan:
         plain.answers,
         strategy=STRATEGY,
         changes=tuple(changes),
-        plain_variance=plain.variance,
+        same_noise=plain,
     )
     return own if own.variance < WORTH_IT * plain.variance else plain
 

@@ -130,7 +130,7 @@ class Source:
         for event in yaml.parse(text, Loader=_LOADER):
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > _DEEPEST:
-                line = event.start_mark.line + 1
+                line = None if event.start_mark is None else event.start_mark.line + 1
                 raise self.refuse(
                     f"must not be nested deeper than {_DEEPEST} levels", line=line, fix="Remove brackets."
                 )

@@ -2,7 +2,8 @@
 
 A domain must be declared, not read off the data: a category that only one person has, or the largest income, is
 itself a disclosure. So a draft is for the publisher's eyes. Every line that holds values from the data is marked with
-`REVIEW`, everything is secret until somebody says otherwise, and what cannot be declared is a comment with the reason.
+`REVIEW`, the secrets are those of ordinary differential privacy until somebody says otherwise, and what cannot be
+declared is a comment with the reason.
 """
 
 from __future__ import annotations
@@ -47,16 +48,16 @@ _TITLE: Final = """\
 """
 
 _AFTER: Final = """
-# What a release must not give away. Everything is the safe start: differential privacy.
-secrets: everything
-# Weaker secrets give more accurate releases. Instead of the line above, for instance:
+# What a release must not give away. `taking_part` is ordinary differential privacy: one person is added or removed.
+# `everything` with `presence: secret` also covers one record replaced by another at the same epsilon: up to twice the
+# noise.
+secrets: taking_part
+# Weaker secrets give more accurate releases. With those below, who is in the data is public; add `presence: secret` if
+# it is not. Instead of the line above, for instance:
 # secrets:
 {alternatives}
 # What is public about the data set anyway: size, {{marginal: [..]}}, {{count: ".."}}. It raises the noise.
 known: []
-
-# Whether it is secret who is in the data. public: who takes part, and how many, may be published.
-presence: secret
 """
 
 _DOMAIN_NOTE: Final = (
