@@ -107,8 +107,6 @@ def test_what_somebody_else_wrote_is_refused_before_anything_is_charged(path, ed
         asked.release(QUESTION, epsilon=1)
     assert asked.remaining == 9
     assert not tc.Ledger(path).verify().ok
-    with pytest.raises(tc.LedgerError, match="is damaged"):
-        session(path)
 
 
 def test_lines_that_moved_meanwhile_are_not_raised(path):

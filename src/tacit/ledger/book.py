@@ -50,6 +50,25 @@ class Book:
 
         return self.store.write(alone)
 
+    def problem(self) -> str | None:
+        """Return why nothing may be written behind the last entry, or None; however long the ledger is, as quickly.
+
+        A ledger of an older Tacit, whose rows no seal covers, is looked at as a whole.
+        """
+
+        def work(page: Page) -> str | None:
+            if page.is_older or not page.head:
+                return verified(page.db, self.seal)[0].problem
+            if why := wrong_key(page.head, self.seal):
+                return f"wrong key: {why}"
+            return self._unfit(page)
+
+        return self.read(work)
+
+    def _unfit(self, page: Page) -> str | None:
+        newest = select(ENTRIES).order_by(ENTRIES.c.number.desc()).limit(1)
+        return unfit_head(page.head, next(iter(rows(page.db, newest)), None), page.root(), self.seal)
+
     def _sound(self, db: Connection) -> Page:
         """Return a page with the head row, locked; refuse to write behind an entry that it does not fit."""
         page = Page(db, self.store.locked_head(db), self.seal, self.file)
@@ -59,9 +78,7 @@ class Book:
                 file=self.file,
                 fix="Set TACIT_LEDGER_KEY to the key that it was started with, or unset it if there was none.",
             )
-        newest = select(ENTRIES).order_by(ENTRIES.c.number.desc()).limit(1)
-        last = next(iter(rows(db, newest)), None)
-        if problem := unfit_head(page.head, last, page.root(), self.seal):
+        if problem := self._unfit(page):
             raise self._unsound(problem)
         return self._taken_over(page) if page.is_older else page
 

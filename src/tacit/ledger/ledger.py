@@ -547,6 +547,14 @@ class Ledger:
         """
         return self._store.read(lambda db: verified(db, self._seal)[0], anyhow=True)
 
+    def problem(self) -> str | None:
+        """Return why nothing may be charged here as it stands, None if all is well at the end of the ledger.
+
+        That is quick however long the ledger is: what a charge rests on is looked at when it is read. `verify` reads
+        everything.
+        """
+        return self._book.problem()
+
     def _may_stay_silent(self, page: Page, account: RunningSum, fingerprint: str | None) -> bool:
         """Say whether a grant may leave out the policy, because the account has got it from a charge."""
         entry = page.policy_entry(account)

@@ -28,6 +28,7 @@ from tacit.ledger.tables import (
     HEAD,
     OLDER_VERSIONS,
     RUNS,
+    SCHEMA_VERSION,
     SEALED,
     SEALS,
     STATE,
@@ -58,8 +59,8 @@ def verified(db: Connection, seal: Seal) -> tuple[Verdict, InMemory]:
     verdict = examined(head, lambda: streamed(db, in_order), rows(db, select(ACCOUNTS)), root, seal)
     if not verdict.ok:
         return verdict, sums
-    if len(heads) > 1 or heads[0]["id"] != 1:
-        return replace(verdict, ok=False, problem="changed: a second head row was put in"), sums
+    if [(row["id"], row["version"] in (SCHEMA_VERSION, *OLDER_VERSIONS)) for row in heads] != [(1, True)]:
+        return replace(verdict, ok=False, problem="changed: the head row is not what Tacit writes"), sums
     verdict = with_runs(verdict, rows(db, select(RUNS)) if inspect(db).has_table(RUNS.name) else [])
     problem = verdict.problem or (None if is_older else _odd_row(db, tree, seal)) or _summed(db, sums)
     if problem is None and not is_older:
