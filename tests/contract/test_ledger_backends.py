@@ -8,13 +8,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, delete, insert, select, text
 from sqlalchemy.pool import NullPool
+from tests.older_ledgers import as_older
 
 from tacit.errors import BudgetExceeded, LedgerError
+from tacit.ledger.applications import Weighing
+from tacit.ledger.contents import Kept
 from tacit.ledger.ledger import Ledger
+from tacit.ledger.table_book import TableNote
+from tacit.ledger.tables import METADATA
+from tacit.plan.leakage.shown import Shown
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -146,7 +153,8 @@ def several_charges_are_one(where: str) -> None:
 
 def an_older_ledger_is_brought_up_to_date_by_the_first_write(where: str) -> None:
     filled(where)
-    execute(where, "DROP TABLE tacit_runs", "UPDATE tacit_head SET version = 1")
+    as_older(where, version=1)
+    execute(where, "DROP TABLE tacit_runs")
     ledger = Ledger(where)
     assert (ledger.runs(), ledger.verify().ok) == ([], True)
     ledger.reserve(dataset="clinic", charges=[(0.1, "")], analyst="bob", run="1")
@@ -226,7 +234,7 @@ def half_a_ledger_is_refused(where: str) -> None:
 
 def a_newer_ledger_is_refused(where: str) -> None:
     filled(where).close()
-    execute(where, "UPDATE tacit_head SET version = 3")
+    execute(where, "UPDATE tacit_head SET version = 4")
     with pytest.raises(LedgerError, match="newer Tacit"):
         Ledger(where)
 
@@ -271,6 +279,79 @@ def threads_share_one_ledger(where: str) -> None:
     assert ledger.verify().ok
 
 
+def stored(where: str) -> dict[str, list[dict[str, Any]]]:
+    """Return all rows of a ledger, by its tables."""
+    with create_engine(where.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool).begin() as db:
+        tables = METADATA.tables.items()
+        return {name: [dict(row) for row in db.execute(select(table)).mappings()] for name, table in tables}
+
+
+def put(where: str, name: str, rows: list[dict[str, Any]]) -> None:
+    """Let a table hold these rows and no other."""
+    with create_engine(where.replace("postgresql:", "postgresql+psycopg:"), poolclass=NullPool).begin() as db:
+        db.execute(delete(METADATA.tables[name]))
+        for row in rows:
+            db.execute(insert(METADATA.tables[name]).values(**row))
+
+
+def charged_with_coins(where: str, number: int) -> Ledger:
+    """Charge something that leaves a row in every table."""
+    ledger = Ledger(where, key="k")
+    ledger.grant_once(dataset="clinic", epsilon=5)
+    before = ledger.coins(dataset="clinic", lines=["line"])
+    ledger.reserve(
+        dataset="clinic",
+        analyst="ana",
+        charges=[(0.1, "a")],
+        run=f"run {number}",
+        coins=(before, {"line": Fraction(number)}),
+        kept=(before, {"line": Kept(str(number), "digest", "sizes")}),
+        weighing=Weighing((Shown("lighting", "arrival", Fraction(number), "line"),), None),
+        table=TableNote(("a",), (f"b{number}",), promises=False),
+    )
+    ledger.coins(dataset=f"other {number}", lines=["line"])
+    return ledger
+
+
+def rows_of_every_table_are_sealed(where: str) -> None:
+    charged_with_coins(where, 1)
+    old = stored(where)
+    ledger = charged_with_coins(where, 2)
+    now = stored(where)
+    assert ledger.verify().ok
+    for name, rows in now.items():
+        first, *others = rows
+        edits = [[], others, old[name]]
+        for column, value in first.items():
+            edits.append([{**first, column: value + 50 if isinstance(value, int) else f"{value}x"}, *others])
+        for edit in edits:
+            put(where, name, edit)
+            assert not ledger.verify().ok, (name, edit)
+        put(where, name, rows)
+    assert ledger.verify().ok
+    for name in ("tacit_accounts", "tacit_coins", "tacit_lines", "tacit_contents", "tacit_state", "tacit_seals"):
+        for edit in ([], old[name]):
+            put(where, name, edit)
+            if name != "tacit_coins" or not edit:  # the old ones lack a data set that nothing is asked of here
+                with pytest.raises(LedgerError, match="is damaged"):
+                    charged_with_coins(where, 3)
+        put(where, name, now[name])
+    assert ledger.verify().ok
+
+
+def a_ledger_of_the_last_version_goes_on_with_its_coins(where: str) -> None:
+    secret = charged_with_coins(where, 1).coins(dataset="clinic", lines=[]).secret
+    as_older(where, "k")
+    ledger = Ledger(where, key="k")
+    assert ledger.verify().ok
+    assert ledger.coins_begun(dataset="clinic", lines=["line"]).reached == {"line": 1}
+    charged_with_coins(where, 2)
+    assert ledger.coins(dataset="clinic", lines=["line"]).secret == secret
+    assert [entry.kind for entry in ledger.entries()].count("taken over") == 1
+    verdict = ledger.verify()
+    assert (verdict.ok, "cannot be known" in verdict.unknown) == (True, True)
+
+
 LAWS = [
     a_new_ledger_is_empty_and_sound,
     what_was_written_is_there_when_opened_again,
@@ -281,6 +362,8 @@ LAWS = [
     an_account_takes_the_policy_of_its_first_charge,
     several_charges_are_one,
     an_older_ledger_is_brought_up_to_date_by_the_first_write,
+    a_ledger_of_the_last_version_goes_on_with_its_coins,
+    rows_of_every_table_are_sealed,
     a_trigger_is_noticed,
     a_key_is_needed_where_one_was_used,
     changed_entries_are_found,

@@ -391,7 +391,7 @@ def test_a_swapped_policy_text_is_not_believed(ledger: Ledger) -> None:
     ledger.grant(dataset="survey", epsilon=1)  # so that the swapped text is not in the last entry
     tamper("UPDATE tacit_entries SET policy_text = 'edges: [a]\n' WHERE number = 1")
     refused = message(ledger.charge, dataset="clinic", analyst="ana", epsilon=0.1, policy=policy("a"))
-    assert "can no longer be read as that policy" in refused
+    assert "is damaged: entry 1 does not fit its hash" in refused
     assert ledger.verify().problem == "changed: entry 1 does not fit its hash"
 
 
@@ -585,9 +585,9 @@ def test_an_empty_file_is_a_new_ledger() -> None:
 
 def test_a_newer_ledger_is_refused() -> None:
     ledger = filled()
-    tamper("UPDATE tacit_head SET version = 3")
+    tamper("UPDATE tacit_head SET version = 4")
     said = (
-        "ledger.db: was written by a newer Tacit: this one knows ledger version 2; got 3. Upgrade with "
+        "ledger.db: was written by a newer Tacit: this one knows ledger version 3; got 4. Upgrade with "
         "`pip install -U tacit`."
     )
     assert message(Ledger, "ledger.db") == said
@@ -928,7 +928,7 @@ def test_with_a_key_nobody_else_can_make_a_hash_fit() -> None:
         "UPDATE tacit_head SET count = 4, head = (SELECT hash FROM tacit_entries WHERE number = 4)",
     )
     assert ledger.verify().problem == (
-        "changed: the head row was rewritten; entries after entry 4 may have been cut off"
+        "changed: the head row was rewritten; entries after entry 4 may have been cut off, or other rows put back"
     )
 
 

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import pandas as pd
 import pytest
+from tests.older_ledgers import as_older
 
 import tacit as tc
 from tacit.ledger.coins import StateMoved
@@ -97,13 +98,15 @@ def test_data_sets_have_coins_of_their_own(path):
         "DELETE FROM tacit_lines",
     ],
 )
-def test_what_somebody_else_wrote_counts_for_nothing(path, edit):
-    session(path).release(QUESTION, epsilon=1)
-    with sqlite3.connect(path) as db:
-        db.execute(edit)
+def test_what_somebody_else_wrote_is_refused_before_anything_is_charged(path, edit):
     asked = session(path)
     asked.release(QUESTION, epsilon=1)
-    assert asked.remaining == 8  # charged anew, never for nothing
+    with sqlite3.connect(path) as db:
+        db.execute(edit)
+    with pytest.raises(tc.LedgerError, match=r"is damaged: a row of tacit_(coins|lines) was changed, taken out"):
+        asked.release(QUESTION, epsilon=1)
+    assert asked.remaining == 9
+    assert not tc.Ledger(path).verify().ok
 
 
 def test_lines_that_moved_meanwhile_are_not_raised(path):
@@ -119,11 +122,14 @@ def test_lines_that_moved_meanwhile_are_not_raised(path):
     assert ledger.remaining(dataset="clinic") == 9
 
 
-def test_a_ledger_without_such_tables_gets_them_when_they_are_needed(path):
+def test_a_ledger_of_an_older_tacit_gets_such_tables_when_they_are_needed(path):
     tc.Ledger(path).grant(dataset="clinic", epsilon=10)
     with sqlite3.connect(path) as db:
         db.execute("DROP TABLE tacit_coins")
         db.execute("DROP TABLE tacit_lines")
+    with pytest.raises(tc.LedgerError, match="half-written or damaged ledger: tacit_coins, tacit_lines missing"):
+        tc.Ledger(path)
+    as_older(f"sqlite:///{path}")
     assert tc.Ledger(path).verify().ok
     asked = tc.Session(POLICY, PEOPLE, ledger=path, dataset="clinic")
     asked.release(QUESTION, epsilon=1)

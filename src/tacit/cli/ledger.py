@@ -80,18 +80,26 @@ def show_ledger(
 
 @ledger_app.command("verify", short_help="Check that nobody edited the ledger.")
 def verify_ledger(ledger: Where, *, as_json: AsJson = False) -> int:
-    """Walk the chain of entries and add all sums up again; exit code 1 if anything does not fit."""
+    """Walk the chain of entries, add all sums up again, look at all seals; exit code 1 if anything does not fit."""
     from tacit.ledger.ledger import Ledger
 
     with Ledger(ledger, create=False) as opened:
         verdict = opened.verify()
     if as_json:
         show_json(
-            {"ok": verdict.ok, "entries": verdict.entries, "head": verdict.head or None, "problem": verdict.problem}
+            {
+                "ok": verdict.ok,
+                "entries": verdict.entries,
+                "head": verdict.head or None,
+                "problem": verdict.problem,
+                "unknown": verdict.unknown or None,
+            }
         )
     elif verdict.ok:
         many = "1 entry" if verdict.entries == 1 else f"{verdict.entries:,} entries"
         show(f"Sound: {many}, the last with hash {verdict.head}.")
+        if verdict.unknown:
+            show_wrapped([f"Not known: {verdict.unknown}."])
     else:
         show(f"NOT sound: {verdict.problem}. Put the last good copy back; nothing may be charged to this one.")
     return 0 if verdict.ok else 1

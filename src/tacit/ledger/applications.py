@@ -37,9 +37,9 @@ from tacit.dependence.dependence import Dependence
 from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
 from tacit.errors import BudgetExceeded, LedgerError, PlanError, nearest, sealed, word_or_kind
-from tacit.ledger.chain import LIMITS, SHOWN
+from tacit.ledger.chain import SHOWN
 from tacit.plan.leakage.setting import Line, Setting, check_own, checked_limits, checked_setting
-from tacit.plan.leakage.shown import Shown, together
+from tacit.plan.leakage.shown import Seen, Shown
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,11 @@ class Applications:
     @sealed
     def standing(self, shown: Sequence[Shown]) -> tuple[Standing, ...]:
         """Return what each coalition could know after all this was shown, one for each limit."""
-        reached = self._reached(shown)
+        seen = Seen()
+        seen.add(shown)
+        return self._standing(self._reached(seen))
+
+    def _standing(self, reached: Mapping[tuple[str, str], Fraction]) -> tuple[Standing, ...]:
         lines = tuple(Line(application, attribute) for application, attribute in reached)
         seen = {
             name: tuple(at for at, line in enumerate(lines) if line.application in ("", *members))
@@ -183,6 +187,12 @@ class Applications:
         )
 
     def weigh(self, before: Sequence[Shown], new: Sequence[Shown], *, file: str = "") -> tuple[Standing, ...]:
+        """Return where everybody stands after a release, or refuse it, as `weigh_after` does."""
+        seen = Seen()
+        seen.add(before)
+        return self.weigh_after(seen, new, file=file)
+
+    def weigh_after(self, before: Seen, new: Sequence[Shown], *, file: str = "") -> tuple[Standing, ...]:
         """Return where everybody stands after a release, or refuse it if a coalition would learn too much.
 
         Raises:
@@ -191,7 +201,8 @@ class Applications:
         """
         for one in new:
             self._check_known(one, file)
-        after = self.standing([*before, *new])
+        reached = self._reached(before.after(new))
+        after = self._standing(reached)
         listed = ", ".join(map(str, new))
         for stands in after:
             if stands.leakage > stands.limit:
@@ -205,7 +216,6 @@ class Applications:
                 )
         if self.posterior is not None:
             known = {stands.coalition: (stands.posterior, stands.worst) for stands in after}
-            reached = self._reached([*before, *new])
             for name in self.coalitions:  # also one without a limit on what it learns on average
                 chance, words = known[name] if name in known else self._surest(self._sees(name, reached))
                 if chance > self.posterior:
@@ -245,10 +255,11 @@ class Applications:
                 fix=f"Nothing was charged. {nearest(one.application, self.known)} Or set limits that name it.",
             )
 
-    def _reached(self, shown: Sequence[Shown]) -> dict[tuple[str, str], Fraction]:
+    def _reached(self, seen: Seen) -> dict[tuple[str, str], Fraction]:
         """Return the epsilon of each application and attribute that the dependence says something about."""
         # what is public and the dependence does not have, it says nothing about
-        return together(one for one in shown if one.attribute in self.dependence.values or not one.is_public)
+        known = self.dependence.values
+        return {whom: epsilon for whom, epsilon in seen.reached.items() if whom[1] in known or whom not in seen.public}
 
     def _sees(self, coalition: str, reached: Mapping[tuple[str, str], Fraction]) -> dict[str, Fraction]:
         """Return the epsilon of each attribute that a coalition sees."""
@@ -286,14 +297,14 @@ class Weighing:
     shown: tuple[Shown, ...]
     applications: Applications | None
 
-    def noted(self, history: Sequence[Mapping[str, Any]], *, dataset: str, file: str) -> tuple[str, str] | None:
+    def noted(self, wanted: str | None, before: Seen, *, dataset: str, file: str) -> tuple[str, str] | None:
         """Return what the entry of this release says, in words and as a document, or refuse the release.
 
         None if it shows nothing that was not shown before: then nobody learns anything, and nothing is written.
+        `wanted` is the fingerprint of the limits that hold, `before` what was shown so far.
         """
         if self.applications is not None:
             self.applications.check_public()
-        wanted = limits_in(history)
         if wanted is not None and (self.applications is None or self.applications.fingerprint != wanted):
             raise LedgerError(
                 f"must be given: dataset {dataset!r} has limits on what applications learn, {wanted[:12]}",
@@ -302,23 +313,16 @@ class Weighing:
                 file=file,
                 fix="Nothing was charged. Open the session with these limits, as in Session(.., leakage=limits).",
             )
-        before = shown_in(history)
-        if together([*before, *self.shown]) == together(before):
+        if before.after(self.shown).reached == before.reached:
             return None
         standing: tuple[Standing, ...] = ()
         if self.applications is not None:
-            standing = self.applications.weigh(before, self.shown, file=file)
+            standing = self.applications.weigh_after(before, self.shown, file=file)
         said = {
             "shown": [{**asdict(one), "epsilon": str(one.epsilon)} for one in self.shown],
             "standing": [one.document() for one in standing],
         }
         return f"shown: {', '.join(map(str, self.shown))}", _written(said)
-
-
-def limits_in(history: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the fingerprint of the limits that hold after these entries of a data set, None if there are none."""
-    found = [entry["policy"] for entry in history if entry["kind"] == LIMITS]
-    return found[-1] if found else None
 
 
 def shown_in(history: Sequence[Mapping[str, Any]]) -> list[Shown]:

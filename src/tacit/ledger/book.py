@@ -1,37 +1,26 @@
-"""Entries, running sums and the head row of a ledger: what every transaction reads, appends and moves.
+"""A ledger's book: opened for one transaction at a time, and sealed before it ends.
 
-What is done here is done inside a transaction that somebody else has begun; what may be charged is decided in `ledger`.
+What may be charged is decided in `ledger`. A ledger of an older Tacit is looked at as a whole by the first transaction
+that writes, sealed as it stands, and goes on with the coins, sums and names that it has.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from fractions import Fraction
-from typing import Any
+from collections.abc import Callable
+from typing import TypeVar
 
 from sqlalchemy import Connection, insert, select, update
 
 from tacit.errors import LedgerError
-from tacit.ledger.accounts import RunningSum
-from tacit.ledger.chain import (
-    ACCOUNT_TYPES,
-    ENTRY_TYPES,
-    NOTHING_BEFORE,
-    TOTAL,
-    Entry,
-    Seal,
-    Stored,
-    amount_of,
-    odd_field,
-    unfit_head,
-    wrong_key,
-)
-from tacit.ledger.input import checked_name, checked_note
+from tacit.ledger.chain import TAKEN_OVER, Seal, unfit_head, wrong_key
+from tacit.ledger.input import checked_name
+from tacit.ledger.page import Page
+from tacit.ledger.row_seals import listed, whole
 from tacit.ledger.store import Store, rows
-from tacit.ledger.tables import ACCOUNTS, ENTRIES, HEAD
+from tacit.ledger.tables import ENTRIES, HEAD, METADATA, SCHEMA_VERSION, SEALS, STATE
+from tacit.ledger.verification import sealed_places, verified
 
-# Charges of 1/3, 1/7, 1/11 .. make a sum that never stops growing, and a charge must stay cheap.
-SUM_DIGITS = 1000
+Result = TypeVar("Result")
 
 
 class Book:
@@ -41,117 +30,82 @@ class Book:
         self.store, self.seal = store, seal
         self.file = store.name
 
-    def sound_head(self, db: Connection) -> Stored:
-        """Return the head row, locked; refuse to write behind an entry that it does not fit."""
-        head = self.store.locked_head(db)
-        if why := wrong_key(head, self.seal):
+    def read(self, work: Callable[[Page], Result]) -> Result:
+        """Return what `work` reads; all its reads see the ledger at one moment, and nobody is kept waiting."""
+
+        def opened(db: Connection) -> Result:
+            head = next(iter(rows(db, select(HEAD).where(HEAD.c.id == 1))), None)
+            return work(Page(db, head, self.seal, self.file))
+
+        return self.store.read(opened)
+
+    def write(self, work: Callable[[Page], Result]) -> Result:
+        """Run `work` alone in one transaction, and seal what it wrote; refuse to write into a damaged ledger."""
+
+        def alone(db: Connection) -> Result:
+            page = self._sound(db)
+            result = work(page)
+            page.close()
+            return result
+
+        return self.store.write(alone)
+
+    def problem(self) -> str | None:
+        """Return why nothing may be written behind the last entry, or None; however long the ledger is, as quickly.
+
+        A ledger of an older Tacit, whose rows no seal covers, is looked at as a whole.
+        """
+
+        def work(page: Page) -> str | None:
+            if page.is_older or not page.head:
+                return verified(page.db, self.seal)[0].problem
+            if why := wrong_key(page.head, self.seal):
+                return f"wrong key: {why}"
+            return self._unfit(page)
+
+        return self.read(work)
+
+    def _unfit(self, page: Page) -> str | None:
+        newest = select(ENTRIES).order_by(ENTRIES.c.number.desc()).limit(1)
+        return unfit_head(page.head, next(iter(rows(page.db, newest)), None), page.root(), self.seal)
+
+    def _sound(self, db: Connection) -> Page:
+        """Return a page with the head row, locked; refuse to write behind an entry that it does not fit."""
+        page = Page(db, self.store.locked_head(db), self.seal, self.file)
+        if why := wrong_key(page.head, self.seal):
             raise LedgerError(
                 f"cannot be written to: {why}",
                 file=self.file,
                 fix="Set TACIT_LEDGER_KEY to the key that it was started with, or unset it if there was none.",
             )
-        newest = select(ENTRIES).order_by(ENTRIES.c.number.desc()).limit(1)
-        last = next(iter(rows(db, newest)), None)
-        if problem := unfit_head(head, last, self.seal):
-            raise LedgerError(
-                f"is damaged ({problem}), so nothing more may be written",
-                file=self.file,
-                fix="Put the last good copy back; `tacit ledger verify` tells which one is good.",
-            )
-        return head
+        if problem := self._unfit(page):
+            raise self._unsound(problem)
+        return self._taken_over(page) if page.is_older else page
 
-    def append(
-        self,
-        db: Connection,
-        head: Stored,
-        *,
-        kind: str,
-        dataset: str,
-        analyst: str | None,
-        epsilon: Fraction,
-        policy: str | None,
-        policy_text: str | None,
-        what: str,
-    ) -> Entry:
-        """Append an entry and move the head, in the transaction that has locked it."""
-        row: dict[str, Any] = {
-            "number": head["count"] + 1,
-            "time": datetime.now(UTC).isoformat(timespec="microseconds"),
-            "kind": kind,
-            "dataset": dataset,
-            "analyst": analyst,
-            "epsilon": str(epsilon),
-            "policy": policy,
-            "policy_text": policy_text,
-            "what": what,
-            "previous": head["head"] if head["count"] else NOTHING_BEFORE,
-        }
-        row["hash"] = self.seal.of_entry(row)
-        db.execute(insert(ENTRIES).values(**row))
-        seal = self.seal.of_head(count=row["number"], head=row["hash"])
-        moved = update(HEAD).where(HEAD.c.id == 1)
-        db.execute(moved.values(count=row["number"], head=row["hash"], seal=seal))
-        return self.entry(row)
+    def _taken_over(self, old: Page) -> Page:
+        """Seal the rows of a ledger of an older Tacit as they stand, once; an entry says so."""
+        verdict, sums = verified(old.db, self.seal)
+        if verdict.problem is not None:
+            raise self._unsound(verdict.problem)
+        METADATA.create_all(old.db)
+        if found := sums.rows():
+            old.db.execute(insert(STATE), found)
+        tree = whole({place: seal for place, (seal, _) in sealed_places(old.db, self.seal).items()}, self.seal)
+        if nodes := listed(tree):
+            old.db.execute(insert(SEALS), nodes)
+        old.db.execute(update(HEAD).where(HEAD.c.id == 1).values(version=SCHEMA_VERSION))
+        page = Page(old.db, {**old.head, "version": SCHEMA_VERSION}, self.seal, self.file)
+        page.root()  # which was just written; the head row seals it with the next entry
+        # after this entry the head row of the older Tacit fits no more, so that nobody can begin with other rows again
+        page.note(TAKEN_OVER, "", None, None, ("rows of an older Tacit, sealed as they stood", ""))
+        return page
 
-    def move(self, db: Connection, dataset: str, analyst: str | None, new: RunningSum, *, is_new: bool = False) -> None:
-        """Move the running sums of one account, in the transaction that wrote the entries."""
-        fields: dict[str, Any] = {
-            "granted": self._sum_text(new.granted),
-            "spent": self._sum_text(new.spent),
-            "policy": new.policy,
-            "first_grant": new.policy_entry,
-        }
-        if is_new:
-            db.execute(insert(ACCOUNTS).values(dataset=dataset, analyst=analyst or TOTAL, **fields))
-        else:
-            mine = (ACCOUNTS.c.dataset == dataset) & (ACCOUNTS.c.analyst == (analyst or TOTAL))
-            db.execute(update(ACCOUNTS).where(mine).values(**fields))
-
-    def accounts(self, db: Connection, dataset: str, analyst: str | None) -> dict[str, RunningSum]:
-        """Return the running sums of a data set's total and, if one is named, of an analyst."""
-        mine = (ACCOUNTS.c.dataset == dataset) & ACCOUNTS.c.analyst.in_([TOTAL, analyst or TOTAL])
-        return {row["analyst"]: self.running_sum(row) for row in rows(db, select(ACCOUNTS).where(mine))}
-
-    def policy_text(self, db: Connection, account: RunningSum) -> str | None:
-        """Return the policy that an account is counted under, None if there is none yet."""
-        if account.policy is None:
-            return None
-        grant = select(ENTRIES.c.policy_text).where(ENTRIES.c.number == account.policy_entry)
-        text: str | None = db.execute(grant).scalar_one_or_none()
-        return text
-
-    def entry(self, row: Stored) -> Entry:
-        """Return an entry as it was stored, or say that it was changed."""
-        if odd_field(row, ENTRY_TYPES):
-            raise self.damaged("an entry in it cannot be read")
-        return Entry(**{**row, "epsilon": self._fraction(row["epsilon"])})
-
-    def running_sum(self, row: Stored) -> RunningSum:
-        """Return a running sum as it was stored, or say that it was changed."""
-        if odd_field(row, ACCOUNT_TYPES):
-            raise self.damaged("a running sum in it cannot be read")
-        granted, spent = self._fraction(row["granted"]), self._fraction(row["spent"])
-        return RunningSum(granted, spent, row["policy"], row["first_grant"])
-
-    def _fraction(self, text: str) -> Fraction:
-        amount = amount_of(text)
-        if amount is None:
-            raise self.damaged("an amount in it cannot be read", given=text)
-        return amount
-
-    def damaged(self, why: str, **given: Any) -> LedgerError:
-        """Return the refusal of a ledger that somebody has changed."""
-        fix = "Run `tacit ledger verify` and put the last good copy back."
-        return LedgerError(f"is damaged: {why}", file=self.file, fix=fix, **given)
-
-    def _sum_text(self, amount: Fraction) -> str:
-        if amount.denominator >= 10**SUM_DIGITS:
-            raise LedgerError(
-                f"epsilon would give the running sum a denominator of more than {SUM_DIGITS} digits",
-                file=self.file,
-                fix="Nothing was written. Use an epsilon with a few decimals, such as 0.05.",
-            )
-        return str(amount)
+    def _unsound(self, problem: str) -> LedgerError:
+        return LedgerError(
+            f"is damaged ({problem}), so nothing more may be written",
+            file=self.file,
+            fix="Put the last good copy back; `tacit ledger verify` tells which one is good.",
+        )
 
     def dataset(self, dataset: str) -> str:
         """Return the name of a data set in its one spelling, or refuse it."""
@@ -160,27 +114,3 @@ class Book:
     def analyst(self, analyst: str | None) -> str | None:
         """Return the name of an analyst in its one spelling, or refuse it."""
         return None if analyst is None else checked_name(analyst, key="analyst", file=self.file)
-
-    def note(
-        self,
-        db: Connection,
-        head: Stored,
-        kind: str,
-        dataset: str,
-        analyst: str | None,
-        fingerprint: str | None,
-        noted: tuple[str, str],
-    ) -> Entry:
-        """Append an entry that spends nothing: its words, and the document that is read back."""
-        what, document = noted
-        return self.append(
-            db,
-            head,
-            kind=kind,
-            dataset=dataset,
-            analyst=analyst,
-            epsilon=Fraction(0),
-            policy=fingerprint,
-            policy_text=document,
-            what=checked_note(what, file=self.file),
-        )

@@ -33,10 +33,11 @@ NOTHING_BEFORE = "0" * 64
 TOTAL = ""
 """The analyst under which a data set's total is kept: no analyst's name is empty."""
 
-LIMITS, SHOWN, TABLE = "limits", "shown", "table"
-"""Kinds of entries: which limits hold from here on, what a release has shown, what a table tells about."""
+LIMITS, SHOWN, TABLE, TAKEN_OVER = "limits", "shown", "table", "taken over"
+"""Kinds of entries: which limits hold from here on, what a release has shown, what a table tells about, and that the
+rows of an older Tacit, which no seal had covered, are sealed from here on as they stood."""
 
-WITHOUT_COST = (LIMITS, SHOWN, TABLE)
+WITHOUT_COST = (LIMITS, SHOWN, TABLE, TAKEN_OVER)
 """Kinds of entries that move no sum."""
 
 Stored = Mapping[str, Any]
@@ -126,12 +127,16 @@ class Entry:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `Ledger.verify` found. `problem` begins with the kind of damage and names the first bad entry."""
+    """What `Ledger.verify` found. `problem` begins with the kind of damage and names the first bad entry.
+
+    `unknown` says what cannot be known of rows that an older Tacit wrote; nothing where there are none.
+    """
 
     ok: bool
     entries: int
     head: str
     problem: str | None
+    unknown: str = ""
 
 
 @dataclass(frozen=True)
@@ -159,9 +164,12 @@ class Seal:
         """Return the hash that an entry with these fields must carry."""
         return self.of({name: row[name] for name in HASHED})
 
-    def of_head(self, *, count: int, head: str) -> str:
-        """Return the seal of the head row: with a key, nobody else can move the head back."""
-        return self.of({"ledger": "head", "count": count, "head": head})
+    def of_head(self, *, count: int, head: str, rows: str | None) -> str:
+        """Return the seal of the head row, over the last entry and all other rows (None in a ledger of an older Tacit).
+
+        With a key, nobody else can move the head back.
+        """
+        return self.of({"ledger": "head", "count": count, "head": head, **({} if rows is None else {"rows": rows})})
 
     def of_key(self) -> str:
         """Return a mark by which a wrong key is told from a damaged chain."""
@@ -181,8 +189,11 @@ def wrong_key(head: Stored, seal: Seal) -> str | None:
     return "the key given is not the one the ledger was started with"
 
 
-def unfit_head(head: Stored, last: Stored | None, seal: Seal) -> str | None:
-    """Return why the head row does not fit the last entry, or None if it does. Looks at nothing else."""
+def unfit_head(head: Stored, last: Stored | None, rows: str | None, seal: Seal) -> str | None:
+    """Return why the head row does not fit the last entry and the root of all other rows, or None if it does.
+
+    Looks at nothing else.
+    """
     if name := odd_field(head, HEAD_TYPES):
         return f"changed: {name} of the head row is not what Tacit writes"
     number, found = (last["number"], last["hash"]) if last is not None else (0, NOTHING_BEFORE)
@@ -194,13 +205,20 @@ def unfit_head(head: Stored, last: Stored | None, seal: Seal) -> str | None:
         return f"changed: entry {number} does not fit its hash"
     if found != head["head"]:
         return f"changed: the head row holds another hash than entry {number}"
-    if head["seal"] != seal.of_head(count=head["count"], head=head["head"]):
-        return f"changed: the head row was rewritten; entries after entry {number} may have been cut off"
+    if head["seal"] != seal.of_head(count=head["count"], head=head["head"], rows=rows):
+        return (
+            f"changed: the head row was rewritten; entries after entry {number} may have been cut off, or other rows "
+            "put back"
+        )
     return None
 
 
 def examined(
-    head: Stored | None, entries: Callable[[], Iterable[Stored]], accounts: Iterable[Stored], seal: Seal
+    head: Stored | None,
+    entries: Callable[[], Iterable[Stored]],
+    accounts: Iterable[Stored],
+    rows: str | None,
+    seal: Seal,
 ) -> Verdict:
     """Walk the whole chain, then add the running sums up again.
 
@@ -208,6 +226,7 @@ def examined(
         head: The head row, or None if it is gone.
         entries: Called for the entries in the order of their numbers; a second time only after damage was found.
         accounts: The running sums as they are stored.
+        rows: The root of all rows that are no entries; None in a ledger of an older Tacit.
         seal: The seal that the ledger was written with.
     """
     if head is None:
@@ -227,7 +246,7 @@ def examined(
     if problem is None and (why := wrong_key(head, seal)):
         # With no entry to try the key on, the mark decides; with entries that fit, the mark itself was changed.
         problem = f"wrong key: {why}" if last is None else "changed: the mark of the key in the head row"
-    problem = problem or unfit_head(head, last, seal) or sums.differ_from(accounts)
+    problem = problem or unfit_head(head, last, rows, seal) or sums.differ_from(accounts)
     return Verdict(ok=problem is None, entries=seen, head=str(head["head"])[:64], problem=problem)
 
 

@@ -2,13 +2,13 @@
 
 Guarantee   Coins of a line that were made for some files are used again only where these hold the same bytes, or, of
             CSV files, the same and new lines at the end. Anything else is refused before it is charged, and so is a
-            line that was paid for where the ledger does not say what its files held.
+            line that was paid for or shown where the ledger does not say what its files held.
             Files that ended in a refusal, so that nothing was shown of them, may be repaired.
             Whoever reads the ledger, and has not the secret of its coins, learns nothing about the files.
 Assumes     That files have changed between two releases may be said. Bytes are looked at only where a file was touched:
             its size, its times and its place on the disk tell. What is no file (frames, queries, Spark) is not looked
-            at: a record under its key must then not change, as `plan/records_plan.py` assumes. With a key of the
-            ledger nobody else can write a row here; that somebody puts back an earlier one is not noticed.
+            at: a record under its key must then not change, as `plan/records_plan.py` assumes. Rows of a ledger are
+            what was written (`ledger/row_seals.py`): one that is gone or was put back is refused.
 Why         A gap that is filled later, by the same coin, was a secret before. Equal bytes are equal rows. Lines behind
             the end of a file that was whole leave its rows as they were, and since no key may be there twice
             (`release/show_records.py`), they have keys, and so coins, of their own.
@@ -27,21 +27,19 @@ Checked by  tests/unit/test_file_contents.py
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, inspect, select
+from sqlalchemy import inspect
 
 from tacit.errors import DataRefused
-from tacit.ledger.book import Book
-from tacit.ledger.chain import Seal
-from tacit.ledger.store import rows
+from tacit.ledger.coin_seals import content_seal
+from tacit.ledger.page import Page
 from tacit.ledger.tables import CONTENTS
 from tacit.noise.kept_coins import secret_for
 
 _SIZE_BYTES: Final = 8
-_FIELDS: Final = ("dataset", "line", "state", "stamp", "digest", "sizes")
 _ASKED: Final = "asked"
 _SHOWN: Final = "shown"
 _ANEW: Final = 'Nothing was charged. Say version=".." with a new text: it has its own coins, and is charged anew.'
@@ -102,7 +100,7 @@ def noted_now(content: Content, held: Held, secret: bytes) -> Kept | None:
 
 
 def unknown_before() -> DataRefused:
-    """Return the refusal of files that coins were paid for, where nobody knows what they held then."""
+    """Return the refusal of files whose coins were used before, where nobody knows what they held then."""
     return DataRefused(
         "the files must be known to hold what they held when these records were last asked for, but the ledger does "
         "not say what that was: an older Tacit wrote it, or it was taken out",
@@ -119,37 +117,30 @@ def taken_back() -> DataRefused:
     )
 
 
-def read_contents(db: Connection, dataset: str, lines: Iterable[str], mark: str, book: Book) -> dict[str, Held]:
+def read_contents(page: Page, dataset: str, lines: Iterable[str], mark: str) -> dict[str, Held]:
     """Return what is noted of the files of lines, by their short names; refuse what somebody has changed."""
-    if not inspect(db).has_table(CONTENTS.name):
+    if page.is_older and not inspect(page.db).has_table(CONTENTS.name):
         return {}
-    ours = (CONTENTS.c.dataset == dataset) & CONTENTS.c.line.in_(list(lines))
     found: dict[str, dict[str, Kept]] = {}
-    for row in rows(db, select(CONTENTS).where(ours)):
-        if changed_content(row, mark, book.seal):
-            raise book.damaged("what it says of files was changed")
+    for row in page.rows(CONTENTS, [(dataset, line, state) for line in lines for state in (_SHOWN, _ASKED)]).values():
+        if row["seal"] != content_seal(row, mark, page.seal):
+            raise page.damaged("what it says of files was changed")
         found.setdefault(row["line"], {})[row["state"]] = Kept(row["stamp"], row["digest"], row["sizes"])
     # what is asked for was never noted alone: a row is gone
     if any(_SHOWN not in states for states in found.values()):
-        raise book.damaged("what it says of files was changed")
+        raise page.damaged("what it says of files was changed")
     return {line: Held(states[_SHOWN], states.get(_ASKED)) for line, states in found.items()}
 
 
-def write_contents(db: Connection, dataset: str, line: str, held: Held, mark: str, seal: Seal) -> None:
+def write_contents(page: Page, dataset: str, line: str, held: Held, mark: str) -> None:
     """Note what the files of a line held and hold."""
-    CONTENTS.create(db, checkfirst=True)
-    mine: ColumnElement[bool] = (CONTENTS.c.dataset == dataset) & (CONTENTS.c.line == line)
-    db.execute(delete(CONTENTS).where(mine))
     for state, kept in ((_SHOWN, held.shown), (_ASKED, held.asked)):
-        if kept is not None:
-            row = {"dataset": dataset, "line": line, "state": state}
-            row |= {"stamp": kept.stamp, "digest": kept.digest, "sizes": kept.sizes}
-            db.execute(insert(CONTENTS).values(**row, seal=_seal(row, mark, seal)))
-
-
-def changed_content(row: Mapping[str, Any], mark: str, seal: Seal) -> bool:
-    """Say whether a row does not fit its seal."""
-    return bool(row["seal"] != _seal(row, mark, seal))
+        if kept is None:
+            page.drop(CONTENTS, (dataset, line, state))
+            continue
+        row = {"dataset": dataset, "line": line, "state": state}
+        row |= {"stamp": kept.stamp, "digest": kept.digest, "sizes": kept.sizes}
+        page.put(CONTENTS, {**row, "seal": content_seal(row, mark, page.seal)})
 
 
 def _mark(secret: bytes, what: str, text: str) -> str:
@@ -169,7 +160,3 @@ def _sizes(sizes: str, digest: str, secret: bytes) -> list[int]:
 def _padded(text: bytes, digest: str, secret: bytes) -> bytes:
     pad = hashlib.shake_256(secret_for(secret, f"pad {digest}")).digest(len(text))
     return bytes(one ^ other for one, other in zip(text, pad, strict=True))
-
-
-def _seal(row: Mapping[str, Any], mark: str, seal: Seal) -> str:
-    return seal.of({"ledger": "content", "mark": mark, **{name: row[name] for name in _FIELDS}})

@@ -11,32 +11,35 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from tacit.errors import LedgerError, TacitError
 from tacit.ledger.applications import (
     Applications,
     Standing,
     Weighing,
-    limits_in,
     limits_words,
     shown_in,
     standing_in,
 )
 from tacit.ledger.book import Book
 from tacit.ledger.chain import LIMITS, SHOWN, Entry, Stored
+from tacit.ledger.page import Page
 from tacit.ledger.store import rows
+from tacit.ledger.summed import limits_before, seen_before
 from tacit.ledger.tables import ENTRIES
-from tacit.plan.leakage.shown import Shown
+from tacit.plan.leakage.shown import Seen, Shown
+
+Before = tuple[str | None, Seen]  # the limits that hold, and what was shown
 
 PATIENCE = 20  # times that others may be faster; then it is worked out while they wait
 
 
 @dataclass(frozen=True)
 class Weighed:
-    """What is to be noted of a release (None if it shows nothing new), or why it is refused, after some entries."""
+    """What is to be noted of a release (None if it shows nothing new), or why it is refused, after some showings."""
 
-    after: list[str]  # the hashes of the entries
+    after: Before
     noted: tuple[str, str] | None = None
     refused: TacitError | None = None
 
@@ -57,9 +60,9 @@ class Scales:
         """Work out what everybody would learn, as things stand now, while nobody is kept waiting."""
         self._tries += 1
         if self._weighing is not None and self._tries <= PATIENCE:
-            self._found = self._weighed(self._book.entries(self._dataset))
+            self._found = self._weighed(self._book.before(self._dataset, self._weighing))
 
-    def noted(self, db: Connection) -> tuple[str, str] | None:
+    def noted(self, page: Page) -> tuple[str, str] | None:
         """Return what is to be noted of the release, in the locked transaction, or refuse it.
 
         Raises:
@@ -67,23 +70,22 @@ class Scales:
         """
         if self._weighing is None:
             return None
-        history = self._book.entries_in(db, self._dataset)
+        before = self._book.before_in(page, self._dataset, self._weighing)
         found = self._found
-        if found is None or found.after != [entry["hash"] for entry in history]:
+        if found is None or found.after != before:
             if self._tries <= PATIENCE:
                 raise NotWeighedYet
-            found = self._weighed(history)
+            found = self._weighed(before)
         if found.refused is not None:
             raise found.refused
         return found.noted
 
-    def _weighed(self, history: list[Stored]) -> Weighed:
+    def _weighed(self, before: Before) -> Weighed:
         assert self._weighing is not None  # noqa: S101 - asked before
-        after = [entry["hash"] for entry in history]
         try:
-            return Weighed(after, noted=self._weighing.noted(history, dataset=self._dataset, file=self._book.file))
+            return Weighed(before, noted=self._weighing.noted(*before, dataset=self._dataset, file=self._book.file))
         except TacitError as refused:  # for the transaction to say, if the budget lets it come so far
-            return Weighed(after, refused=refused)
+            return Weighed(before, refused=refused)
 
 
 class LeakageBook:
@@ -97,63 +99,54 @@ class LeakageBook:
         """Let limits hold for a data set from now on; None if the same hold already, refused if others do."""
         applications.check_public()
 
-        def work(db: Connection) -> Entry | None:
-            head = self._book.sound_head(db)
-            if self._holds_already(db, dataset, applications, replace=replace):
+        def work(page: Page) -> Entry | None:
+            if self._holds_already(page, dataset, applications, replace=replace):
                 return None
-            noted = limits_words(applications)
-            return self._book.note(db, head, LIMITS, dataset, None, applications.fingerprint, noted)
+            return page.note(LIMITS, dataset, None, applications.fingerprint, limits_words(applications))
 
-        return self._book.store.write(work)
+        return self._book.write(work)
 
     def check(self, dataset: str, applications: Applications | None, weighing: Weighing | None) -> None:
         """Refuse limits, and what would be shown under them; nothing is written."""
         if applications is not None:
             wanted = applications
-            self._book.store.read(lambda db: self._holds_already(db, dataset, wanted))
+            self._book.read(lambda page: self._holds_already(page, dataset, wanted))
         if weighing is not None and weighing.shown:
-            weighing.noted(self.entries(dataset), dataset=dataset, file=self.file)
+            weighing.noted(*self.before(dataset, weighing), dataset=dataset, file=self.file)
 
     def shown(self, dataset: str) -> list[Shown]:
         """Return everything that applications were shown of single records of a data set, in order."""
-        return self._book.store.read(lambda db: shown_in(self.entries_in(db, dataset)))
+        return self._book.read(lambda page: shown_in(self._entries(page, dataset)))
 
     def standing(self, dataset: str) -> list[Standing]:
         """Return what coalitions could know after the last release that showed single records."""
-        return self._book.store.read(lambda db: standing_in(self.entries_in(db, dataset)))
+        return self._book.read(lambda page: standing_in(self._entries(page, dataset, last=True)))
 
-    def show(
-        self, dataset: str, analyst: str | None, weighing: Weighing | None, also: Callable[[Connection], None]
-    ) -> None:
+    def show(self, dataset: str, analyst: str | None, weighing: Weighing | None, also: Callable[[Page], None]) -> None:
         """Note what is shown at no cost, because its coins were paid for, or refuse it; `also` in one transaction."""
         scales = self.scales(dataset, weighing)
 
-        def work(db: Connection) -> None:
-            head = self._book.sound_head(db)
-            self.note(db, head, dataset, analyst, scales.noted(db))
-            also(db)
+        def work(page: Page) -> None:
+            self.note(page, dataset, analyst, scales.noted(page))
+            also(page)
 
         while True:
             scales.weigh()
             with suppress(NotWeighedYet):
-                return self._book.store.write(work)
+                return self._book.write(work)
 
     def scales(self, dataset: str, weighing: Weighing | None) -> Scales:
         """Return what weighs a release; one that shows no single record weighs nothing."""
         return Scales(self, dataset, weighing if weighing is not None and weighing.shown else None)
 
-    def note(
-        self, db: Connection, head: Stored, dataset: str, analyst: str | None, noted: tuple[str, str] | None
-    ) -> None:
+    def note(self, page: Page, dataset: str, analyst: str | None, noted: tuple[str, str] | None) -> None:
         """Append what a release has shown, if it has shown anything."""
         if noted is not None:
-            self._book.note(db, head, SHOWN, dataset, analyst, None, noted)
+            page.note(SHOWN, dataset, analyst, None, noted)
 
-    def _holds_already(
-        self, db: Connection, dataset: str, applications: Applications, *, replace: bool = False
-    ) -> bool:
+    def _holds_already(self, page: Page, dataset: str, applications: Applications, *, replace: bool = False) -> bool:
         """Say whether just these limits hold for a data set; refuse others than those that hold, unless `replace`."""
-        held = limits_in(self.entries_in(db, dataset))
+        held = limits_before(page.sums(dataset), dataset)
         if held not in (None, applications.fingerprint) and not replace:
             raise LedgerError(
                 f"must be those that hold for dataset {dataset!r} already, {held[:12]}",
@@ -164,14 +157,21 @@ class LeakageBook:
             )
         return held == applications.fingerprint
 
-    def entries(self, dataset: str) -> list[Stored]:
-        """Return what the ledger says of applications now."""
-        return self._book.store.read(lambda db: self.entries_in(db, dataset))
+    def before(self, dataset: str, weighing: Weighing) -> Before:
+        """Return the limits that hold now, and what was shown so far, as far as a release hangs on it."""
+        return self._book.read(lambda page: self.before_in(page, dataset, weighing))
 
-    def entries_in(self, db: Connection, dataset: str) -> list[Stored]:
-        """Return the same in a transaction; refuse what somebody has changed."""
-        mine = (ENTRIES.c.dataset == dataset) & ENTRIES.c.kind.in_([LIMITS, SHOWN])
-        found = rows(db, select(ENTRIES).where(mine).order_by(ENTRIES.c.number))
-        if any(self._book.seal.of_entry(row) != row["hash"] for row in found):
-            raise self._book.damaged("what it says of applications was changed")
+    def before_in(self, page: Page, dataset: str, weighing: Weighing) -> Before:
+        """Return the same in a transaction."""
+        sums = page.sums(dataset)
+        lines = {one.line for one in weighing.shown if one.line}
+        return limits_before(sums, dataset), seen_before(sums, dataset, lines)
+
+    def _entries(self, page: Page, dataset: str, *, last: bool = False) -> list[Stored]:
+        """Return what was shown of a data set, or its last showing; refuse what somebody has changed."""
+        mine = (ENTRIES.c.dataset == dataset) & (ENTRIES.c.kind == SHOWN)
+        asked = select(ENTRIES).where(mine).order_by(ENTRIES.c.number.desc())
+        found = rows(page.db, asked.limit(1) if last else asked)[::-1]
+        if any(page.seal.of_entry(row) != row["hash"] for row in found):
+            raise page.damaged("what it says of applications was changed")
         return found

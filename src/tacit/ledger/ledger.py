@@ -4,8 +4,9 @@ Guarantee   What all charges against a data set add up to never exceeds what was
             charges that analyst's cap, whatever number of processes charge at once and whenever they are killed.
             A charge that was acknowledged is never lost. Sums are exact fractions. What is reserved together is
             charged together or not at all. All charges under a policy, from the first on, cover one policy.
-Assumes     Everyone who releases from a data set charges the same ledger. Charges trust the running sums; `verify`
-            adds them up again from the entries and walks the hash chain (see `chain` for what that finds).
+Assumes     Everyone who releases from a data set charges the same ledger. Charges trust the rows that they look at,
+            which one seal covers (`row_seals`); `verify` looks at all rows, adds sums up again from the entries and
+            walks the hash chain (see `chain` and `verification` for what that finds).
 Why         Composition adds epsilons, over analysts too, since analysts may pool what they learn: hence one total
             per data set, with caps inside it. A guarantee under a policy holds under every policy with fewer secret
             edges, so a charge whose policy covers the account's counts in full there, and no other charge does.
@@ -25,7 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, insert, inspect, select, update
+from sqlalchemy import inspect, select
 
 from tacit.amounts import shown
 from tacit.errors import LedgerError, kind_of, sealed
@@ -40,8 +41,8 @@ from tacit.ledger.accounts import (
 )
 from tacit.ledger.applications import Applications, Standing, Weighing
 from tacit.ledger.book import Book
-from tacit.ledger.chain import TOTAL, Entry, Seal, Verdict, examined, odd_run, with_runs
-from tacit.ledger.coins import CoinState, Contents, KeptCoins, Reached, changed_contents, keep_contents, raise_lines
+from tacit.ledger.chain import TOTAL, Entry, Seal, Verdict, odd_run
+from tacit.ledger.coins import CoinState, Contents, KeptCoins, Reached, keep_contents, raise_lines
 from tacit.ledger.input import (
     Amount,
     LedgerPolicy,
@@ -51,11 +52,13 @@ from tacit.ledger.input import (
     exact_epsilon,
 )
 from tacit.ledger.leakage_book import LeakageBook, NotWeighedYet
+from tacit.ledger.page import Page
 from tacit.ledger.rules import Rules
 from tacit.ledger.statement import Statement, stated
-from tacit.ledger.store import Store, rows, streamed, tolerant
+from tacit.ledger.store import Store, rows
 from tacit.ledger.table_book import TableBook, TableNote
-from tacit.ledger.tables import ACCOUNTS, ENTRIES, HEAD, RUNS, strange
+from tacit.ledger.tables import ACCOUNTS, ENTRIES, RUNS
+from tacit.ledger.verification import verified
 from tacit.plan.leakage.shown import Shown
 
 __all__ = ["Account", "Entry", "Ledger", "Receipt", "Run", "Statement", "Verdict", "exact_epsilon"]
@@ -157,17 +160,16 @@ class Ledger:
         fingerprint = checked_policy(policy, file=self._store.name)
         text = policy.to_yaml() if policy is not None else None
 
-        def work(db: Connection) -> Entry | None:
-            head = self._book.sound_head(db)
-            account = self._book.accounts(db, dataset, holder).get(holder or TOTAL)
+        def work(page: Page) -> Entry | None:
+            account = page.accounts(dataset, holder).get(holder or TOTAL)
             if only_first and account is not None and account.granted:
                 return None
             if account is None:
-                self._rules.refuse_look_alikes(db, dataset, holder)
+                self._rules.refuse_look_alikes(page, dataset, holder)
             elif (
                 account.granted
                 and account.policy != fingerprint
-                and not self._may_stay_silent(db, account, fingerprint)
+                and not self._may_stay_silent(page, account, fingerprint)
             ):
                 raise LedgerError(
                     f"policy of a grant must be the one of the earlier grants to {holder_name(dataset, holder)}, "
@@ -176,9 +178,7 @@ class Ledger:
                     file=self._store.name,
                     fix="Grant under that policy, or give the data set another name in the ledger.",
                 )
-            entry = self._book.append(
-                db,
-                head,
+            entry = page.append(
                 kind="grant",
                 dataset=dataset,
                 analyst=holder,
@@ -191,10 +191,10 @@ class Ledger:
             new = replace(old, granted=old.granted + amount)
             if old.policy_entry is None:
                 new = replace(new, policy=fingerprint, policy_entry=entry.number)
-            self._book.move(db, dataset, holder, new, is_new=account is None)
+            page.move(dataset, holder, new, is_new=account is None)
             return entry
 
-        return self._store.write(work)
+        return self._book.write(work)
 
     def charge(
         self,
@@ -252,9 +252,9 @@ class Ledger:
         if kept is not None or weighing is not None:
             name = self._book.dataset(dataset)
 
-            def also(db: Connection) -> None:
+            def also(page: Page) -> None:
                 if kept is not None:
-                    keep_contents(db, name, *kept, self._book)
+                    keep_contents(page, name, *kept)
 
             self._leakage.show(name, self._book.analyst(analyst), weighing, also)
         return []
@@ -283,31 +283,28 @@ class Ledger:
         scales = self._leakage.scales(dataset, weighing)
         scales.weigh()
 
-        def work(db: Connection) -> list[Receipt]:
-            head = self._book.sound_head(db)
-            found = self._book.accounts(db, dataset, holder)
-            total, own = self._total(db, dataset, found), found.get(holder) if holder else None
+        def work(page: Page) -> list[Receipt]:
+            found = page.accounts(dataset, holder)
+            total, own = self._total(page, dataset, found), found.get(holder) if holder else None
             if holder is None:
-                self._rules.refuse_anonymous_charge(db, dataset)
+                self._rules.refuse_anonymous_charge(page, dataset)
             elif own is None:
-                self._rules.refuse_look_alikes(db, dataset, holder)
+                self._rules.refuse_look_alikes(page, dataset, holder)
             budgets = [(holder_name(dataset, None), total)]
             if own is not None and own.granted:
                 budgets.append((holder_name(dataset, holder), own))
             for who, account in budgets:
-                self._rules.check_policy(who, account, fingerprint, partial(self._book.policy_text, db, account))
+                self._rules.check_policy(who, account, fingerprint, partial(page.policy_text, account))
             for who, account in budgets:
                 self._rules.check_budget(who, account, in_all, given=given, dataset=dataset)
             if table is not None:
-                self._tables.check_in(db, dataset, table)
-            noted = scales.noted(db)
+                self._tables.check_in(page, dataset, table)
+            noted = scales.noted(page)
             left = min(account.remaining for _, account in budgets)
             receipts: list[Receipt] = []
             for amount, note in listed:
                 pins = total.policy is None and fingerprint is not None
-                entry = self._book.append(
-                    db,
-                    head,
+                entry = page.append(
                     kind="charge",
                     dataset=dataset,
                     analyst=holder,
@@ -316,32 +313,30 @@ class Ledger:
                     policy_text=text if pins else None,
                     what=note,
                 )
-                head = {**head, "count": entry.number, "head": entry.hash}
                 if pins:
                     total = replace(total, policy=fingerprint, policy_entry=entry.number)
                 left -= amount
                 receipts.append(Receipt(entry=entry.number, hash=entry.hash, remaining=left))
             if table is not None:
-                entry = self._tables.note(db, head, dataset, holder, table)
-                head = {**head, "count": entry.number, "head": entry.hash}
-            self._leakage.note(db, head, dataset, holder, noted)
-            self._book.move(db, dataset, None, replace(total, spent=total.spent + in_all))
+                self._tables.note(page, dataset, holder, table)
+            self._leakage.note(page, dataset, holder, noted)
+            page.move(dataset, None, replace(total, spent=total.spent + in_all))
             if holder is not None:
                 before = own or RunningSum()
-                self._book.move(db, dataset, holder, replace(before, spent=before.spent + in_all), is_new=own is None)
+                page.move(dataset, holder, replace(before, spent=before.spent + in_all), is_new=own is None)
             if coins is not None:
-                raise_lines(db, dataset, *coins, receipts[-1].entry, self._book)
+                raise_lines(page, dataset, *coins, receipts[-1].entry)
             if kept is not None:
-                keep_contents(db, dataset, *kept, self._book)
+                keep_contents(page, dataset, *kept)
             if run is not None:
                 numbers = {"first": receipts[0].entry, "last": receipts[-1].entry}
                 about = checked_note(job, file=file)
-                db.execute(insert(RUNS).values(run=run, job=about, state="reserved", **numbers))
+                page.put(RUNS, {"run": run, "job": about, "state": "reserved", **numbers})
             return receipts
 
         while True:
             try:
-                return self._store.write(work)
+                return self._book.write(work)
             except NotComparedYet as asked:
                 question = asked
             except NotWeighedYet:
@@ -429,22 +424,22 @@ class Ledger:
         for policy in policies:
             fingerprint = checked_policy(policy, file=self._store.name)
 
-            def work(db: Connection, fingerprint: str | None = fingerprint) -> None:
-                found = self._book.accounts(db, dataset, holder)
-                total, own = self._total(db, dataset, found), found.get(holder) if holder else None
+            def work(page: Page, fingerprint: str | None = fingerprint) -> None:
+                found = page.accounts(dataset, holder)
+                total, own = self._total(page, dataset, found), found.get(holder) if holder else None
                 if total.policy is None:  # the first one will give it its policy
                     text, first = policies[0].to_yaml(), replace(total, policy=policies[0].fingerprint)
                     self._rules.check_policy(holder_name(dataset, None), first, fingerprint, lambda: text)
                 else:
-                    text_of = partial(self._book.policy_text, db, total)
+                    text_of = partial(page.policy_text, total)
                     self._rules.check_policy(holder_name(dataset, None), total, fingerprint, text_of)
                 if own is not None and own.granted:
-                    text_of = partial(self._book.policy_text, db, own)
+                    text_of = partial(page.policy_text, own)
                     self._rules.check_policy(holder_name(dataset, holder), own, fingerprint, text_of)
 
             while True:
                 try:
-                    self._store.read(work)
+                    self._book.read(work)
                     break
                 except NotComparedYet as asked:
                     question = asked
@@ -453,24 +448,24 @@ class Ledger:
     def ended(self, run: str, *, lost: bool = False) -> None:
         """Note that a run that has reserved budget has published everything, or that what it did not is lost."""
 
-        def work(db: Connection) -> None:
-            self._store.locked_head(db)
-            db.execute(update(RUNS).where(RUNS.c.run == run).values(state="lost" if lost else "finished"))
+        def work(page: Page) -> None:
+            for row in page.rows(RUNS, [(run,)]).values():
+                page.put(RUNS, {**row, "state": "lost" if lost else "finished"})
 
-        self._store.write(work)
+        self._book.write(work)
 
     def runs(self) -> list[Run]:
         """Return the runs of jobs that have reserved budget, by their first entry."""
 
-        def work(db: Connection) -> list[Run]:
-            if not inspect(db).has_table(RUNS.name):  # a ledger of an older Tacit
+        def work(page: Page) -> list[Run]:
+            if page.is_older and not inspect(page.db).has_table(RUNS.name):
                 return []
-            found = rows(db, select(RUNS).order_by(RUNS.c.first))
+            found = rows(page.db, select(RUNS).order_by(RUNS.c.first))
             if any(odd_run(row) for row in found):
-                raise self._book.damaged("what it says of a run cannot be read")
+                raise page.damaged("what it says of a run cannot be read")
             return [Run(**row) for row in found]
 
-        return self._store.read(work)
+        return self._book.read(work)
 
     def remaining(self, *, dataset: str, analyst: str | None = None) -> Fraction:
         """Return what may still be charged to the data set, by `analyst` if given.
@@ -480,13 +475,13 @@ class Ledger:
         """
         dataset, holder = self._book.dataset(dataset), self._book.analyst(analyst)
 
-        def work(db: Connection) -> Fraction:
-            found = self._book.accounts(db, dataset, holder)
-            left = self._total(db, dataset, found).remaining
+        def work(page: Page) -> Fraction:
+            found = page.accounts(dataset, holder)
+            left = self._total(page, dataset, found).remaining
             own = found.get(holder) if holder else None
             return min(left, own.remaining) if own is not None and own.granted else left
 
-        return self._store.read(work)
+        return self._book.read(work)
 
     def accounts(self) -> list[Account]:
         """Return every total and every cap, by data set, the total first.
@@ -494,9 +489,9 @@ class Ledger:
         Analysts who have charged but have no cap are not accounts; their charges are in `entries`.
         """
 
-        def work(db: Connection) -> list[Account]:
-            stored = rows(db, select(ACCOUNTS).order_by(ACCOUNTS.c.dataset, ACCOUNTS.c.analyst))
-            sums = {(row["dataset"], row["analyst"]): self._book.running_sum(row) for row in stored}
+        def work(page: Page) -> list[Account]:
+            stored = rows(page.db, select(ACCOUNTS).order_by(ACCOUNTS.c.dataset, ACCOUNTS.c.analyst))
+            sums = {(row["dataset"], row["analyst"]): page.running_sum(row) for row in stored}
             nothing = RunningSum()
             return [
                 Account(
@@ -506,20 +501,20 @@ class Ledger:
                     granted=account.granted,
                     spent=account.spent,
                     remaining=min(account.remaining, sums.get((dataset, TOTAL), nothing).remaining),
-                    policy_text=self._book.policy_text(db, account),
+                    policy_text=page.policy_text(account),
                 )
                 for (dataset, analyst), account in sums.items()
                 if account.granted
             ]
 
-        return self._store.read(work)
+        return self._book.read(work)
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """Return all entries in the order in which they were written, of one data set if given."""
         statement = select(ENTRIES).order_by(ENTRIES.c.number)
         if dataset is not None:
             statement = statement.where(ENTRIES.c.dataset == self._book.dataset(dataset))
-        return self._store.read(lambda db: [self._book.entry(row) for row in rows(db, statement)])
+        return self._book.read(lambda page: [page.entry(row) for row in rows(page.db, statement)])
 
     def statement(self, *, dataset: str) -> Statement:
         """Return what all charges to a data set promise together: along the edges that all their policies have.
@@ -529,8 +524,8 @@ class Ledger:
         """
         name = self._book.dataset(dataset)
 
-        def work(db: Connection) -> Statement:
-            total = self._total(db, name, self._book.accounts(db, name, None))
+        def work(page: Page) -> Statement:
+            total = self._total(page, name, page.accounts(name, None))
             account = Account(
                 dataset=name,
                 analyst=None,
@@ -538,42 +533,35 @@ class Ledger:
                 granted=total.granted,
                 spent=total.spent,
                 remaining=total.remaining,
-                policy_text=self._book.policy_text(db, total),
+                policy_text=page.policy_text(total),
             )
             mine = select(ENTRIES).where(ENTRIES.c.dataset == name).order_by(ENTRIES.c.number)
-            return stated(account, [self._book.entry(row) for row in rows(db, mine)])
+            return stated(account, [page.entry(row) for row in rows(page.db, mine)])
 
-        return self._store.read(work)
+        return self._book.read(work)
 
     def verify(self) -> Verdict:
-        """Walk the hash chain from the first entry to the head row and add the running sums up again.
+        """Walk the hash chain from the first entry to the head row, add all sums up again, and look at every seal.
 
-        Reads everything; see `tacit.ledger.chain` for what can and cannot be found.
+        Reads everything; see `tacit.ledger.verification` for what can and cannot be found.
         """
+        return self._store.read(lambda db: verified(db, self._seal)[0], anyhow=True)
 
-        def work(db: Connection) -> Verdict:
-            tolerant(db)
-            if found := strange(db):
-                problem = f"changed: holds the {found}, which Tacit did not make"
-                return Verdict(ok=False, entries=0, head="", problem=problem)
-            head = next(iter(rows(db, select(HEAD))), None)
-            in_order = select(ENTRIES).order_by(ENTRIES.c.number)
-            verdict = examined(head, lambda: streamed(db, in_order), rows(db, select(ACCOUNTS)), self._seal)
-            runs = rows(db, select(RUNS)) if inspect(db).has_table(RUNS.name) else []
-            verdict = verdict if not verdict.ok else with_runs(verdict, runs)
-            if verdict.ok and changed_contents(db, self._seal):
-                return replace(verdict, ok=False, problem="changed: what is noted of files does not fit its seal")
-            return verdict
+    def problem(self) -> str | None:
+        """Return why nothing may be charged here as it stands, None if all is well at the end of the ledger.
 
-        return self._store.read(work, anyhow=True)
+        That is quick however long the ledger is: what a charge rests on is looked at when it is read. `verify` reads
+        everything.
+        """
+        return self._book.problem()
 
-    def _may_stay_silent(self, db: Connection, account: RunningSum, fingerprint: str | None) -> bool:
+    def _may_stay_silent(self, page: Page, account: RunningSum, fingerprint: str | None) -> bool:
         """Say whether a grant may leave out the policy, because the account has got it from a charge."""
-        kind = select(ENTRIES.c.kind).where(ENTRIES.c.number == account.policy_entry)
-        return fingerprint is None and db.execute(kind).scalar_one_or_none() == "charge"
+        entry = page.policy_entry(account)
+        return fingerprint is None and entry is not None and entry.kind == "charge"
 
-    def _total(self, db: Connection, dataset: str, found: dict[str, RunningSum]) -> RunningSum:
+    def _total(self, page: Page, dataset: str, found: dict[str, RunningSum]) -> RunningSum:
         total = found.get(TOTAL)
         if total is not None:
             return total
-        raise self._rules.no_budget(db, dataset)
+        raise self._rules.no_budget(page, dataset)

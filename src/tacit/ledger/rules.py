@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from fractions import Fraction
 from shlex import quote
-from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, LedgerError, nearest
@@ -15,6 +14,8 @@ from tacit.ledger.accounts import NotComparedYet, RunningSum, policy_name
 from tacit.ledger.chain import TOTAL
 from tacit.ledger.input import LONGEST_NAME, Amount, LedgerPolicy
 from tacit.ledger.names import look_alike
+from tacit.ledger.page import Page
+from tacit.ledger.summed import CAPPED, known_alike
 from tacit.ledger.tables import ACCOUNTS
 
 
@@ -81,10 +82,12 @@ class Rules:
             )
         self._compared[question.pair] = bool(policy.covers(granted))
 
-    def no_budget(self, db: Connection, dataset: str) -> LedgerError:
+    def no_budget(self, page: Page, dataset: str) -> LedgerError:
         """Return the refusal of a data set that nothing was granted to, with the name that may have been meant."""
         has_total = ACCOUNTS.c.analyst == TOTAL
-        known = list(db.execute(select(ACCOUNTS.c.dataset).where(has_total).order_by(ACCOUNTS.c.dataset)).scalars())
+        known = list(
+            page.db.execute(select(ACCOUNTS.c.dataset).where(has_total).order_by(ACCOUNTS.c.dataset)).scalars()
+        )
         command = self._grant_command(dataset)
         names = [name for name in known if isinstance(name, str) and len(name) <= LONGEST_NAME]
         if same := look_alike(dataset, names):
@@ -93,26 +96,23 @@ class Rules:
             fix = f"{nearest(dataset, names)} Or grant one: {command}." if names else f"Grant one: {command}."
         return LedgerError("dataset has no budget in this ledger", given=dataset, file=self._file, fix=fix)
 
-    def refuse_anonymous_charge(self, db: Connection, dataset: str) -> None:
+    def refuse_anonymous_charge(self, page: Page, dataset: str) -> None:
         """Refuse a charge by nobody in particular where single analysts have caps."""
-        capped = (ACCOUNTS.c.dataset == dataset) & (ACCOUNTS.c.analyst != TOTAL) & (ACCOUNTS.c.granted != "0")
-        if db.execute(select(ACCOUNTS.c.analyst).where(capped).limit(1)).first() is not None:
+        if page.state(CAPPED, dataset, "") is not None:
             raise LedgerError(
                 f"analyst must be given: dataset {dataset!r} has caps for single analysts",
                 file=self._file,
                 fix='Say who asks, as in charge(.., analyst="ana").',
             )
 
-    def refuse_look_alikes(self, db: Connection, dataset: str, analyst: str | None) -> None:
+    def refuse_look_alikes(self, page: Page, dataset: str, analyst: str | None) -> None:
         """Refuse a name that is new here and looks like one that is not."""
-        self._refuse_look_alike("dataset", dataset, db.execute(select(ACCOUNTS.c.dataset).distinct()).scalars())
+        self._refuse_look_alike("dataset", dataset, known_alike(page, "", dataset))
         if analyst is not None:
-            others = select(ACCOUNTS.c.analyst).where((ACCOUNTS.c.dataset == dataset) & (ACCOUNTS.c.analyst != TOTAL))
-            self._refuse_look_alike("analyst", analyst, db.execute(others).scalars())
+            self._refuse_look_alike("analyst", analyst, known_alike(page, dataset, analyst))
 
-    def _refuse_look_alike(self, key: str, name: str, known: Iterable[Any]) -> None:
-        names = [other for other in known if isinstance(other, str) and len(other) <= LONGEST_NAME]
-        if name not in names and (other := look_alike(name, names)):
+    def _refuse_look_alike(self, key: str, name: str, other: str | None) -> None:
+        if other is not None:
             raise LedgerError(
                 f"looks like {other!r}, which is in this ledger, and would be an account of its own",
                 key=key,

@@ -23,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, Select, create_engine, event, func, insert, inspect, select, update
+from sqlalchemy import Connection, Engine, Select, create_engine, event, func, insert, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
@@ -31,14 +31,15 @@ from tacit.errors import LedgerError
 from tacit.ledger.address import Address, address_of, check_only_name, check_place, no_ledger
 from tacit.ledger.chain import NOTHING_BEFORE, Seal, Stored
 from tacit.ledger.faults import is_busy, refusal
+from tacit.ledger.row_seals import node_seal
 from tacit.ledger.tables import (
     FROM_THE_START,
     HEAD,
-    MADE_WHEN_NEEDED,
     METADATA,
     OLDER_VERSIONS,
     OURS,
     SCHEMA_VERSION,
+    WANTED,
     strange,
 )
 
@@ -153,9 +154,6 @@ class Store:
             )
         self._check_version(row["version"])
         self._refuse_strange(db)
-        if row["version"] in OLDER_VERSIONS:
-            METADATA.create_all(db)
-            db.execute(update(HEAD).where(HEAD.c.id == 1).values(version=SCHEMA_VERSION))
         return dict(row)
 
     def _refuse_strange(self, db: Connection) -> None:
@@ -203,7 +201,7 @@ class Store:
         if HEAD.name in present:
             version = db.execute(select(HEAD.c.version).where(HEAD.c.id == 1)).scalar_one_or_none()
         # an older ledger lacks what came later; a lost head row is for `verify` to report
-        if missing := sorted((OURS - MADE_WHEN_NEEDED if version == SCHEMA_VERSION else FROM_THE_START) - present):
+        if missing := sorted((FROM_THE_START if version is None else WANTED.get(version, FROM_THE_START)) - present):
             raise LedgerError(
                 f"is a half-written or damaged ledger: {', '.join(missing)} missing",
                 file=self.name,
@@ -229,7 +227,8 @@ class Store:
             if not self._is_new(db):  # another process was faster
                 return
             METADATA.create_all(db)
-            start = {"count": 0, "head": NOTHING_BEFORE, "seal": seal.of_head(count=0, head=NOTHING_BEFORE)}
+            root = node_seal({}, seal)
+            start = {"count": 0, "head": NOTHING_BEFORE, "seal": seal.of_head(count=0, head=NOTHING_BEFORE, rows=root)}
             db.execute(insert(HEAD).values(id=1, version=SCHEMA_VERSION, key_mark=seal.of_key(), **start))
 
         self.write(build)

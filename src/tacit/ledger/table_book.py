@@ -7,24 +7,24 @@ Assumes     All tables of these people are charged to one data set of one ledger
             held against tables.
 Why         The criterion says how often one estimate of a frequency is wrong by how much. A second table has noise of
             its own, so that the mean of both is wrong less often: the promise holds for one table alone. A table counts
-            from its charge on: it is an entry of the chain, read and written in the locked transaction of the charge.
+            from its charge on: it is an entry of the chain, written in the locked transaction of the charge. That reads
+            of each column the first table that promises something about it, and the first that tells about it: if any
+            table is in the way, one of these is (`ledger/summed.py`).
 Reference   docs/tables.md.
 Checked by  tests/unit/test_tables_together.py.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-
-from sqlalchemy import Connection, select
+from typing import Any
 
 from tacit.errors import PlanError
 from tacit.ledger.book import Book
-from tacit.ledger.chain import TABLE, Entry, Stored
-from tacit.ledger.store import rows
-from tacit.ledger.tables import ENTRIES
+from tacit.ledger.chain import TABLE, Entry
+from tacit.ledger.page import Page
+from tacit.ledger.summed import COLUMN, written
 
 
 @dataclass(frozen=True)
@@ -80,26 +80,21 @@ class TableBook:
 
     def check(self, dataset: str, new: TableNote) -> None:
         """Refuse a table with the sentence that its charge would give; nothing is written."""
-        self._book.store.read(lambda db: self.check_in(db, dataset, new))
+        self._book.read(lambda page: self.check_in(page, dataset, new))
 
-    def check_in(self, db: Connection, dataset: str, new: TableNote) -> None:
+    def check_in(self, page: Page, dataset: str, new: TableNote) -> None:
         """Refuse a table, in the transaction that would charge for it."""
-        check_alone(new, self._earlier(db, dataset), dataset)
+        sums, earlier = page.sums(dataset), {}
+        for column in dict.fromkeys([*new.sensitive, *new.public]):
+            for number, said in (sums.state(COLUMN, dataset, column) or {}).values():
+                earlier[number] = _read(said)
+        check_alone(new, [earlier[number] for number in sorted(earlier)], dataset)
 
-    def note(self, db: Connection, head: Stored, dataset: str, analyst: str | None, new: TableNote) -> Entry:
+    def note(self, page: Page, dataset: str, analyst: str | None, new: TableNote) -> Entry:
         """Append what a table tells about, in the transaction that charges for it."""
-        document = json.dumps(asdict(new), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         words = f"published: {new}" + (", which promises a criterion" if new.promises else "")
-        return self._book.note(db, head, TABLE, dataset, analyst, None, (words, document))
-
-    def _earlier(self, db: Connection, dataset: str) -> list[TableNote]:
-        mine = (ENTRIES.c.dataset == dataset) & (ENTRIES.c.kind == TABLE)
-        found = rows(db, select(ENTRIES).where(mine).order_by(ENTRIES.c.number))
-        if any(self._book.seal.of_entry(row) != row["hash"] for row in found):
-            raise self._book.damaged("what it says of tables was changed")
-        return [_read(row["policy_text"]) for row in found]
+        return page.note(TABLE, dataset, analyst, None, (words, written(asdict(new))))
 
 
-def _read(document: str) -> TableNote:
-    said = json.loads(document)
+def _read(said: dict[str, Any]) -> TableNote:
     return TableNote(**{**said, "public": tuple(said["public"]), "sensitive": tuple(said["sensitive"])})

@@ -16,8 +16,8 @@ from sqlalchemy import Column, Connection, Index, Integer, MetaData, Table, Text
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-SCHEMA_VERSION = 2
-OLDER_VERSIONS = (1,)  # read as they are, and brought up to date by the first write
+SCHEMA_VERSION = 3
+OLDER_VERSIONS = (1, 2)  # read as they are, and sealed as they stand by the first write (`ledger/page.py`)
 
 METADATA = MetaData()
 
@@ -60,8 +60,7 @@ ACCOUNTS = Table(
     Column("first_grant", Integer),  # the entry that carries the policy's text: the first grant, or the first charge
 )
 
-# Which runs of jobs have reserved budget, and whether they came to their end. No budget depends on this table, so it
-# is not part of the chain.
+# Which runs of jobs have reserved budget, and whether they came to their end.
 RUNS = Table(
     "tacit_runs",
     METADATA,
@@ -104,9 +103,31 @@ CONTENTS = Table(
     Column("seal", Text, nullable=False),
 )
 
+# What charges rest on beside their accounts, summed up from the entries (`ledger/summed.py`).
+STATE = Table(
+    "tacit_state",
+    METADATA,
+    Column("kind", Text, primary_key=True),
+    Column("dataset", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("body", Text, nullable=False),  # JSON
+)
+
+# One tree of hashes over all rows of the tables below (`ledger/row_seals.py`); the head row seals its root.
+SEALS = Table(
+    "tacit_seals",
+    METADATA,
+    Column("place", Text, primary_key=True),  # of a row: the hash of its table and key; of a node: how these begin
+    Column("under", Text, nullable=False),  # the node above
+    Column("seal", Text, nullable=False),
+    Index("tacit_seals_by_under", "under"),
+)
+
+SEALED = (ACCOUNTS, RUNS, COINS, LINES, CONTENTS, STATE)
+
 OURS = frozenset(METADATA.tables)
-MADE_WHEN_NEEDED = frozenset({COINS.name, LINES.name, CONTENTS.name})
-FROM_THE_START = OURS - {RUNS.name} - MADE_WHEN_NEEDED
+FROM_THE_START = frozenset({HEAD.name, ENTRIES.name, ACCOUNTS.name})
+WANTED = {1: FROM_THE_START, 2: FROM_THE_START | {RUNS.name}, SCHEMA_VERSION: OURS}  # by version
 
 # SQLite keeps the statement that made a table; blanks, quotes and case say nothing.
 _UNSAID = str.maketrans("", "", ' \t\r\n"')
@@ -131,7 +152,7 @@ WITH ours AS (
     SELECT oid, relname, relkind, relrowsecurity FROM pg_class
     WHERE oid IN (to_regclass('tacit_head'), to_regclass('tacit_entries'), to_regclass('tacit_accounts'),
                   to_regclass('tacit_runs'), to_regclass('tacit_coins'), to_regclass('tacit_lines'),
-                  to_regclass('tacit_contents'))
+                  to_regclass('tacit_contents'), to_regclass('tacit_state'), to_regclass('tacit_seals'))
 )
 SELECT 'trigger', tgname::text FROM pg_trigger JOIN ours ON tgrelid = ours.oid WHERE NOT tgisinternal
 UNION ALL SELECT 'rule', rulename::text FROM pg_rewrite JOIN ours ON ev_class = ours.oid WHERE relkind = 'r'

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from tacit.errors import PlanError, PolicyError, kind_of, nearest, word_or_kind
 from tacit.ledger.applications import Applications, Weighing
+from tacit.ledger.coin_seals import shown_name
 from tacit.ledger.ledger import Ledger
 from tacit.plan.any_plan import AnyPlan
-from tacit.plan.leakage.shown import Shown
+from tacit.plan.leakage.shown import Seen, Shown
 from tacit.policy.attributes.attribute import Attribute
 from tacit.policy.policy import Policy
 
@@ -30,7 +30,7 @@ class LeakageWatch:
             applications.check_public()
             _check_domain(applications, policy)
         self._applications = applications
-        self._shown: list[Shown] = []
+        self._seen = Seen()
 
     def begin(self, ledger: Ledger, dataset: str) -> None:
         """Let the limits hold in a ledger."""
@@ -50,7 +50,7 @@ class LeakageWatch:
 
         `mark` tells the secret that coins are made from: coins of another secret are other coins.
         """
-        found = tuple(one if not one.line else replace(one, line=_short(one.line, mark)) for one in shows)
+        found = tuple(one if not one.line else replace(one, line=shown_name(one.line, mark)) for one in shows)
         return Weighing(found, self._applications) if found else None
 
     def check(self, plans: Iterable[AnyPlan], ledger: Ledger | None, dataset: str, mark: str) -> None:
@@ -59,15 +59,15 @@ class LeakageWatch:
         if ledger is not None:
             ledger.check_leakage(dataset=dataset, applications=self._applications, weighing=weighing)
         elif weighing is not None and self._applications is not None:
-            self._applications.weigh(self._shown, weighing.shown)
+            self._applications.weigh_after(self._seen, weighing.shown)
 
     def weigh(self, weighing: Weighing | None) -> None:
         """Hold what is shown against the limits of a session without a ledger, and remember it; or refuse."""
         if weighing is None:
             return
         if self._applications is not None:
-            self._applications.weigh(self._shown, weighing.shown)
-        self._shown += weighing.shown
+            self._applications.weigh_after(self._seen, weighing.shown)
+        self._seen.add(weighing.shown)
 
 
 def _check_hidden(applications: Applications, plan: AnyPlan) -> None:
@@ -92,10 +92,6 @@ def _check_hidden(applications: Applications, plan: AnyPlan) -> None:
                 given=sorted(map(str, wanted))[:5],
                 fix="Nothing was charged. Say the same in both.",
             )
-
-
-def _short(line: str, mark: str) -> str:
-    return hashlib.sha256(f"{mark} {line}".encode()).hexdigest()[:32]
 
 
 def _check_domain(applications: Applications, policy: Policy) -> None:

@@ -99,9 +99,8 @@ class Session:
         # after the rows: a refused source leaves no new ledger behind
         opened = Ledger(ledger) if isinstance(ledger, str | Path) else ledger
         if opened is not None:
-            verdict = opened.verify()
-            if not verdict.ok:
-                raise LedgerError(f"is damaged ({verdict.problem})", key="ledger", fix="Restore it before spending.")
+            if problem := opened.problem():
+                raise LedgerError(f"is damaged ({problem})", key="ledger", fix="Restore it before spending.")
             if own is not None:
                 opened.grant_once(dataset=self.dataset, epsilon=own, policy=self.policy)
             watch.begin(opened, self.dataset)

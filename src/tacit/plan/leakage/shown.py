@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
@@ -31,6 +31,43 @@ class Shown:
         return f"{self.attribute} to {self.application or 'everybody'}"
 
 
+@dataclass
+class Seen:
+    """What was shown so far: the epsilon that each application has reached for each attribute, in order of asking.
+
+    `lines` is what was shown along each line of an application, and `public` what was shown as public alone.
+    """
+
+    reached: dict[tuple[str, str], Fraction] = field(default_factory=dict)
+    lines: dict[tuple[str, str], dict[str, Fraction]] = field(default_factory=dict)
+    public: set[tuple[str, str]] = field(default_factory=set)
+
+    def add(self, shown: Iterable[Shown]) -> None:
+        """Add what is shown; `lines` must have what was shown before along the same lines."""
+        for one in shown:
+            whom = (one.application, one.attribute)
+            if one.is_public and whom not in self.reached:
+                self.public.add(whom)
+            elif not one.is_public:
+                self.public.discard(whom)
+            self.reached.setdefault(whom, Fraction(0))
+            if not one.line:
+                self.reached[whom] += one.epsilon
+                continue
+            before = self.lines.get((one.application, one.line), {})
+            after = {**before, one.attribute: max(before.get(one.attribute, Fraction(0)), one.epsilon)}
+            for attribute, epsilon in after.items():
+                old = apart(before[attribute], len(before)) if attribute in before else Fraction(0)
+                self.reached[one.application, attribute] += apart(epsilon, len(after)) - old
+            self.lines[one.application, one.line] = after
+
+    def after(self, shown: Iterable[Shown]) -> Seen:
+        """Return what was shown after this as well."""
+        more = Seen(dict(self.reached), dict(self.lines), set(self.public))
+        more.add(shown)
+        return more
+
+
 def together(shown: Iterable[Shown]) -> dict[tuple[str, str], Fraction]:
     """Return the epsilon that each application has reached for each attribute, in the order in which they asked.
 
@@ -43,19 +80,9 @@ def together(shown: Iterable[Shown]) -> dict[tuple[str, str], Fraction]:
     >>> together([first, again, other])
     {('lighting', 'arrival'): Fraction(1, 1)}
     """
-    lines: dict[tuple[str, str], dict[str, Fraction]] = {}
-    found: dict[tuple[str, str], Fraction] = {}
-    for one in shown:
-        found.setdefault((one.application, one.attribute), Fraction(0))
-        if not one.line:
-            found[one.application, one.attribute] += one.epsilon
-            continue
-        own = lines.setdefault((one.application, one.line), {})
-        own[one.attribute] = max(own.get(one.attribute, Fraction(0)), one.epsilon)
-    for (application, _), own in lines.items():
-        for attribute, epsilon in own.items():
-            found[application, attribute] += apart(epsilon, len(own))
-    return found
+    seen = Seen()
+    seen.add(shown)
+    return seen.reached
 
 
 def apart(epsilon: Fraction, attributes: int) -> Fraction:

@@ -1,0 +1,309 @@
+"""One transaction on a ledger: its head, what it appends, the rows it reads and writes under one seal.
+
+Guarantee   `rows` and `state` return what the last transaction left, or refuse (`ledger/row_seals.py`). `close` seals
+            what was written together with the last entry, once, at the end of the transaction.
+Assumes     A page that writes has locked the head row, and nobody writes in another way. A page of a ledger of an older
+            Tacit, or one that reads with another key, has nothing to check rows by, and believes them: it is for
+            reports, and nothing is charged by it.
+Checked by  tests/unit/test_ledger_sealed.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, or_, select, update
+
+from tacit.errors import LedgerError
+from tacit.ledger.accounts import RunningSum
+from tacit.ledger.chain import (
+    ACCOUNT_TYPES,
+    ENTRY_TYPES,
+    LIMITS,
+    NOTHING_BEFORE,
+    SHOWN,
+    TABLE,
+    TOTAL,
+    Entry,
+    Seal,
+    Stored,
+    amount_of,
+    odd_field,
+    wrong_key,
+)
+from tacit.ledger.input import checked_note
+from tacit.ledger.row_seals import DEPTH, Key, Tree, grown, key_of, node_seal, nodes_above, place_of, row_seal
+from tacit.ledger.store import rows
+from tacit.ledger.summed import UNREADABLE, InMemory, State, add_account, add_entry, written
+from tacit.ledger.tables import ACCOUNTS, ENTRIES, HEAD, OLDER_VERSIONS, SEALS, STATE
+
+# Charges of 1/3, 1/7, 1/11 .. make a sum that never stops growing, and a charge must stay cheap.
+SUM_DIGITS: Final = 1000
+_AT_ONCE: Final = 400  # places in one statement
+
+
+class Page:
+    """One ledger as one transaction sees it; `head` is the head row, None if it is gone."""
+
+    def __init__(self, db: Connection, head: Stored | None, seal: Seal, file: str) -> None:
+        self.db, self.seal, self.file = db, seal, file
+        self.head: dict[str, Any] = dict(head or {})
+        self._read: dict[str, dict[Key, Stored | None]] = {}  # rows by table and key; None if there is none
+        self._tree: Tree = {}
+        self._written: dict[str, str | None] = {}  # seals of rows, by their places; None if they are gone
+        self._is_moved = False
+
+    @property
+    def is_older(self) -> bool:
+        """Whether an older Tacit wrote this ledger, and no seal covers its rows yet."""
+        return self.head.get("version") in OLDER_VERSIONS
+
+    @property
+    def _can_check(self) -> bool:
+        return not self.is_older and not (self.head and wrong_key(self.head, self.seal))
+
+    def root(self) -> str | None:
+        """Return the seal of all rows that are no entries, as the tree has it; None where an older Tacit wrote them."""
+        if self.is_older:
+            return None
+        if "" not in self._tree:
+            self._tree[""] = {}
+            for row in rows(self.db, select(SEALS).where(SEALS.c.under == "")):
+                self._tree[""][row["place"]] = row["seal"]
+        return node_seal(self._tree[""], self.seal)
+
+    def rows(self, table: Table, keys: Iterable[Key]) -> dict[Key, Stored]:
+        """Return the rows with these keys, those that are there; refuse what somebody has changed."""
+        asked, known = list(dict.fromkeys(keys)), self._read.setdefault(table.name, {})
+        if wanted := [key for key in asked if key not in known]:
+            found = {key_of(table, row): row for row in rows(self.db, select(table).where(_are(table, wanted)))}
+            places = {key: place_of(table, key) for key in wanted}
+            self._load(places.values())
+            for key, place in places.items() if self._can_check else ():
+                seal = row_seal(table, found[key], self.seal) if key in found else None
+                if self._tree[place[:DEPTH]].get(place) != seal:
+                    raise self.damaged(f"a row of {table.name} was changed, taken out or put in")
+            known |= {key: found.get(key) for key in wanted}
+        return {key: row for key in asked if (row := known[key]) is not None}
+
+    def put(self, table: Table, row: dict[str, Any]) -> None:
+        """Write a row, in the place of what was there under its key."""
+        self._take(table, key_of(table, row), row)
+        self.db.execute(insert(table).values(**row))
+
+    def drop(self, table: Table, key: Key) -> None:
+        """Take a row out, if it is there."""
+        if self.rows(table, [key]):
+            self._take(table, key, None)
+
+    def drop_all(self, table: Table, dataset: str) -> None:
+        """Take all rows of a data set out."""
+        for row in rows(self.db, select(table).where(table.c.dataset == dataset)):
+            self.drop(table, key_of(table, row))
+
+    def _take(self, table: Table, key: Key, new: Stored | None) -> None:
+        """Take out what is there under a key, which must be what was written, for a new row or for none."""
+        if self.rows(table, [key]):
+            self.db.execute(delete(table).where(_are(table, [key])))
+        place = place_of(table, key)
+        under = self._tree[place[:DEPTH]]
+        under.pop(place, None)
+        self._written[place] = None
+        if new is not None:
+            under[place] = self._written[place] = row_seal(table, new, self.seal)
+        self._read[table.name][key] = new
+
+    def _load(self, places: Iterable[str]) -> None:
+        """Read the nodes above places, and hold each against the one above it."""
+        if not self._can_check:
+            return
+        wanted = sorted({node for place in places for node in nodes_above(place)} - self._tree.keys(), key=len)
+        if not wanted:
+            return
+        found: Tree = {node: {} for node in wanted}
+        for some in _some(wanted):
+            for row in rows(self.db, select(SEALS).where(SEALS.c.under.in_(some))):
+                found[row["under"]][row["place"]] = row["seal"]
+        for node in wanted:
+            under = self._tree[node] = found[node]
+            sealed = node_seal(under, self.seal)
+            if node == "":
+                fits = self.head.get("seal") == self.seal.of_head(
+                    count=self.head.get("count", 0), head=self.head.get("head", ""), rows=sealed
+                )
+            else:
+                fits = self._tree[node[:-1]].get(node) == (sealed if under else None)
+            if not fits:
+                raise self.damaged("rows of its tables were changed, taken out or put in")
+
+    def state(self, kind: str, dataset: str, name: str) -> Any:
+        """Return a sum as plain data, None if there is none."""
+        row = self.rows(STATE, [(kind, dataset, name)]).get((kind, dataset, name))
+        try:
+            return None if row is None else json.loads(row["body"])
+        except UNREADABLE:
+            raise self.damaged("a sum in it cannot be read") from None
+
+    def sums(self, dataset: str) -> State:
+        """Return where the sums of a data set are; of a ledger of an older Tacit, which has none, they are added up."""
+        if not self.is_older:
+            return self
+        found = InMemory()
+        mine = (ENTRIES.c.dataset == dataset) & ENTRIES.c.kind.in_([LIMITS, SHOWN, TABLE])
+        try:
+            for row in rows(self.db, select(ENTRIES).where(mine).order_by(ENTRIES.c.number)):
+                add_entry(found, row)
+        except UNREADABLE:
+            raise self.damaged("an entry in it cannot be read") from None
+        return found
+
+    def set_state(self, kind: str, dataset: str, name: str, body: Any) -> None:
+        """Keep a sum."""
+        self.put(STATE, {"kind": kind, "dataset": dataset, "name": name, "body": written(body)})
+
+    def close(self) -> None:
+        """Seal all that was written, in the tree and in the head row."""
+        if not self._written and not self._is_moved:
+            return
+        touched = {place[:DEPTH] for place in self._written}
+        changed = self._written | grown(self._tree, touched, self.seal)
+        for some in _some(sorted(changed)):
+            self.db.execute(delete(SEALS).where(SEALS.c.place.in_(some)))
+        # a node hangs under the one with a digit less, a row under the last of them
+        added = [
+            {"place": place, "under": place[: min(DEPTH, len(place) - 1)], "seal": seal}
+            for place, seal in changed.items()
+            if seal is not None
+        ]
+        if added:
+            self.db.execute(insert(SEALS), added)
+        count, head = self.head["count"], self.head["head"]
+        seal = self.seal.of_head(count=count, head=head, rows=self.root())
+        self.db.execute(update(HEAD).where(HEAD.c.id == 1).values(count=count, head=head, seal=seal))
+        self._written, self._is_moved = {}, False
+
+    def append(
+        self,
+        *,
+        kind: str,
+        dataset: str,
+        analyst: str | None,
+        epsilon: Fraction,
+        policy: str | None,
+        policy_text: str | None,
+        what: str,
+    ) -> Entry:
+        """Append an entry, and add it to what is summed up."""
+        row: dict[str, Any] = {
+            "number": self.head["count"] + 1,
+            "time": datetime.now(UTC).isoformat(timespec="microseconds"),
+            "kind": kind,
+            "dataset": dataset,
+            "analyst": analyst,
+            "epsilon": str(epsilon),
+            "policy": policy,
+            "policy_text": policy_text,
+            "what": what,
+            "previous": self.head["head"] if self.head["count"] else NOTHING_BEFORE,
+        }
+        row["hash"] = self.seal.of_entry(row)
+        self.db.execute(insert(ENTRIES).values(**row))
+        self.head |= {"count": row["number"], "head": row["hash"]}
+        self._is_moved = True
+        add_entry(self, row)
+        return self.entry(row)
+
+    def note(
+        self, kind: str, dataset: str, analyst: str | None, fingerprint: str | None, noted: tuple[str, str]
+    ) -> Entry:
+        """Append an entry that spends nothing: its words, and the document that is read back."""
+        what, document = noted
+        return self.append(
+            kind=kind,
+            dataset=dataset,
+            analyst=analyst,
+            epsilon=Fraction(0),
+            policy=fingerprint,
+            policy_text=document,
+            what=checked_note(what, file=self.file),
+        )
+
+    def move(self, dataset: str, analyst: str | None, new: RunningSum, *, is_new: bool = False) -> None:
+        """Move the running sums of one account, in the transaction that wrote the entries."""
+        row: dict[str, Any] = {
+            "dataset": dataset,
+            "analyst": analyst or TOTAL,
+            "granted": self._sum_text(new.granted),
+            "spent": self._sum_text(new.spent),
+            "policy": new.policy,
+            "first_grant": new.policy_entry,
+        }
+        self.put(ACCOUNTS, row)
+        if is_new or (analyst and new.granted):
+            add_account(self, row)
+
+    def accounts(self, dataset: str, analyst: str | None) -> dict[str, RunningSum]:
+        """Return the running sums of a data set's total and, if one is named, of an analyst."""
+        found = self.rows(ACCOUNTS, [(dataset, TOTAL), (dataset, analyst or TOTAL)])
+        return {row["analyst"]: self.running_sum(row) for row in found.values()}
+
+    def policy_entry(self, account: RunningSum) -> Entry | None:
+        """Return the entry that carries the policy of an account, None if there is none."""
+        found = rows(self.db, select(ENTRIES).where(ENTRIES.c.number == account.policy_entry))
+        if found and self._can_check and self.seal.of_entry(found[0]) != found[0]["hash"]:
+            raise self.damaged(f"entry {account.policy_entry} does not fit its hash")
+        return self.entry(found[0]) if found else None
+
+    def policy_text(self, account: RunningSum) -> str | None:
+        """Return the policy that an account is counted under, None if there is none yet."""
+        entry = None if account.policy is None else self.policy_entry(account)
+        return None if entry is None else entry.policy_text
+
+    def entry(self, row: Stored) -> Entry:
+        """Return an entry as it was stored, or say that it was changed."""
+        if odd_field(row, ENTRY_TYPES):
+            raise self.damaged("an entry in it cannot be read")
+        return Entry(**{**row, "epsilon": self._fraction(row["epsilon"])})
+
+    def running_sum(self, row: Stored) -> RunningSum:
+        """Return a running sum as it was stored, or say that it was changed."""
+        if odd_field(row, ACCOUNT_TYPES):
+            raise self.damaged("a running sum in it cannot be read")
+        granted, spent = self._fraction(row["granted"]), self._fraction(row["spent"])
+        return RunningSum(granted, spent, row["policy"], row["first_grant"])
+
+    def _fraction(self, text: str) -> Fraction:
+        amount = amount_of(text)
+        if amount is None:
+            raise self.damaged("an amount in it cannot be read", given=text)
+        return amount
+
+    def damaged(self, why: str, **given: Any) -> LedgerError:
+        """Return the refusal of a ledger that somebody has changed."""
+        fix = "Run `tacit ledger verify` and put the last good copy back."
+        return LedgerError(f"is damaged: {why}", file=self.file, fix=fix, **given)
+
+    def _sum_text(self, amount: Fraction) -> str:
+        if amount.denominator >= 10**SUM_DIGITS:
+            raise LedgerError(
+                f"epsilon would give the running sum a denominator of more than {SUM_DIGITS} digits",
+                file=self.file,
+                fix="Nothing was written. Use an epsilon with a few decimals, such as 0.05.",
+            )
+        return str(amount)
+
+
+def _are(table: Table, keys: Sequence[Key]) -> ColumnElement[bool]:
+    """Return the condition that a row has one of some keys."""
+    columns = list(table.primary_key)
+    if len(columns) == 1:
+        return columns[0].in_([key[0] for key in keys])
+    return or_(*(and_(*(column == part for column, part in zip(columns, key, strict=True))) for key in keys))
+
+
+def _some(places: Sequence[str]) -> list[Sequence[str]]:
+    return [places[start : start + _AT_ONCE] for start in range(0, len(places), _AT_ONCE)]
