@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import tacit as tc
@@ -253,6 +254,97 @@ def test_bad_arguments_are_refused(
     monkeypatch.chdir(taxonomy.parent)
     with pytest.raises(tc.PlanError, match=words):
         tc.audit.syntactic(people().assign(sex="F"), **{"public": ["job"], "sensitive": "s", **given})
+
+
+# ---- lines that stand for several people ----------------------------------------------------------------------------
+
+LINES = pd.DataFrame(
+    {
+        "job": ["Professional", "Professional", "Artist", "Artist", "Artist"],
+        "disease": ["Hepatitis", "HIV", "Flu", "HIV", "Hepatitis"],
+        "count": [2, 1, 1, 3, 0],
+        "estimate": [2.5, 0.5, 0.0, 4.0, 0.0],
+    }
+)
+
+
+def forms(rows: pd.DataFrame, folder: Path) -> dict[str, Any]:
+    """Return rows as frames and files, in which weights are whole numbers, decimals or texts."""
+    rows.to_csv(folder / "table.csv", index=False)
+    rows.to_parquet(folder / "table.parquet")
+    return {
+        "pandas": rows,
+        "decimals": rows.astype({"count": float}),
+        "polars": pl.from_pandas(rows),
+        "csv": folder / "table.csv",
+        "parquet": folder / "table.parquet",
+    }
+
+
+@pytest.mark.parametrize("form", ["pandas", "decimals", "polars", "csv", "parquet"])
+def test_weights_are_people(form: str, tmp_path: Path) -> None:
+    source = forms(LINES, tmp_path)[form]
+    expected = tc.audit.syntactic(TABLE_2_1, public="job", sensitive="disease").document()
+    assert tc.audit.syntactic(source, public="job", sensitive="disease", weight="count").document() == expected
+    disclosed = [
+        tc.audit.disclosure(rows, public="job", sensitive="disease", scale=1.0, ways=1, **weight).frame.to_dict()
+        for rows, weight in ((source, {"weight": "count"}), (TABLE_2_1, {}))
+    ]
+    assert disclosed[0] == disclosed[1]
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "csv", "parquet"])
+def test_counts_that_nobody_speaks_of_are_refused(form: str, tmp_path: Path) -> None:
+    """Each line would count as one person: k = 2 where a group has one."""
+    source = forms(LINES, tmp_path)[form]
+    for audit, more in ((tc.audit.syntactic, {}), (tc.audit.disclosure, {"scale": 1.0})):
+        with pytest.raises(tc.DataRefused, match=r"column 'count' may say how many people .* weight='count'"):
+            audit(source, public="job", sensitive="disease", **more)
+    # a count that is public or sensitive is an attribute of a person
+    assert tc.audit.syntactic(LINES, public="job", sensitive="count").k == 2
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        [2, 1, 1, 3, -1],
+        [2, 1, 1, 3, 0.5],
+        [2, 1, 1, 3, math.inf],
+        [2, 1, 1, 3, math.nan],
+        [2, 1, 1, 3, 2**53],
+        ["2", "1", "1", "3", "two"],
+        ["2", "1", "1", "3", None],
+        [True] * 5,
+    ],
+)
+def test_what_is_no_number_of_people_is_refused(weights: list[Any]) -> None:
+    with pytest.raises(tc.DataRefused, match="column 'count' must hold whole numbers, zero or more"):
+        tc.audit.syntactic(LINES.assign(count=weights), public="job", sensitive="disease", weight="count")
+
+
+def test_weights_are_columns_of_their_own() -> None:
+    for given, rule in ((3, "must be the name of a column"), ("job", "must not be public or sensitive as well")):
+        with pytest.raises(tc.PlanError, match=f"weight {rule}"):
+            tc.audit.syntactic(LINES, public="job", sensitive="disease", weight=given)
+    with pytest.raises(tc.DataRefused, match="column 'counts' must be a column of the rows"):
+        tc.audit.syntactic(LINES, public="job", sensitive="disease", weight="counts")
+
+
+def test_published_tables_are_measured_by_their_records(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"ward": ["a"] * 40 + ["b"] * 7 + ["c"], "ill": (["flu", "none", "none"] * 16)})
+    asked = {"public": ["ward"], "sensitive": "ill", "values": ["flu", "none"], "retention": 0.5}
+    table = tc.publish.perturbed(rows, **asked)
+    found = tc.audit.syntactic(table, public="ward", sensitive="ill")
+    assert found.k == 1  # line by line it would be 2
+    assert found.document() == tc.audit.syntactic(table.rows, public="ward", sensitive="ill").document()
+    table.frame.to_csv(tmp_path / "table.csv", index=False)
+    again = tc.audit.syntactic(tmp_path / "table.csv", public="ward", sensitive="ill", weight="count")
+    assert again.document() == found.document()
+    masked = tc.publish.reconstruction_private(rows, **asked, lam=0.3, delta=0.3, method="masked")
+    with pytest.raises(tc.PlanError, match="frame must have counts of records: masked counts"):
+        tc.audit.syntactic(masked, public="ward", sensitive="ill")
+    with pytest.raises(tc.DataRefused, match="column 'count' must hold whole numbers"):
+        tc.audit.syntactic(masked.frame, public="ward", sensitive="ill", weight="count")
 
 
 def test_the_report_says_whom_it_is_for() -> None:

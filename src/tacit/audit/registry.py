@@ -51,6 +51,7 @@ from tacit.policy.secrets import Secrets, attributes, everything, partition, rec
 from tacit.publish.criterion import Channel, Criterion
 from tacit.publish.groupwise import Groupwise
 from tacit.publish.masked import Masked
+from tacit.publish.masked_columns import MaskedColumns
 from tacit.publish.method import Method
 from tacit.publish.perturbation import Uniform
 from tacit.publish.sampled import Sampled
@@ -60,6 +61,7 @@ IN_A_CORNER: Final = 2  # epsilon, where few outputs show the whole loss: a larg
 
 TABLE: Final = "table"  # the keyword of what is no question but a table of people
 _CHANNEL: Final = Channel(Fraction(1, 2), 3)
+_TWO_COLUMNS: Final = Channel(Fraction(1, 2), 4, (2, 2))
 _CRITERION: Final = Criterion(Fraction(2, 5), Fraction(2, 5))  # of four records three are sampled
 _HALF: Final = Fraction(EPSILON, 2)
 _PEOPLE: Final = Domain(
@@ -239,6 +241,7 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
         _table("table-by-group-wise-retention", Groupwise(_CHANNEL, _CRITERION, Fraction(1)), "groupwise"),
         _table("table-masked", Masked(Channel(Fraction(1, 2), 2), _CRITERION), "masked"),
         _table("table-masked-of-three-values", Masked(_CHANNEL, _CRITERION), "masked"),
+        _table("table-masked-of-two-columns", MaskedColumns(_TWO_COLUMNS, _CRITERION), "masked_columns"),
         _decision("place-decision", step=1),
         _decision("place-decision-of-several-visits", step=2),
     ]

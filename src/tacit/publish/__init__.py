@@ -23,6 +23,7 @@ In reading order:
     groupwise        a retention for each size of a group
     widths           how wide a mask must be
     masked           private counts, each masked by noise that grows with it
+    masked_columns   the same for several columns: masks are multiplied
     private_tables   the best of these
     versions         rows that came later
     table_job        files that ask for a table

@@ -52,13 +52,22 @@ LOOKED_AT: Final = 512  # sizes among which the largest allowed one is looked fo
 
 @dataclass(frozen=True)
 class Channel:
-    """How one record is perturbed: it keeps its value with probability `retention`, else gets any of `values`."""
+    """How one record is perturbed: it keeps its value with probability `retention`, else gets any of `values`.
+
+    Where values are combinations of several columns, `shape` says how many values each of these has.
+
+    >>> Channel(Fraction(1, 2), 6, (3, 1, 2)).shape, Channel(Fraction(1, 2), 3, (3, 1)).shape
+    ((3, 2), ())
+    """
 
     retention: Fraction
     values: int
+    shape: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "retention", as_retention(self.retention))
+        several = tuple(size for size in self.shape if size > 1)  # a column with one value says nothing
+        object.__setattr__(self, "shape", several if len(several) > 1 else ())
         if self.values < 2:
             raise PlanError(
                 "must be at least two: a value that everybody has is no secret",
@@ -89,6 +98,22 @@ class Channel:
             context.prec = 60
             exact = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
             return Fraction(exact.quantize(_DIGITS, rounding=ROUND_CEILING))
+
+    @property
+    def parts(self) -> list[Channel]:
+        """How the values of each column are perturbed, and the combinations of some: what a criterion must hold for.
+
+        A value of some columns is a set of combinations. A record that has one of them shows one of them with
+        probability p + (1-p)/m, where m is the number of values of these columns, and any other record with (1-p)/m: as
+        if these columns were all there is.
+
+        >>> [part.values for part in Channel(Fraction(1, 2), 24, (2, 3, 4)).parts]
+        [24, 12, 8, 6, 4, 3, 2]
+        """
+        found = {1}
+        for size in self.shape or (self.values,):
+            found |= {size * other for other in found}
+        return [Channel(self.retention, values) for values in sorted(found - {1}, reverse=True)]
 
     def variance(self, count: npt.ArrayLike, size: npt.ArrayLike) -> Floats:
         """Return the variance of how many of `size` records show a value that `count` of them have."""
@@ -165,6 +190,8 @@ def not_prevented(asked: Criterion) -> list[str]:
         "of them. A session refuses a second table of its data set, as long as its ledger is kept, or without one as "
         "long as the session lives; counts and histograms it does not refuse, and of tables of plain rows nobody knows",
         "nothing is promised about aggregates of several groups: learning these is what the table is for",
+        "nothing is promised about several values of a column together, such as ten of thirty: what is added up is "
+        "known better than each of them. Whoever needs such a set hidden makes it one value",
     ]
 
 

@@ -2,14 +2,16 @@
 
 Guarantee   At most epsilon of the largest retention for every edge between two records that agree in the public
             columns. And the exact (lambda, delta) criterion for the unbiased estimate of every value in every group,
-            for every count that the public bound on frequencies allows.
+            for every count that the public bound on frequencies allows. Of several columns, of every value of every
+            column, and of every combination of some or all columns.
 Assumes     Sizes of groups are public. The bound on frequencies is public and true.
 Why         The retention of a group follows from its public size. For each size it is the largest of a fine grid, at
             or below what the normal law suggests, at which every count passes the exact criterion
             (`publish/criterion.py`); the normal rule by itself fails at most sizes. Towards a retention of 0 the
             perturbed count is Bin(n, 1/m), whatever is true, and an estimate is right for one count at most, n/m: the
             likeliest of all of these is 1 of a group of m. So if groups of one and of m have a retention, every size
-            has one, and it is known before anybody pays.
+            has one, and it is known before anybody pays. Values of some of several columns are perturbed as if these
+            were all there is (`Channel.parts`), so a retention must hold for the values of each part, with an m each.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016, section 4.3, names it and leaves
             it.
 Checked by  tests/unit/test_sampled.py, tests/statistical/test_private_tables.py.
@@ -17,7 +19,7 @@ Checked by  tests/unit/test_sampled.py, tests/statistical/test_private_tables.py
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from math import floor
@@ -39,21 +41,31 @@ _STEP: Final = 64  # each retention that fails is followed by one that is smalle
 @lru_cache(maxsize=1 << 16)
 def largest_retention(size: int, channel: Channel, criterion: Criterion, bound: Fraction) -> Fraction:
     """Return the largest retention tried at which a group of this size passes for every count; 0 if none does."""
-    most = largest_count(size, channel, bound)
     tried = min(floor(channel.retention * _GRID), floor(normal_retention(size, channel, criterion, bound) * _GRID) + 1)
-    counts = np.arange(1, most + 1)
-    if is_private(counts, size, channel, criterion).all():
+    if _holds(size, channel, criterion, bound):
         return channel.retention
     while tried:
-        own = Channel(Fraction(tried, _GRID), channel.values)
-        if is_private(most, size, own, criterion) and is_private(counts, size, own, criterion).all():
+        own = replace(channel, retention=Fraction(tried, _GRID))
+        if _holds(size, own, criterion, bound):
             return own.retention
         tried -= max(tried // _STEP, 1)
     return Fraction(0)
 
 
+def _holds(size: int, channel: Channel, criterion: Criterion, bound: Fraction) -> bool:
+    """Say whether every count passes, of the values of every part."""
+    parts = [(part, largest_count(size, part, bound)) for part in channel.parts]
+    return all(is_private(most, size, part, criterion) for part, most in parts) and all(
+        is_private(np.arange(1, most + 1), size, part, criterion).all() for part, most in parts
+    )
+
+
 def normal_retention(size: int, channel: Channel, criterion: Criterion, bound: Fraction) -> float:
-    """Return the retention at which an error beyond lambda is as likely as delta, by the normal law."""
+    """Return the retention at which an error beyond lambda is as likely as delta, by the normal law; of all parts."""
+    return min(_normal_retention(size, part, criterion, bound) for part in channel.parts)
+
+
+def _normal_retention(size: int, channel: Channel, criterion: Criterion, bound: Fraction) -> float:
     f, z = largest_count(size, channel, bound) / size, -float(ndtri(float(criterion.delta) / 2))
     low, high = 0.0, float(channel.retention)
     for _ in range(40):
@@ -87,7 +99,7 @@ class Groupwise(PromisingMethod):
 
     def check(self) -> None:
         """Refuse if a group of one person, or of as many as there are values, cannot be published: others can."""
-        self.retentions(np.array([1, self.channel.values]))
+        self.retentions(np.array([1, *(part.values for part in self.channel.parts)]))
 
     def draw(self, counts: Ints) -> Ints:
         """Return the counts after perturbation."""
@@ -139,5 +151,5 @@ class Groupwise(PromisingMethod):
         return [
             f"each record keeps its value with a probability that follows from the size of its group, at most "
             f"{shown(self.channel.retention)}",
-            f"the unbiased estimate of each frequency f in each group: {self.criterion}{bound}",
+            f"the unbiased estimate of each frequency f in each group{self.of_columns}: {self.criterion}{bound}",
         ]

@@ -133,19 +133,25 @@ class Masked(PromisingMethod):
         """Return masked counts, whole numbers of parts that add up to the size of their group."""
         sizes = counts.sum(axis=1)
         if self.channel.values == 2:
-            private = counts[:, 0] + discrete_laplace(self.noise.right, len(sizes))
-            first = PARTS * private + masks(self.deviations(np.maximum(private, sizes - private)))
-            return np.stack([first, PARTS * sizes - first], axis=1)
-        noisy = counts + discrete_laplace(self.noise.right, counts.shape)
-        private = noisy - ((noisy.sum(axis=1) - sizes) / counts.shape[1])[:, None]
+            first = counts[:, 0] + discrete_laplace(self.noise.right, len(sizes))
+            found = self.masked(np.stack([first, sizes - first], axis=1), sizes)
+        else:
+            found = self.masked(moved(counts + discrete_laplace(self.noise.right, counts.shape), sizes), sizes)
+        # whole parts, each less than one away, that add up to what the sums say
+        return np.asarray(np.diff(np.rint(np.cumsum(found, axis=1)).astype(np.int64), axis=1, prepend=0))
+
+    def masked(self, private: Ints | Floats, sizes: Ints) -> Floats:
+        """Return private counts, which add up to the sizes of groups, with masks: in parts, and with the same sums."""
+        found = PARTS * np.asarray(private, np.float64)
+        if self.channel.values == 2:
+            mask = masks(self.deviations(private.max(axis=1)))
+            return found + np.stack([mask, -mask], axis=1)
         layout = self.layout(private, sizes)
-        found = PARTS * private
         even = np.flatnonzero(~layout.alone)
         found[even] += _summing_to_zero(layout.need[even], layout.top[even])
         alone = np.flatnonzero(layout.alone)
-        found[alone] = self._carried(private[alone], sizes[alone], _of(layout, alone))
-        # whole parts, each less than one away, that add up to what the sums say
-        return np.asarray(np.diff(np.rint(np.cumsum(found, axis=1)).astype(np.int64), axis=1, prepend=0))
+        found[alone] = self._carried(found[alone] / PARTS, sizes[alone], _of(layout, alone))
+        return found
 
     def _carried(self, private: Floats, sizes: Ints, layout: Layout) -> Floats:
         """Return masked counts, in parts, of groups whose largest value outweighs the others."""
@@ -166,7 +172,12 @@ class Masked(PromisingMethod):
     @property
     def clear(self) -> float:
         """The size of a count that is told from the noise of none."""
-        return _CLEAR * float(np.sqrt(self.noise.variance() + self.kappa**2))
+        return _CLEAR * float(np.sqrt(self.noise_variance + self.kappa**2))
+
+    @property
+    def noise_variance(self) -> float:
+        """The variance of the noise in each count, before counts are moved."""
+        return self.noise.variance()
 
     def told(self, counts: Floats) -> Floats:
         """Return which part of each count is told from the noise."""
@@ -204,20 +215,24 @@ class Masked(PromisingMethod):
 
     def variances(self, counts: Floats, sizes: Ints) -> Floats:
         """Return about the variance of masked counts where these are the true ones."""
+        moved_by = 1.0 if self.channel.values == 2 else 1 - 1 / self.channel.values
+        return np.asarray(self.mask_variances(counts, sizes) + self.noise_variance * moved_by)
+
+    def mask_variances(self, counts: Floats, sizes: Ints) -> Floats:
+        """Return about the variance of the masks alone."""
         have = np.maximum(counts, 0)
         if self.channel.values == 2:
-            wide = self.deviations(np.maximum(have, sizes[:, None] - have))
-            return np.asarray(wide**2 + self.noise.variance())
+            return np.asarray(self.deviations(np.maximum(have, sizes[:, None] - have)) ** 2)
         return self._laid_out(have, self.layout(have, sizes))
 
     def _laid_out(self, counts: Floats, layout: Layout) -> Floats:
-        """Return the variances of masked counts under a layout."""
+        """Return the variances of the masks of counts under a layout."""
         rows, others = np.arange(len(layout.top)), layout.others()
         wider = layout.alone & ~layout.shared
         factor = np.where(wider, layout.most / np.maximum(others.sum(axis=1), 1e-300), 1.0)
         found = others * factor[:, None] + layout.missing[:, None] * self.weights(counts, counts, layout) ** 2
         found[rows, layout.top] = np.where(wider, layout.most, layout.need[rows, layout.top])
-        return np.asarray(found + self.noise.variance() * (1 - 1 / counts.shape[1]))
+        return np.asarray(found)
 
     def estimated_variances(self, estimates: Floats, sizes: Ints) -> Floats:
         """Return about the variance of masked counts, or more; true counts are unknown, and which one is the largest.
@@ -268,6 +283,11 @@ class Masked(PromisingMethod):
                 ]
             ),
         ]
+
+
+def moved(noisy: Ints | Floats, sizes: Ints) -> Floats:
+    """Return noisy counts, moved alike in each group, so that they add up to its size."""
+    return np.asarray(noisy - ((noisy.sum(axis=1) - sizes) / noisy.shape[1])[:, None])
 
 
 def _of(layout: Layout, rows: Ints) -> Layout:

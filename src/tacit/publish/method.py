@@ -96,6 +96,11 @@ class PromisingMethod(Method):
 
     criterion: Criterion
 
+    @property
+    def of_columns(self) -> str:
+        """Whose frequencies the criterion is about, where there are several columns."""
+        return ", of each value of each column and of each combination" if self.channel.shape else ""
+
     def holds_together(self, old: Ints, new: Ints) -> Bools:
         """Say so of groups that are all old or all new: two estimates of one group would be better than one."""
         return np.asarray((old == 0) | (new == 0))

@@ -65,4 +65,4 @@ def chosen_channel(columns: Columns, retention: Any, epsilon: Any, rho: Any) -> 
         rule = "must be given, or one of epsilon and rho instead"
         raise PlanError(rule, key="retention", fix="For instance retention=0.5.")
     given = retention if retention is not None else retention_for(values, epsilon=epsilon, rho=rho)
-    return Channel(as_retention(given), values)
+    return Channel(as_retention(given), values, columns.shape)

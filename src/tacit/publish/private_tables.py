@@ -16,6 +16,7 @@ from tacit.errors import PlanError, nearest, sealed, word_or_kind
 from tacit.publish.criterion import Channel, Criterion
 from tacit.publish.groupwise import Groupwise
 from tacit.publish.masked import Masked
+from tacit.publish.masked_columns import MaskedColumns
 from tacit.publish.method import Ints, Method
 from tacit.publish.perturbed_table import chosen_channel
 from tacit.publish.sampled import Sampled
@@ -27,7 +28,7 @@ BEST: Final = "best"
 
 
 def _masked(channel: Channel, asked: Criterion, bound: Fraction) -> Method:
-    return Masked(channel, asked)  # masks hide every frequency
+    return (MaskedColumns if channel.shape else Masked)(channel, asked)  # masks hide every frequency
 
 
 _MAKERS: Final[Mapping[str, Callable[[Channel, Criterion, Fraction], Method]]] = {
@@ -62,7 +63,7 @@ def reconstruction_private(
     Args:
         rows: a path or a frame of any kind; or a `Session`, whose policy then must allow it and whose budget pays.
         public: the columns that are published as they are; they make personal groups.
-        sensitive: the column that is hidden; several are hidden jointly, as one.
+        sensitive: the column that is hidden. Of several, each is hidden, and so are all combinations of them.
         values: every value that it may have; of several columns, a list for each. Of a session, its domain says it.
         retention: the probability that a record keeps its value, which sets epsilon; or epsilon itself, or rho.
         epsilon: what one record may lose at most.
@@ -72,7 +73,8 @@ def reconstruction_private(
         criterion: `exact`, or `chernoff`: the thesis' bound, which lets larger groups through than it should; masked
             counts keep the exact one only.
         method: `sample`, `retention`, `masked`, or `best`: the one with the least expected error of aggregates.
-        largest_frequency: a public bound on the frequency of any value in any group; sampling and retention use it.
+        largest_frequency: a public bound on the frequency of any value of any sensitive column in any group; sampling
+            and retention use it.
         groups: what values of public columns become, so that some make one group: `{column: {value: name}}`, or what
             `generalise` returns.
         one_per: a public column that says which records hang together, such as a household: one record of each is

@@ -2,7 +2,8 @@
 
 Guarantee   Epsilon of the perturbation for every edge between two records that agree in the public columns. And the
             exact (lambda, delta) criterion for the unbiased estimate of every value in every group, for every count
-            that the public bound on frequencies allows: Pr[|F' - f| > lambda f] > delta.
+            that the public bound on frequencies allows: Pr[|F' - f| > lambda f] > delta. Of several columns, of every
+            value of every column, and of every combination of some or all columns.
 Assumes     Sizes of groups are public. The bound on frequencies is public and true.
 Why         Who is sampled depends on nobody's value, and the size of a sample on the group's public size alone; what
             is published is a perturbed sample, and scaling it up is done by the reader. So nothing follows from a
@@ -11,7 +12,8 @@ Why         Who is sampled depends on nobody's value, and the size of a sample o
             a group gets the largest sample that holds for all counts, tried one by one, since neither is the tail
             steady in the size. If a single record of a group of one holds, so does one of any group: its estimate is
             either too low, or right with probability (1-p)/m + p f at most, which is largest at f = 1. So it is known
-            before anybody pays that every size has a sample.
+            before anybody pays that every size has a sample. Values of some of several columns are perturbed as if
+            these were all there is (`Channel.parts`), so a sample must hold for the values of each part.
 Reference   Han, Sensitive disclosures under differential privacy guarantees, 2016: Algorithm 1, which samples by
             secret frequencies, kept as a planted leak (`audit/planted/records.py`).
 Checked by  tests/unit/test_sampled.py, tests/statistical/test_private_tables.py.
@@ -47,17 +49,20 @@ def largest_sample(size: int, channel: Channel, criterion: Criterion, bound: Fra
     >>> [largest_sample(size, half, asked, Fraction(1)) for size in (7, 12, 1000)]
     [7, 7, 11]
     """
-    most = largest_count(size, channel, bound)
+    parts = [(part, largest_count(size, part, bound)) for part in channel.parts]
     if criterion.how == "chernoff":
-        return min(size, floor(float(chernoff_size(most / size, channel, criterion))))
+        return min(size, *(floor(float(chernoff_size(most / size, part, criterion))) for part, most in parts))
+    first = min(size, MOST_SAMPLED, *(ceil(1.3 * _normal_sample(size, *part, criterion)) + 6 for part in parts))
+    return next((s for s in range(first, 0, -1) if all(_holds(size, s, *part, criterion) for part in parts)), 0)
+
+
+def _normal_sample(size: int, channel: Channel, most: int, criterion: Criterion) -> float:
     f, p = most / size, float(channel.retention)
     variance = float(channel.variance(f, 1)) + p * p * f * (1 - f)
-    normal = float(ndtri(float(criterion.delta) / 2)) ** 2 * variance / (float(criterion.lam) * p * f) ** 2
-    first = min(size, MOST_SAMPLED, ceil(1.3 * normal) + 6)
-    return next((s for s in range(first, 0, -1) if _holds(size, s, most, channel, criterion)), 0)
+    return float(ndtri(float(criterion.delta) / 2)) ** 2 * variance / (float(criterion.lam) * p * f) ** 2
 
 
-def _holds(size: int, sample: int, most: int, channel: Channel, criterion: Criterion) -> bool:
+def _holds(size: int, sample: int, channel: Channel, most: int, criterion: Criterion) -> bool:
     few = np.arange(max(most - 2, 1), most + 1)
     return _least(few, size, sample, channel, criterion) and _least(
         np.arange(1, most + 1), size, sample, channel, criterion
@@ -138,7 +143,9 @@ class Sampled(PromisingMethod):
         if self.criterion.how == "chernoff":
             return
         # so close to delta that rounding might tell the same chance differently for another size
-        chance = float(error_chances(np.array([1]), 1, 1, self.channel, self.criterion.lam)[0])
+        chance = min(
+            float(error_chances(np.array([1]), 1, 1, part, self.criterion.lam)[0]) for part in self.channel.parts
+        )
         if chance < float(self.criterion.delta) + _ROUNDING:
             raise self._too_much()
 
@@ -167,5 +174,5 @@ class Sampled(PromisingMethod):
         return [
             "of each group a simple random sample, whose size follows from the group's alone; each sampled record "
             f"keeps its value with probability {shown(self.channel.retention)}",
-            f"the unbiased estimate of each frequency f in each group: {self.criterion}{bound}",
+            f"the unbiased estimate of each frequency f in each group{self.of_columns}: {self.criterion}{bound}",
         ]

@@ -37,6 +37,7 @@ TOLD_AGAIN: Final = (
     "it was asked for although other tables about {names} of the same rows may be published: for groups that are in "
     "both, no (lambda, delta) criterion is promised any more, neither by this table nor by those"
 )
+COUNT: Final = "count"  # the column that says how many people a line stands for
 ONE_PER: Final = "one_per"  # of what one record each is in a table, as its certificate says
 
 
@@ -94,7 +95,7 @@ class PublishedTable:
         columns: dict[str, Any] = {
             **self.groups.group_labels(lines=len(self.values)),
             **self.groups.columns.value_labels(len(self.sizes)),
-            "count": self.published.ravel()
+            COUNT: self.published.ravel()
             if self.method.unit == 1
             else self.published.ravel() * float(self.method.unit),
             "estimate": self.estimates.ravel(),

@@ -137,7 +137,10 @@ def table_schema() -> dict[str, Any]:
         "oneOf": [{"required": [key]} for key in _PROMISES],
         "properties": {
             "public": {**names, "description": "The columns that are published as they are."},
-            "sensitive": {**names, "description": "The column that is hidden; several are hidden as one."},
+            "sensitive": {
+                **names,
+                "description": "The column that is hidden; of several, each is, and their combinations.",
+            },
             "retention": {**chance, "description": "How likely a record keeps its value."},
             "epsilon": {**chance, "description": "What one record may lose at most."},
             "rho": {
@@ -149,7 +152,10 @@ def table_schema() -> dict[str, Any]:
             },
             "lam": {**chance, "description": "Which error of a frequency, relative to it, is large enough."},
             "delta": {**chance, "description": "How likely such an error must be."},
-            "largest_frequency": {**chance, "description": "A public bound on the frequency of any value in a group."},
+            "largest_frequency": {
+                **chance,
+                "description": "A public bound on the frequency of any value of a sensitive column.",
+            },
             "criterion": {"enum": list(CRITERIA), "description": "How the promise about groups is decided."},
             "method": {"enum": list(METHODS), "description": "How the table is made."},
             AGAIN: {

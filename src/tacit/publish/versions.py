@@ -30,6 +30,7 @@ from tacit.errors import PlanError, kind_of, sealed
 from tacit.publish.criterion import Channel, Criterion
 from tacit.publish.groupwise import Groupwise
 from tacit.publish.masked import Masked
+from tacit.publish.masked_columns import MaskedColumns
 from tacit.publish.method import Method, PromisingMethod
 from tacit.publish.perturbation import Uniform
 from tacit.publish.sampled import Sampled
@@ -94,10 +95,10 @@ def append(table: PublishedTable, rows: Any, *, again: bool = False) -> Publishe
 
 def _made_anew(given: Method) -> Method:
     """Return the same method, made of its numbers, or refuse one of another kind."""
-    channel = Channel(given.channel.retention, given.channel.values)
+    channel = Channel(given.channel.retention, given.channel.values, given.channel.shape)
     if type(given) is Uniform:
         return Uniform(channel)
-    if type(given) in (Groupwise, Masked, Sampled):
+    if type(given) in (Groupwise, Masked, MaskedColumns, Sampled):
         old = cast(PromisingMethod, given).criterion
         asked = Criterion(old.lam, old.delta, old.how, old.tails)
         return replace(given, channel=channel, criterion=asked)  # type: ignore[type-var]

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.errors import PlanError, sealed
+from tacit.errors import PlanError, kind_of, sealed
 from tacit.plan.tally import CellCounts
 from tacit.policy.policy import Policy
 from tacit.release.session import check_public_columns, open_for
@@ -43,14 +43,20 @@ class PrivateCounts:
 
 
 @sealed
-def counts_of_columns(rows: Any, tables: Iterable[Names]) -> PrivateCounts:
-    """Count rows by columns as they are: values are those that occur, and every row is a person.
+def counts_of_columns(rows: Any, tables: Iterable[Names], weight: Any = None) -> PrivateCounts:
+    """Count people by columns as they are: values are those that occur.
 
-    A row that misses a cell of one of these columns is left out, as in published tables (`rows/groups.py`).
+    Every row is a person, or as many as its `weight` column says. A row that misses a cell of one of these columns is
+    left out, as in published tables (`rows/groups.py`).
     """
     wanted = list(dict.fromkeys(tables))
     names = list(dict.fromkeys(name for table in wanted for name in table))
-    found = group_counts(rows, names)
+    if weight is not None and not isinstance(weight, str):
+        fix = "For instance weight='count'."
+        raise PlanError("must be the name of a column", key="weight", given=kind_of(weight), fix=fix)
+    if weight in names:
+        raise PlanError("must not be public or sensitive as well", key="weight", given=weight, fix="Name another.")
+    found = group_counts(rows, names, weight)
     values = dict(zip(names, found.values, strict=True))
     for table in wanted:
         _check_size(table, [len(values[name]) for name in table])

@@ -8,6 +8,9 @@ the type. Every row is a person. What comes out is in an order that follows from
 One rule for missing cells (None, NaN among numbers, and texts in Parquet files that are no UTF-8): a row that misses a
 cell of a named column is left out, of tables and of what audits say about them. A sensitive cell that has no position
 counts as missing. Under a policy the domain decides, cell by cell, as in every release.
+
+A line is one person, or as many as its cell of a `weight` column says: a whole number, zero or more. Rows with a column
+called `count`, as published tables have, are read in neither way until somebody says which.
 """
 
 from __future__ import annotations
@@ -35,6 +38,8 @@ from tacit.rows.rows import open_rows
 
 Ints = npt.NDArray[np.int64]
 _WHICH: Final = "which cell it is"
+_COUNT: Final = "count"  # what the column of a published table is called that says how many people a line stands for
+_MOST: Final = 1 << 53  # people: below, counts are whole as floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,10 +74,56 @@ class PublicGroups:
 
 
 @sealed
-def group_counts(source: Any, names: Sequence[str]) -> Groups:
-    """Count the rows of any source by the cells of these columns, in its own engine."""
-    table = _grouped(_engine(source, names), names)
+def group_counts(source: Any, names: Sequence[str], weight: str | None = None) -> Groups:
+    """Count the people of any source by the cells of these columns, in its own engine.
+
+    Each row is a person, or as many as its `weight` says.
+    """
+    engine = _engine(source, names if weight is None else [*names, weight])
+    if weight is None:
+        if _COUNT not in names and _COUNT in closed(engine.names, DataRefused("the columns could not be listed")):
+            raise DataRefused(
+                "may say how many people a line stands for, as in published tables; or each line may be one person",
+                column=_COUNT,
+                fix=f"Say weight={_COUNT!r} for the first. For the second, leave the column out or rename it.",
+            )
+        table = _grouped(engine, names)
+    else:
+        lines = _grouped(engine, [*names, weight])
+        found = closed(lambda: _weighted(lines, f"c{len(names)}"), InternalError("weighing rows"))
+        if found is None:
+            raise DataRefused(
+                "must hold whole numbers, zero or more, and not too many people, to be a weight",
+                column=weight,
+                fix="Masked counts are in parts of a person, and may be negative: they cannot be measured.",
+            )
+        table = found
     return closed(lambda: _complete(table, len(names)), InternalError("grouping rows"))
+
+
+def _weighted(lines: pa.Table, weight: str) -> pa.Table | None:
+    """Return lines with the people that they stand for as `n`; None if some weight is no whole number, or below 0."""
+    values, codes = _encoded(lines.column(weight))
+    whole = [_whole(value) for value in values]
+    if any(one is None or one < 0 for one in whole):
+        return None
+    counts = np.array(whole, object)[codes] * _counts(lines).astype(object)
+    if sum(counts) >= _MOST:
+        return None
+    kept = counts > 0  # a line that stands for nobody is no line
+    place = lines.column_names.index("n")
+    return lines.set_column(place, "n", pa.array(counts.astype(np.int64))).filter(pa.array(kept.astype(np.bool_)))
+
+
+def _whole(value: Any) -> int | None:
+    """Return a cell as a whole number; None if it is none. Cells of files may be texts."""
+    if value is None or isinstance(value, bool):
+        return None
+    try:
+        found = int(value)
+        return found if isinstance(value, str) or found == value else None
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 @sealed

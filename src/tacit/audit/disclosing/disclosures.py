@@ -254,6 +254,7 @@ def disclosure(
     ways: int | Sequence[int] = 2,
     noise: str = LAPLACE,
     step: float | None = None,
+    weight: str | None = None,
 ) -> Disclosure:
     """Say which sensitive values noisy counts disclose, in which groups, and how sure a reader is.
 
@@ -274,17 +275,23 @@ def disclosure(
             for several. Plans say by themselves which tables there are.
         noise: "laplace", "gaussian" (the scale is its standard deviation), "two-sided" or "one-sided".
         step: what the scale is for at epsilon 1; without it 4 for each table, as in document 004, Equation 3.12.
+        weight: the column that says how many people each row stands for; without it one. Not with `plan`.
     """
     thresholds = Thresholds(tau, closeness, jump)
     if (scale is None) == (plan is None):
         raise PlanError("must be given, or a plan, and not both", key="scale", fix="For instance scale=48.0.")
     if plan is not None:
+        if weight is not None:
+            rule = "must not be given with a plan, whose policy says whose row it is"
+            raise PlanError(
+                rule, key="weight", given=kind_of(weight), fix="Leave it out, and give a row for each person."
+            )
         return _of_plans(rows, _listed(plan), public, sensitive, thresholds)
     known, secret = as_names(public, "public"), as_names(sensitive, "sensitive")
     check_apart(known, secret)
     asked = confidences_asked(known, secret, as_ways(ways))
     shown = OneScale.checked(scale, noise, 4 * len(asked) if step is None else step)
-    counts = counts_of_columns(rows, [one.table for one in asked])
+    counts = counts_of_columns(rows, [one.table for one in asked], weight)
     found = _audited(shown, [Confidences.of(one, counts) for one in asked], counts.people, thresholds)
     return replace(found, incomplete=counts.left_out)
 

@@ -22,7 +22,8 @@ Guarantee   None. These are descriptions of a table, not promises about what som
 Assumes     Groups are found by values as they are, or as a taxonomy makes them more general.
 Why         The definitions, for all groups at once. A table without rows has no groups and is refused; with one
             sensitive value all distances are 0, entropy and distinct diversity 1, and no c is large enough. Rows that
-            miss a cell of a named column are left out, as in published tables.
+            miss a cell of a named column are left out, as in published tables. Of a published table its published
+            records are measured: a line stands for as many as its count says. Masked counts are no records.
 Reference   Document 004, section 2.2.1: Sweeney; Machanavajjhala et al.; Li et al.; Cao and Karras; Evfimievski et al.
 Checked by  tests/unit/test_yardsticks.py.
 """
@@ -43,6 +44,7 @@ import pandas as pd
 from tacit.audit.disclosing.confidences import Asked, Confidences, Names, as_names, check_apart, in_words
 from tacit.audit.disclosing.taxonomies import Taxonomy
 from tacit.errors import DataRefused, PlanError, kind_of, nearest, sealed, word_or_kind
+from tacit.publish.table import COUNT, PublishedTable
 from tacit.release.curator import PRIVATE
 from tacit.release.private_counts import PrivateCounts, counts_of_columns
 
@@ -277,12 +279,13 @@ def syntactic(
     order: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
     l: int = 2,
     rho1: float = 0.1,
+    weight: str | None = None,
 ) -> Yardsticks | SeveralYardsticks:
     """Measure a table by k-anonymity, l-diversity, t-closeness, beta-likeness, delta-growth and rho1-rho2 privacy.
 
     Args:
-        frame: any table that a session takes; each row is a person. Rows that miss a cell of a named column are left
-            out.
+        frame: any table that a session takes; each row is a person, unless there is a `weight`. Rows that miss a cell
+            of a named column are left out. Or a table that `tc.publish` made, which is read by its counts.
         public: the attributes that make the groups.
         sensitive: the attribute whose distribution is looked at; of several, each by itself and all of them together.
         taxonomy: a YAML file of classes (`taxonomies.py`), to make public attributes more general first.
@@ -292,6 +295,8 @@ def syntactic(
             several attributes, attribute -> order.
         l: the order of recursive diversity.
         rho1: the share up to which a value counts as rare.
+        weight: the column that says how many people each row stands for, such as `count` in the file of a published
+            table. A frame that has a column of this name is refused without it, unless that is public or sensitive.
     """
     known, targets = as_names(public, "public"), as_names(sensitive, "sensitive")
     check_apart(known, targets)
@@ -301,7 +306,9 @@ def syntactic(
         raise PlanError("must lie between 0 and 1", key="rho1", given=str(rho1), fix="For instance 0.1.")
     wanted, orders = _levels(known, taxonomy, levels), _orders(targets, order)
     full = (*known, *targets)
-    counts = counts_of_columns(frame, [full])
+    if isinstance(frame, PublishedTable):
+        frame, weight = _by_counts(frame, weight)
+    counts = counts_of_columns(frame, [full], weight)
     if not counts.people:
         raise DataRefused(
             "the table must have rows with a value in every column that is named", fix="Give a table with people in it."
@@ -322,6 +329,22 @@ def syntactic(
         return each[targets[0]]
     together = Yardsticks(_together(counted, known, targets), l, float(rho1), ordered=False, left_out=counts.left_out)
     return SeveralYardsticks(each, together)
+
+
+def _by_counts(table: PublishedTable, weight: Any) -> tuple[Any, str]:
+    """Return the frame of a published table and the column that weighs its lines, or refuse masked counts."""
+    if table.method.unit != 1:
+        raise PlanError(
+            "must have counts of records: masked counts are in parts of a person, and may be negative, so that they "
+            "say nothing about how much alike the people of a group are",
+            key="frame",
+            given=table.method.name,
+            fix="The sizes of its groups are public (table.sizes). Measure the rows that it was made of.",
+        )
+    if weight not in (None, COUNT):
+        rule = f"must be {COUNT!r} for a published table"
+        raise PlanError(rule, key="weight", given=word_or_kind(weight), fix="Leave it out.")
+    return table.frame, COUNT
 
 
 def _levels(known: Sequence[str], path: Any, levels: Any) -> dict[str, tuple[Taxonomy, int]]:

@@ -24,12 +24,13 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from tacit.audit.draws import Progress
-from tacit.audit.reconstructing.reconstruction_attacks import planted_tables
+from tacit.audit.reconstructing.reconstruction_attacks import TWO_COLUMNS, planted_tables
 from tacit.audit.sampled_audit import Verdict, check_samples
 from tacit.errors import PlanError
 from tacit.publish.criterion import Channel, Criterion
 from tacit.publish.groupwise import Groupwise
 from tacit.publish.masked import Masked
+from tacit.publish.masked_columns import MaskedColumns
 from tacit.publish.method import Floats, Ints, Method
 from tacit.publish.sampled import Sampled
 
@@ -103,8 +104,8 @@ class AttackRow:
 class AttackedTable:
     """A way to publish, an attack on it, and groups to try it on.
 
-    `publish(counts)` returns what an adversary sees, `attack(seen, counts)` estimates of the first column of counts; of
-    these it uses only what adversaries know. With `one_each` the first group of each publication is counted alone.
+    `publish(counts)` returns what an adversary sees, `attack(seen, counts)` estimates of what `truth` says; of the true
+    counts it uses only what adversaries know. With `one_each` the first group of each publication is counted alone.
     """
 
     name: str
@@ -115,6 +116,7 @@ class AttackedTable:
     publications: int
     one_each: bool
     expected: Verdict
+    truth: Callable[[Ints], Ints] = lambda counts: counts[:, 0]
 
     def audit(self, alpha: float, progress: Progress | None = None) -> AttackRow:
         """Publish many times, attack each time, and compare with the truth."""
@@ -129,7 +131,7 @@ class AttackedTable:
         right = samples = 0
         for number in range(self.publications):
             estimates = self.attack(self.publish(self.counts), self.counts)
-            truth = self.counts[:, 0]
+            truth = self.truth(self.counts)
             is_right = (abs(estimates - truth) <= float(LAM) * truth)[: 1 if self.one_each else None]
             right, samples = right + int(is_right.sum()), samples + len(is_right)
             if progress is not None:
@@ -165,12 +167,22 @@ def _ten_values() -> Ints:
     return counts
 
 
+def _two_columns() -> Ints:
+    """Return groups of 20,000 people in which two columns are independent, and have values of 4 to 25%."""
+    rows, columns = (np.linspace(1, 3, size) for size in TWO_COLUMNS)
+    turned = [np.roll(rows, place) for place in range(len(rows))] * 2
+    shares = [np.outer(row / rows.sum(), columns / columns.sum()).ravel() for row in turned]
+    return np.asarray(np.rint(20_000 * np.array(shares)), np.int64)
+
+
 # groups, how often they are published, and whether one group of each publication counts
 _SCENES: Final[Mapping[str, tuple[Callable[[], Ints], int, bool]]] = {
     "masks-that-add-up": (_pairs, 400, True),  # the attack looks at the total of all groups
     "scales-published": (_pairs, 40, False),
     "widths-by-count": (_many_values, 10, False),
     "sampled-by-share": (_ten_values, 10, False),
+    "masks-by-combination": (_two_columns, 40, False),
+    "masks-added-up": (_two_columns, 5, False),
 }
 
 
@@ -178,7 +190,15 @@ def _planted(name: str) -> AttackedTable:
     wrong = planted_tables[name]
     counts, publications, one_each = _SCENES[name]
     return AttackedTable(
-        name, wrong.mistake, wrong.publish, wrong.attack, counts(), publications, one_each, Verdict.LEAK_FOUND
+        name,
+        wrong.mistake,
+        wrong.publish,
+        wrong.attack,
+        counts(),
+        publications,
+        one_each,
+        Verdict.LEAK_FOUND,
+        wrong.truth,
     )
 
 
@@ -192,11 +212,30 @@ def estimated(name: str, method: Method) -> AttackedTable:
     return AttackedTable(name, method.words()[0], method.draw, attack, counts, 200, one_each=False, expected=sound)
 
 
+def _columns_estimated() -> AttackedTable:
+    """Return counts of one of two masked columns under the same attack: combinations are added up."""
+    right, sound = planted_tables["masks-by-combination"], Verdict.NONE_FOUND
+    method = MaskedColumns(Channel(Fraction(1, 2), TWO_COLUMNS[0] * TWO_COLUMNS[1], TWO_COLUMNS), _CRITERION)
+    counts = np.tile(_two_columns(), (20, 1))
+    return AttackedTable(
+        "estimates-of-masked-columns",
+        method.words()[0],
+        right.repaired,
+        right.attack,
+        counts,
+        publications=10,
+        one_each=False,
+        expected=sound,
+        truth=right.truth,
+    )
+
+
 _TWO: Final = Channel(Fraction(1, 2), 2)
 _SOUND: Final = (
     estimated("estimates-from-samples", Sampled(_TWO, _CRITERION, Fraction(1))),
     estimated("estimates-from-group-wise-retention", Groupwise(_TWO, _CRITERION, Fraction(1))),
     estimated("estimates-from-masked-counts", Masked(_TWO, _CRITERION)),
+    _columns_estimated(),
 )
 attacked_tables: Final[Mapping[str, AttackedTable]] = MappingProxyType(
     {one.name: one for one in (*_SOUND, *map(_planted, planted_tables))}

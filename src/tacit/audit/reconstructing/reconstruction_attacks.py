@@ -12,6 +12,11 @@ widths-by-count     Masked counts of many values, where the others of a group ca
 sampled-by-share    The thesis' SPS: a sample whose size follows from the largest frequency, copies up to the size of
                     the group. Counts are near multiples of the number of copies, and that number tells the frequency.
                     Right: a simple random sample of a public size.
+masks-by-combination
+                    Masks of every combination of two columns by itself: the counts of one column are sums of many, and
+                    hardly masked. Right: masks of every column.
+masks-added-up      Masks of two columns that are added, each count x (1 + u_i + w_j): of independent columns the table
+                    has rank two, and the true counts lie in the plane of its columns. Right: they are multiplied.
 """
 
 from __future__ import annotations
@@ -29,6 +34,7 @@ from tacit.noise.thinning import thin
 from tacit.noise.two_scale import discrete_laplace
 from tacit.publish.criterion import Channel, Criterion, chernoff_size
 from tacit.publish.masked import Layout, Masked
+from tacit.publish.masked_columns import FINE, MaskedColumns
 from tacit.publish.method import Floats, Ints, Method
 from tacit.publish.perturbation import perturb
 from tacit.publish.sampled import Sampled
@@ -42,8 +48,8 @@ class PlantedTable:
     """A way to publish that is wrong on purpose, the attack that shows it, and the way that is right.
 
     `publish(counts)` and `repaired(counts)` return what an adversary sees; `attack(seen, counts)` returns estimates of
-    the first column of counts. Of the true counts it uses only what its words allow: sizes, and in one case the counts
-    of other groups.
+    what `truth` says, mostly the first column of counts. Of the true counts it uses only what its words allow: sizes,
+    and in one case the counts of other groups.
     """
 
     name: str
@@ -51,11 +57,13 @@ class PlantedTable:
     publish: Callable[[Ints], Any]
     repaired: Callable[[Ints], Any]
     attack: Callable[[Any, Ints], Floats]
+    truth: Callable[[Ints], Ints] = lambda counts: counts[:, 0]
 
     def successes(self, counts: Ints, lam: float) -> tuple[float, float]:
         """Return in which share of groups the attack is within lam of the true count: as planted, and repaired."""
         found = [self.attack(one(counts), counts) for one in (self.publish, self.repaired)]
-        planted, repaired = (float(np.mean(abs(one - counts[:, 0]) <= lam * counts[:, 0])) for one in found)
+        truth = self.truth(counts)
+        planted, repaired = (float(np.mean(abs(one - truth) <= lam * truth)) for one in found)
         return planted, repaired
 
 
@@ -202,6 +210,51 @@ def _frequency(scaled: Ints, plain: float) -> float:
     return found
 
 
+TWO_COLUMNS: Final = (6, 8)  # values of either
+_OF_BOTH: Final = Channel(Fraction(1, 2), TWO_COLUMNS[0] * TWO_COLUMNS[1], TWO_COLUMNS)
+_COLUMNS: Final = MaskedColumns(_OF_BOTH, _CRITERION)
+
+
+class _Added(MaskedColumns):
+    """Masked counts of combinations of two columns whose masks are added."""
+
+    def combined(self, private: Floats, sizes: Ints) -> Floats:
+        found = [self.factors(one, self.margins(private, at), sizes)[0] for at, one in enumerate(self.columns)]
+        masks_ = found[0][:, :, None] + found[1][:, None, :] - 1  # BROKEN: right is the product of both
+        return np.asarray((self.table(private) * masks_).reshape(private.shape))
+
+
+def first_value(counts: Ints | Floats) -> Any:
+    """Return the counts of the first value of the first of two columns."""
+    return counts.reshape(len(counts), *TWO_COLUMNS)[:, 0].sum(axis=1)
+
+
+def _from_the_plane(seen: Floats, counts: Ints) -> Floats:
+    """Estimate the counts of the first column, if columns are known to be independent: look for them in the plane.
+
+    If counts are p q' then p (1 + u) q' + p (q w)' is seen: the true p and the sums p (1 + u) span its columns. Of all
+    p in that plane with the right sum, the likeliest by the masks that follow is taken.
+    """
+    kappa, sums = _COLUMNS.kappa, seen.sum(axis=2)
+    found = []
+    for table, row, size in zip(seen, sums, counts.sum(axis=1), strict=True):
+        plane = np.linalg.svd(table)[0][:, :2]
+        across = plane @ np.array([-plane[:, 1].sum(), plane[:, 0].sum()])  # within the plane, and adds up to zero
+        every = row * (size / row.sum()) + np.linspace(-1.5, 1.5, 301)[:, None] * across * row.max() / abs(across).max()
+        every = every[(every > 0).all(axis=1)]
+        best, chosen = -np.inf, row
+        for p in every:
+            (q, qw), *_ = np.linalg.lstsq(np.stack([row, p], axis=1), table, rcond=None)
+            if (q <= 0).any():
+                continue
+            off = (q.sum() - 1) ** 2 + qw.sum() ** 2
+            told = -((row / p - 1) ** 2).sum() / kappa**2 - ((qw / q) ** 2).sum() / kappa**2 - off / 0.02**2
+            if told > best:
+                best, chosen = float(told), p
+        found.append(chosen[0])
+    return np.array(found)
+
+
 planted_tables: Mapping[str, PlantedTable] = MappingProxyType(
     {
         one.name: one
@@ -233,6 +286,22 @@ planted_tables: Mapping[str, PlantedTable] = MappingProxyType(
                 _by_share,
                 _by_public_size,
                 _from_the_copies,
+            ),
+            PlantedTable(
+                "masks-by-combination",
+                "every combination of two columns has a mask by itself, and sums of many are hardly masked",
+                lambda counts: first_value(Masked(_OF_BOTH, _CRITERION).draw(counts) / PARTS),
+                lambda counts: first_value(_COLUMNS.draw(counts) / FINE),
+                lambda seen, counts: seen,
+                first_value,
+            ),
+            PlantedTable(
+                "masks-added-up",
+                "masks of two columns are added, so that independent columns show a table of rank two",
+                lambda counts: _COLUMNS.table(_Added(_OF_BOTH, _CRITERION).draw(counts) / FINE),
+                lambda counts: _COLUMNS.table(_COLUMNS.draw(counts) / FINE),
+                _from_the_plane,
+                first_value,
             ),
         )
     }

@@ -1,13 +1,16 @@
 """Which personal groups a perturbed table would tell too much about: the (lambda, delta) criterion, group by group.
 
 The audit reads the true counts of every group, and its result says which groups have a very frequent value. So it is
-for whoever holds the rows, and never to be published.
+for whoever holds the rows, and never to be published. Of several sensitive columns the values of each are looked at,
+and the combinations of some and of all.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -32,14 +35,15 @@ class ReconstructionAudit:
     criterion: Criterion
     groups: PersonalGroups
     sizes: npt.NDArray[np.int64]
-    frequencies: npt.NDArray[np.float64]  # of the most frequent value of each group
+    frequencies: tuple[tuple[Channel, npt.NDArray[np.float64]], ...]  # of the most frequent value, of each part
     violated: npt.NDArray[np.bool_]
     private: str = field(default=PRIVATE, init=False)
 
     @cached_property
     def largest(self) -> npt.NDArray[np.float64]:
-        """The largest size that the most frequent value of each group allows."""
-        return largest_size(self.frequencies, self.channel, self.criterion)
+        """The largest size that the most frequent value of each group allows; of several columns, of all parts."""
+        every = [largest_size(often, part, self.criterion) for part, often in self.frequencies]
+        return np.asarray(np.min(every, axis=0))
 
     @cached_property
     def frame(self) -> Any:
@@ -102,7 +106,7 @@ def reconstruction(
     Args:
         rows: a path or a frame of any kind.
         public: the columns that make personal groups.
-        sensitive: the column (or columns, jointly) that is perturbed.
+        sensitive: the column that is perturbed; of several, the values of each and all combinations are looked at.
         values: every value that it may have; of several columns, a list for each.
         retention: the probability that a record keeps its value.
         lam: an error above `lam` times the frequency is large enough.
@@ -113,7 +117,7 @@ def reconstruction(
             `generalise` returns.
     """
     columns = as_columns(public, sensitive, values)
-    channel = Channel(retention, int(np.prod(columns.shape)))
+    channel = Channel(retention, int(np.prod(columns.shape)), columns.shape)
     asked = Criterion(lam, delta, criterion, tails)
     asked.check(channel)
     merges = as_generalisation(groups, columns.public)
@@ -122,10 +126,23 @@ def reconstruction(
 
 def audit_groups(groups: PersonalGroups, channel: Channel, asked: Criterion) -> ReconstructionAudit:
     """Audit groups that were counted before."""
-    counts, sizes = groups.counts, groups.sizes
-    most = counts.max(axis=1, initial=0)
-    # nearly always the most frequent value decides; the others are looked at only where it does not
-    violated = ~is_private(most, sizes, channel, asked)
-    rest = np.flatnonzero(~violated)
-    violated[rest] = ~is_private(counts[rest], sizes[rest, None], channel, asked).all(axis=1)
-    return ReconstructionAudit(channel, asked, groups.without_counts(), sizes, most / np.maximum(sizes, 1), violated)
+    sizes, violated, often = groups.sizes, np.zeros(len(groups.which), np.bool_), []
+    for part, counts in _parts(groups.counts, channel):
+        most = counts.max(axis=1, initial=0)
+        often.append((part, most / np.maximum(sizes, 1)))
+        # nearly always the most frequent value decides; the others are looked at only where it does not
+        violated |= ~is_private(most, sizes, part, asked)
+        rest = np.flatnonzero(~violated)
+        violated[rest] = ~is_private(counts[rest], sizes[rest, None], part, asked).all(axis=1)
+    return ReconstructionAudit(channel, asked, groups.without_counts(), sizes, tuple(often), violated)
+
+
+def _parts(counts: npt.NDArray[np.int64], channel: Channel) -> Iterator[tuple[Channel, npt.NDArray[np.int64]]]:
+    """Yield the counts of the values of each column, and of the combinations of some, with how they are perturbed."""
+    shape = channel.shape or (channel.values,)
+    table = counts.reshape(len(counts), *shape)
+    for left in range(len(shape)):
+        for out in combinations(range(len(shape)), left):
+            values = int(np.prod([size for axis, size in enumerate(shape) if axis not in out]))
+            added = table.sum(axis=tuple(axis + 1 for axis in out))
+            yield Channel(channel.retention, values), added.reshape(len(counts), values)
