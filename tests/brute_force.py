@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from line_layouts import matrix
 from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Rectangles, Total
 from tacit.plan.query import resolve
+from tacit.plan.strategies.line_sums import LineSums
 from tacit.policy.attributes import Items
 from tacit.policy.domain import positions
 from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize
@@ -127,6 +129,9 @@ def _answers(query: Any, domain: Any) -> list[Any]:
                     cells = product(*(every_value(domain[name]) for name in names))
                     found += [lambda person, cell=cell, names=names: _of(person, names) == cell for cell in cells]
             return found
+        case LineSums():
+            values = every_value(domain[query.name])
+            return [lambda person, sums=sums: sums[values.index(person[query.name])] for sums in matrix(query.layout)]
     raise TypeError(query)
 
 

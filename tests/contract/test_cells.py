@@ -373,6 +373,11 @@ def test_a_cell_means_what_is_defined_on_every_engine(source: Any, engine: str, 
     check(engine, source(engine, COLUMNS[name]), COLUMNS[name], ATTRIBUTES)
 
 
+@pytest.mark.parametrize("engine", [name for name in ENGINES if name != "pandas-numpy"])
+def test_a_column_of_no_type_is_missing_cells(source: Any, engine: str) -> None:
+    check(engine, source(engine, COLUMNS["nothing"]), COLUMNS["nothing"], {key: ATTRIBUTES[key] for key in FEW})
+
+
 def object_text(cell: Any) -> str | None:
     if isinstance(cell, bytes):
         return None if cell == b"\xff" else cell.decode()

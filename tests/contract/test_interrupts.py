@@ -443,7 +443,6 @@ MORE_LATE = (
     "tacit.plan.query",
     "duckdb",
     "pyarrow.lib",
-    "scipy.sparse",
     "pandas",
     "narwhals",
     "jinja2",
@@ -457,10 +456,28 @@ def ended_while_loading(
     """Send a signal to `tacit run` as it begins to load a module; nothing of the run may be left."""
     big_job(folder, rows=1000)
     before = {file.name for file in folder.iterdir()}
-    asked = [sys.executable, "-c", (first + SIGNALLED).format(module=module, number=int(number))]
-    done = subprocess.run(asked, cwd=folder, capture_output=True, text=True, timeout=100)
+    done = signalled(module, folder, number, first=first)
+    assert done.returncode, f"a run no longer loads {module}: name another module"
     assert {file.name for file in folder.iterdir()} == before  # no ledger, and nothing half written
     return done.returncode, done.stdout, done.stderr
+
+
+def signalled(module: str, folder: Path, number: int, *, first: str = "") -> subprocess.CompletedProcess[str]:
+    """Send a signal to `tacit run` as it begins to load a module."""
+    asked = [sys.executable, "-c", (first + SIGNALLED).format(module=module, number=int(number))]
+    return subprocess.run(asked, cwd=folder, capture_output=True, text=True, timeout=100)
+
+
+@pytest.mark.slow
+def test_an_interrupt_while_an_estimate_loads_what_it_needs_says_what_was_charged(tmp_path: Path) -> None:
+    big_job(tmp_path, rows=1000)
+    rising = JOB.replace("histogram: [age]}", "cumulative: age}, consistent: true")
+    assert rising != JOB
+    (tmp_path / "job.yaml").write_text(rising)
+    done = signalled("scipy.optimize", tmp_path, signal.SIGINT)
+    said = "tacit: interrupted. Budget was spent: epsilon 0.5 was charged and stays charged.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", said)
+    assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.one_in(5)

@@ -280,6 +280,8 @@ def attained(plan, witness):
         away = [(output - truth)[entries] for truth in truths]
         if isinstance(law, Cube):
             total += float(law.log_weight(away[0]) - law.log_weight(away[1]))
+        elif isinstance(law, LineNoise):
+            total += float(norm(law, away[1][np.newaxis])[0] - norm(law, away[0][np.newaxis])[0])
         else:
             with np.errstate(divide="ignore"):
                 total += float(np.sum(np.log(law.pmf(away[0])) - np.log(law.pmf(away[1]))))

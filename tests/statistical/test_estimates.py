@@ -182,6 +182,19 @@ def test_both_options_together_on_a_line(kind, query, secrets):
     assert_holds(plan, errors, covered, runs * 6)
 
 
+@pytest.mark.parametrize("presence", ["public", "secret"])
+def test_a_step_out_of_an_empty_stretch_has_the_error_of_a_step_and_not_that_of_a_running_count(presence):
+    x = np.random.default_rng(4).integers(30, 60, 30_000)
+    policy = tc.Policy(tc.Domain({"x": tc.Integers(0, 59)}), tc.secrets.everything(), presence=presence)
+    plan = choose(LINES["cells"], policy, "0.3")
+    base, truth = counted(plan, policy, pd.DataFrame({"x": x}))
+    with noise.replayed(noise.Keystream(key=b"steps out of an empty stretch ..")):
+        errors, covered, _ = measured(plan, base, truth, 15)
+    assert_holds(plan, errors, covered, 15 * 6)
+    assert errors["both"] < errors["positive"]
+    assert errors["fit"] < 0.9 * errors["none"]
+
+
 def test_item_counts_with_both_options():
     domain = tc.Domain({"clicked": tc.Items(40)})
     policy = tc.Policy(domain, tc.secrets.values({"clicked": [1]}))

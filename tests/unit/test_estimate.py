@@ -14,7 +14,7 @@ from scipy.optimize import nnls
 import tacit as tc
 from tacit.release import agree, shared_sums
 from tacit.release.agree import agreement, nearest
-from tacit.release.estimate import increasing, nonnegative, with_totals
+from tacit.release.estimate import following, increasing, nonnegative, with_totals
 from tacit.release.shared_sums import check_agreement, shared_names
 
 numbers = st.floats(-20, 20).map(lambda x: round(x, 3))
@@ -64,6 +64,27 @@ def test_cumulative_counts_never_fall_and_end_at_the_exact_ones():
     assert fitted[3] == 5.0
     assert fitted[-1] == 20.0
     assert fitted.min() >= 0
+
+
+@pytest.mark.parametrize("exact", [[], [4], [8], [2, 8]], ids=str)
+def test_counts_that_stayed_follow_those_that_were_moved_as_an_autoregression_does(exact):
+    alike, values = 0.8, np.array([7.0, -5.0, 30.0, 31.0, 38.0, 50.0, 44.0, 61.0, 70.0])
+    fixed = np.isin(np.arange(9), exact)
+    known = values[fixed]
+    rising = increasing(values, fixed, known)
+    settled = (rising != values) | fixed
+    assert settled.any()
+    assert not settled.all()
+    errors = np.abs(np.subtract.outer(range(-1, 9), range(-1, 9)))
+    covariance = alike**errors  # of the count before the first value too, which is zero
+    seen, left = np.append(True, settled), np.append(False, ~settled)
+    expected = covariance[np.ix_(left, seen)] @ np.linalg.solve(
+        covariance[np.ix_(seen, seen)], np.append(0.0, values - rising)[seen]
+    )
+    found = following(values, rising, fixed, alike)
+    np.testing.assert_allclose(found[~settled], values[~settled] - expected)
+    assert (found[settled] == rising[settled]).all()
+    assert (following(values, rising, fixed, 0.0) == rising).all()
 
 
 def test_a_huge_group_does_not_drown_a_small_one():

@@ -1,8 +1,8 @@
 """From noisy counts to the best estimates: post-processing, which costs no privacy.
 
-Nothing here sees true answers other than totals that no secret edge changes (`plan/totals.py`). Each of these is a
-projection on a convex set that holds the truth, so it never leads further away from it. `release/agree.py` has the one
-for several tables.
+Nothing here sees true answers other than totals that no secret edge changes (`plan/totals.py`). Each of these but
+`following` is a projection on a convex set that holds the truth, so it never leads further away from it.
+`release/agree.py` has the one for several tables.
 """
 
 from __future__ import annotations
@@ -72,3 +72,29 @@ def increasing(values: Floats, exact: npt.NDArray[np.bool_] | None, truth_at_exa
     if start < len(values):
         out[start:] = np.maximum(np.asarray(isotonic_regression(values[start:]).x), floor)
     return out
+
+
+def following(values: Floats, rising: Floats, exact: npt.NDArray[np.bool_] | None, alike: float) -> Floats:
+    """Return rising counts of which those that stayed as they were follow the ones that were moved.
+
+    `rising` moved some of the noisy values, by what is now known of their errors. Neighbours have errors that are much
+    alike (their correlation is `alike`, and falls with the distance as that of an autoregression does), so those of the
+    values that stayed are expected to be such parts of them. Else the step from a moved count to its neighbour would
+    have all of the neighbour's error, where the noisy one has the little in which the two differ. The result may fall
+    in places.
+    """
+    moved = rising != values
+    settled = moved if exact is None else moved | exact
+    if alike <= 0 or not moved.any():
+        return rising
+    at = np.arange(len(values))
+    # the count before the first value is zero, without an error; after the last one there is nothing to follow
+    before = np.maximum.accumulate(np.where(settled, at, -1))
+    after = np.minimum.accumulate(np.where(settled, at, len(values))[::-1])[::-1]
+    error = np.concatenate([values - rising, [0.0, 0.0]])  # at len(values), and at -1
+    left, right = (alike ** (at - before)), np.where(after < len(values), alike ** (after - at), 0.0)
+    between = 1 - (left * right) ** 2
+    shared = (left * (1 - right**2) * error[before] + right * (1 - left**2) * error[after]) / np.where(
+        settled, 1.0, between
+    )
+    return np.where(settled, rising, values - shared)

@@ -3,7 +3,8 @@
 Measured first, inferred afterwards: nothing here knows true answers other than those that no secret edge changes
 (`release/measure.py`). The estimate of an answer is a fixed linear combination of noisy entries, so its law is known
 before the release (`plan/spread.py`); non-negative values and rising counts come after it, as projections that never
-lead further away from the truth, and intervals are widened where they would leave such a value out.
+lead further away from the truth, and intervals are widened where they would leave such a value out. Counts on a line
+that need not be moved to rise follow their neighbours that were, as far as their errors are alike.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from tacit.plan.choose import Plan
 from tacit.release.agree import agreement, nearest
-from tacit.release.estimate import increasing, of_groups, with_totals
+from tacit.release.estimate import following, increasing, of_groups, with_totals
 from tacit.release.estimate import nonnegative as without_negatives
 from tacit.release.line import LineRecord, RunningCounts
 from tacit.release.listed_ranges import ListedRangesRecord
@@ -72,8 +73,8 @@ def _infer_line(measured: Measurements, *, consistent: bool, nonnegative: bool) 
             entries = _cells(measured, entries, consistent=False, positive=False)[1]
         centre = _with_fixed(measured, plan.base.running(entries))
         floor, ceiling = _between(measured, len(centre))
-        rising = increasing(centre, plan.fixed, measured.fixed) if consistent else centre
-        counts = RunningCounts(plan, rising, centre, floor, ceiling, nonnegative=nonnegative)
+        published = _rising(measured, centre) if consistent else centre
+        counts = RunningCounts(plan, published, centre, floor, ceiling, nonnegative=nonnegative)
     return LineRecord(
         plan=plan,
         values=counts.of(*plan.query.runs(domain)),
@@ -83,6 +84,17 @@ def _infer_line(measured: Measurements, *, consistent: bool, nonnegative: bool) 
         _ceiling=counts.ceiling,
         _nonnegative=counts.nonnegative,
     )
+
+
+def _rising(measured: Measurements, centre: Floats) -> Floats:
+    """Return running counts that never fall, and are near to the noisy ones both as counts and in their steps."""
+    plan = measured.plan
+    rising = increasing(centre, plan.fixed, measured.fixed)
+    if plan.line_errors is None:  # nothing is known of how errors of neighbours go together
+        return rising
+    counts, steps = (plan.line_errors.mean_variance(kind) for kind in ("prefixes", "cells"))
+    alike = 1 - steps / (2 * counts) if counts else 0.0
+    return increasing(following(centre, rising, plan.fixed, alike), plan.fixed, measured.fixed)
 
 
 def _centred(measured: Measurements) -> Floats:

@@ -192,12 +192,12 @@ class DuckDBEngine:
 
 
 def _exact(expression: str, kind: Any) -> str:
-    """Return an expression of this type whose texts are compared sign by sign.
+    """Return an expression of this type whose texts are compared sign by sign. Cells of no type are missing texts.
 
     A collation, of a column or of the whole connection, would make one of texts that differ in case or accents, and
     which of them stands for all would be one person's doing. It clings to every expression that is made of this one.
     """
-    return f"(CAST({expression} AS VARCHAR) COLLATE C)" if kind.id in ("varchar", "enum") else expression
+    return f"(CAST({expression} AS VARCHAR) COLLATE C)" if kind.id in ("varchar", "enum", "null") else expression
 
 
 def read_numbers(relation: Any, columns: Mapping[str, str]) -> Any:
