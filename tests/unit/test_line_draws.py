@@ -183,8 +183,38 @@ def test_tables_have_no_numbers_that_lost_digits():
     law = LineNoise((300,), 64, F(1, 50), (F(1, 8), *[F(1, 20)] * 5, F(1, 4)), None)
     tables = make_tables(law.segments, drawn_rates(law))
     assert tables.halves[-1].columns > 2
-    with pytest.raises(ArithmeticError, match="too far"):
+    with pytest.raises(PlanError, match="too far"):
         Split(np.array([1.0, exp(-720)]), np.ones(3), 1)
+
+
+STEEP = [
+    LineNoise((200,), 2, F(2727, 3500), (F(909, 875), F(2727, 1750)), F(909, 1750)),
+    LineNoise((9,), 4, F(10701, 500), (F(10701, 1000), F(3567, 200), F(3567, 500)), F(3567, 500)),
+    *(LineNoise((9,), 1, F(rate), (F(0),), None) for rate in (100, 299, 350, 700, 800, 1000)),
+    *(LineNoise((9,), 16, F(0), (F(rate),) * 5, end) for rate in (8, 50, 200, 1000) for end in (None, F(rate))),
+    LineNoise((9,), 2, F(100), (F(0), F(100)), None),
+]
+
+
+@pytest.mark.parametrize("law", STEEP, ids=repr)
+def test_what_can_be_drawn_is_known_before(law):
+    if law.is_drawable():
+        assert law.draw().shape == (sum(law.segments),)
+    else:
+        with pytest.raises(PlanError):
+            law.draw()
+
+
+@pytest.mark.parametrize("law", STEEP, ids=repr)
+def test_no_table_ends_where_noise_still_is(law):
+    # noise that is always zero, since doubles end at exp(-745), would hide nothing
+    if law.is_drawable():
+        for chain in tables_of(law).chains.values():
+            assert all(2 * table[-1] <= 2.0**-150 * table.sum() for table in chain.messages)
+
+
+def test_some_steep_noise_can_be_drawn_and_some_cannot():
+    assert {law.is_drawable() for law in STEEP} == {True, False}
 
 
 def test_no_single_law():

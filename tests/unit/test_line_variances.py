@@ -45,6 +45,26 @@ def test_variances_are_those_of_the_law(law):
     assert law.mean_variance("cells") == pytest.approx(expected[low == high].mean(), rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.parametrize("by", [1, 5, 20, 40, 60])
+@pytest.mark.parametrize("law", SMALL, ids=repr)
+def test_variances_of_noise_that_is_nearly_always_zero_are_positive_and_not_above_the_true_ones(law, by):
+    law = scaled(law, by)
+    points = outputs(law, 3)
+    weights = np.exp(-float(DRAWN) * norm(law, points))
+    below = np.concatenate([np.zeros((len(points), 1)), points], axis=1)
+    low, high = all_runs(sum(law.segments))
+    # positive terms alone, so that the smallest of them has all its digits; what is left out makes it smaller
+    expected = weights @ (below[:, high + 1] - below[:, low]) ** 2 / weights.sum()
+    found = law.run_variance(low, high)
+    assert ((found > 0) == (expected > 0)).all()
+    if by > 1:
+        assert (found <= expected * 1.001 + 1e-12).all()
+    for kind, asked in (("ranges", low >= 0), ("prefixes", low == 0), ("cells", low == high)):
+        mean = law.mean_variance(kind)
+        assert (mean > 0) == (expected[asked].mean() > 0)
+        assert by == 1 or mean <= expected[asked].mean() * 1.001 + 1e-12
+
+
 LONG = [
     # anchors that are alike in the middle; with and without a last block that is cut short, and with a free end
     LineNoise((400,), 4, F(1, 40), (F(1, 10), F(0), F(1, 5)), None),

@@ -23,6 +23,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from tacit.errors import PlanError
 from tacit.noise.keystream import Keystream
 from tacit.noise.line_messages import Floats
 from tacit.noise.tables import IntArray, chunks
@@ -39,6 +40,7 @@ _AT_ONCE: Final = 1 << 18
 _MORE_BITS: Final = 200
 _COIN_BITS: Final = 40
 _PLACE_BITS: Final = 64 - _COIN_BITS
+_SMALLEST: Final = 2.0**-1000  # entry of a table
 _TOO_SMALL: Final = 1e-290  # below, doubles lose digits, and whole numbers decide
 
 
@@ -65,6 +67,16 @@ def width_of_one_part(reach: int, width: int) -> int:
     return width
 
 
+def check_split(own: Floats, other: Floats, width: int) -> None:
+    """Refuse tables that no split is made of, without making it."""
+    if min(own.min(), other.min()) < _SMALLEST or 2 * _blocks(own, width) > _MOST_COLUMNS:
+        raise PlanError(
+            "needs tables that go too far out",
+            key="noise on a line",
+            fix="Take rates that are less different from each other, or all of them smaller.",
+        )
+
+
 class Split:
     """Draws of x given the whole, with weight own(x) * other(whole - x); tables hold x = 0, 1, .. and are even."""
 
@@ -72,9 +84,7 @@ class Split:
         if not 1 <= width <= WIDEST or width & (width - 1):
             message = "a block has a power of two of values"
             raise ValueError(message)
-        if min(own.min(), other.min()) < 2.0**-1000:
-            message = "a table of noise on a line goes too far out"
-            raise ArithmeticError(message)
+        check_split(own, other, width)
         self.width, self._band = width, band
         self._own_blocks, self._own = _in_blocks(own, width)
         self._other_blocks, self._other = _in_blocks(other, width)
@@ -86,9 +96,6 @@ class Split:
             before = np.concatenate([[0.0], inside[:-1, 1:].max(axis=1)])
             self._other_most = np.maximum(self._other_most, before)
         self._columns = np.arange(-self._own_blocks, self._own_blocks)
-        if self._columns.size > _MOST_COLUMNS:
-            message = "a table of noise on a line has too many columns"
-            raise ArithmeticError(message)
 
     @property
     def columns(self) -> int:
@@ -214,10 +221,13 @@ def _has_row(blocks: IntArray, rows: Rows) -> NDArray[np.bool_]:
     return inside & (rows.row[np.where(inside, at, 0)] >= 0)
 
 
+def _blocks(half: Floats, width: int) -> int:
+    return -(-(half.size - 1) // width) + 1
+
+
 def _in_blocks(half: Floats, width: int) -> tuple[int, Floats]:
     """Return an even table in blocks, with zeros around it, and how many blocks there are on either side of zero."""
-    reach = half.size - 1
-    blocks = -(-reach // width) + 1
+    reach, blocks = half.size - 1, _blocks(half, width)
     table = np.zeros(2 * blocks * width)
     middle = blocks * width
     table[middle : middle + reach + 1] = half

@@ -18,7 +18,9 @@ Why         Tables are made at `DRAWN` = 1 - 2^-16 of the stated rates, so a sha
             less than half of that in slope: then rho is the ratio of the two.
             Tails: all factors are even and log-concave, and so are all marginals; P(|x| = reach) is at most
             2 p(reach) / sum p for the message p of the place, because what the rest of the line adds falls with |x|.
-            The sum over all places is kept below 2^-152; likewise for leaving a box inside of a table. N_(l+1)(s)
+            The sum over all places is kept below 2^-152; likewise for leaving a box inside of a table. Entries that
+            are zero as doubles are left out: one step multiplies by exp(-`_STEEPEST`) at least, so the last that stays
+            is far below that. N_(l+1)(s)
             misses what lies beyond the next table: that share, largest at the end of the box, is below 2^-53 and
             counted in eta.
 Reference   Pearl, Probabilistic Reasoning in Intelligent Systems (1988), chapter 4, for messages on trees.
@@ -44,7 +46,7 @@ from tacit.noise.line_messages import (
     smoothed,
     smoothing_error,
 )
-from tacit.noise.line_splits import WIDEST, Rows, Split, width_of_one_part
+from tacit.noise.line_splits import WIDEST, Rows, Split, check_split, width_of_one_part
 
 SLACK: Final = 2.0**-16
 _TAIL: Final = 2.0**-154  # for the anchors, for the ends, and for the cells of all levels
@@ -55,6 +57,7 @@ _LOOKED_AT: Final = 512  # places of a message that are looked at to find out ho
 _SPARE: Final = 8.0  # orders (of e) that are left for what is seen only in the whole table
 MOST_ENTRIES: Final = 2e8  # terms that the tables of all levels may be added up from
 MOST_KEPT: Final = 8e6  # entries of messages that may be kept
+_STEEPEST: Final = 300.0  # sum of all rates: doubles end at exp(-745), and a table needs an entry beside zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +118,7 @@ class LineTables:
 
 def make_tables(lengths: tuple[int, ...], rates: Rates) -> LineTables:
     """Return the tables for segments of these lengths, of which the last has a free end if there is a rate for it."""
-    levels = level_messages(rates.cells)
-    _check_cells(rates, levels)
+    levels = _checked_levels(rates)
     blocks = sum(-(-length // rates.block) for length in lengths)
     chains = {}
     drafts = {key: _anchor_messages(key, rates, levels, _TAIL / blocks) for key in _kinds(lengths, rates)}
@@ -186,8 +188,7 @@ def _expected(key: int, rates: Rates, levels: tuple[Message, ...], tail: float) 
 
 def check_size(lengths: tuple[int, ...], rates: Rates) -> None:
     """Refuse tables that would be too large or too fine, without making them."""
-    levels = level_messages(rates.cells)
-    _check_cells(rates, levels)
+    levels = _checked_levels(rates)
     blocks = sum(-(-length // rates.block) for length in lengths)
     whole = max(_expected(key, rates, levels, _TAIL / blocks)[1] for key in _kinds(lengths, rates))
     _level_reaches(whole, rates, levels, blocks)
@@ -266,8 +267,9 @@ def _messages_within(
         if len(messages) * reach > MOST_KEPT or len(messages) * work > 2 * MOST_WORK:
             raise _too_wide()
         following = falling * reached
-        if now[0] > 0:
-            slope = np.abs(np.diff(np.log(following / following.max()) - np.log(now)))
+        scaled = following / following.max()
+        if min(now[0], scaled[0]) > 0:
+            slope = np.abs(np.diff(np.log(scaled) - np.log(now)))
             if slope.max() < allowed / 2:
                 steady = True
                 break
@@ -352,6 +354,15 @@ def _level_tables(whole: int, rates: Rates, levels: tuple[Message, ...], blocks:
     return found
 
 
+def _checked_levels(rates: Rates) -> tuple[Message, ...]:
+    """Return the messages of whole cells; refuse tables that end at zero, or whose rounding could cost too much."""
+    if rates.anchor + sum(rates.cells) + (rates.end or 0.0) > _STEEPEST:
+        raise PlanError("has rates so large that it would always be zero", key="noise on a line", fix="Lower them.")
+    levels = level_messages(rates.cells)
+    _check_cells(rates, levels)
+    return levels
+
+
 def _check_cells(rates: Rates, levels: tuple[Message, ...]) -> None:
     """Refuse tables whose rounding could cost more than what is set aside for it."""
     if rates.cells[-1] == 0:
@@ -374,6 +385,8 @@ def _chain(key: int, draft: _Draft, rates: Rates, levels: tuple[Message, ...], c
     anchors = -(-length // rates.block) - 1
     rest = length % rates.block
     width = width_of_one_part(draft.reach, block_width(levels[0].rate + rates.anchor)) if anchors else 1
+    for message in draft.messages:  # a draw comes after the charge: what it makes then is known to fit
+        check_split(message, draft.step, width)
     steady = Split(draft.messages[-1], draft.step, width) if draft.steady else None
     end = None
     if free:

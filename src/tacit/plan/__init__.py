@@ -12,6 +12,7 @@ In reading order:
     memberships      people shared out between the cells of a coarse grid
     cluster_grids    which of these grids, for clusters
     lloyd            k-means on released numbers
+    fault            what is said when planning itself fails
     line             what questions about ordered values share
     examples         what audits ask about
     spread           the laws of the errors of estimates

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tacit.amounts import as_epsilon
-from tacit.errors import InternalError
+from tacit.errors import TacitError
 from tacit.noise.law import Law
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.counted_tables import CountedTable, counted_tables
+from tacit.plan.fault import PlanningFault, fault_of
 from tacit.plan.noise_for import noise_for
 from tacit.plan.predict import expected_variance, groups_used
 from tacit.plan.query import Bools, Ints, Linear, resolve
@@ -199,8 +200,15 @@ class Plan(AnyPlan):
 
 def choose(query: Any, policy: Policy, epsilon: Any) -> AnyPlan:
     """Return the plan with the smallest expected error for a question under a policy at this cost."""
-    plan: AnyPlan = resolve(query, policy.domain).plan(policy, as_epsilon(epsilon))
-    return plan
+    try:
+        plan: AnyPlan = resolve(query, policy.domain).plan(policy, as_epsilon(epsilon))
+    except TacitError:
+        raise
+    except Exception as unforeseen:
+        failure = fault_of(unforeseen)
+    else:
+        return plan
+    raise failure
 
 
 def plain_plan(plan: AnyPlan) -> AnyPlan:
@@ -239,7 +247,7 @@ def _plan(query: Linear, way: Strategy, policy: Policy, epsilon: Fraction) -> Pl
     sides = None
     noise, why = way.noise, way.why
     if way.loss is not None and way.loss > epsilon:
-        raise InternalError("a question was planned")
+        raise PlanningFault("a noise that costs more than epsilon")
     if noise is None:
         sides = base.directions(policy) if query is base and step.l1 else None
         counts = () if sides is None else (int(sides[0].sum()), int(sides[1].sum()))

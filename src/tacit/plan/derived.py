@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from tacit.amounts import shown
-from tacit.errors import InternalError
 from tacit.plan.any_plan import AnyPlan
+from tacit.plan.fault import PlanningFault
 from tacit.plan.query import Bools, Floats, Linear, Query
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
@@ -107,7 +107,7 @@ class Derived(Query):
         self.counted.check_size(policy.domain)
         parts = self.parts(policy, epsilon)
         if sum(part.epsilon for part in parts) != epsilon:
-            raise InternalError("a question was planned")
+            raise PlanningFault("parts that do not cost epsilon together")
         step, why = parts[0].step, parts[0].why
         if len(parts) > 1:
             named = list(zip(self.roles, parts, strict=True))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tacit.errors import InternalError
+from tacit.plan.fault import PlanningFault
 from tacit.plan.grids.moves import GridMoves, Pair
 from tacit.plan.grids.squares import Region, fit_of
 from tacit.plan.grids.strategy import Strategy, starts_of
@@ -88,7 +88,7 @@ class GridSums(Linear):
 
     def response(self, domain: Domain) -> Response:
         """Not asked: how sums change is said by their strategy (`Strategy.changes`)."""
-        raise InternalError("a question was planned")
+        raise PlanningFault("a response that nobody asks for")
 
     def check_rows_of_one(self, policy: Policy) -> None:
         """Refuse people who own several rows."""
