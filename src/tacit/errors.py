@@ -4,8 +4,11 @@ Two families, kept apart on purpose:
 
 * **Rows closed** (`PolicyError`, `PlanError`, `JobError`, `LedgerError`, `BudgetExceeded`): everything that is
   mentioned was written by the user, so the value given may be repeated.
-* **Rows open** (`DataRefused`, `InternalError`): only a rule code and column names, both public before the
+* **Rows open** (`DataRefused`, `Unread`, `InternalError`): only a rule code and column names, both public before the
   rows were opened. No cell, row number, count or text of a reader ever enters these.
+
+A `DataRefused` is a fact about the data that somebody has found. What failed for a reason that nobody has found is
+`Unread` (rows were being read, so nothing may be said of the reason) or an `InternalError` (Tacit or the machine).
 
 Somebody may give rows where something else is expected, so nothing is repeated that looks like them (`_shown`,
 `path_words`), and what was given stays in no frame behind what an entry point raises (`sealed`).
@@ -13,10 +16,13 @@ Somebody may give rows where something else is expected, so nothing is repeated 
 
 from __future__ import annotations
 
+import errno
 import functools
 import inspect
 import os
 import re
+import sys
+import traceback
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
@@ -29,6 +35,7 @@ Found = TypeVar("Found")
 Given = ParamSpec("Given")
 
 _NOTHING = object()
+_PACKAGE = Path(__file__).parent
 _LONGEST_PART = 255  # bytes of one part of a path, on nearly every file system
 _LONGEST_PATH = 4096
 _LONGEST_WORDS = 60
@@ -116,14 +123,59 @@ class DataRefused(TacitError):
         super().__init__(f"{subject}{rule}.{' ' + fix if fix else ''}")
 
 
-class InternalError(TacitError):
-    """A fault of Tacit itself while rows were open. Says where, never what it was looking at."""
+class Unread(DataRefused):
+    """Rows could not be read. A cell may be the reason, so it is not told from a full disk or a fault of the engine."""
 
-    def __init__(self, stage: str) -> None:
-        super().__init__(
-            f"internal fault while {stage}; what was charged stays charged. No detail is shown because rows were "
-            "open: run the same job on made-up rows to see the full error."
+    def __init__(self, rule: str, *, fix: str = "") -> None:
+        why = (
+            "No detail is shown because rows were open: the file or table may be incomplete (read it outside Tacit), "
+            "or memory, disk space or the engine failed (count made-up rows of the same types)."
         )
+        super().__init__(rule, fix=f"{why} {fix}".rstrip())
+
+
+class InternalError(TacitError):
+    """A fault of Tacit itself or of the machine, never of the data. Says where, never what it was looking at.
+
+    `cause` is what can be said of the reason where no cell has a part in it (`safe_cause`); nothing where one may.
+    """
+
+    def __init__(self, stage: str, cause: str = "") -> None:
+        self.stage, self.cause = stage, cause
+        more = (
+            f" It is no fault of the rows: {cause}. Please report it if this machine is not the reason."
+            if cause
+            else " No detail is shown because rows were open: run the same job on made-up rows to see the full error."
+        )
+        super().__init__(f"internal fault while {stage}; what was charged stays charged.{more}")
+
+
+def system_reason(fault: OSError) -> str:
+    """Return why the system refused something: one of a fixed list, and nothing of what it was about."""
+    return os.strerror(fault.errno).lower() if fault.errno in errno.errorcode and fault.errno else "refused"
+
+
+def safe_cause(failure: BaseException) -> str:
+    """Return what may be said of a failure that no cell has a part in: its type, the system's reason and our line.
+
+    Its text is never among it. Nor is a type that no module has, since somebody may have made its name of anything.
+
+    >>> safe_cause(OSError(28, "patient 0"))
+    'OSError (no space left on device)'
+    >>> safe_cause(type("Patient0", (Exception,), {})("patient 0"))
+    'an exception'
+    """
+    kind, said = type(failure), "an exception"
+    if getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind:
+        said = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__.lstrip('_')}.{kind.__name__}"
+    if isinstance(failure, OSError):
+        said += f" ({system_reason(failure)})"
+    ours = [
+        f"{Path(frame.f_code.co_filename).relative_to(_PACKAGE.parent).as_posix()}:{line}"
+        for frame, line in traceback.walk_tb(failure.__traceback__)
+        if Path(frame.f_code.co_filename).is_relative_to(_PACKAGE)
+    ]
+    return f"{said} in {ours[-1]}" if ours else said
 
 
 def nearest(name: str, known: list[str] | tuple[str, ...], *, most: int | None = None) -> str:
@@ -213,6 +265,19 @@ def is_path(value: Any) -> bool:
 
 def _is_part(text: str) -> bool:
     return text.isprintable() and not re.search("[,;]", text) and len(os.fsencode(text)) <= _LONGEST_PART
+
+
+def is_possible_path(path: PurePath) -> bool:
+    r"""Say whether the system may have a file of this name, as far as lengths and letters go.
+
+    >>> is_possible_path(Path("a, b/c.csv")), is_possible_path(Path("x" * 256)), is_possible_path(Path("a\0b"))
+    (True, False, False)
+    """
+    try:
+        parts = [len(os.fsencode(part)) for part in path.parts]
+    except UnicodeEncodeError:
+        return False
+    return max(parts, default=0) <= _LONGEST_PART and sum(parts) + len(parts) < _LONGEST_PATH and "\0" not in str(path)
 
 
 def leads_to_a_file(value: Any) -> bool:

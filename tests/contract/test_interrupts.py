@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tacit.errors import DataRefused, Terminated, sealed
+from tacit.errors import InternalError, Terminated, sealed
 from tacit.rows.guard import cancelled_by_interrupt, closed
 
 SESSION = """
@@ -70,7 +70,7 @@ def test_an_interrupt_at_any_time_is_one(engine: str, attempt: int) -> None:
 
 ENDLESS = """
 import os, signal, sys, threading
-from tacit.errors import DataRefused, Terminated, terminated
+from tacit.errors import InternalError, Terminated, terminated
 from tacit.rows.engines import engine_for
 from tacit.rows.guard import cancelled_by_interrupt, closed
 
@@ -85,7 +85,7 @@ def work():
         engine.connection.execute("select sum(a.range * b.range) from range(10000000) a, range(10000000) b").fetchall()
 
 try:
-    closed(work, DataRefused("unused"))
+    closed(work, InternalError("unused"))
 except (KeyboardInterrupt, Terminated) as ended:
     print(type(ended).__name__)
 """
@@ -139,7 +139,7 @@ import sys
 import threading
 sys.path[:] = {path!r}
 import signal
-from tacit.errors import DataRefused, Terminated, sealed
+from tacit.errors import InternalError, Terminated, sealed
 from tacit.rows.guard import cancelled_by_interrupt, closed
 
 def work():
@@ -147,7 +147,7 @@ def work():
         return 7
 
 before = signal.getsignal(signal.SIGINT)
-assert closed(work, DataRefused("not done")) == 7
+assert closed(work, InternalError("not done")) == 7
 assert signal.getsignal(signal.SIGINT) is before
 with open({file!r}, "w") as done:
     done.write("done")
@@ -194,7 +194,7 @@ def test_an_interpreter_beside_the_main_one_steps_aside(tmp_path: Path) -> None:
 # ---- the same where engines hide it ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("hidden_as", [RuntimeError, DataRefused, OSError, None])
+@pytest.mark.parametrize("hidden_as", [RuntimeError, InternalError, OSError, None])
 def test_what_a_handler_raised_is_raised_whatever_became_of_it(hidden_as: type[Exception] | None) -> None:
     def work() -> int:
         try:
@@ -208,7 +208,7 @@ def test_what_a_handler_raised_is_raised_whatever_became_of_it(hidden_as: type[E
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark, for one, leaves a handler of its own
     try:
         with pytest.raises(KeyboardInterrupt) as caught:
-            closed(work, DataRefused("unused"))
+            closed(work, InternalError("unused"))
         assert caught.value.__context__ is None
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
@@ -232,7 +232,7 @@ def test_a_time_limit_of_the_user_stays_theirs(monkeypatch: pytest.MonkeyPatch) 
     before = signal.signal(signal.SIGALRM, end)
     try:
         with pytest.raises(TooLong, match="so I said") as caught:
-            closed(work, DataRefused("unused"))
+            closed(work, InternalError("unused"))
         assert caught.value.__context__ is None
     finally:
         signal.signal(signal.SIGALRM, before)
@@ -243,7 +243,7 @@ def test_a_signal_that_its_handler_survives_ends_nothing() -> None:
     before = signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.01)
-        assert closed(lambda: time.sleep(0.05) or 7, DataRefused("unused")) == 7  # type: ignore[func-returns-value]
+        assert closed(lambda: time.sleep(0.05) or 7, InternalError("unused")) == 7  # type: ignore[func-returns-value]
         assert seen == [1]
     finally:
         signal.signal(signal.SIGALRM, before)

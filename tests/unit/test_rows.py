@@ -220,7 +220,8 @@ def test_what_a_csv_may_look_like(tmp_path: Path, content: bytes, people: list[l
 MALFORMED = {
     "a line too short": b"age,sex\n1,m\n2\n3,w\n",
     "a line too long": b"age,sex\n1,m\n2,w,9\n3,w\n",
-    "no UTF-8": b"age,sex,note\n1,m,x\n3,w,\xff\n",
+    "no UTF-8": b"age,note,sex\n1,x,m\n3,x,\xff\n",
+    "no UTF-8 where rows are counted": b"note,age,sex\nx,1,m\n\xff,3,w\n",
     "a quote never closed": b'age,sex\n1,m\n2,"w\n3,w\n',
     "a quote never closed at the end": b"\n".join([b"age,sex", *[b"1,m"] * 30_000, b'"2,w']),
     "a quote closed too early": b'age,sex\n1,"m"m\n2,w\n',
@@ -247,6 +248,16 @@ def test_a_malformed_csv_is_refused_when_it_is_opened(tmp_path: Path, content: b
     )
     assert refused.value.__context__ is None
     assert refused.value.__cause__ is None
+
+
+def test_letters_that_nobody_reads_may_be_any_and_are_looked_at_before_they_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"age,sex,note\n1,m,x\n2,w,\xff\n")
+    rows = open_rows(path, AGES)
+    assert rows.counts(()) == 2
+    for later in (lambda: rows.check_naming(["note"]), lambda: open_rows(path, AGES, person="note")):
+        with pytest.raises(DataRefused, match="must be well-formed CSV in UTF-8"):
+            later()
 
 
 def test_a_file_without_a_header_shows_none_of_its_first_person(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tacit.errors import DataRefused, InternalError, TacitError
+from tacit.errors import DataRefused, InternalError, TacitError, Unread
 from tacit.policy.attributes import Categories, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.where import where
@@ -33,8 +33,9 @@ from tacit.rows.rows import Rows, closed, open_rows
 CANARY = "CANARY-7f3a"
 DOMAIN = Domain({"age": Integers(0, 9, otherwise=9)})
 UNREADABLE = (
-    "the engine could not read the rows. No detail is shown because rows were open: "
-    "check that the file or table is complete by reading it outside Tacit."
+    "the engine could not read the rows. No detail is shown because rows were open: the file or table may be "
+    "incomplete (read it outside Tacit), or memory, disk space or the engine failed (count made-up rows of the same "
+    "types)."
 )
 
 
@@ -157,7 +158,7 @@ def test_a_packed_file_that_ends_early(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv.gz"
     text = "age\n" + "".join(f"{CANARY} {number * 7919 % 10007}\n" for number in range(100_000))
     path.write_bytes(gzip.compress(text.encode())[:-5000])
-    assert str(refused(path, lambda rows: rows)) == malformed(path)
+    assert str(refused(path, lambda rows: rows)) == UNREADABLE
 
 
 @pytest.mark.parametrize("line", [f'"{CANARY}', f"1,{CANARY}", f'"{CANARY}"1', f"{CANARY}\r1", f"{CANARY}\udcff"])
@@ -320,7 +321,7 @@ def test_an_interruption_stays_one_without_its_history(ended: type[BaseException
             raise ended(CANARY)  # noqa: B904 - the history is the point
 
     with pytest.raises(ended) as caught:
-        closed(work, DataRefused("unused"))
+        closed(work, InternalError("unused"))
     assert leaks(caught.value) == []
 
 
@@ -332,7 +333,7 @@ def test_a_panic_is_a_failure_like_any_other() -> None:
         raise Panic(CANARY)
 
     with pytest.raises(DataRefused) as caught:
-        closed(work, DataRefused("the engine could not read the rows"))
+        closed(work, Unread("the engine could not read the rows"))
     assert leaks(caught.value) == []
 
 
@@ -341,5 +342,5 @@ def test_an_interruption_inside_the_engine_is_one() -> None:
         raise duckdb.InterruptException(CANARY)
 
     with pytest.raises(KeyboardInterrupt) as caught:
-        closed(work, DataRefused("unused"))
+        closed(work, InternalError("unused"))
     assert leaks(caught.value) == []

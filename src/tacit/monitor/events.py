@@ -33,7 +33,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.errors import DataRefused, InternalError, TacitError
+from tacit.errors import DataRefused, InternalError, TacitError, Unread
 from tacit.monitor.clock import LONGEST, UNITS, Clock, iso_date, moment_of, ticks_of
 from tacit.policy.attributes import Attribute
 from tacit.policy.intervals import Intervals
@@ -145,7 +145,7 @@ class _Reader:
         named = [columns.place, columns.person, columns.event, columns.time]
         declared = frozenset(name for name in named if name is not None)
         self._engine: Engine = engine_for(batch, lists=frozenset(), declared=declared)
-        schema = closed(self._engine.schema, DataRefused("the columns of the batch could not be listed"))
+        schema = closed(self._engine.schema, Unread("the columns of the batch could not be listed"))
         self._has_time = columns.time is not None and (columns.time in schema or columns.time != OPTIONAL_TIME)
         wanted = {"c0": columns.place, PERSON: columns.person, "e": columns.event}
         self._raw = {new: raw for new, raw in wanted.items() if raw is not None}
@@ -319,12 +319,8 @@ def _places_in(places: Attribute, column: Column) -> Code:
     return code_of(places, (replace(column, reading="text", parsed=False),))
 
 
-def _unreadable() -> DataRefused:
-    return DataRefused(
-        "the engine could not read the events",
-        fix="No detail is shown because rows were open: check that the file or table is complete by reading it "
-        "outside Tacit. Nothing was counted and the clock did not move.",
-    )
+def _unreadable() -> Unread:
+    return Unread("the engine could not read the events", fix="Nothing was counted and the clock did not move.")
 
 
 def _refuse_text(batch: Any) -> None:

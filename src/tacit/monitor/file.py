@@ -217,36 +217,36 @@ def read_monitor_file(path: str | Path) -> MonitorFile:
     shared: dict[str, Any] = {key: said[key].text() for key in _SHARED if key in said and not said[key].is_empty}
     if "time" in said and said["time"].is_empty:
         shared["time"] = None  # by batches, whatever columns they have
-    texts = {key: said[key].text() for key in ("dataset", "analyst", "batches") if key in said}
+    texts = {key: said[key].text() for key in ("dataset", "analyst") if key in said}
+    paths = {key: said[key].path_in(folder) for key in ("points", "batches", "state", "out") if key in said}
     if "ledger" in said and "dataset" not in said:
         raise said["ledger"].refuse("needs the key dataset", fix="Name the data set whose budget is charged.")
     for key in ("dataset", "analyst"):
         if key in said and "ledger" not in said:
             raise said[key].refuse("needs the key ledger", given=said[key].text(), fix="Add `ledger: ledger.db`.")
     ledger = said["ledger"].text() if "ledger" in said else None
-    points = folder / said["points"].text() if "points" in said else None
+    points, batches = paths.get("points"), paths.get("batches")
     if points is not None and not points.is_file():
         fix = "Check the path; it is relative to the monitor file."
         raise said["points"].refuse("must be a file that exists", given=said["points"].text(), fix=fix)
-    batches = texts.pop("batches", None)
-    state = folder / (said["state"].text() if "state" in said else f"{file.stem}-state")
-    out = folder / (said["out"].text() if "out" in said else f"{file.stem}-verdicts")
+    state = paths.get("state", folder / f"{file.stem}-state")
+    out = paths.get("out", folder / f"{file.stem}-verdicts")
     if state.resolve() == out.resolve():
         fix = "Name another folder: states are private, and `out` is what is published."
         raise said.get("state", said.get("out", top)).refuse("must not be the folder `out`", given=state.name, fix=fix)
-    if batches is not None and out.resolve() in ((folder / batches).resolve(), (folder / batches).parent.resolve()):
+    if batches is not None and out.resolve() in (batches.resolve(), batches.parent.resolve()):
         fix = "Name another folder: verdicts would be read as events."
-        raise said["batches"].refuse("must not lie in the folder `out`", given=batches, fix=fix)
+        raise said["batches"].refuse("must not lie in the folder `out`", given=said["batches"].text(), fix=fix)
     return MonitorFile(
         name=said["name"].text() if "name" in said else file.stem,
         policy=policy,
         options=_monitors(said, policy, shared),
         state=state,
         out=out,
-        batches=None if batches is None else str(folder / batches),
+        batches=None if batches is None else str(batches),
         clock=_named_steps(said),
         points=points,
-        ledger=ledger if ledger is None or "://" in ledger else str(folder / ledger),
+        ledger=ledger if ledger is None or "://" in ledger else str(said["ledger"].path_in(folder)),
         file=str(path),
         **texts,
     )

@@ -58,7 +58,7 @@ def policy_below(entry: Entry, folder: Path) -> Policy:
     if entry.is_mapping:
         # the same lines, but what is wrong in a policy is a PolicyError wherever the policy stands
         return _read(Entry(entry.node, entry.path, replace(entry.source, refusal=PolicyError)), name="policy")
-    path = folder / entry.text()
+    path = entry.path_in(folder)
     if not path.is_file():
         fix = f"Check the path; it is relative to {entry.source.whole.removesuffix(' file')} file."
         raise entry.refuse("must be a policy file", given=entry.text(), fix=fix)

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import yaml
 
-from tacit.errors import PolicyError, Refused, decimal_comma, nearest, path_words
+from tacit.errors import PolicyError, Refused, decimal_comma, is_possible_path, nearest, path_words
 from tacit.policy.table_names import NAMES_WITH_ROWS
 
 LARGEST_FILE: Final = 10_000_000  # bytes; a policy is read by people
@@ -336,6 +336,15 @@ class Entry:
         if self.node.tag != f"{YAML_TAG}str":
             raise self._misread(what)
         return str(self.node.value)
+
+    def path_in(self, folder: Path) -> Path:
+        """Return the path that is written here, seen from a folder; refuse a name that no file can have."""
+        written = self.text()
+        found = folder / written
+        if not is_possible_path(found):
+            rule = "must be a path, with names of at most 255 bytes and 4,095 in all"
+            raise self.refuse(rule, given=written, fix="Name another.")
+        return found
 
     def amount(self) -> str:
         """Return a number exactly as written: 0.1 is one tenth, not the nearest binary number."""

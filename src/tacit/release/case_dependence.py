@@ -139,7 +139,7 @@ def _counts(entry: Entry, policy: Policy, folder: Path, rows: Mapping[str, Entry
         raise fields["attributes"].refuse(
             f"must have at most {MOST_CELLS:,} cells together", given=cells, fix="Name fewer, or give a network."
         )
-    path = folder / fields["file"].text()
+    path = fields["file"].path_in(folder)
     if not path.is_file():
         raise fields["file"].refuse(
             "must be a file", given=fields["file"].text(), fix="Check the path; it is relative to the case file."

@@ -225,10 +225,11 @@ def _row_path(entry: Entry, folder: Path) -> str:
         raise entry.refuse("must name a file", given=written, fix="For instance people.csv, or demo:adult.")
     if written.startswith(DEMO):
         return _path_of_bundled(entry, written.removeprefix(DEMO))
-    if glob.has_magic(written) and not Path(written).is_absolute() and not (folder / written).exists():
+    path = entry.path_in(folder)
+    if glob.has_magic(written) and not Path(written).is_absolute() and not path.exists():
         # the folder's own name is no pattern, even if it looks like one
         return str(Path(glob.escape(str(folder))) / written)
-    return str(folder / written)
+    return str(path)
 
 
 def _path_of_bundled(entry: Entry, name: str) -> str:
@@ -260,7 +261,7 @@ def _ledger_name(entry: Entry, key: str) -> str:
 
 def _ledger(entry: Entry, folder: Path) -> str:
     written = entry.text()
-    return written if "://" in written else str(folder / written)
+    return written if "://" in written else str(entry.path_in(folder))
 
 
 def _out(entry: Entry | None, file: Path, what: str) -> Path:
@@ -270,7 +271,7 @@ def _out(entry: Entry | None, file: Path, what: str) -> Path:
     out = file.parent / written
     if not out.name or "\0" in written or out.name == "..":
         raise entry.refuse("must name a folder", given=written, fix="For instance results.")
-    return out
+    return entry.path_in(file.parent)
 
 
 def _epsilon(entry: Entry) -> Fraction:

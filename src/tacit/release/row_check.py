@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import narwhals as nw
 
-from tacit.errors import DataRefused, sealed
+from tacit.errors import DataRefused, Unread, sealed
 from tacit.plan.tally import CellCounts
 from tacit.policy.attributes import Attribute
 from tacit.policy.policy import Policy, as_policy
@@ -25,7 +25,7 @@ from tacit.release.curator import PRIVATE
 from tacit.release.key_check import KeyCheck, check_key
 from tacit.release.session import check_public_columns, open_for
 from tacit.rows.encode import Code, Column, Expr
-from tacit.rows.engines import PERSON, Engine, engine_for, with_readings
+from tacit.rows.engines import PERSON, Engine, engine_for, unreadable, with_readings
 from tacit.rows.guard import closed
 from tacit.rows.headers import is_called_an_id
 from tacit.rows.item_counts import ItemCounts
@@ -204,7 +204,7 @@ class _Check:
         declared = frozenset(raw for names in raw_of.values() for raw in names)
         lists = frozenset(raw_of[name][0] for name, one in domain.items() if one.is_set)
         self._engine: Engine = engine_for(source, lists=lists, declared=declared)
-        self._schema = closed(self._engine.schema, DataRefused("the columns of the source could not be listed"))
+        self._schema = closed(self._engine.schema, Unread("the columns of the source could not be listed"))
         self._refusals: dict[str, str] = {}
         self._read: dict[str, tuple[Column, ...]] = {}
         self._codes: dict[str, Code] = {}
@@ -311,7 +311,7 @@ class _Check:
                 (row,) = frame.select(*sums).collect(backend="pyarrow").to_arrow().to_pylist()
             return dict(row)
 
-        row = closed(collected, _UNREADABLE)
+        row = closed(collected, unreadable())
         return {key: int(row[name] or 0) for key, name in zip(asked, tests, strict=True)}
 
     def _persons(self) -> Iterator[PersonCheck]:
@@ -351,7 +351,7 @@ class _Check:
                 (row,) = people.select(*sums).collect(backend="pyarrow").to_arrow().to_pylist()
             return dict(row)
 
-        row = {name: int(value or 0) for name, value in closed(collected, _UNREADABLE).items()}
+        row = {name: int(value or 0) for name, value in closed(collected, unreadable()).items()}
         if any(attribute.is_set for attribute in self._policy.domain.values()):
             row["surplus"] = 0  # the items of all rows of a person count
         return PersonCheck(
@@ -362,11 +362,6 @@ class _Check:
             None if per_person is None else row["surplus"],
             per_person or 1,
         )
-
-
-_UNREADABLE: Final = DataRefused(
-    "the engine could not read the rows", fix="Check that the file or table is complete by reading it outside Tacit."
-)
 
 
 def _single(column: Column) -> Column:

@@ -20,13 +20,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tacit.amounts import shown
-from tacit.errors import JobError, LedgerError
+from tacit.errors import JobError, LedgerError, system_reason
 from tacit.ledger.ledger import Ledger, Run
 from tacit.release.job_file import Job
 from tacit.release.job_plan import FINISHED
 
 PART = ".part"
 MARK = ".run"
+# what the system says where another run came first: it has made the folder or the mark, locked it, or removed them
+_BY_OTHERS = (errno.EEXIST, errno.ENOENT, errno.EBUSY)
 
 
 @dataclass
@@ -65,8 +67,8 @@ def begin_draft(job: Job) -> Draft:
             folder.mkdir()
             return _marked(folder)
         except OSError as fault:
-            why = (fault.strerror or "refused").lower()
-        if not os.path.lexists(folder):
+            why, by_others = system_reason(fault), fault.errno in _BY_OTHERS
+        if not by_others or not os.path.lexists(folder):
             break
         with _looked_at(folder) as left:
             if refusal := _refusal(job, folder, left):
@@ -80,7 +82,13 @@ def _marked(folder: Path) -> Draft:
     # unlike that of any other run of this machine; whoever could guess it could not do anything with it
     run = hashlib.sha256(f"{folder} {time.time_ns()} {os.getpid()}".encode("utf-8", "replace")).hexdigest()[:16]
     mark = folder / MARK
-    handle = os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        handle = os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            folder.rmdir()  # refused if another run has put its mark there
+        raise
+    is_mine = None
     try:
         is_mine = _lock(handle)
         os.write(handle, json.dumps({"run": run}).encode())
@@ -90,6 +98,9 @@ def _marked(folder: Path) -> Draft:
         if is_mine is False or not os.path.samestat(os.fstat(handle), os.stat(mark)):
             raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
     except BaseException:
+        with contextlib.suppress(OSError):
+            if is_mine and os.path.samestat(os.fstat(handle), os.stat(mark)):
+                _removed(folder)  # while it is locked, so that nobody else has it
         os.close(handle)
         raise
     return Draft(folder, run, handle)

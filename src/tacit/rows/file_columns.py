@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import contextlib
 import csv
+import errno
 import glob
 import gzip
 import os
@@ -17,13 +18,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from tacit.errors import DataRefused
+from tacit.errors import DataRefused, Unread, path_words, system_reason
 from tacit.policy.table_names import TABLE_NAMES
 from tacit.rows.file_identity import each_once
-from tacit.rows.file_kinds import is_csv, not_utf8, refuse_other_files
+from tacit.rows.file_kinds import is_csv, not_utf8, refuse_other_files, shown_path
 from tacit.rows.guard import closed
 
 Columns: TypeAlias = list[tuple[str, Any]]  # names and types
+_LONGEST_HEADER: Final = 1 << 24
 _DELIMITERS: Final = ",;\t|"
 _LONGEST_PATH: Final = 4096
 
@@ -80,8 +82,13 @@ def is_file(path: str | Path) -> bool:
     """Say whether this is a file; no if it is no path at all."""
     try:
         return Path(path).is_file()
-    except (OSError, ValueError):  # a name that no file can have
+    except ValueError:
         return False
+    except OSError as fault:
+        if fault.errno not in (errno.EACCES, errno.EPERM, errno.EIO):  # a name that no file can have
+            return False
+        refusal = cannot_be_read(path, fault)
+    raise refusal
 
 
 def _is_no_path(text: str) -> bool:
@@ -129,6 +136,7 @@ def parquet_columns(paths: Sequence[Path]) -> Columns:
 
 
 def _columns_of_one(path: Path) -> Columns:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     def read() -> Columns:
@@ -143,7 +151,20 @@ def _columns_of_one(path: Path) -> Columns:
                 for name in file.schema_arrow.names
             ]
 
-    return closed(read, DataRefused(f"file {str(path)!r} must be readable as Parquet", fix="Write it again."))
+    def told() -> Columns:
+        try:
+            return read()
+        except OSError as fault:  # without a number it is Arrow's own, of bytes that are no Parquet
+            raise broken if fault.errno is None else cannot_be_read(path, fault) from None
+
+    broken = DataRefused(f"file {str(path)!r} must be readable as Parquet", fix="Write it again.")
+    return closed(told, Unread(f"file {str(path)!r} could not be read"), {pa.ArrowInvalid: broken})
+
+
+def cannot_be_read(path: str | Path, fault: OSError) -> DataRefused:
+    """Return the refusal of a file that the system does not let us read, with the system's reason."""
+    rule = f"file {path_words(path)!r} could not be read ({system_reason(fault)})"
+    return DataRefused(rule, fix="Ask for permission, or check the disk.")
 
 
 def csv_header(path: Path) -> tuple[str, list[str]]:
@@ -152,8 +173,18 @@ def csv_header(path: Path) -> tuple[str, list[str]]:
     packed = path.name.lower().endswith(".gz")
     opened = gzip.open if packed else open
     raw = b""
-    with contextlib.suppress(OSError, EOFError, zlib.error), opened(path, "rb") as lines:
-        raw = lines.readline(1 << 20).partition(b"\r")[0].rstrip(b"\n")
+    refusal = DataRefused(f"file {shown_path(path)} must be packed with gzip, to its end", fix="Write it again.")
+    try:
+        with opened(path, "rb") as lines:
+            raw = lines.readline(_LONGEST_HEADER + 1)
+    except (EOFError, zlib.error):
+        raise refusal from None
+    except OSError as fault:
+        raise refusal if fault.errno is None else cannot_be_read(path, fault) from None
+    if len(raw) > _LONGEST_HEADER:
+        rule = f"file {shown_path(path)} must begin with a line of column names of at most {_LONGEST_HEADER >> 20} MB"
+        raise DataRefused(rule, fix="Leave columns out.")
+    raw = raw.partition(b"\r")[0].rstrip(b"\n")
     first = None
     with contextlib.suppress(UnicodeDecodeError):
         first = raw.removeprefix(codecs.BOM_UTF8).decode()

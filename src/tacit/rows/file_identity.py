@@ -7,6 +7,7 @@ are read; one that has changed is refused, whatever the change.
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import re
@@ -23,8 +24,12 @@ def identity(path: str | Path) -> Identity | None:
     """Return what changes whenever a file is replaced or written: device, inode, size, times. None: there is none."""
     try:
         found = os.stat(path)
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         return None
+    except OSError as refused:
+        if refused.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            return None
+        raise  # whether there is a file, nobody knows
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 

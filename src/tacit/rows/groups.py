@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.errors import DataRefused, InternalError, nearest, sealed
+from tacit.errors import DataRefused, InternalError, Unread, nearest, sealed
 from tacit.plan.tally import CellCounts
 from tacit.policy.attributes import Attribute, Integers
 from tacit.policy.domain import Domain
@@ -145,7 +145,7 @@ def _engine(source: Any, names: Sequence[str]) -> Engine:
     if isinstance(source, ItemCounts):
         raise DataRefused("item counts have no cells to group by", fix="Give the rows.")
     engine = engine_for(source, lists=frozenset(), declared=frozenset(names))
-    unlisted = DataRefused("the columns of the rows could not be listed")
+    unlisted = Unread("the columns of the rows could not be listed")
     found, readings = closed(engine.names, unlisted), closed(engine.schema, unlisted)
     for name in names:
         alike = [other for other in found if other.casefold() == name.casefold()]

@@ -1,14 +1,20 @@
 """What leaves when work on rows fails or is interrupted: one fixed sentence, or the interrupt, and nothing else.
 
+The sentence never blames the data for what nobody has found in the data. Work that sees cells (`closed`) fails with one
+sentence that is true whatever the reason, or with one about the data where the class of the failure is known to mean
+just that. Work that sees none (`blind`) fails as a fault of Tacit or the machine, with its type and our line.
+
 Guarantee   An exception that passes `closed` (or `errors.sealed`) has no cause, no context, no foreign note and no
             frame below it: neither a cell nor an object that was given where rows were expected hangs on it. Work that
             a signal has interrupted never counts as failed or done: what the signal's handler raised is raised again.
+            Which of our lines failed, and on what, is said only of work in which no cell has a part.
 Assumes     Signal handlers are set in the main thread of the main interpreter: Python allows no other, and asks for
             them here too. Elsewhere nothing is watched and nothing fails.
 Why         Engines turn an interrupt into errors of their own (DuckDB into a RuntimeError), or swallow it. What a
             handler raised is therefore noted where it was raised, not guessed from what arrives. And they look for
             signals only between their tasks, which may be a minute apart: `cancelled_by_interrupt` tells them at once.
-Checked by  tests/unit/test_rows_canary.py, tests/contract/test_wrong_shapes.py, tests/contract/test_interrupts.py.
+Checked by  tests/unit/test_rows_canary.py, tests/contract/test_wrong_shapes.py, tests/contract/test_interrupts.py,
+            tests/contract/test_environments.py.
 """
 
 from __future__ import annotations
@@ -18,13 +24,22 @@ import functools
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import Any, Final, TypeVar
 
 from tacit.amounts import shown
-from tacit.errors import FROM_A_HANDLER, ChargeNote, TacitError, bare, terminated
+from tacit.errors import (
+    FROM_A_HANDLER,
+    ChargeNote,
+    InternalError,
+    TacitError,
+    Unread,
+    bare,
+    safe_cause,
+    terminated,
+)
 
 Found = TypeVar("Found")
 
@@ -67,8 +82,25 @@ class _Watch:
                 raise
 
 
-def closed(work: Callable[[], Found], refusal: TacitError) -> Found:
+def closed(
+    work: Callable[[], Found],
+    refusal: Unread | InternalError,
+    means: Mapping[type[BaseException], TacitError] = MappingProxyType({}),
+) -> Found:
     """Do work on open rows; whatever goes wrong becomes `refusal`, raised where no handler is active.
+
+    `means` has the exceptions that can have one reason only, and the refusal that names it.
+    """
+    return _done(work, lambda raised: next((said for kind, said in means.items() if isinstance(raised, kind)), refusal))
+
+
+def blind(work: Callable[[], Found], stage: str) -> Found:
+    """Do work that looks at no cell; whatever goes wrong is a fault of ours or of the machine, and it is said which."""
+    return _done(work, lambda raised: InternalError(stage, safe_cause(raised)))
+
+
+def _done(work: Callable[[], Found], told: Callable[[BaseException], TacitError]) -> Found:
+    """Do work; what goes wrong becomes what is `told` of it.
 
     Inside a handler, even `raise .. from None` would keep the engine's exception, cell included, as `__context__`. The
     traceback goes too: its frames hold true answers, which debuggers and error trackers print.
@@ -84,13 +116,13 @@ def closed(work: Callable[[], Found], refusal: TacitError) -> Found:
         if isinstance(raised, TacitError | KeyboardInterrupt | SystemExit) or _is_interrupt(raised):
             failure = bare(raised if not _is_interrupt(raised) else KeyboardInterrupt())
         else:
-            failure = bare(refusal)
+            failure = bare(told(raised))
     watch.stop()
     if watch.ended is not None:
         failure = bare(watch.ended)
         with contextlib.suppress(Exception):  # a class may allow no marks
             setattr(failure, FROM_A_HANDLER, True)
-    del work, watch, refusal
+    del work, watch, told
     if failure is not None:
         raise failure
     return found
@@ -109,26 +141,25 @@ def cancelled_by_interrupt(cancel: Callable[[], object]) -> Iterator[None]:
     user's may survive it, an event loop may already listen for signals, and outside of the main thread there are none.
     """
     ends = {number for number in (signal.SIGINT, signal.SIGTERM) if _is_the_end(signal.getsignal(number))}
-    if not ends:
+    with contextlib.ExitStack() as stack:
+        if ends:
+            # without a socket or a thread for it, an interrupt waits for the engine, and that is all
+            with contextlib.suppress(OSError, RuntimeError):
+                _listening(stack, ends, cancel)
         yield
-        return
+
+
+def _listening(stack: contextlib.ExitStack, ends: set[signal.Signals], cancel: Callable[[], object]) -> None:
+    """Listen for signals in a thread until the stack is left, unless somebody else listens already."""
     hears, tells = socket.socketpair()
     listening = threading.Thread(target=_listen, args=(hears, ends, cancel), daemon=True)
-    with hears:
-        try:
-            with tells:
-                tells.setblocking(False)
-                if not _told_of_signals(tells):
-                    yield
-                    return
-                try:
-                    listening.start()
-                    yield
-                finally:
-                    signal.set_wakeup_fd(-1)
-        finally:  # also of work that failed: it listens until there is nobody to tell it anything
-            if listening.ident is not None:
-                listening.join()
+    stack.enter_context(hears)
+    stack.callback(lambda: None if listening.ident is None else listening.join())
+    stack.enter_context(tells)  # left before that: it listens until there is nobody to tell it anything
+    tells.setblocking(False)
+    if _told_of_signals(tells):
+        stack.callback(signal.set_wakeup_fd, -1)
+        listening.start()
 
 
 def _told_of_signals(tells: socket.socket) -> bool:
@@ -143,7 +174,7 @@ def _told_of_signals(tells: socket.socket) -> bool:
 
 
 def _is_the_end(handler: Any) -> bool:
-    while isinstance(handler, functools.partial):  # a watch of ours around it
+    while isinstance(handler, functools.partial) and handler.args:  # a watch of ours around it; asyncio's has none
         handler = handler.args[0]
     return handler is signal.default_int_handler or handler is terminated
 

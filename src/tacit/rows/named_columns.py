@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 
-from tacit.errors import DataRefused, nearest
+from tacit.errors import DataRefused, Unread, nearest
 from tacit.policy.domain import Domain
 from tacit.rows.encode import Column
-from tacit.rows.engines import Engine
+from tacit.rows.engines import Engine, unreadable
 from tacit.rows.guard import closed
 from tacit.rows.headers import known_columns
 
@@ -23,7 +23,7 @@ class NamedColumns:
     """The columns of a source, found by name. A name means one column, or it is refused."""
 
     def __init__(self, engine: Engine, declared: frozenset[str]) -> None:
-        unlisted = DataRefused("the columns of the source could not be listed")
+        unlisted = Unread("the columns of the source could not be listed")
         self._names = closed(engine.names, unlisted)
         self._schema = closed(engine.schema, unlisted)
         self._declared = declared
@@ -43,17 +43,13 @@ class NamedColumns:
             # some engines would read the other one; of a file without a header, its name would be a value
             other = "another column" if self._is_file and alike[0] not in self._declared else repr(alike[0])
             raise DataRefused(f"must differ from {other} in more than case", column=raw, fix="Rename one of them.")
-        if raw not in self._found and not closed(lambda: self._engine.can_read(raw), _unreadable(raw)):
-            raise _unreadable(raw)
+        if raw not in self._found and not closed(lambda: self._engine.can_read(raw), unreadable()):
+            raise DataRefused(
+                "holds a moment that DuckDB cannot read from Arrow",
+                column=raw,
+                fix="Give the Arrow table itself. Nothing was charged.",
+            )
         return self._found.setdefault(raw, replace(self._schema[raw], raw=raw, name=f"c{len(self._found)}"))
-
-
-def _unreadable(raw: str) -> DataRefused:
-    return DataRefused(
-        "holds a moment that DuckDB cannot read from Arrow",
-        column=raw,
-        fix="Give the Arrow table itself. Nothing was charged.",
-    )
 
 
 def check_shared(raw_of: Mapping[str, tuple[str, ...]], moved: frozenset[str] | None) -> None:

@@ -23,7 +23,7 @@ from tacit.policy.domain import Domain
 from tacit.rows.encode import Code, Column, Helper
 from tacit.rows.engines import PERSON, Engine, unreadable, with_readings
 from tacit.rows.first_rows import Layout, Order
-from tacit.rows.guard import closed
+from tacit.rows.guard import blind, closed
 from tacit.rows.item_lists import ListReading
 
 _CHANGED: Final = "the rows must stay as they were when they were opened"
@@ -66,23 +66,23 @@ class Opened:
     # ------------------------------------------------------------------ how it is read
 
     def check(self) -> None:
-        """Refuse rows whose columns are no longer those that were found."""
-        closed(self.check_unchanged, DataRefused(_CHANGED, fix=_CHANGED_FIX))
+        """Refuse rows whose columns are no longer those that were found; looks at no row."""
 
-    def check_unchanged(self) -> None:
-        """Do the same within work that is closed already."""
-        with self.engine.quiet():
-            if not self.engine.unchanged():
-                raise DataRefused(_CHANGED, fix=_CHANGED_FIX)
+        def looked_at() -> bool:
+            with self.engine.quiet():
+                return self.engine.unchanged()
+
+        if not blind(looked_at, "looking whether the rows have changed"):
+            raise DataRefused(_CHANGED, fix=_CHANGED_FIX)
 
     def read(self, build: Callable[[], Any]) -> pa.Table:
         """Let the engine work out a frame, and return what comes of it."""
 
         def collected() -> pa.Table:
-            self.check_unchanged()
+            self.check()
             with self.engine.quiet():
                 table = build().collect(backend="pyarrow").to_arrow()
-            self.check_unchanged()  # else columns may have moved while they were read
+            self.check()  # else columns may have moved while they were read
             return table
 
         return closed(collected, unreadable())

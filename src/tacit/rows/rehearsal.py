@@ -4,7 +4,7 @@ Guarantee   What is refused here depends on the types of columns and on the engi
             by the name that was declared for it.
 Why         An engine with the same columns and no row is asked for everything that may be asked of rows. What it fails
             on, one attribute alone, the owners or the order tell apart. Types that were found countable are not tried
-            again.
+            again. What fails without any column, or because the machine refuses, is no matter of types.
 Checked by  tests/contract/test_rehearsal.py, tests/unit/test_rows_canary.py.
 """
 
@@ -14,48 +14,53 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import duckdb
 import narwhals as nw
 
-from tacit.errors import DataRefused
+from tacit.errors import DataRefused, InternalError, safe_cause
 from tacit.rows.encode import Code, Column
 from tacit.rows.engine_tables import lines_of
 from tacit.rows.engines import Engine
-from tacit.rows.guard import closed
+from tacit.rows.guard import blind
 from tacit.rows.lines import grouped
 from tacit.rows.one_pass import OnePass
 from tacit.rows.opened import Opened
 
+_STAGE: Final = "trying out the types of columns"
 _rehearsed: Final[set[Any]] = set()  # the shapes of rows that were found countable
 
 
 def rehearse(opened: Opened, one_pass: OnePass) -> None:
     """Refuse rows of types that cannot be counted; `one_pass` is the one over these rows."""
-    uncountable = DataRefused("the engine cannot count rows of these types", fix="Convert the columns first.")
-    shapes = closed(lambda: _shapes(opened), uncountable)
+    shapes = blind(lambda: _shapes(opened), _STAGE)
     place = opened.engine.place
     known = (place, frozenset(shapes), opened.per_person > 1, opened.moved is None)
     if place is not None and known in _rehearsed:
         return
-    engine = closed(opened.engine.emptied, uncountable)
+    engine = blind(opened.engine.emptied, _STAGE)
     codes = {name: opened.codes[name] for name in shapes.values() if name in opened.codes}
 
-    def fails(some: Mapping[str, Code], items: Mapping[str, Column], *, owned: bool) -> bool:
+    def fault(some: Mapping[str, Code], items: Mapping[str, Column], *, owned: bool) -> InternalError | None:
         def work() -> None:
             looker = None if opened.engine.kind == "pyspark" else one_pass.looker()
             none = opened.over(engine, some, items, owned=owned)
             _count_nothing(none, OnePass(none, looker=looker))
 
-        return _fails(work)
+        return _fault(work)
 
-    if fails(codes, opened.items, owned=True):
+    if fault(codes, opened.items, owned=True):
+        if ours := fault({}, {}, owned=False):
+            raise ours
         for name, code in codes.items():
-            if fails({name: code}, {}, owned=False):
+            if fault({name: code}, {}, owned=False):
                 raise _wrong_type(opened.engine, code.columns[0])
-        if opened.person is not None and fails({}, {}, owned=True):
+        if opened.person is not None and fault({}, {}, owned=True):
             raise _wrong_type(opened.engine, opened.person)
-        if not fails(codes, {}, owned=True):
+        if not fault(codes, {}, owned=True):
             raise _wrong_type(opened.engine, next(iter(opened.items.values())))
-        raise uncountable if opened.order is None else _wrong_type(opened.engine, opened.order.column)
+        if opened.order is not None:
+            raise _wrong_type(opened.engine, opened.order.column)
+        raise DataRefused("the engine cannot count rows of these types", fix="Convert the columns first.")
     _rehearsed.add(known)
 
 
@@ -89,14 +94,24 @@ def _wrong_type(engine: Engine, column: Column) -> DataRefused:
     )
 
 
-def _fails(work: Callable[[], None]) -> bool:
-    """Say whether work on rows of which there are none fails, which only their types can be the reason for."""
-    failure = DataRefused("the rows cannot be counted")
+def _fault(work: Callable[[], None]) -> InternalError | None:
+    """Return how work on rows of which there are none fails, for which their types may be the reason."""
+
+    def tried() -> None:
+        try:
+            work()
+        except (OSError, MemoryError, duckdb.OperationalError) as refused:  # by the machine, whatever the types
+            raise InternalError("trying out the engine", safe_cause(refused)) from None
+
     try:
-        closed(work, failure)
-    except DataRefused as raised:
-        return raised is failure
-    return False
+        blind(tried, _STAGE)
+    except DataRefused:
+        return None
+    except InternalError as fault:
+        if fault.stage != _STAGE:
+            raise
+        return fault
+    return None
 
 
 def _count_nothing(opened: Opened, one_pass: OnePass) -> None:

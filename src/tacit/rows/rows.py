@@ -167,9 +167,9 @@ class _EngineRows:
         if here:
 
             def read() -> list[npt.NDArray[Any]] | None:
-                self._opened.check_unchanged()
+                self._opened.check()
                 tables = self._pass.counted([plan.needs[number] for number in here])
-                self._opened.check_unchanged()  # else columns may have moved while they were read
+                self._opened.check()  # else columns may have moved while they were read
                 return tables
 
             tables = closed(read, unreadable())
@@ -187,9 +187,9 @@ class _EngineRows:
 
     def records(self, names: Sequence[str], key: Sequence[str], work: Work) -> Iterator[Any]:
         """Yield what work returns for the positions of each batch of rows, whoever owns them."""
-        self._opened.check_unchanged()
+        self._opened.check()
         yield from worked_on(self._opened, asked_records(self._opened, self._columns, names, key), work)
-        self._opened.check_unchanged()  # else columns may have moved while they were read
+        self._opened.check()  # else columns may have moved while they were read
 
     @property
     def frame(self) -> MakeFrame:

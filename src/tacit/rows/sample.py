@@ -17,7 +17,7 @@ import duckdb
 import narwhals as nw
 import numpy as np
 
-from tacit.errors import DataRefused, is_path
+from tacit.errors import DataRefused, Unread, is_path
 from tacit.noise.keystream import current_stream
 from tacit.rows.engines import Engine, files
 from tacit.rows.file_columns import csv_header, is_file, not_there, refuse_one_name_twice
@@ -26,10 +26,6 @@ from tacit.rows.guard import closed
 from tacit.rows.headers import known_names
 
 MOST_COLUMNS: Final = 500
-_NOT_A_TABLE: Final = DataRefused(
-    "the data must be a CSV or parquet file or a frame with one name for each column",
-    fix="Give a path, or a pandas, polars, pyarrow or DuckDB frame.",
-)
 
 
 @dataclass(frozen=True)
@@ -79,7 +75,8 @@ def _of_file(path: str | Path, size: int, *, has_header: bool) -> Sample:
     paths = [Path(match) for match in sorted(glob.glob(str(path), recursive=True))] or [Path(path)]
     text = is_csv(paths[0])
     try:
-        engine = files([path], frozenset())
+        names = csv_header(paths[0])[1] if text and is_file(paths[0]) else []
+        engine = files([path], frozenset(names[:MOST_COLUMNS]))
         refusal = None
     except DataRefused as refused:
         refusal = refused
@@ -87,9 +84,9 @@ def _of_file(path: str | Path, size: int, *, has_header: bool) -> Sample:
         raise _with_the_line(refusal, paths, text=text)
     if text:
         refuse_one_name_twice(csv_header(paths[0])[1])
-    raw = list(closed(engine.schema, DataRefused("the columns of the file could not be listed")))
+    raw = list(closed(engine.schema, Unread("the columns of the file could not be listed")))
     shown = raw[:MOST_COLUMNS]
-    unreadable = DataRefused(f"file {shown_path(path)} could not be read", fix="Check that it is complete.")
+    unreadable = Unread(f"file {shown_path(path)} could not be read")
     relation = selected(engine, {f"c{place}": name for place, name in enumerate(shown)})
     table = closed(lambda: _drawn(relation, size).to_arrow_table(), unreadable)
     cells = [table.column(place).to_pylist() for place in range(len(shown))]
@@ -143,7 +140,13 @@ def _of_frame(frame: Any, size: int) -> Sample:
         columns = tuple((name, table.get_column(name).to_list()) for name in names)
         return Sample(columns, rows, len(table.columns))
 
-    return closed(drawn, DataRefused(_NOT_A_TABLE.rule, fix=_NOT_A_TABLE.fix))  # an engine's words may quote a row
+    no_table = DataRefused(
+        "the data must be a CSV or parquet file or a frame with one name for each column",
+        fix="Give a path, or a pandas, polars, pyarrow or DuckDB frame.",
+    )
+    # an engine's words may quote a row; these two are what narwhals says of what is no frame
+    means = {TypeError: no_table, nw.exceptions.NarwhalsError: no_table}
+    return closed(drawn, Unread("the data could not be read"), means)
 
 
 def _rows_of(native: Any, size: int) -> tuple[Any, int]:

@@ -37,7 +37,11 @@ def private_folder(_process: int) -> Path:
     """Make the folder of this process, after removing those of dead ones; a fork makes one of its own."""
     _remove_dead(Path(tempfile.gettempdir()))
     path = tempfile.mkdtemp(prefix=PREFIX)
-    _hold(Path(path))
+    try:
+        _hold(Path(path))
+    except OSError:
+        shutil.rmtree(path, ignore_errors=True)  # nobody could tell it from that of a dead process
+        raise
     # not atexit, which the processes of multiprocessing skip; of a fork, only the maker removes it
     _made.append(Finalize(None, shutil.rmtree, args=(path, True), exitpriority=0))
     return Path(path)
@@ -60,8 +64,12 @@ def _hold(folder: Path) -> None:
     except OSError:  # a file system without locks
         os.close(lock)
         return
+    try:
+        new.rename(folder / _LOCK)
+    except OSError:
+        os.close(lock)
+        raise
     _held.append(lock)
-    new.rename(folder / _LOCK)
 
 
 def _remove_dead(place: Path) -> None:

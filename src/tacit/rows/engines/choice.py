@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import narwhals as nw
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.errors import DataRefused
+from tacit.errors import DataRefused, InternalError
 from tacit.rows.engines.buffers import ArrowEngine, PandasEngine
 from tacit.rows.engines.duckdb_engine import DuckDBEngine
 from tacit.rows.engines.engine import (
@@ -21,6 +22,7 @@ from tacit.rows.engines.file_engines import files
 from tacit.rows.engines.ibis_engines import ibis_engine
 from tacit.rows.engines.polars_engine import PolarsEngine
 from tacit.rows.engines.spark_engine import SparkEngine
+from tacit.rows.guard import blind
 from tacit.rows.guard import closed as closed
 
 
@@ -30,24 +32,30 @@ def engine_for(source: Any, *, lists: frozenset[str], declared: frozenset[str]) 
     `lists` names the columns that may hold sets of items, `declared` all columns that the domain speaks of.
     """
     # whatever an object does when it is asked what it is, it may quote what it holds
-    return closed(lambda: _engine_for(source, lists, declared), DataRefused(f"rows must be {KINDS}"))
+    opened = closed(
+        lambda: _engine_for(source, lists, declared),
+        InternalError("asking rows what they are"),
+        {Exception: DataRefused(f"rows must be {KINDS}")},
+    )
+    return blind(opened, "opening rows")
 
 
-def _engine_for(source: Any, lists: frozenset[str], declared: frozenset[str]) -> Engine:
+def _engine_for(source: Any, lists: frozenset[str], declared: frozenset[str]) -> Callable[[], Engine]:
+    """Return what makes the engine: only a class that is none of these is asked for here, and that is said."""
     if isinstance(source, str | Path) or (isinstance(source, list | tuple) and source):
-        return files(source if isinstance(source, list | tuple) else [source], declared)
+        return lambda: files(source if isinstance(source, list | tuple) else [source], declared)
     source = nw.to_native(source, pass_through=True)  # a narwhals frame stands for what it wraps
     module, name = type(source).__module__.split(".")[0], type(source).__name__
     if isinstance(source, pd.DataFrame):
-        return PandasEngine(source, lists)
+        return lambda: PandasEngine(source, lists)
     if isinstance(source, pa.Table):
-        return ArrowEngine(source)
+        return lambda: ArrowEngine(source)
     if isinstance(source, duckdb.DuckDBPyRelation):
-        return DuckDBEngine("duckdb", source)
+        return lambda: DuckDBEngine("duckdb", source)
     if module == "polars" and name in ("DataFrame", "LazyFrame"):
-        return PolarsEngine(source)
+        return lambda: PolarsEngine(source)
     if module == "pyspark" and name == "DataFrame" and hasattr(source, "sparkSession"):
-        return SparkEngine(source)
+        return lambda: SparkEngine(source)
     if module == "ibis" and hasattr(source, "to_pyarrow") and hasattr(source, "schema"):
-        return ibis_engine(source)
+        return lambda: ibis_engine(source)
     raise DataRefused(f"rows must be {KINDS}", fix=f"A {module} {name} is none of them.")

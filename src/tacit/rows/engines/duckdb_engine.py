@@ -27,6 +27,7 @@ from tacit.rows.engines.engine import (
 )
 from tacit.rows.file_identity import identities
 from tacit.rows.frames import as_arrow, as_pandas
+from tacit.rows.guard import blind
 from tacit.rows.guard import closed as closed
 from tacit.rows.item_lists import DuckDBLists, Key, ListReading
 from tacit.rows.planned_files import files_of_relation, reads_arrow
@@ -76,7 +77,9 @@ class DuckDBEngine:
 
     def unchanged(self) -> bool:
         """Bind the relation again, and look at the files that its plan reads: those may be read by position."""
-        return bool(self._found == self._columns())
+        with contextlib.suppress(duckdb.ProgrammingError):  # it cannot be bound any more: a table or column is gone
+            return bool(self._found == self._columns())
+        return False
 
     def _columns(self) -> Any:
         fresh = self.base_relation.project("*")
@@ -103,7 +106,10 @@ class DuckDBEngine:
         if raw not in kinds or kinds[raw].id != "timestamp with time zone" or not reads_arrow(self.base_relation):
             return True
         with self.quiet():
-            self.base_relation.aggregate(f"count({quoted_name(raw)})").fetchall()
+            try:
+                self.base_relation.aggregate(f"count({quoted_name(raw)})").fetchall()
+            except duckdb.ConversionException:
+                return False
         return True
 
     def select(self, columns: Mapping[str, str]) -> Any:
@@ -214,19 +220,30 @@ def _sql_number(text: str) -> str:
     )
 
 
-_NO_BAR: Final = "SET enable_progress_bar = false"
 _numbers: Final = itertools.count()
 _shared: Final[list[duckdb.DuckDBPyConnection]] = []  # the DuckDB of this process, once it is there
 
 
 def embedded() -> duckdb.DuckDBPyConnection:
     """Return a DuckDB of its own in this process: it fetches nothing, shows nothing, spills into a private folder."""
-    # no extension is fetched from the network, and no progress bar is drawn over the user's terminal
+    return blind(_started, "starting DuckDB")
+
+
+def _started() -> duckdb.DuckDBPyConnection:
+    # no extension is fetched from the network
     settings: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-    connection = duckdb.connect(":memory:", config=settings)
-    connection.execute(_NO_BAR)
-    spill = private_folder(os.getpid()) / str(next(_numbers))
-    connection.execute(f"SET temp_directory = {quoted(str(spill))}")  # made when needed, removed with the connection
+    connection = _without_a_bar(duckdb.connect(":memory:", config=settings))
+    spill = ""  # to DuckDB: nowhere, as where nothing can be written
+    with contextlib.suppress(OSError):
+        spill = str(private_folder(os.getpid()) / str(next(_numbers)))
+    connection.execute(f"SET temp_directory = {quoted(spill)}")  # made when needed, removed with the connection
+    return connection
+
+
+def _without_a_bar(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """Draw no bar over the user's terminal. In a notebook without ipywidgets it is off, and DuckDB refuses the word."""
+    if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() != [(False,)]:
+        connection.execute("SET enable_progress_bar = false")
     return connection
 
 
@@ -239,14 +256,13 @@ def shared_embedded() -> duckdb.DuckDBPyConnection:
     for known in _shared:
         with contextlib.suppress(duckdb.Error):  # one that has failed for good, and would refuse all that come after
             return _beside(known)
-    _shared[:] = [embedded()]
-    return _beside(_shared[0])
+    started = embedded()
+    _shared[:] = [started]
+    return blind(lambda: _beside(started), "starting DuckDB")
 
 
 def _beside(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    other = connection.cursor()
-    other.execute(_NO_BAR)
-    return other
+    return _without_a_bar(connection.cursor())
 
 
 atexit.register(_shared.clear)  # before what it needs is taken apart

@@ -12,7 +12,7 @@ import duckdb
 import narwhals as nw
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.errors import DataRefused
+from tacit.errors import Unread
 from tacit.rows.batches import Piece
 from tacit.rows.encode import Column, Derived, Helper, column_of
 from tacit.rows.guard import cancelled_by_interrupt
@@ -111,13 +111,9 @@ def role_of(new: str) -> str:
     return new if new in (PERSON, ORDER, *EVENTS) else ""
 
 
-def unreadable() -> DataRefused:
+def unreadable() -> Unread:
     """Return the one sentence about rows that an engine failed on."""
-    return DataRefused(
-        "the engine could not read the rows",
-        fix="No detail is shown because rows were open: check that the file or table is complete by reading it outside "
-        "Tacit.",
-    )
+    return Unread("the engine could not read the rows")
 
 
 def with_readings(engine: Engine, frame: Any, helpers: Iterable[Helper]) -> Any:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -28,10 +27,12 @@ from tacit.rows.engines.engine import (
     PERSON,
     Engine,
     role_of,
+    unreadable,
 )
 from tacit.rows.file_columns import csv_header, files_of, parquet_columns, refuse_one_name_twice
 from tacit.rows.file_identity import Identities, identities
 from tacit.rows.file_kinds import not_well_formed
+from tacit.rows.guard import blind
 from tacit.rows.guard import closed as closed
 
 _LONGEST_LINE: Final = 16 * 2**20
@@ -52,18 +53,29 @@ def _parquet(paths: Sequence[Path]) -> Engine:
     listed = ", ".join(map(_literal, paths))
     # a folder called like a column does not speak for the column that the file has
     options = ", hive_partitioning=false" + (", union_by_name=true" if len(paths) > 1 else "")
-    relation = None
     coarse = {name for name, leaves in columns if any(_is_coarse(logical) for leaf in leaves for _, logical, _ in leaf)}
-    with contextlib.suppress(Exception):
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+
+    def bound() -> Any:
         query = f"FROM read_parquet([{listed}]{options})"
         relation = connection.sql(query)
         if coarse:  # DuckDB renames the second of two columns alike
             named = zip(relation.columns, columns, strict=True)
             kept = [quoted_name(ours) for ours, (name, _) in named if name not in coarse]
             relation = connection.sql(f"SELECT {', '.join(kept) or '1 AS one'} {query}")
-    if relation is None:
-        more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-        raise DataRefused(f"file {str(paths[0])!r}{more} must be readable as Parquet", fix="Write it again.")
+        return relation
+
+    # statistics of columns are read here too, and they hold cells
+    relation = closed(
+        bound,
+        unreadable(),
+        {
+            duckdb.OperationalError: unreadable(),
+            duckdb.Error: DataRefused(
+                f"file {str(paths[0])!r}{more} must be readable as Parquet", fix="Write it again."
+            ),
+        },
+    )
     return ParquetEngine(relation, connection, before, paths, columns, frozenset(coarse))
 
 
@@ -82,28 +94,13 @@ def _csv(paths: Sequence[Path], declared: frozenset[str]) -> Engine:
             raise DataRefused(f"file {str(path)!r} must have the same header as {str(paths[0])!r}", fix="Rewrite it.")
     if not declared <= set(names):  # without a header line these would be the first person's values
         refuse_one_name_twice(names)
-    connection = embedded()
-
-    def read(some: Sequence[Path]) -> Any:
-        columns = ", ".join(f"'k{place}': 'VARCHAR'" for place in range(len(names)))
-        listed = ", ".join(map(_literal, some))
-        return connection.sql(
-            f"SELECT * FROM read_csv([{listed}], auto_detect=false, delim={quoted(delimiter)}, "  # noqa: S608
-            f"quote='\"', escape='\"', header=true, columns={{{columns}}}, ignore_errors=false, strict_mode=true, "
-            f"max_line_size={_LONGEST_LINE}, buffer_size={2 * _LONGEST_LINE}, parallel=true, nullstr='', "
-            f"allow_quoted_nulls=false, compression='auto', hive_partitioning=false)"
-        )
-
-    # Before anything is charged, every field of every line is looked at once, so that no later question fails or loses
-    # a row. Each file by itself: with parallel=false, or for many files at once, DuckDB 2.0 ends a file in silence
-    # where a quote is never closed.
-    every = ", ".join(f"count(k{place})" for place in range(len(names)))
     for path in paths:
-        refusal = not_well_formed(path)
-        if not closed(functools.partial(_ends_in_time, path), refusal):
-            raise refusal
-        closed(functools.partial(lambda path: read([path]).aggregate(every).fetchall(), path), refusal)
-    return CsvEngine(read(paths), connection, before, (delimiter, names))
+        if not blind(functools.partial(_ends_in_time, path), "looking at the end of a file"):
+            raise not_well_formed(path)
+    engine = CsvEngine(embedded(), before, (delimiter, names))
+    # DuckDB reads the first column to count rows, whatever it is
+    engine.look_through({0} | {place for place, name in enumerate(names) if name in declared})
+    return engine
 
 
 def _ends_in_time(path: Path) -> bool:
@@ -270,15 +267,47 @@ class CsvEngine(_Files):
     place = "csv"
 
     def __init__(
-        self,
-        relation: Any,
-        connection: duckdb.DuckDBPyConnection,
-        before: Identities,
-        header: tuple[str, list[str]],
+        self, connection: duckdb.DuckDBPyConnection, before: Identities, header: tuple[str, list[str]]
     ) -> None:
-        super().__init__(relation, connection, before, [name for name in header[1] if name])
+        super().__init__(None, connection, before, [name for name in header[1] if name])
         self._header = header
-        self._places = {name: f"k{place}" for place, name in enumerate(header[1]) if name}
+        self._places = {name: place for place, name in enumerate(header[1]) if name}
+        self._paths: Sequence[str] | None = list(before)  # None: no row is read
+        self._legible: set[int] = set()  # the columns that were looked through
+
+    def look_through(self, places: Set[int]) -> None:
+        """Refuse files in which a line, or a field of these columns, cannot be read, so that no later question fails.
+
+        Each file by itself: with parallel=false, or for many files at once, DuckDB 2.0 ends a file in silence where a
+        quote is never closed. What is wrong with a line is found in any column, letters that are no UTF-8 in those that
+        are read. Each reading costs something for every column of the file, so that there are few.
+        """
+        counted = ", ".join(f"count(k{place})" for place in sorted(places))
+        for path in self._before:
+            query = f"SELECT {counted} FROM {self._rows([path])}"  # noqa: S608
+            closed(
+                lambda query=query: self.connection.execute(query).fetchall(),  # type: ignore[misc]
+                unreadable(),
+                {duckdb.InvalidInputException: not_well_formed(Path(path))},
+            )
+        self._legible |= places
+
+    def _rows(self, paths: Sequence[str]) -> str:
+        delimiter, names = self._header
+        columns = ", ".join(f"'k{place}': 'VARCHAR'" for place in range(len(names)))
+        return (
+            f"read_csv([{', '.join(map(_literal, paths))}], auto_detect=false, delim={quoted(delimiter)}, "
+            f"quote='\"', escape='\"', header=true, columns={{{columns}}}, ignore_errors=false, strict_mode=true, "
+            f"max_line_size={_LONGEST_LINE}, buffer_size={2 * _LONGEST_LINE}, parallel=true, nullstr='', "
+            f"allow_quoted_nulls=false, compression='auto', hive_partitioning=false)"
+        )
+
+    def can_read(self, raw: str) -> bool:
+        """Look through a column that nobody has named before."""
+        if self._places[raw] not in self._legible:
+            with self.quiet():
+                self.look_through({self._places[raw]})
+        return True
 
     def schema(self) -> dict[str, Column]:
         """Return how each column is read."""
@@ -294,7 +323,16 @@ class CsvEngine(_Files):
 
     def relation(self, columns: Mapping[str, str]) -> Any:
         """Return a relation that has these raw columns."""
-        return super().relation({new: self._places[raw] for new, raw in columns.items()})
+        cells = {new: f"k{self._places[raw]}" if self._paths is not None else "NULL" for new, raw in columns.items()}
+        chosen = ", ".join(f"(CAST({cell} AS VARCHAR) COLLATE C) AS {new}" for new, cell in cells.items())
+        rows = "(SELECT 1 WHERE false)" if self._paths is None else self._rows(self._paths)
+        return self.connection.sql(f"SELECT {chosen or '1 AS one'} FROM {rows}")  # noqa: S608
+
+    def emptied(self) -> Engine:
+        """Read no file."""
+        other = copy.copy(self)
+        other._paths = None
+        return other
 
 
 def _legible(piece: Piece) -> Iterator[Batch]:
@@ -302,6 +340,6 @@ def _legible(piece: Piece) -> Iterator[Batch]:
         yield Batch(batch.rows, {name: legible(cells) for name, cells in batch.columns.items()})
 
 
-def _literal(path: Path) -> str:
+def _literal(path: str | Path) -> str:
     """Return a path as SQL that means this one file, whatever is in its name."""
     return quoted("".join(f"[{sign}]" if sign in "[*?" else sign for sign in str(path)))

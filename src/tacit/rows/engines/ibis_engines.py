@@ -10,6 +10,7 @@ from tacit.rows.engines.duckdb_engine import DuckDBEngine
 from tacit.rows.engines.engine import (
     Engine,
     MakeFrame,
+    unreadable,
 )
 from tacit.rows.frames import as_arrow
 from tacit.rows.guard import closed as closed
@@ -27,7 +28,7 @@ def ibis_engine(source: Any) -> Engine:
             "which may take texts that differ for the same",
             fix="Give table.to_pyarrow(), or open it in its own engine: a polars or Spark frame.",
         )
-    return IbisEngine(source, backend)
+    return closed(lambda: IbisEngine(source, backend), unreadable())  # Arrow may fail on a cell of a table in memory
 
 
 class IbisEngine(DuckDBEngine):
