@@ -117,13 +117,13 @@ def test_the_ledger_is_not_locked_while_a_release_is_weighed(where: str, monkeyp
     ledger.grant(dataset="rooms", epsilon=100)
     ledger.limit_leakage(dataset="rooms", applications=wanted)
     other = tc.Ledger(where, wait_seconds=0.2)
-    weigh = tc.Applications.weigh
+    weigh = tc.Applications.weigh_after
 
     def meanwhile(*given: Any, **more: Any) -> Any:
         other.charge(dataset="rooms", epsilon=1)
         return weigh(*given, **more)
 
-    monkeypatch.setattr(tc.Applications, "weigh", meanwhile)
+    monkeypatch.setattr(tc.Applications, "weigh_after", meanwhile)
     shown = Shown("lighting", "arrival", STEP)
     ledger.reserve(dataset="rooms", charges=[(STEP, "own")], weighing=Weighing((shown,), wanted))
     assert ledger.remaining(dataset="rooms") == 99 - STEP

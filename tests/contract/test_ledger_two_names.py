@@ -14,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from tests.older_ledgers import as_older
 
 from tacit.errors import LedgerError
 from tacit.ledger.ledger import Ledger
@@ -137,10 +138,10 @@ def test_locks_belong_to_the_file_and_not_to_its_name(ledger: Path, tmp_path: Pa
 
 
 def test_a_ledger_with_a_write_ahead_log_is_brought_over(ledger: Path) -> None:
+    as_older(f"sqlite:///{ledger}", version=1)
     with closing(sqlite3.connect(ledger)) as db:
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("DROP TABLE tacit_runs")
-        db.execute("UPDATE tacit_head SET version = 1")
         db.commit()
     with Ledger(ledger) as opened:
         assert opened.runs() == []
@@ -149,7 +150,7 @@ def test_a_ledger_with_a_write_ahead_log_is_brought_over(ledger: Path) -> None:
         assert opened.runs() == []
     with closing(sqlite3.connect(ledger)) as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
-        assert db.execute("SELECT version FROM tacit_head").fetchone() == (2,)
+        assert db.execute("SELECT version FROM tacit_head").fetchone() == (3,)
     assert sorted(path.name for path in ledger.parent.iterdir()) == ["ledger.db"]
 
 

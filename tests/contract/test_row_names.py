@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from tacit.rows.row_names import name_of, not_a_day
+from tacit.rows.row_names import name_of, not_a_day, person_name, unseen_sign
 
 KEY = bytes(32)
 POLICY = tc.Policy(
@@ -158,7 +158,32 @@ def test_case_and_form_of_no_letter_matter():
     letters = [chr(at) for at in (*range(0x2FFF), *range(0xFB00, 0xFFF0), *range(0x10400, 0x10450)) if at % 7 < 2]
     for one in (f"x{letter}x" for letter in letters):
         others = (one.upper(), one.lower(), one.casefold(), unicodedata.normalize("NFD", one), one.swapcase())
-        assert {name_of(other) for other in others} == {name_of(name_of(one))}
+        name = name_of(one)
+        assert {name_of(other) for other in others} == {name if name is unseen_sign else name_of(name)}
+
+
+# Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt), and control characters that are no white space
+IGNORABLE = [(0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F)]
+IGNORABLE += [(0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F)]
+IGNORABLE += [(0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A)]
+IGNORABLE += [(0xE0000, 0xE0FFF), (0, 8), (0xE, 0x1F), (0x7F, 0x84), (0x86, 0x9F)]
+
+
+def test_no_sign_that_nobody_sees_tells_two_names_apart():
+    signs = [chr(at) for first, last in IGNORABLE for at in range(first, last + 1)]
+    assert len(signs) > 4000
+    for sign in signs:
+        for one, plain in ((f"Ann{sign}", "ann"), (f"A{sign}nn", "ann"), (f"{sign}07", 7)):
+            assert name_of(one) in (plain, unseen_sign), hex(ord(sign))
+            assert person_name(one) == str(plain), hex(ord(sign))
+
+
+@pytest.mark.parametrize("sign", ["\ufe0f", "\u034f", "\u3164", "\u180b", "\x01"])
+def test_a_key_with_such_a_sign_is_refused_on_every_engine(sign, tmp_path):
+    cells = [f"Person {at}{sign}" for at in range(3)]
+    for _, rows in sources(cells, tmp_path):
+        with pytest.raises(tc.DataRefused, match="signs that nobody sees"):
+            released(rows)
 
 
 MOMENTS = [

@@ -176,7 +176,7 @@ def test_no_edit_of_a_table_passes(table: str, here: str | None) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 def test_no_edit_of_a_table_passes_of_all(table: str, here: str | None) -> None:
-    tried, passed = passing(table, here, 1)
+    tried, passed = passing(table, here, {"tacit_entries": 5, "tacit_seals": 5}.get(table, 1))
     assert tried
     assert not passed
 
@@ -208,7 +208,7 @@ FORGOTTEN = ["tacit_coins", "tacit_lines", "tacit_contents", "tacit_state", "tac
 NEW = tc.true_records(["arrival"], key="room", application="space")
 
 
-@pytest.mark.parametrize("many", [1, 2, 3, 6])
+@pytest.mark.parametrize("many", [1, 2, 6])
 def test_coins_that_are_made_to_forget_serve_no_other_rows(many: int, here: str | None) -> None:
     """Rows are gone, the file is another one: nothing is charged, and no row is opened."""
     Path("rooms.csv").write_text(rooms())
@@ -218,7 +218,7 @@ def test_coins_that_are_made_to_forget_serve_no_other_rows(many: int, here: str 
     asked = session("l.db", here)
     with pytest.raises(tc.DataRefused, match="must hold what they held"):
         asked.release(NEW, 0.1)
-    for tables in list(combinations(FORGOTTEN, many))[::many]:
+    for tables in list(combinations(FORGOTTEN, many))[:: 2 * many - 1]:
         Path("l.db").write_bytes(used)
         with closing(sqlite3.connect("l.db")) as db, db:
             for table in tables:
@@ -382,7 +382,9 @@ def test_the_nth_charge_costs_what_the_first_ones_did(tmp_path: Path) -> None:
         ledger.reserve(dataset="d", charges=[("1/100", "r")], table=told)
 
     def analyst() -> None:
-        ledger.charge(dataset="d", epsilon="1/100", analyst=f"analyst {next(names)}")
+        # letters that look like no other: how many skeletons a name has does not hang on the number
+        name = "".join("bdfghjkrst"[int(digit)] for digit in str(next(names)))
+        ledger.charge(dataset="d", epsilon="1/100", analyst=name)
 
     def fill(many: int) -> None:
         """Append as many of each as a ledger could have, in one transaction."""

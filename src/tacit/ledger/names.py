@@ -94,6 +94,11 @@ def is_unseen(name: str) -> bool:
     return _UNSEEN.search(name) is not None
 
 
+def without_unseen(name: str) -> str:
+    """Return a name without the characters that nobody can see."""
+    return _UNSEEN.sub("", name)
+
+
 def skeletons(name: str) -> frozenset[str]:
     r"""Return what may be left of a name when what a reader may miss is taken away, without case and with it.
 
@@ -103,8 +108,8 @@ def skeletons(name: str) -> frozenset[str]:
     (frozenset({'clinic'}), frozenset({'clinic'}))
     """
     # letters that Unicode would make others of, which are not drawn so, come first
-    drawn = _UNSEEN.sub("", name).translate(_BEFORE)
-    seen = _undotted(unicodedata.normalize("NFKC", _UNSEEN.sub("", unicodedata.normalize("NFKC", drawn))))
+    drawn = without_unseen(name).translate(_BEFORE)
+    seen = _undotted(unicodedata.normalize("NFKC", without_unseen(unicodedata.normalize("NFKC", drawn))))
     kept = seen.translate(_CAPITALS)
     return frozenset(map(_spaced, (_folded(seen), kept, _folded(kept))))
 

@@ -5,9 +5,11 @@ of records (mappings, or bare places), or nothing at all. A row has a place, and
 the event. Places are read as `rows/encode.py` reads them; rows with an unknown place, or without a person where one
 is asked for, are left out. Times are whole numbers, or dates (without a zone: UTC). Nothing here fails on a cell.
 
-Persons and ids are the same across batches, files, engines and restarts iff their texts are (`identity`): texts as they
-are, numbers and texts of plain decimals by their value (1, 1.0 and "1.0" are one, "007" is not 7), true and "True" are
-one (and not 1), dates by their moment.
+Ids are the same across batches, files, engines and restarts iff their texts are (`identity`): texts as they are,
+numbers and texts of plain decimals by their value (1, 1.0 and "1.0" are one, "007" is not 7), true and "True" are one
+(and not 1), dates by their moment. Persons are told apart by the rule that names of rows have (`rows/row_names.py`), in
+which 7 and "007" are one: one person who counted as two would be seen twice. A state that an older Tacit began goes on
+with people by such texts.
 
 Everything returned is private. Whatever a batch does while it is read, also code of the caller that makes it, becomes
 one fixed sentence; an interrupt stays one.
@@ -42,11 +44,13 @@ from tacit.rows.encode import Code, Column, number_in, spelling
 from tacit.rows.engines import PERSON, Engine, engine_for, with_readings
 from tacit.rows.guard import closed
 from tacit.rows.kinds import code_of
+from tacit.rows.row_names import person_name
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 Span = tuple[int, int]
 
+NAMES: Final = "as rows"  # how people are told apart (`rows/row_names.py`); a state keeps the rule that it was begun by
 OPTIONAL_TIME: Final = "time"  # the default column: a batch without it is taken as of its arrival
 _RECORDS: Final = object()  # stands for a batch that is gone through record by record
 _NUMBER_STARTS: Final = frozenset("-0123456789")
@@ -56,7 +60,10 @@ _TRUNCATED: Final = {UNITS["day"]: "1d", UNITS["hour"]: "1h", UNITS["minute"]: "
 
 @dataclass(frozen=True)
 class EventColumns:
-    """Where a row's place, person, time and id are; all public. `time` is None to go by arrival alone."""
+    """Where a row's place, person, time and id are; all public. `time` is None to go by arrival alone.
+
+    `names` is the rule by which people are told apart: that of names of rows, or "" for texts as they are.
+    """
 
     places: Attribute
     place: str
@@ -64,6 +71,7 @@ class EventColumns:
     event: str | None = None
     time: str | None = OPTIONAL_TIME
     clock: Clock = field(default_factory=Clock)
+    names: str = NAMES
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -236,7 +244,8 @@ class _Reader:
         ticks, timed = np.zeros(lines, dtype=np.int64), np.zeros(lines, dtype=np.bool_)
         if self._time is not None:
             ticks, timed = self._time.ticks(table.column("t"))
-        people, names = _coded(table.column(PERSON)) if PERSON in self._raw else (None, None)
+        by_name = person_name if self._columns.names == NAMES else str
+        people, names = _coded(table.column(PERSON), by_name) if PERSON in self._raw else (None, None)
         keys: list[str | None] | None = None
         if "e" in self._raw:
             coded, texts = _coded(table.column("e"))
@@ -416,7 +425,7 @@ def _number_ticks(text: str) -> int | None:
     return math.floor(number) if number is not None and abs(number) < LONGEST else None
 
 
-def _coded(column: pa.ChunkedArray) -> tuple[IntArray, list[str]]:
+def _coded(column: pa.ChunkedArray, named: Callable[[str], str] = str) -> tuple[IntArray, list[str]]:
     """Return the number of each cell's text in a list of texts, -1 for cells without one; equal values are one text."""
     coded = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if isinstance(coded, pa.ChunkedArray):
@@ -433,6 +442,7 @@ def _coded(column: pa.ChunkedArray) -> tuple[IntArray, list[str]]:
     places = []
     for value in values.to_pylist():
         text = identity(value)
+        text = text if text is None or text.startswith("\0") else named(text)
         places.append(-1 if text is None else texts.setdefault(text, len(texts)))
     numbers = np.array([*places, -1], dtype=np.int64)
     codes = np.asarray(indices.fill_null(len(places)).to_numpy(zero_copy_only=False), dtype=np.int64)

@@ -144,7 +144,10 @@ class Journal:
                     fix = "Begin a new state; what the old one published stays readable."
                 raise PlanError(rule, key="state", given=version, fix=fix)
             is_unused = last_step(db) is None
-            _same_monitor(json.loads(stored), json.loads(text), self.name, _HOW_IT_IS_READ if is_unused else ())
+            begun = json.loads(stored)
+            _same_monitor(begun, json.loads(text), self.name, _HOW_IT_IS_READ if is_unused else ())
+            # people whom an older Tacit has noted go on by its rule
+            self.names = str((settings if is_unused else begun).get("names", ""))
             if is_unused:
                 db.execute("UPDATE public_monitor SET settings = ?", (text,))
 
@@ -561,6 +564,8 @@ def _same_monitor(stored: Mapping[str, Any], now: Mapping[str, Any], name: str, 
     for key in [*stored, *(key for key in now if key not in stored)]:
         was, is_now = stored.get(key), now.get(key)
         if was == is_now or key in ("tacit", "policy", *free):  # the policy is compared by its fingerprint
+            continue
+        if key == "names" and was is None:
             continue
         raise PlanError(
             f"must be as when the state {name!r} was begun: {_short(was)}",

@@ -31,6 +31,7 @@ import sqlite3
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -106,12 +107,14 @@ class _Monitor(ABC):
             **settings,
             "clock": columns.clock.document(),
             "columns": {"place": columns.place, "person": columns.person, "event": columns.event, "time": columns.time},
+            "names": columns.names,
             "policy_fingerprint": self.policy.fingerprint,
             "policy": self.policy.document(),
             "tacit": __version__,
         }
         self._guard = threading.Lock()
         self._journal = Journal(state, self._settings)
+        self._columns = replace(columns, names=self._journal.names)
         try:
             self._charge(ledger, dataset, analyst)
         except BaseException:

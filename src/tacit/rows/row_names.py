@@ -13,12 +13,17 @@ Why         A name is a whole number, a date or a text, and a text that spells o
               with another zone, or without one, the same moment lies in another day, and its row would get the coin of
               the row before or after it, which was shown. That also holds where a key is an attribute of dates.
             - Times of the day: seconds that are zero, and zeros behind their point, do not matter.
-            - Texts: without the space around them and signs that nobody sees (a byte order mark, a space of no width),
-              in one case and one width of letters (Unicode's compatibility form of the folded capitals; a dot above an
-              i does not matter). They are shown as they are written.
+            - Texts: without the space around them and signs of formatting (a byte order mark, a space of no width), in
+              one case and one width of letters (Unicode's compatibility form of the folded capitals; a dot above an i
+              does not matter). They are shown as they are written.
+            - Other signs that nobody sees (selectors of variants, fillers, joiners, control characters) are in no name
+              of a row: such a text is refused. Dropped like the others, it would have another coin than an earlier
+              Tacit gave it on the same line; kept, it would have another than the text without them.
             What a text is read as is found here, for all engines: no two of them fold letters in the same way.
             Names that are taken for one where they should be two are refused as a key that is there twice; names that
             were taken for two would give one record two coins for the price of one. So in doubt they are one.
+            People are told apart by the same rule (`person_name`), but nothing may be refused for one person's cell:
+            signs that nobody sees are dropped, and what names no row stays the folded text.
 Checked by  tests/contract/test_row_names.py
 """
 
@@ -36,6 +41,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import DataRefused
+from tacit.ledger.names import is_unseen, without_unseen
 from tacit.rows.date_texts import arrow_names
 from tacit.rows.encode import Column
 
@@ -51,6 +57,7 @@ _ZONE: Final = (
     r"( ?(?:[-+][0-9]{1,2}(?::?[0-9]{2}){0,2}|[a-z]{1,5}|[a-z_]+/[-+a-z0-9_/]+)?(?: [a-z]{1,5}| ?\[[^\]]*\])?)"
 )
 _CLOCK: Final = re.compile(rf"([0-9]{{2}}:[0-9]{{2}})(?::([0-9]{{2}})(?:[.,]([0-9]*))?)?{_ZONE}")
+_CONTROL: Final = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")  # all but white space
 _MOMENT: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[t ](.*))?")
 
 
@@ -118,6 +125,16 @@ def not_exact(name: str) -> DataRefused:
         "known, so that this may be said)",
         column=name,
         fix="Read the column as whole numbers or as texts from where it came from. What was asked stays charged.",
+    )
+
+
+def unseen_sign(name: str) -> DataRefused:
+    """Return the refusal of a text with signs that nobody sees."""
+    return DataRefused(
+        "must not hold control characters or other signs that nobody sees, because it names rows: the same name "
+        "without them would have another coin (that no key has one is taken as known, so that this may be said)",
+        column=name,
+        fix="Remove them, and ask again: by the same key that costs nothing more.",
     )
 
 
@@ -204,6 +221,8 @@ def name_of(cell: Any, bits: int = 64) -> Name | Refusal:
     ['10:30:00', '10:30:00', '10:30:01.5', 'true', 'é']
     >>> [name_of(cell).__name__ for cell in ("", None, float("nan"), 1.5, 2.0**53, "1.7e+18", "2024-01-05 00:30")]
     ['missing_key', 'missing_key', 'missing_key', 'not_a_name', 'not_exact', 'not_exact', 'not_a_day']
+    >>> {name_of(cell).__name__ for cell in ("a\ufe0f", "a\u034f", "\u3164", "7\0", "a\1b", "\u180ba")}
+    {'unseen_sign'}
     """
     if cell is None or cell != cell:  # NaN
         return missing_key
@@ -229,6 +248,8 @@ def _of_text(cell: str) -> Name | Refusal:
     text = _folded(cell)
     if not text:
         return missing_key
+    if is_unseen(text) or _CONTROL.search(text):
+        return unseen_sign
     number = _of_numeral(text)
     if number is not None:
         return number
@@ -250,6 +271,19 @@ def _folded(text: str) -> str:
     # capitals first: a dotless i has the capital of other ones
     folded = unicodedata.normalize("NFKC", seen).upper().casefold()
     return unicodedata.normalize("NFKC", folded).replace("i\u0307", "i").strip()
+
+
+def person_name(text: str) -> str:
+    r"""Return the one text of a person, by the rule of names; whatever the cell, there is one.
+
+    >>> {person_name(text) for text in ("7", "007", "+7.0", " 7 ", "7\ufe0f", "\u200b7\0")}
+    {'7'}
+    >>> person_name("Ann\u3164"), person_name("2024-01-05 00:30"), person_name("\u034f")
+    ('ann', '2024-01-05 00:30', '')
+    """
+    seen = _CONTROL.sub("", without_unseen(unicodedata.normalize("NFKC", text) if not text.isascii() else text))
+    found = name_of(seen)
+    return _folded(seen) if callable(found) else str(found)
 
 
 def _of_numeral(text: str) -> Name | Refusal | None:
