@@ -15,7 +15,6 @@ In reading order:
     method           what every way to publish says about itself
     perturbation     uniform perturbation
     table            what is published
-    estimates        what it says about many people
     generalise       public values that say the same become one
     source           where counts come from, and who pays
     perturbed_table  uniform perturbation of rows, or of a session
@@ -24,6 +23,8 @@ In reading order:
     widths           how wide a mask must be
     masked           private counts, each masked by noise that grows with it
     masked_columns   the same for several columns: masks are multiplied
+    intervals        how far from the truth what is published may be
+    estimates        what a table says about many people
     private_tables   the best of these
     versions         rows that came later
     table_job        files that ask for a table

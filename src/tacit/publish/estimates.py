@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from tacit.errors import PlanError, PolicyError, kind_of, nearest, sealed, word_or_kind
 from tacit.plan.query import as_plan_error
@@ -16,6 +15,7 @@ from tacit.policy.attributes import Categories
 from tacit.policy.domain import Domain
 from tacit.policy.where import Where
 from tacit.policy.where import where as as_where
+from tacit.publish.intervals import interval_of, sum_variance
 from tacit.publish.table import PublishedTable
 
 
@@ -26,6 +26,7 @@ class Reconstruction:
     count: float
     size: int
     deviation: float
+    ends: Callable[[float], tuple[float, float]] = field(compare=False, repr=False)
 
     @property
     def frequency(self) -> float:
@@ -33,18 +34,19 @@ class Reconstruction:
         return self.count / self.size if self.size else 0.0
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return an interval that contains the true count with about this probability; within 0 and the size.
+        """Return an interval that contains the true count with this probability; within 0 and the size.
 
-        It rests on the normal law: for a handful of people it is rough.
+        Of masked tables it is found from the law of the masks: for one count of one group with at least this
+        probability, for sums so in nearly all settings that were measured (`publish/intervals.py`). Of other tables it
+        rests on the normal law, with about this probability: for a handful of people it is rough.
         """
         if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
             raise PlanError(
                 "must lie between 0 and 1", key="level", given=word_or_kind(level), fix="For instance 0.95."
             )
-        reach = float(ndtri((1 + level) / 2)) * self.deviation
-        low, high = max(self.count - reach, 0.0), min(self.count + reach, float(self.size))
+        low, high = self.ends(level)
         # of an estimate outside of what is possible, the nearest possible end is in the interval
-        return min(low, float(self.size)), max(high, 0.0)
+        return min(max(low, 0.0), float(self.size)), max(min(high, float(self.size)), 0.0)
 
     def frequency_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the same for the frequency."""
@@ -69,20 +71,16 @@ def reconstruct(
     rows = np.flatnonzero(chosen_groups(table, where))
     columns = chosen_values(table, value)
     sizes, published = table.sizes[rows], table.published[rows]
-    size = int(sizes.sum())
     unbiased = table.method.estimates(published, sizes)
     found = table.method.nonnegative(published, sizes) if nonnegative else unbiased
-    variances = _of_sums(table, unbiased, sizes, columns)
-    return Reconstruction(float(found[:, columns].sum()), size, float(np.sqrt(variances)))
+    count = float(found[:, columns].sum())
+    deviation = float(np.sqrt(sum_variance(table.method, unbiased, sizes, columns)))
 
+    def ends(level: float) -> tuple[float, float]:
+        low, high = interval_of(table.method, unbiased, sizes, columns, level)
+        return min(low, count), max(high, count)
 
-def _of_sums(table: PublishedTable, counts: npt.NDArray[np.float64], sizes: Any, columns: list[int]) -> float:
-    """Return the variance of a sum of estimates; of several values, no more than all of them and than the others."""
-    each = table.method.estimated_variances(counts, sizes).sum(axis=0)
-    others = [at for at in range(len(each)) if at not in columns]
-    # estimates of a group add up to its size, so that a sum and what is left are equally wrong; and the deviation of a
-    # sum is at most the sum of deviations
-    return float(min(np.sqrt(each[columns]).sum(), np.sqrt(each[others]).sum()) ** 2)
+    return Reconstruction(count, int(sizes.sum()), deviation, ends)
 
 
 def chosen_groups(table: PublishedTable, where: Any) -> npt.NDArray[np.bool_]:
