@@ -76,5 +76,5 @@ def draw_stages(plan: ClustersPlan, table: Ints, people: Ints) -> tuple[Clusters
 def _estimates(part: Part) -> Floats:
     """Return noisy answers less the mean of their noise, in people."""
     mean = 0.0 if part.plan.noise is None else part.plan.noise.mean()
-    found: Floats = (part.noisy - mean) * float(part.plan.query.unit(part.plan.policy.domain))
-    return found
+    unit = float(part.plan.query.unit(part.plan.policy.domain))
+    return np.asarray((part.noisy - mean) * unit, dtype=np.float64)

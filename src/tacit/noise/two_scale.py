@@ -7,11 +7,11 @@ Assumes     The keystream (`noise/keystream.py`). Scales are exact fractions, be
             Noise of scales s plus a draw of `widening` is noise of scales t * s, exactly.
 Why         On each side of zero the law is geometric, so the ratio of neighbouring probabilities is exp(1/scale). Draws
             invert its distribution function (`noise/tables.py`). Two-scale noise is a geometric for the right side less
-            one for the left. Let a = exp(-1/(t * s)). A geometric of scale t * s counts successes of chance a before the
-            first failure. Call a success small with chance a^t / a: the small ones before the first trial that is not
-            small are a geometric of scale s, since a * (a^t / a) = exp(-1/s); the trial that is not small is a failure
-            with chance (1 - a)/(1 - a^t), and else a success after which all starts anew. The remainder by t of a
-            geometric of scale t * s is zero with just that chance.
+            one for the left. With a = exp(-1/(t * s)), a geometric of scale t * s counts successes of chance a before
+            the first failure. Call a success small with chance a^t / a. The small ones before the first trial that is
+            no small success are a geometric of scale s, since a trial is one with chance a^t = exp(-1/s). The trial
+            after them is a failure with chance (1 - a)/(1 - a^t), and else a success, after which all starts anew. The
+            remainder by t of a geometric of scale t * s is zero with just that chance.
 Reference   Ghosh, Roughgarden, Sundararajan, Universally Utility-Maximizing Privacy Mechanisms, arXiv:0811.2841.
 Checked by  tests/unit/test_distributions.py, tests/unit/test_noise.py, tests/statistical/test_noise.py,
             tests/property/test_noise_loss.py.

@@ -1,10 +1,10 @@
 """From noisy counts of cells to weights: none is negative, and together they are as many as the people.
 
-This is post-processing. The nearest such weights take the same number off every cell. Where most cells are empty that
-is a lot in all: what is taken off full cells stays behind in empty ones, wherever they lie. So the people are shared
-out from the top: of a block of cells with its halves along every axis each gets the nearest share of what the block
-has, down to single cells. A block that is empty has noise of all its cells in its sum, which is less than all of their
-noise one by one, and what it gets wrongly stays near those who are there.
+This is post-processing. The nearest such weights take the same number off every cell, which is a lot in all where many
+are full: it stays behind as noise in empty cells, wherever they lie. So the people are shared out from the top: of a
+block of cells with halves along every axis each half gets the nearest share of what the block has, down to single
+cells. The noise of a sum over a block is far less than that of its cells one by one, so that little is taken off full
+blocks, and what is taken off a full cell stays near it. `benchmarks/bench_clusters.py` has both.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def shared_out(noisy: Floats, total: float) -> Floats:
     levels = [noisy]
     while max(levels[-1].shape) > 1:
         levels.append(block_sums(levels[-1], 2))
-    weights = np.full(levels[-1].shape, float(total))
+    weights: Floats = np.full(levels[-1].shape, float(total))
     for level in reversed(levels[:-1]):
         # blocks of two along every axis; a half that is not there gets nobody
         blocks = np.pad(level, [(0, many % 2) for many in level.shape], constant_values=-np.inf)
-        halves = [part for many in weights.shape for part in (many, 2)]
+        halves = [part for half in weights.shape for part in (half, 2)]
         axes = range(level.ndim)
         order = [2 * axis for axis in axes] + [2 * axis + 1 for axis in axes]
         rows = blocks.reshape(halves).transpose(order).reshape(weights.size, -1)

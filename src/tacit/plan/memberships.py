@@ -32,6 +32,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.plan.cell_weights import shared_out
 from tacit.plan.query import Floats, Ints, Linear, check_where, columns_of, in_words, suffix, with_where
 from tacit.plan.responses import Jump, Move, Response
 from tacit.plan.tally import CellCounts, Tally
@@ -147,15 +148,21 @@ class Memberships(Linear):
     def boxes(self) -> tuple[Floats, Floats]:
         """Return the lowest and the highest number of each cell along each axis: a row for each cell."""
         halves = [(cells.middles, cells.widths / 2) for cells in self.axes]
-        low, high = (
-            np.meshgrid(*(middle + side * half for middle, half in halves), indexing="ij") for side in (-1, 1)
-        )
+        low, high = (np.meshgrid(*(middle + side * half for middle, half in halves), indexing="ij") for side in (-1, 1))
         return tuple(np.stack([one.reshape(-1) for one in ends], axis=1) for ends in (low, high))  # type: ignore[return-value]
 
     def points(self) -> Floats:
         """Return the middle of each cell, in the numbers of the data: a row for each cell."""
         low, high = self.boxes()
         return (low + high) / 2
+
+    def weights(self, counted: Floats, spread: float, total: float) -> tuple[Floats, Floats]:
+        """Return weights of the cells from noisy counts, and numbers of people that noise makes no larger on average.
+
+        Weights are not negative; both add up to `total`. `spread` is the scale of the noise.
+        """
+        found = shared_out(counted.reshape(self.shape), total).reshape(-1)
+        return found, counted + (total - counted.sum()) / len(counted)
 
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have."""

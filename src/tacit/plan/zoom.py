@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from scipy import ndimage
 
 from tacit.plan.cell_weights import block_sums, of_totals
-from tacit.plan.memberships import AxisCells, Memberships, MembershipResponse
+from tacit.plan.memberships import AxisCells, MembershipResponse, Memberships
 from tacit.plan.query import Bools, Floats, Ints, suffix, with_where
 from tacit.plan.responses import Response
 from tacit.policy.domain import Domain
+from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,10 +100,19 @@ class Zoomed(Memberships):
             fine, first = self._finer[axis], firsts[axis]
             part, within = np.divmod(part, np.diff(np.append(first, fine.many))[own[axis]])
             at = first[own[axis]] + within
-            fine_low[:, axis], fine_high[:, axis] = (
-                (fine.middles + side * fine.widths / 2)[at] for side in (-1, 1)
-            )
+            fine_low[:, axis], fine_high[:, axis] = ((fine.middles + side * fine.widths / 2)[at] for side in (-1, 1))
         return np.concatenate([low[~self.is_cut], fine_low]), np.concatenate([high[~self.is_cut], fine_high])
+
+    def weights(self, counted: Floats, spread: float, total: float) -> tuple[Floats, Floats]:
+        """Return weights of the cells, and numbers of people, as for a grid that is not cut.
+
+        A cell that is not cut has weight only if its number is no noise: there are many, and they lie far away.
+        """
+        far, close = counted[: self.uncut], counted[self.uncut :]
+        kept = np.where(far > spread * (math.log(max(len(far), 2)) + RARE[2]), far, 0.0)
+        rest = max(total - float(kept.sum()), 0.0)
+        found = of_totals(close[np.newaxis], np.array([rest]))[0]
+        return np.concatenate([kept, found]), np.concatenate([kept, close + (rest - close.sum()) / len(close)])
 
     def _shared_out(self, places: Sequence[Ints], people: Ints) -> Ints:
         """Return how many of these people are in each cell."""
@@ -112,9 +123,9 @@ class Zoomed(Memberships):
             many = np.diff(np.append(first, fine.many))
             cell = cell * one.many + at
             part = part * many[at] + within - first[at]
-        return np.bincount(
-            starts[cell] + np.where(self.is_cut[cell], part, 0), people, int(starts[-1])
-        ).astype(np.int64)
+        return np.bincount(starts[cell] + np.where(self.is_cut[cell], part, 0), people, int(starts[-1])).astype(
+            np.int64
+        )
 
     def response(self, domain: Domain) -> Response:
         """Return how the cells respond to moves: no more than if every cell were cut."""
@@ -160,20 +171,6 @@ def all_cut(look: Plan) -> Plan:
     return _counted(replace(grid, chosen=tuple(range(math.prod(grid.shape))), times=2), look)
 
 
-def zoomed_weights(grid: Zoomed, counted: Floats, spread: float, total: float) -> tuple[Floats, Floats]:
-    """Return the weights of all cells, and the same with noise as it is where cells are cut.
-
-    `spread` is the scale of the noise. A cell that is not cut counts only if its number is no noise.
-    """
-    far = counted[: grid.uncut]
-    bar = spread * (math.log(max(len(far), 2)) + RARE[2])
-    kept = np.where(far > bar, far, 0.0)
-    rest, close = max(total - float(kept.sum()), 0.0), counted[grid.uncut :]
-    weights = of_totals(close[np.newaxis], np.array([rest]))[0]
-    even = close + (rest - close.sum()) / len(close)
-    return np.concatenate([kept, weights]), np.concatenate([kept, even])
-
-
 def deviation(plan: Plan) -> float:
     """Return the scale of discrete Laplace noise with the variance that a cell has, in people."""
     if plan.noise is None:
@@ -189,7 +186,12 @@ def _uncut(cells: Plan) -> Zoomed:
 
 def _counted(grid: Zoomed, look: Plan) -> Plan:
     """Return the plan that counts these cells with what the look has left of epsilon."""
-    found: Plan = grid.plan(look.policy, look.epsilon * (LOOK - 1))
+    return _planned(grid, look.policy, look.epsilon * (LOOK - 1))
+
+
+@lru_cache(maxsize=16)  # audits draw again and again
+def _planned(grid: Zoomed, policy: Policy, epsilon: Fraction) -> Plan:
+    found: Plan = grid.plan(policy, epsilon)
     return found
 
 
@@ -210,7 +212,7 @@ def _region(seen: Floats, spread: float, people: float) -> Bools | None:
     if not region.any():
         return None
     while np.count_nonzero(region) * 2**seen.ndim <= seen.size:
-        doubt = spread * math.sqrt(2 * np.count_nonzero(region))
+        doubt = spread * math.sqrt(2 * int(np.count_nonzero(region)))
         if seen[region].sum() >= (1 - MISSED) * people - doubt:
             return region
         region = ndimage.binary_dilation(region)
@@ -228,7 +230,7 @@ def _somebody(seen: Floats, spread: float) -> Bools:
     while True:
         rest, inside = (block_sums(np.where(found == is_in, seen, 0.0), side) for is_in in (False, True))
         many = block_sums(np.where(found, 0.0, 1.0), side)
-        u = math.log(max(np.count_nonzero(many), 2)) + RARE[1]
+        u = math.log(max(int(np.count_nonzero(many)), 2)) + RARE[1]
         limit = spread * (u + np.sqrt(4 * np.maximum(many - 1, 0.0) * u))
         stands_out = (many > 0) & (rest > limit) & (rest > inside)
         for axis in range(seen.ndim):

@@ -99,7 +99,7 @@ class ClustersRecord(DerivedRecord):
 
 
 def clustered(plan: ClustersPlan, settled: ClustersPlan, parts: Sequence[LinearRecord | LineRecord]) -> ClustersRecord:
-    """Return the record of a plan from those of its cells, of the people and of a look; `settled` is for these people."""
+    """Return the record of a plan from those of cells, people and look; `settled` is the plan for these people."""
     found = plan.query.fit(parts)
     return ClustersRecord(
         plan=plan,

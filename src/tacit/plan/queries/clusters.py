@@ -35,7 +35,6 @@ from tacit.amounts import shown
 from tacit.errors import PlanError
 from tacit.noise.combined import far_bounds
 from tacit.plan.any_plan import AnyPlan
-from tacit.plan.cell_weights import shared_out
 from tacit.plan.cluster_grids import added_distance, grid_of, grids, inside, lines_of
 from tacit.plan.derived import PEOPLE, Derived, DerivedPlan, Released
 from tacit.plan.examples import first_attribute
@@ -56,7 +55,7 @@ from tacit.plan.query import (
     suffix,
     with_where,
 )
-from tacit.plan.zoom import LOOK, Zoomed, all_cut, deviation, look_at, zoomed_weights
+from tacit.plan.zoom import LOOK, all_cut, deviation, look_at
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
@@ -224,13 +223,9 @@ class Clusters(Derived):
         total = max(float(people.values[0]), 0.0)
         points = grid.points()
         # noise that was cut off at zero would add up, so the objective takes noisy numbers as they are: no bias
-        even = cells.values + (total - cells.values.sum()) / len(points)
-        if isinstance(grid, Zoomed):
-            weights, even = zoomed_weights(grid, cells.values, deviation(cells.plan), total)
-        elif cells.plan.noise is None:
+        weights, even = grid.weights(cells.values, deviation(cells.plan), total)
+        if cells.plan.noise is None:
             weights = cells.values
-        else:
-            weights = shared_out(cells.values.reshape(grid.shape), total).reshape(-1)
         # where nobody is, centres are spread over all cells alike
         centres = centres_of(points, weights if weights.any() else np.ones(len(points)), self.k)
         own = nearest(points, centres)
@@ -350,11 +345,11 @@ class ClustersPlan(DerivedPlan):
                 "there is a look at them, follow from it"
             )
         if self.look is not None or found:
+            look, rest, both = (shown(cells.epsilon * part / LOOK) for part in (1, LOOK - 1, LOOK))
             found.append(
-                f"if there is a look: it has epsilon {shown(cells.epsilon / LOOK)}. Where it shows people in few cells, "
-                f"these are cut and all cells counted anew for epsilon {shown(cells.epsilon * (LOOK - 1) / LOOK)}; where "
-                f"it does not, the counts are shown of which the look was a noisier copy, for epsilon "
-                f"{shown(cells.epsilon)} with the look"
+                f"if there is a look at the cells: it has epsilon {look}. Where it shows people in few cells, these "
+                f"are cut and all cells counted anew for epsilon {rest}; where it does not, the counts are shown of "
+                f"which the look was a noisier copy, for epsilon {both} with the look"
             )
         return found
 
@@ -369,7 +364,11 @@ class ClustersPlan(DerivedPlan):
             return found
         rest = self.parts[0].epsilon - self.look.epsilon
         then = {"epsilon": str(rest), "law": "what the cells need that are counted"}
-        return {**found, "look": {"epsilon": str(self.look.epsilon), **(self.look.noise_document() or {})}, "zoom": then}
+        return {
+            **found,
+            "look": {"epsilon": str(self.look.epsilon), **(self.look.noise_document() or {})},
+            "zoom": then,
+        }
 
     def terms(self) -> list[str]:
         """Return in words what an answer means, and in which order things are measured."""
