@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import singledispatch
+from functools import cache, singledispatch
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -44,7 +44,8 @@ Array = npt.NDArray[Any]
 MOST_SHOWN: Final = 50_000  # numbers of an output; of more, only some that change are looked at
 MOST_DRAWN: Final = 5 * 10**8  # numbers that are drawn of either side
 MOST_ONE_BY_ONE: Final = 10**5  # samples of a mechanism that is drawn one output at a time ..
-MOST_STAGED: Final = 2_000  # of one that plans anew for each output
+MOST_STAGED: Final = 4_000  # of one that decides for each output what is counted ..
+MOST_MOVED: Final = 4  # .. and how many of the numbers of either stage are looked at
 SECONDS_ONE_BY_ONE: Final = 15  # .. and about how long that may take
 
 
@@ -106,7 +107,7 @@ def _(plan: ClustersPlan) -> Played:
     hidden, cover = _farthest(plan, bases)
     others = np.zeros_like(hidden)
     others[np.argmax(hidden)] = others[-1] = round(plan.people) - 1  # the last number is how many there are
-    release = _staged(plan, len(hidden) - 1)
+    release = _staged(plan, hidden, cover)
     most = min(MOST_STAGED, _most_samples(release, hidden + others))
     return Played(hidden + others, cover + others, release, most, plan_loss(plan))
 
@@ -235,21 +236,24 @@ def _blurred(parts: Sequence[Plan], hidden: Ints, cover: Ints) -> Callable[[Ints
     return release
 
 
-def _staged(plan: ClustersPlan, places: int) -> Callable[[Ints, int], Array]:
-    """Return how all that is released of clusters is drawn, each as a row of numbers: what is not there is zero.
+def _staged(plan: ClustersPlan, hidden: Ints, cover: Ints) -> Callable[[Ints, int], Array]:
+    """Return how clusters are drawn: how many cells were counted, people, and of look and counts what changes.
 
-    How many cells were counted, people, the look (which says what cells these are), the counts.
+    Each output is a row of numbers; what is not there is zero.
     """
-    cells = plan.parts[0].base.size(plan.policy.domain)
-    counts = 2 + cells
+
+    @cache
+    def moved(base: Linear) -> Ints:
+        here, there = (base.answers([answers[:-1]], plan.policy.domain) for answers in (hidden, cover))
+        return np.flatnonzero(here != there)[:MOST_MOVED]
 
     def one(answers: Ints) -> Ints:
-        _, (counted, people, *look) = draw_stages(plan, answers[:places], answers[places:])
-        row = np.zeros(counts + places, dtype=np.int64)
+        _, (counted, people, *look) = draw_stages(plan, answers[:-1], answers[-1:])
+        row = np.zeros(2 + 2 * MOST_MOVED, dtype=np.int64)
         row[:2] = len(counted.noisy), people.noisy[0]
-        for part in look:
-            row[2:counts] = part.noisy
-        row[counts : counts + len(counted.noisy)] = counted.noisy
+        for part, at in zip((counted, *look), (2, 2 + MOST_MOVED), strict=False):
+            shown = part.noisy[moved(part.plan.base)]
+            row[at : at + len(shown)] = shown
         return row
 
     return lambda answers, size: np.array([one(answers) for _ in range(size)])

@@ -147,11 +147,10 @@ def look_at(cells: Plan, people: float) -> Plan | None:
     grid = _uncut(cells)
     if wide is None or max(one.widest for one in grid.axes) == 1:
         return None
-    look = replace(cells, epsilon=cells.epsilon / LOOK, noise=wide)
-    many = math.log(math.prod(grid.shape))
-    sees = deviation(look) * (many + RARE[0])
-    sees_far = deviation(_counted(grid, look)) * (many + RARE[2])
-    return look if sees <= SEES * people and sees_far <= SEES_FAR * people else None
+    look, many = replace(cells, epsilon=cells.epsilon / LOOK, noise=wide), math.log(math.prod(grid.shape))
+    if deviation(look) * (many + RARE[0]) > SEES * people:
+        return None
+    return look if deviation(_counted(grid, look)) * (many + RARE[2]) <= SEES_FAR * people else None
 
 
 def closer(look: Plan, seen: Floats, people: float) -> Plan | None:
