@@ -88,16 +88,18 @@ class Drawn:
 
 
 def true_answers(plans: Sequence[AnyPlan], rows: Rows) -> list[list[Ints]]:
-    """Return the true answers of what each plan looks at. The plans are under one policy."""
+    """Return the true answers of what each plan looks at. The plans are under one policy; one plan is counted once."""
     policy = plans[0].policy
     declared = policy.known_people
-    bases = [base for plan in plans for base in plan.tallied]
+    distinct = {id(plan): plan.tallied for plan in plans}
+    bases = [base for tallied in distinct.values() for base in tallied]
     if not bases:
         return [[] for _ in plans]
     people, found = count_once(bases, rows, policy, people=declared is not None)
     check_people(people, declared)
     answers = iter(found)
-    return [[next(answers) for _ in plan.tallied] for plan in plans]
+    of_plan = {plan: [next(answers) for _ in tallied] for plan, tallied in distinct.items()}
+    return [of_plan[id(plan)] for plan in plans]
 
 
 @singledispatch
