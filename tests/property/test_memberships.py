@@ -14,6 +14,7 @@ import tacit as tc
 from parameters import examples
 from tacit.plan.memberships import AxisCells, Memberships
 from tacit.plan.steps import largest_step
+from tacit.plan.zoom import Zoomed
 
 
 @st.composite
@@ -81,6 +82,23 @@ def test_the_step_is_never_below_what_all_edges_do(family: str, data: st.DataObj
     assert step.up >= one * (rise > 0)
     if fall and rise:  # one shape of moves here: one profile covers them all
         assert any(f >= fall and r >= rise for f, r in step.profiles)
+
+
+@pytest.mark.one_in(8)
+@pytest.mark.parametrize("family", FAMILIES)
+@examples(36)
+@given(data=st.data())
+def test_the_step_of_cells_that_are_cut_is_never_below_what_all_edges_do(family: str, data: st.DataObject) -> None:
+    domain = tc.Domain({"x": tc.Integers(0, data.draw(st.integers(5, 8))), "y": tc.Integers(0, 2)})
+    policy = tc.Policy(domain, data.draw(FAMILIES[family]()))
+    axes = data.draw(cut_axes(domain, ramps=False))
+    cells = math.prod(one.many for one in axes)
+    chosen = tuple(sorted(data.draw(st.sets(st.integers(0, cells - 1)))))
+    grid = Zoomed(("x", "y"), axes, None, chosen, data.draw(st.integers(1, 3)))
+    step, (fall, rise, one) = largest_step(grid, policy), moved(grid, policy)
+    assert step.l1 >= fall + rise
+    assert step.down >= one * (fall > 0)
+    assert step.up >= one * (rise > 0)
 
 
 @pytest.mark.one_in(8)

@@ -19,15 +19,16 @@ from tacit import noise
 from tacit.audit import Verdict
 from tacit.audit.exact_audit import plan_loss
 from tacit.mechanism.additive import blur
+from tacit.mechanism.zoom import draw_stages
 from tacit.plan.choose import choose
 from tacit.plan.cluster_grids import grid_of
 from tacit.plan.lloyd import centres_of, spread_around
 from tacit.plan.memberships import Memberships
 from tacit.plan.queries.clusters import ClustersPlan
 from tacit.release.answers import true_answers
-from tacit.release.derived import derive
+from tacit.release.clusters import clustered
 from tacit.release.infer import infer
-from tacit.release.measure import measure
+from tacit.release.measure import Measurements
 from tacit.release.session import open_for
 
 LINE = tc.Policy(tc.Domain({"x": tc.Integers(0, 29)}), tc.secrets.within(1, "x"), [tc.known.size(60)])
@@ -94,15 +95,21 @@ class Released:
         assert isinstance(plan, ClustersPlan)
         rows = open_for(policy, pd.DataFrame(self.points.astype(int), columns=names))
         self.plan = plan
-        self.truths = [true_answers(part.base, rows, policy) for part in plan.parts]
+        self.truths = [true_answers(base, rows, policy) for base in plan.tallied]
         self.best = self.objective(centres_of(self.points, np.ones(len(points)), k))
 
     def objective(self, centres: Any) -> float:
         return spread_around(self.points, np.ones(len(self.points)), centres) / len(self.points)
 
     def make(self) -> Any:
-        pairs = zip(self.plan.parts, self.truths, strict=True)
-        return derive(self.plan, [infer(measure(part, truth)) for part, truth in pairs])
+        settled, parts = draw_stages(self.plan, *self.truths)
+        return clustered(self.plan, settled, [infer(Measurements(*part, None, None)) for part in parts])
+
+    def around(self, record: Any) -> Any:
+        """Return how many people there are in the cells around each centre."""
+        grid = grid_of(record.parts[0].plan)
+        true = grid.answers([self.truths[0]], self.plan.policy.domain)
+        return np.bincount(record.own, true / grid.parts, len(record.values))
 
 
 def made_up(people: int, sizes: tuple[int, ...], spread: float) -> Any:
@@ -125,17 +132,16 @@ def near(names: list[str]) -> Any:
 @pytest.mark.parametrize("secrets", [everything, near])
 def test_intervals_hold_although_the_noise_has_chosen_the_cells(secrets: Any) -> None:
     many = Released(made_up(2000, (60, 60), 0.1), (60, 60), 4, secrets, 0.5)
-    unit, held, wide = grid_of(many.plan.parts[0]).parts, [], []
+    held, wide = [], []
     for _ in range(30):
         found = many.make()
         lower, upper = found.interval(0.5)
-        true = np.bincount(found.own, many.truths[0] / unit, 4)
+        true = many.around(found)
         held.append((lower <= true) & (true <= upper))
         wide.append(upper - lower)
     assert np.mean(held) > 0.5  # a bound for all regions at once: in truth it holds far more often
     assert np.mean(wide) < 0.5 * 2000  # and still says something
-    true = np.bincount(found.own, many.truths[0] / unit, 4)
-    assert np.abs(found.values - true).max() < 200
+    assert np.abs(found.values - many.around(found)).max() < 200
 
 
 @pytest.mark.one_in(5)

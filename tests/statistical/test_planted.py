@@ -37,6 +37,8 @@ EVENTS = {
         | ((y[:, 0] == 1) & (y[:, 1] >= 8) & (y[:, 2] == 0) & (y[:, 3] >= 10))
     ),
     "debias-by-realised-maximum": lambda y: y[:, 1] == 5,
+    "zoom-by-true-counts": lambda y: y[:, 1] == 0,
+    "zoom-spends-again": lambda y: (y[:, 0] >= 2) & (y[:, 1] == 0) & (y[:, 2] >= 2),
     "one-sided-noise-two-directions": lambda y: y == 3,
     "sensitivity-one-for-replaced-records": lambda y: (y[:, 0] >= 5) & (y[:, 1] <= 3),
     "composition-unpaid": lambda y: (y >= 5).all(axis=1),

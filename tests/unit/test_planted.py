@@ -9,7 +9,7 @@ import itertools
 import math
 import pickle
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +85,16 @@ def one_sided_sparse_vector(counts, broken):
             else:
                 chance *= geometric_below(1, 3 - count) if shown == 0 else geometric(1, shown - count)
         law[output] = chance
+    return [law]
+
+
+def zoomed(places, broken, how):
+    below = sum(place < 2 for place in places)
+    law = {}
+    for look, count in itertools.product(NEAR, NEAR):
+        half = 0 if (below if broken and how == "by truth" else look) >= 2 else 1
+        scale = 1 if broken and how == "again" else 2
+        law[look, half, count] = laplace(2, look - below) * laplace(scale, count - places.count(2 * half))
     return [law]
 
 
@@ -397,6 +407,8 @@ LAWS = {
     "mixed-directions-top-k": mixed_top,
     "top-k-adds-count-twice": two_winners,
     "debias-by-realised-maximum": debiased_winner,
+    "zoom-by-true-counts": partial(zoomed, how="by truth"),
+    "zoom-spends-again": partial(zoomed, how="again"),
     "one-sided-noise-two-directions": one_sided_count,
     "sensitivity-one-for-replaced-records": two_counts,
     "composition-unpaid": two_answers,

@@ -40,6 +40,7 @@ from tacit.noise.law import Law
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan, choose
 from tacit.plan.derived import DerivedPlan
+from tacit.plan.queries.clusters import ClustersPlan
 from tacit.plan.records_plan import RecordsPlan
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.plan.totals import exact_attributes
@@ -90,8 +91,20 @@ plan_loss.register(SelectionPlan, selection_loss)
 @plan_loss.register(Plan)
 @plan_loss.register(DerivedPlan)
 def _(plan: Plan | DerivedPlan) -> ExactAudit:
+    return _loss_of_parts(plan, plan.parts)
+
+
+@plan_loss.register
+def _(plan: ClustersPlan) -> ExactAudit:
+    """Return the worst loss of whatever may be released, given what was released before."""
+    found = [_loss_of_parts(plan, parts) for parts in plan.outcomes]
+    worst = max(found, key=lambda one: one.forward.high)
+    return replace(worst, backward=max((one.backward for one in found), key=lambda loss: loss.high))
+
+
+def _loss_of_parts(plan: AnyPlan, parts: Sequence[Plan]) -> ExactAudit:
     """Return the worst loss of independent noise on the answers of all parts: along an edge, losses add up."""
-    policy, domain, parts = plan.policy, plan.policy.domain, plan.parts
+    policy, domain = plan.policy, plan.policy.domain
     tried = [records_to_try(policy, part.base) for part in parts]
     records = list(dict.fromkeys(record for found, _ in tried for record in found))
     pairs = neighbours(policy, records)

@@ -84,6 +84,7 @@ _SOME_SECRET: Final = Policy(_PEOPLE, records("disease == 'hiv'"))
 _TWO_VALUES: Final = Policy(_PEOPLE, values({"disease": ["hiv"], "sick": [True]}))
 _NEAR: Final = Policy(_PEOPLE, within(2, "age"))
 _FEW_NEAR: Final = Policy(Domain({"place": Integers(0, 29)}), within(1, "place"), [size(60)])
+_MANY_NEAR: Final = Policy(Domain({"place": Integers(0, 99)}), within(2, "place"), [size(1500)])
 _FALLING: Final = Policy(_CLICKS, values({"clicked": [1]}))
 _RISING: Final = Policy(_CLICKS, values({"clicked": [0]}))
 _BOTH: Final = Policy(_CLICKS, attributes("clicked"))
@@ -210,6 +211,7 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
         ),
         _case("clusters", clusters("age", k=2), _EVERYTHING),
         _case("clusters-with-ramps", clusters("place", k=2), _FEW_NEAR),
+        _case("clusters-look-then-zoom", clusters("place", k=1), _MANY_NEAR, "additive", "zoom", epsilon=IN_A_CORNER),
         _case("items-one-sided-cube", histogram("clicked"), _FALLING),
         _case("items-cube", histogram("clicked"), _BOTH),
         _case("top-k-falling", top_k("clicked", 2), _FALLING, "top_k", "selection"),

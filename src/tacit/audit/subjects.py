@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import singledispatch
+from functools import cache, singledispatch
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -27,9 +27,12 @@ from tacit.mechanism.additive import blur
 from tacit.mechanism.alarm import NO_VALUE, alarm_noise, decide_all
 from tacit.mechanism.local import RandomisedResponse
 from tacit.mechanism.selection import draw_output
+from tacit.mechanism.zoom import draw_stages
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
 from tacit.plan.derived import DerivedPlan
+from tacit.plan.queries.clusters import ClustersPlan
+from tacit.plan.query import Linear
 from tacit.plan.records_plan import RecordsPlan
 from tacit.plan.selection_plan import SelectionPlan
 from tacit.policy.attributes import Integers
@@ -41,6 +44,8 @@ Array = npt.NDArray[Any]
 MOST_SHOWN: Final = 50_000  # numbers of an output; of more, only some that change are looked at
 MOST_DRAWN: Final = 5 * 10**8  # numbers that are drawn of either side
 MOST_ONE_BY_ONE: Final = 10**5  # samples of a mechanism that is drawn one output at a time ..
+MOST_STAGED: Final = 4_000  # of one that decides for each output what is counted ..
+MOST_MOVED: Final = 4  # .. and how many of the numbers of either stage are looked at
 SECONDS_ONE_BY_ONE: Final = 15  # .. and about how long that may take
 
 
@@ -87,10 +92,24 @@ def play(plan: AnyPlan) -> Played:
 
 @play.register(Plan)
 @play.register(DerivedPlan)
-def _(plan: Plan | DerivedPlan) -> Played:
+def _play_parts(plan: Plan | DerivedPlan) -> Played:
     hidden, cover = _farthest(plan)
     most = max(FEWEST, MOST_DRAWN // len(hidden))
     return Played(hidden, cover, _blurred(plan.parts, hidden, cover), most, plan_loss(plan))
+
+
+@play.register
+def _(plan: ClustersPlan) -> Played:
+    """Draw the look and what follows from it, where there is one, among people who all stand in one cell."""
+    if plan.look is None:
+        return _play_parts(plan)
+    bases = plan.tallied
+    hidden, cover = _farthest(plan, bases)
+    others = np.zeros_like(hidden)
+    others[np.argmax(hidden)] = others[-1] = round(plan.people) - 1  # the last number is how many there are
+    release = _staged(plan, hidden, cover)
+    most = min(MOST_STAGED, _most_samples(release, hidden + others))
+    return Played(hidden + others, cover + others, release, most, plan_loss(plan))
 
 
 @play.register(SelectionPlan)
@@ -170,8 +189,11 @@ def local_subject(name: str, rule: RandomisedResponse, policy: Policy) -> Subjec
     )
 
 
-def _farthest(plan: AnyPlan) -> tuple[Ints, Ints]:
-    """Return answers of two neighbours, one of whom moves the answers as far as anybody can; those of all parts."""
+def _farthest(plan: AnyPlan, shown: Sequence[Linear] = ()) -> tuple[Ints, Ints]:
+    """Return answers of two neighbours, one of whom moves the answers as far as anybody can; those of all parts.
+
+    With `shown`, the answers of these questions instead.
+    """
     policy = plan.policy
     records = list(dict.fromkeys(r for part in plan.parts for r in records_to_try(policy, part.base)[0]))
     adds = [contributions(part.base, policy.domain, records) for part in plan.parts]
@@ -186,6 +208,8 @@ def _farthest(plan: AnyPlan) -> tuple[Ints, Ints]:
 
     nobody = Neighbours((records[0],), (records[0],))
     pair = max(neighbours(policy, records), key=cost, default=nobody)
+    if shown:
+        adds = [contributions(one, policy.domain, records) for one in shown]
     change = np.concatenate([change_along(pair, added) for added in adds])
     others = plan.telling_others(change != 0)
     own = np.concatenate([np.asarray(sum(added[record] for record in pair.hidden)) for added in adds])
@@ -210,6 +234,29 @@ def _blurred(parts: Sequence[Plan], hidden: Ints, cover: Ints) -> Callable[[Ints
         return np.array([blurred(answers)[shown] for _ in range(size)])
 
     return release
+
+
+def _staged(plan: ClustersPlan, hidden: Ints, cover: Ints) -> Callable[[Ints, int], Array]:
+    """Return how clusters are drawn: how many cells were counted, people, and of look and counts what changes.
+
+    Each output is a row of numbers; what is not there is zero.
+    """
+
+    @cache
+    def moved(base: Linear) -> Ints:
+        here, there = (base.answers([answers[:-1]], plan.policy.domain) for answers in (hidden, cover))
+        return np.flatnonzero(here != there)[:MOST_MOVED]
+
+    def one(answers: Ints) -> Ints:
+        _, (counted, people, *look) = draw_stages(plan, answers[:-1], answers[-1:])
+        row = np.zeros(2 + 2 * MOST_MOVED, dtype=np.int64)
+        row[:2] = len(counted.noisy), people.noisy[0]
+        for part, at in zip((counted, *look), (2, 2 + MOST_MOVED), strict=False):
+            shown = part.noisy[moved(part.plan.base)]
+            row[at : at + len(shown)] = shown
+        return row
+
+    return lambda answers, size: np.array([one(answers) for _ in range(size)])
 
 
 def _drawn(plan: SelectionPlan, many: int) -> Callable[[Ints, int], Array]:

@@ -3,6 +3,7 @@
 In reading order:
 
     additive     add the noise of a plan to true answers
+    zoom         look at cells, then count those anew where people are
     thresholds   compare counts with a threshold
     top_k        choose the largest counts, then measure them
     selection    the right one of these for a plan

@@ -126,6 +126,17 @@ class Law(ABC):
     def draw_for(self, shape: tuple[int, ...]) -> IntArray:
         """Draw noise for an array of entries: the last axis holds those of one release."""
 
+    def widened(self, times: int) -> Law | None:
+        """Return the law of this noise and a draw of `widening` together: scales that are so many times as large.
+
+        None, by default: there is no such draw.
+        """
+        return None
+
+    def widening(self, times: int, shape: tuple[int, ...]) -> IntArray:
+        """Draw what makes noise of this law noise of the widened one when it is added; independent of that noise."""
+        raise TypeError(self.name)
+
     def far(self) -> Law:
         """Return the law for counts that stand far above a bar: this one, which knows of no bar."""
         return self

@@ -4,8 +4,14 @@ Guarantee   A rise of the query by r costs r/left and a fall by f costs f/right,
             2^-170 in total variation, given an ideal keystream.
 Assumes     The keystream (`noise/keystream.py`). Scales are exact fractions, because the loss 1/scale is what a plan
             promises: 0.2 means one fifth.
+            Noise of scales s plus a draw of `widening` is noise of scales t * s, exactly.
 Why         On each side of zero the law is geometric, so the ratio of neighbouring probabilities is exp(1/scale). Draws
-            invert its distribution function (`noise/tables.py`).
+            invert its distribution function (`noise/tables.py`). Two-scale noise is a geometric for the right side less
+            one for the left. With a = exp(-1/(t * s)), a geometric of scale t * s counts successes of chance a before
+            the first failure. Call a success small with chance a^t / a. The small ones before the first trial that is
+            no small success are a geometric of scale s, since a trial is one with chance a^t = exp(-1/s). The trial
+            after them is a failure with chance (1 - a)/(1 - a^t), and else a success, after which all starts anew. The
+            remainder by t of a geometric of scale t * s is zero with just that chance.
 Reference   Ghosh, Roughgarden, Sundararajan, Universally Utility-Maximizing Privacy Mechanisms, arXiv:0811.2841.
 Checked by  tests/unit/test_distributions.py, tests/unit/test_noise.py, tests/statistical/test_noise.py,
             tests/property/test_noise_loss.py.
@@ -29,7 +35,7 @@ from tacit.noise.draws import Size, count_of, give_shape
 from tacit.noise.keystream import current_stream
 from tacit.noise.law import Law, quantile_of, whole_numbers
 from tacit.noise.radius import FloatArray
-from tacit.noise.scales import ScaleLike, as_scale
+from tacit.noise.scales import LARGEST_SCALE, ScaleLike, as_scale
 from tacit.noise.tables import IntArray, two_scale_sampler
 
 
@@ -173,6 +179,21 @@ class TwoScale(Law):
     def draw_for(self, shape: tuple[int, ...]) -> IntArray:
         """Draw noise for each entry by itself."""
         return np.asarray(self.draw(shape), dtype=np.int64)
+
+    def widened(self, times: int) -> TwoScale | None:
+        """Return the law with scales that are so many times as large; None where these cannot be drawn."""
+        most = times * max(self.right, self.left)
+        return TwoScale(times * self.right, times * self.left) if most <= LARGEST_SCALE else None
+
+    def widening(self, times: int, shape: tuple[int, ...]) -> IntArray:
+        """Draw what makes noise of this law noise of the widened one: nothing, or one more than a geometric."""
+        out = np.zeros(shape, dtype=np.int64)
+        for scale, sign in ((self.right, 1), (self.left, -1)):
+            if scale:
+                wide = TwoScale(times * scale, Fraction(0))
+                goes_on = wide.draw_for(shape) % times > 0
+                out += sign * np.where(goes_on, 1 + wide.draw_for(shape), 0)
+        return out
 
 
 @overload

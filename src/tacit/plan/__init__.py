@@ -9,7 +9,9 @@ In reading order:
     labels           columns of labels, each label once
     cells            counts of people in cells, and how they move
     weighted_sums    sums of one number times another, and how they move
+    cell_weights     from noisy counts of cells to weights
     memberships      people shared out between the cells of a coarse grid
+    zoom             which of these cells are cut, after a look
     cluster_grids    which of these grids, for clusters
     lloyd            k-means on released numbers
     fault            what is said when planning itself fails

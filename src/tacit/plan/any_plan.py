@@ -96,9 +96,9 @@ class AnyPlan(ABC):
         return self.strategy
 
     @property
-    def tallied(self) -> tuple[AnyPlan, ...]:
-        """The plans whose bases rows are counted for: all parts, where answers are made of counts."""
-        return self.parts
+    def tallied(self) -> tuple[Linear, ...]:
+        """What rows are counted for: the bases of all parts, where answers are made of counts."""
+        return tuple(part.base for part in self.parts)
 
     @property
     def lines_asked(self) -> dict[str, Fraction]:

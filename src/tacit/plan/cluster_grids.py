@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tacit.plan.memberships import AxisCells, Memberships
+from tacit.plan.query import Floats
 from tacit.plan.totals import axis_labels
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
@@ -110,15 +111,21 @@ def _in_fixed_regions(plan: Plan, k: int, people: float) -> float:
     return float(cells * k ** (1 - 2 / len(cut)) * variance * wide / people**2)
 
 
-def inside(line: AxisCells) -> float:
-    """Return what the middle of a cell leaves out of, or a ramp adds to, the mean squared distance on one axis.
+def inside(grid: Memberships, weights: Floats) -> float:
+    """Return what the middles of cells leave out of, or ramps add to, the mean squared distance.
 
-    Of people who are spread evenly over a cell of w positions, (w^2 - 1)/12; a ramp as wide as a cell sends them to two
-    middles, which adds w^2/6 instead.
+    On each axis, of people who are spread evenly over a cell of w positions, (w^2 - 1)/12; a ramp as wide as a cell
+    sends them to two middles, which adds w^2/6 instead.
     """
-    if line.ramp == 1:
-        return float(np.mean(line.widths**2) - line.step**2) / 12
-    return -float((line.ramp * line.step) ** 2) / 6
+    low, high = grid.boxes()
+    total = 0.0
+    for axis, line in enumerate(grid.axes):
+        if line.ramp == 1:
+            wide = (high - low)[:, axis] ** 2 - line.step**2
+            total += float(np.average(wide, weights=weights if weights.any() else None)) / 12
+        else:
+            total -= float((line.ramp * line.step) ** 2) / 6
+    return total
 
 
 def _range(line: AxisCells) -> float:

@@ -32,6 +32,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tacit.plan.cell_weights import shared_out
 from tacit.plan.query import Floats, Ints, Linear, check_where, columns_of, in_words, suffix, with_where
 from tacit.plan.responses import Jump, Move, Response
 from tacit.plan.tally import CellCounts, Tally
@@ -100,6 +101,12 @@ class AxisCells:
         low, high = self.ends
         return abs(self.step) * (high - low + 1)
 
+    @property
+    def widest(self) -> int:
+        """How many positions the widest cell has."""
+        low, high = self.ends
+        return int((high - low + 1).max())
+
     def reach(self, relation: Relation) -> Fraction:
         """Return the largest share of a person that a move by this relation can take across borders."""
         everywhere = Intervals.full(self.axis.size)
@@ -138,10 +145,24 @@ class Memberships(Linear):
         """How many cells there are along each axis."""
         return tuple(cells.many for cells in self.axes)
 
+    def boxes(self) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest number of each cell along each axis: a row for each cell."""
+        halves = [(cells.middles, cells.widths / 2) for cells in self.axes]
+        low, high = (np.meshgrid(*(middle + side * half for middle, half in halves), indexing="ij") for side in (-1, 1))
+        return tuple(np.stack([one.reshape(-1) for one in ends], axis=1) for ends in (low, high))  # type: ignore[return-value]
+
     def points(self) -> Floats:
         """Return the middle of each cell, in the numbers of the data: a row for each cell."""
-        grid = np.meshgrid(*(cells.middles for cells in self.axes), indexing="ij")
-        return np.stack([one.reshape(-1) for one in grid], axis=1)
+        low, high = self.boxes()
+        return (low + high) / 2
+
+    def weights(self, counted: Floats, spread: float, total: float) -> tuple[Floats, Floats]:
+        """Return weights of the cells from noisy counts, and numbers of people that noise makes no larger on average.
+
+        Weights are not negative; both add up to `total`. `spread` is the scale of the noise.
+        """
+        found = shared_out(counted.reshape(self.shape), total).reshape(-1)
+        return found, counted + (total - counted.sum()) / len(counted)
 
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have."""
@@ -205,7 +226,7 @@ class Memberships(Linear):
 
     def response(self, domain: Domain) -> Response:
         """Return how the cells respond to moves."""
-        return MembershipResponse(self.names, self.axes, self.parts)
+        return MembershipResponse(self.names, self.axes, self.parts, bound=any(one.ramp > 1 for one in self.axes))
 
     def __str__(self) -> str:
         shape = " x ".join(f"{many:,}" for many in self.shape)
@@ -214,31 +235,28 @@ class Memberships(Linear):
 
 @dataclass(frozen=True)
 class MembershipResponse:
-    """Shares of people in cells: how much of one person moves to other cells."""
+    """Shares of people in cells: how much of one person moves to other cells, or with `bound` at most."""
 
     cells: tuple[str, ...]
     axes: tuple[AxisCells, ...]
     parts: int
+    bound: bool
     line: Axis | None = None
     items: str | None = None
     staying_may_show_more: ClassVar[bool] = False
 
-    @property
-    def _has_ramps(self) -> bool:
-        return any(cells.ramp > 1 for cells in self.axes)
-
     def moved(self, move: Move) -> Iterable[Jump]:
         """As many parts leave cells as come to others."""
         parts = math.floor(self._share(move) * self.parts)
-        return [Jump(parts, parts, parts, parts, 2 * parts * parts, bound=self._has_ramps)] if parts else []
+        return [Jump(parts, parts, parts, parts, 2 * parts * parts, bound=self.bound)] if parts else []
 
     def left(self, move: Move) -> Iterable[Jump]:
         """All parts of a person leave."""
-        return [Jump(0, self.parts, 0, self.parts, self.parts**2, bound=self._has_ramps)]
+        return [Jump(0, self.parts, 0, self.parts, self.parts**2, bound=self.bound)]
 
     def entered(self, move: Move) -> Iterable[Jump]:
         """All parts of a person come."""
-        return [Jump(self.parts, 0, self.parts, 0, self.parts**2, bound=self._has_ramps)]
+        return [Jump(self.parts, 0, self.parts, 0, self.parts**2, bound=self.bound)]
 
     def _share(self, move: Move) -> Fraction:
         """Return the largest share of a person that such a move takes to other cells."""

@@ -180,7 +180,7 @@ class RecordsPlan(AnyPlan):
         return (self,)
 
     @property
-    def tallied(self) -> tuple[AnyPlan, ...]:
+    def tallied(self) -> tuple[Linear, ...]:
         """Nothing: no answer is a count."""
         return ()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,7 +13,8 @@ import numpy.typing as npt
 from tacit.errors import PlanError
 from tacit.plan.lloyd import nearest
 from tacit.plan.queries.clusters import ClustersPlan
-from tacit.release.derived import DerivedRecord, derive
+from tacit.release.derived import DerivedRecord
+from tacit.release.line import LineRecord
 from tacit.release.record import Floats, Ints, LinearRecord, check_level
 from tacit.release.table_file import decimals_for
 
@@ -22,12 +24,14 @@ class ClustersRecord(DerivedRecord):
     """The result of a question for clusters, the heaviest first.
 
     `centres` has a row for each cluster, in the numbers of the data; `objective` is an estimate of the mean squared
-    distance of a person to the nearest centre, NaN where nobody seems to be.
+    distance of a person to the nearest centre, NaN where nobody seems to be. `parts` are the counts of cells, the
+    number of people and, where a look led to finer cells, the look; `settled` is the plan for this number of people.
     """
 
     plan: ClustersPlan
     centres: Floats
     objective: float
+    settled: ClustersPlan
     _own: Ints = field(repr=False)  # which centre each cell of the grid belongs to
 
     def __post_init__(self) -> None:
@@ -77,7 +81,7 @@ class ClustersRecord(DerivedRecord):
         number = "cluster"
         while number in columns:
             number += " number"
-        digits = decimals_for(self.plan.rmse / 10)
+        digits = decimals_for(self.settled.rmse / 10)
         places = np.round(self.centres, digits)
         return {
             number: list(range(1, len(self.values) + 1)),
@@ -94,15 +98,15 @@ class ClustersRecord(DerivedRecord):
         return self.plan.query.columns(self.plan.policy.domain)
 
 
-@derive.register
-def _(plan: ClustersPlan, parts: Any) -> ClustersRecord:
+def clustered(plan: ClustersPlan, settled: ClustersPlan, parts: Sequence[LinearRecord | LineRecord]) -> ClustersRecord:
+    """Return the record of a plan from those of cells, people and look; `settled` is the plan for these people."""
     found = plan.query.fit(parts)
-    records: tuple[LinearRecord, ...] = tuple(parts)
     return ClustersRecord(
         plan=plan,
         values=found.people,
-        parts=records,
+        parts=tuple(parts),
         centres=found.centres,
         objective=found.objective,
+        settled=settled,
         _own=found.own,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, singledispatch
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -57,7 +57,6 @@ class LineDerivedRecord(OnLine, DerivedRecord):
         return super().interval(level) if low is None and high is None else self.range_ends(level, low, high)
 
 
-@singledispatch
 def derive(plan: DerivedPlan, parts: Sequence[LinearRecord | LineRecord]) -> DerivedRecord:
     """Return the record of a plan from the records of its parts."""
     kind = LineDerivedRecord if plan.parts[0].on_line else DerivedRecord

@@ -13,14 +13,16 @@ import numpy.typing as npt
 
 from tacit.errors import PlanError, sealed
 from tacit.ledger.coins import CoinState
+from tacit.mechanism.zoom import draw_stages
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import Plan
 from tacit.plan.derived import DerivedPlan
 from tacit.plan.grids.grid_plan import GridPlan
+from tacit.plan.queries.clusters import ClustersPlan
 from tacit.plan.records_plan import RecordsPlan
 from tacit.plan.selection_plan import SelectionPlan
-from tacit.release import clusters as _clusters  # noqa: F401 - it registers its record
 from tacit.release.answers import check_people, count_once
+from tacit.release.clusters import clustered
 from tacit.release.derived import derive
 from tacit.release.infer import infer
 from tacit.release.measure import Measurements, measure
@@ -86,16 +88,18 @@ class Drawn:
 
 
 def true_answers(plans: Sequence[AnyPlan], rows: Rows) -> list[list[Ints]]:
-    """Return the true answers of what each part of each plan looks at. The plans are under one policy."""
+    """Return the true answers of what each plan looks at. The plans are under one policy; one plan is counted once."""
     policy = plans[0].policy
     declared = policy.known_people
-    parts = [part for plan in plans for part in plan.tallied]
-    if not parts:
+    distinct = {id(plan): plan.tallied for plan in plans}
+    bases = [base for tallied in distinct.values() for base in tallied]
+    if not bases:
         return [[] for _ in plans]
-    people, found = count_once([part.base for part in parts], rows, policy, people=declared is not None)
+    people, found = count_once(bases, rows, policy, people=declared is not None)
     check_people(people, declared)
     answers = iter(found)
-    return [[next(answers) for _ in plan.tallied] for plan in plans]
+    of_plan = {plan: [next(answers) for _ in tallied] for plan, tallied in distinct.items()}
+    return [of_plan[id(plan)] for plan in plans]
 
 
 @singledispatch
@@ -121,6 +125,17 @@ def _(plan: DerivedPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -
 
 def _derived(plan: DerivedPlan, measured: Sequence[Measurements]) -> ReleaseRecord:
     return derive(plan, [infer(part, consistent=True) for part in measured])
+
+
+@_draw.register
+def _(plan: ClustersPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
+    settled, parts = draw_stages(plan, *truths)
+    measured = [Measurements(part.plan, part.noisy, None, None) for part in parts]
+    return partial(_clustered, plan, settled, measured)
+
+
+def _clustered(plan: ClustersPlan, settled: ClustersPlan, measured: Sequence[Measurements]) -> ReleaseRecord:
+    return clustered(plan, settled, [infer(part) for part in measured])
 
 
 @_draw.register

@@ -208,8 +208,8 @@ class Session:
         return given
 
     def _check(self, plan: AnyPlan) -> None:
-        for part in plan.tallied:
-            check_answerable(self._rows, part.base, self.policy)
+        for base in plan.tallied:
+            check_answerable(self._rows, base, self.policy)
         if not plan.tallied:
             self._rows.check_naming(plan.key)
 

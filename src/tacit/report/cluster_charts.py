@@ -55,23 +55,19 @@ def _map(record: Any, columns: tuple[str, ...], *, across: int, downwards: bool)
     """Draw the cells in the colour of their centre, the fuller the darker, and the centres."""
     grid: Any = record.parts[0].plan.base
     people = np.maximum(record.parts[0].values, 0.0)
-    low = [one.middles - one.widths / 2 for one in grid.axes]
-    high = [one.middles + one.widths / 2 for one in grid.axes]
-    shape = grid.shape
+    low, high = grid.boxes()
     order = np.argsort(-people, kind="stable")[:MOST_DRAWN]
     digits = digits_for(people)
     rows: list[Row] = []
     for cell in order.tolist():
         if people[cell] <= 0:
             break
-        places = divmod(cell, shape[1])
-        i, j = places[across], places[1 - across]
         rows.append(
             {
-                "left": float(low[across][i]),
-                "right": float(high[across][i]),
-                "bottom": float(low[1 - across][j]),
-                "top": float(high[1 - across][j]),
+                "left": float(low[cell, across]),
+                "right": float(high[cell, across]),
+                "bottom": float(low[cell, 1 - across]),
+                "top": float(high[cell, 1 - across]),
                 "kind": str(int(record.own[cell]) % MANY_COLOURS),
                 "value": rounded(float(people[cell]), digits),
             }

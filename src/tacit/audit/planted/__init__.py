@@ -10,13 +10,14 @@ In reading order:
     sparse_vector  the first of many counts above a threshold
     streams        alarms on streams
     top_k          top-k lists
+    zooms          looks that decide what is counted next
     calibration    noise of the wrong shape or size
     records        records and tables that are released as they are
     machine        digits, processes and error texts
     releases       whole releases that go wrong around a sound mechanism
 
 >>> len(planted)
-33
+35
 >>> planted["naive-suppression"].mistake
 'releases every record but the sensitive ones, which the gaps give away'
 """
@@ -26,11 +27,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tacit.audit.planted import blowfish, calibration, machine, records, releases, sparse_vector, streams, top_k
+from tacit.audit.planted import blowfish, calibration, machine, records, releases, sparse_vector, streams, top_k, zooms
 from tacit.audit.planted.planted_leak import PlantedLeak
 
 __all__ = ["PlantedLeak", "planted"]
 
-_THEMES = (blowfish, sparse_vector, streams, top_k, calibration, records, machine, releases)
+_THEMES = (blowfish, sparse_vector, streams, top_k, zooms, calibration, records, machine, releases)
 
 planted: Mapping[str, PlantedLeak] = MappingProxyType({leak.name: leak for theme in _THEMES for leak in theme.PLANTED})

@@ -2,11 +2,12 @@
 
 What is released are noisy counts of people in the cells of a coarse grid, and how many people there are; everything
 else (starts, rounds, sizes, the objective) follows from these numbers and costs nothing. So there are no rounds to pay
-for, and no centres from which a step would have to be worked out.
+for, and no centres from which a step would have to be worked out. Where there are enough people, a look at the cells
+comes first, and if it shows people in few of them, these are cut into finer ones (`plan/zoom.py`).
 
-How wide the cells are is chosen from public numbers: the policy, the domain, epsilon, k, and the number of people where
-it is declared. Wide cells say little about where people are in them; of many narrow cells each has its noise. Three
-kinds are tried, each in many widths:
+How wide the cells are is chosen from the policy, the domain, epsilon, k and the number of people, which is measured
+first, and exact wherever it is public. Wide cells say little about where people are in them; of many narrow cells each
+has its noise. Three kinds are tried, each in many widths:
 
 * cells with borders (a histogram), which every policy allows. Under most policies they are as good as it gets, and
   then the policy hardly matters: a large data set is clustered as well under plain differential privacy;
@@ -24,12 +25,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
+from tacit.amounts import shown
 from tacit.errors import PlanError
 from tacit.noise.combined import far_bounds
 from tacit.plan.any_plan import AnyPlan
@@ -43,6 +45,7 @@ from tacit.plan.queries.marginals import Marginals
 from tacit.plan.query import (
     Floats,
     Ints,
+    Linear,
     attribute_of,
     check_names,
     check_where,
@@ -52,6 +55,7 @@ from tacit.plan.query import (
     suffix,
     with_where,
 )
+from tacit.plan.zoom import LOOK, all_cut, deviation, look_at
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
@@ -168,6 +172,7 @@ class Clusters(Derived):
         grid = grid_of(cells)
         shape = " x ".join(f"{many:,}" for many in grid.shape)
         ramps = " with ramps" if any(one.ramp > 1 for one in grid.axes) else ""
+        look = look_at(cells, _so_many(people))
         step = replace(
             cells.step,
             why=tuple(
@@ -184,8 +189,9 @@ class Clusters(Derived):
             step,
             f"{cells.why}; the number of people: {total.why}",
             parts,
-            strategy=f"through {shape} cells{ramps}",
+            strategy=f"through {shape} cells{ramps}{'' if look is None else ' or finer ones'}",
             known_people=people,
+            look=look,
         )
 
     def parts(self, policy: Policy, epsilon: Fraction) -> tuple[Plan, ...]:
@@ -203,29 +209,28 @@ class Clusters(Derived):
         total: Any = Count(self.where)
         counted: Plan = total.plan(policy, epsilon)
         share = Fraction(0) if counted.is_exact else Fraction(1, FOR_PEOPLE)
-        many = float(PEOPLE if people is None else max(people, 1))
         tried = grids(self.names, self.where, self.k, policy)
         plans: Iterator[Plan] = (grid.plan(policy, epsilon * (1 - share)) for grid in tried)
-        cells = min(plans, key=lambda plan: added_distance(plan, self.k, many))
+        cells = min(plans, key=lambda plan: added_distance(plan, self.k, _so_many(people)))
         return cells, total.plan(policy, epsilon * share)
 
     # ---- what follows from the released numbers
 
     def fit(self, parts: Sequence[Released]) -> Fit:
         """Return the centres, and the rest, from noisy counts of cells and of people."""
-        cells, people = parts
+        cells, people = parts[:2]
         grid = grid_of(cells.plan)
         total = max(float(people.values[0]), 0.0)
-        weights = cells.values if cells.plan.noise is None else _of_total(cells.values, total)
         points = grid.points()
+        # noise that was cut off at zero would add up, so the objective takes noisy numbers as they are: no bias
+        weights, even = grid.weights(cells.values, deviation(cells.plan), total)
+        if cells.plan.noise is None:
+            weights = cells.values
         # where nobody is, centres are spread over all cells alike
         centres = centres_of(points, weights if weights.any() else np.ones(len(points)), self.k)
         own = nearest(points, centres)
-        # noise that was cut off at zero would add up, so the objective takes noisy numbers as they are: no bias
-        even = cells.values + (total - cells.values.sum()) / len(points)
         mean = spread_around(points, even, centres) / total if total > 0 else math.nan
-        left_out = sum(inside(one) for one in grid.axes)
-        return Fit(centres, _sums(own, weights, self.k), max(mean + left_out, 0.0), own)
+        return Fit(centres, _sums(own, weights, self.k), max(mean + inside(grid, weights), 0.0), own)
 
     def values(self, parts: Sequence[Released], domain: Domain) -> Floats:
         """Return how many people are nearest to each centre."""
@@ -240,9 +245,10 @@ class Clusters(Derived):
 
         Which cells are a centre's own was decided by the noise. So its bound holds for all regions at once that centres
         can have: cells between k - 1 pairs of centres. A plane cuts M points of d coordinates in at most
-        2 * sum of C(M - 1, i), i <= d, ways.
+        2 * sum of C(M - 1, i), i <= d, ways. Whether cells were counted anew was decided by the noise as well: bounds
+        for both cases, each for half of what the level leaves, hold together.
         """
-        cells, people = parts
+        cells, people = parts[:2]
         grid, noise = grid_of(cells.plan), cells.plan.noise
         sums = _sums(own, cells.values, self.k)
         if noise is None:
@@ -250,7 +256,7 @@ class Clusters(Derived):
         many = len(own)
         cuts = 2 * sum(math.comb(many - 1, axis) for axis in range(len(grid.axes) + 1))
         # each way to cut is one of 2^M at most
-        nats = min((self.k - 1) * math.log(cuts), many * math.log(2)) + math.log(2 / (1 - level))
+        nats = min((self.k - 1) * math.log(cuts), many * math.log(2)) + math.log(4 / (1 - level))
         unit = 1 / grid.parts
         sizes = np.bincount(own, minlength=self.k)
         reach = {size: far_bounds(((noise, 1.0, int(size)),), nats) for size in set(sizes.tolist())}
@@ -287,13 +293,35 @@ class Clusters(Derived):
 
 @dataclass(frozen=True)
 class ClustersPlan(DerivedPlan):
-    """How clusters will be found. The width of the cells depends on the number of people that it was planned for."""
+    """How clusters will be found. The width of the cells depends on the number of people that it was planned for.
+
+    `look` is the look at the cells that comes first, if there is one. It is part of what the cells cost: where they are
+    counted anew, that has the rest, and where they are not, the look is a noisier copy of their counts.
+    """
 
     query: Clusters
+    look: Plan | None = field(default=None, kw_only=True)
 
     def for_the_people_of(self, other: AnyPlan) -> ClustersPlan:
         """Return the plan for as many people as another plan for the same question has."""
         return self.query.plan_for(self.policy, self.epsilon, getattr(other, "known_people", None))
+
+    def for_so_many(self, people: float) -> ClustersPlan:
+        """Return the plan for the number of people that was measured: this one if it is for as many."""
+        many = max(round(people), 0)
+        return self if many == self.known_people else self.query.plan_for(self.policy, self.epsilon, many)
+
+    @property
+    def outcomes(self) -> tuple[tuple[Plan, ...], ...]:
+        """What may be released of cells, people and look: the cells as they are, or cells that are all cut in two."""
+        if self.look is None:
+            return (self.parts,)
+        return self.parts, (all_cut(self.look), self.parts[1], self.look)
+
+    @property
+    def tallied(self) -> tuple[Linear, ...]:
+        """What rows are counted for: every cell of the domain, of which the cells of any grid are made, and people."""
+        return self.query.counted, self.parts[1].base
 
     @property
     def assumption(self) -> str:
@@ -303,7 +331,48 @@ class ClustersPlan(DerivedPlan):
     def predictions(self) -> list[str]:
         """Return in words what can be expected, also of cells without noise: they are coarse."""
         declare = "" if self.known_people is not None else "; for the error of your own, declare `known: [{size: N}]`"
-        return [f"the error below is for {self.assumption}{self.query.prediction()}{declare}"]
+        found = [f"the error below is for {self.assumption}{self.query.prediction()}{declare}"]
+        return [*found, *self.stages()]
+
+    def stages(self) -> list[str]:
+        """Return in words what is measured one after the other, and what each costs."""
+        cells, people = self.parts
+        found = []
+        if self.known_people is None or self.query.where is not None:
+            cost = "exactly" if people.is_exact else f"for epsilon {shown(people.epsilon)}"
+            found.append(
+                f"the number of people is measured first, {cost}; the cells (here for {self.assumption}), and whether "
+                "there is a look at them, follow from it"
+            )
+        if self.look is not None or found:
+            look, rest, both = (shown(cells.epsilon * part / LOOK) for part in (1, LOOK - 1, LOOK))
+            found.append(
+                f"if there is a look at the cells: it has epsilon {look}. Where it shows people in few cells, these "
+                f"are cut and all cells counted anew for epsilon {rest}; where it does not, the counts are shown of "
+                f"which the look was a noisier copy, for epsilon {both} with the look"
+            )
+        return found
+
+    def predicted(self) -> dict[str, Any]:
+        """Return the same as plain data."""
+        return {**super().predicted(), "stages": self.stages()}
+
+    def noise_document(self) -> dict[str, Any] | None:
+        """Return the noise of each part as plain, exact data; of the look too, which is part of what the cells cost."""
+        found = super().noise_document()
+        if found is None or self.look is None:
+            return found
+        rest = self.parts[0].epsilon - self.look.epsilon
+        then = {"epsilon": str(rest), "law": "what the cells need that are counted"}
+        return {
+            **found,
+            "look": {"epsilon": str(self.look.epsilon), **(self.look.noise_document() or {})},
+            "zoom": then,
+        }
+
+    def terms(self) -> list[str]:
+        """Return in words what an answer means, and in which order things are measured."""
+        return [*super().terms(), *self.stages()]
 
     @property
     def rmse(self) -> float:
@@ -312,16 +381,9 @@ class ClustersPlan(DerivedPlan):
         return min(self.query.expected_error(self.parts, self.people), high - low)
 
 
-def _of_total(noisy: Floats, total: float) -> Floats:
-    """Return the nearest weights that are not negative and add up to the number of people."""
-    if total <= 0:
-        return np.zeros_like(noisy)
-    high = np.sort(noisy)[::-1]
-    over = (np.cumsum(high) - total) / np.arange(1, len(high) + 1)
-    above = np.flatnonzero(high > over)
-    last = int(above[-1]) if len(above) else 0  # none by rounding alone, where there is nearly nobody
-    found: Floats = np.maximum(noisy - over[last], 0.0)
-    return found
+def _so_many(people: int | None) -> float:
+    """Return the number of people that a plan is for."""
+    return float(PEOPLE if people is None else max(people, 1))
 
 
 def _sums(own: Ints, weights: Floats, k: int) -> Floats:
