@@ -69,6 +69,5 @@ def _how(folder: Path | None, *, quick: bool) -> tuple[str, ...]:
         "Reconstruction privacy is meant in three ways, and every number says which. Eq 4.9: Chernoff's bound on each "
         f'tail, as the thesis judges groups. "{EACH}": what it defines. "{TOGETHER}": less than that, and what '
         "Tacit's publications promise.",
-        "Lemmas 2 and 3, Theorems 1 to 7 and Corollaries 1 and 3 to 5 are used in these numbers, and have no claim of "
-        "their own here.",
+        "Lemmas 2 and 3, Theorems 1 to 7 and Corollaries 1 and 3 to 5 are not among the claims.",
     )
