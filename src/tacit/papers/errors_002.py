@@ -255,7 +255,7 @@ _PLANTED: Final = (
 )
 _READINGS: Final = {
     "Theorem 12": "aLap contains the count already, and line 3 adds it again",
-    "Theorem 13": "it stops when more than c answers were given; stopped at c it keeps epsilon",
+    "Theorem 13": "it stops when more than c answers were given, that is one too late",
     "Theorem 14": "the rest must go by the clock, and the promise is for a visit, not for a person",
     "Theorem 15": "the promise is for one place of a person, against nowhere",
 }

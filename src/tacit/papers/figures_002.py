@@ -156,8 +156,8 @@ def _how(folder: Path | None, found: Data, effort: Effort) -> tuple[str, ...]:
         "count is at least the k-th largest. Free gap is its form for counts that only move one way, unless said "
         "otherwise. Algorithms 1 and 2 are run repaired: each count is added once, and the list stops after k answers. "
         "Algorithms 3 and 4 are run as printed where their promise holds: one decision, one place for each person.",
-        "Of BMS-POS, Kosarak and T40I10D100K only the largest counts are exact; the others are estimates that add up "
-        "to the published sizes. The paper's trajectories are not public: check-ins stand in for them, at the "
+        "Of BMS-POS, Kosarak and T40I10D100K only the largest counts are exact; the others are estimates that fit "
+        "the published sizes. The paper's trajectories are not public: check-ins stand in for them, at the "
         f"{data.MOST_PLACES:,} places that most people visited.",
         *(shapes if effort.made_up else ()),
     )
