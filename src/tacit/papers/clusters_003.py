@@ -328,9 +328,7 @@ def _block_claim(found: Measured, full: Setting, one: Setting, effort: Effort) -
 
 
 def _run(effort: Effort, *names: str) -> str:
-    runs = (
-        f"{effort.runs_on_many} to {effort.runs} runs" if effort.runs_on_many != effort.runs else f"{effort.runs} runs"
-    )
+    runs = f"{effort.runs} runs ({effort.runs_on_many} on sets with many different points)"
     return f"as printed (invalid) and with valid noise; {runs}; {', '.join(map(_origin, names))}"
 
 
