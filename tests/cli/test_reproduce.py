@@ -130,6 +130,7 @@ def test_every_figure_and_theorem_of_blowfish_has_a_verdict(blowfish):
     places = {claim["figure"] for claim in claims}
     theorems = {"Theorem 4.1", "Theorem 4.2", "Theorem 4.3", "Theorem 5.1", "Lemma 6.1", "Theorem 7.1", "Theorem 7.2"}
     assert theorems | {"Theorem 8.2", "Corollary 8.3", "Theorem 8.4", "Theorem 8.5", "Theorem 8.6"} <= places
+    assert all("public histogram" not in claim["run"] for claim in claims)  # they are made up
     assert {"1(a)-(c)", "1(b)", "1(c)", "1(d)", "1(e)", "1(f)", "2(b)", "2(c)"} <= places
     assert_every_verdict_is_carried(claims)
 
@@ -212,7 +213,8 @@ def test_disclosure_goes_on_without_data_and_says_so(tmp_path, monkeypatch):
     assert "the census tables are made up" in done.document["how"][0]
     assert_every_verdict_is_carried(done.document["claims"])
     said = str(done.document)
-    assert "2,000 to 5,000 workers" in said  # what --quick has drawn, not what the whole would
+    assert "2,000 to 5,000 made-up workers" in said  # what --quick has drawn, not what the whole would
+    assert all("census survey" not in claim["run"] for claim in done.document["claims"])
     assert "100K to 500K" not in said
     assert "300,000" not in said
     refused = inside(tmp_path, "reproduce", "004")

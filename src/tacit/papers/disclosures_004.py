@@ -15,7 +15,7 @@ from tacit.audit.disclosing.ratios import closeness
 from tacit.papers import charts_004 as charts
 from tacit.papers.parts import Part, Setting
 from tacit.papers.results import Claim, Table, about, check, same
-from tacit.papers.tables_004 import FEW_ROWS, ROWS, PeopleTable, census_tables
+from tacit.papers.tables_004 import FEW_ROWS, ROWS, PeopleTable, census_tables, workers_of
 
 EPSILONS: Final = (2.0, 1.0, 0.5, 0.1, 0.01)
 TAUS: Final = (0.1, 0.2, 0.3)
@@ -33,21 +33,21 @@ SIZES_OF: Final = {
 MANY: Final = 10  # disclosures
 
 
-def stand_in(name: str, rows: int) -> str:
+def _stand_in(name: str, rows: int, who: str) -> str:
     """Say what a claim about a table of the census is judged on."""
     instead = ", occupations instead of salaries" if name == "SALARY" else ""
-    return f"stand-in: {rows:,} workers of the census survey, drawn by their weights{instead}"
+    return f"stand-in: {rows:,} {who}{instead}"
 
 
 def figures(setting: Setting) -> Part:
     """Return Figures 3.1 to 3.4."""
-    curves = closeness_curves()
+    curves, who = closeness_curves(), workers_of(setting.folder)
     tables = census_tables(setting.folder, FEW_ROWS if setting.quick else ROWS)
     found = {table.name: audited(table) for table in tables}
     by_epsilon = {name: one.curve(sorted(EPSILONS)) for name, one in found.items()}
     return Part(
-        claims=(_figure_3_1(curves), *_figure_3_2(found), *_figures_3_3_and_3_4(found, by_epsilon)),
-        tables=(_closeness_table(curves), _conflict_table(found, by_epsilon)),
+        claims=(_figure_3_1(curves), *_figure_3_2(found, who), *_figures_3_3_and_3_4(found, by_epsilon, who)),
+        tables=(_closeness_table(curves), _conflict_table(found, by_epsilon, who)),
         details={
             "closeness": curves,
             "disclosures": [
@@ -116,7 +116,7 @@ def _figure_3_1(curves: list[dict[str, Any]]) -> Claim:
     )
 
 
-def _figure_3_2(found: Mapping[str, Disclosure]) -> list[Claim]:
+def _figure_3_2(found: Mapping[str, Disclosure], who: str) -> list[Claim]:
     claims = []
     for name, claim in (
         ("EDU", "many; jumps above 20 at CP near 1"),
@@ -136,16 +136,16 @@ def _figure_3_2(found: Mapping[str, Disclosure]) -> list[Claim]:
             else check("disclosures", one.count, "above", MANY)
         )
         jumps = () if name == "SALARY" else (check("largest jump at CP above .95", largest, "above", 20),)
-        run = f"the paper's audit; {stand_in(name, one.people)}"
+        run = f"the paper's audit; {_stand_in(name, one.people, who)}"
         claims.append(Claim("3.2", f"{name}: disclosures at epsilon .5", run, claim, ours, (many, *jumps)))
     return claims
 
 
-def _figures_3_3_and_3_4(found: Mapping[str, Disclosure], curves: Mapping[str, Any]) -> list[Claim]:
+def _figures_3_3_and_3_4(found: Mapping[str, Disclosure], curves: Mapping[str, Any], who: str) -> list[Claim]:
     least = {name: int(frame.disclosures[0]) for name, frame in curves.items()}
     more = [int(step) for frame in curves.values() for step in np.diff(frame.disclosures)]
     people = max(one.people for one in found.values())
-    run = f"the paper's audit; {stand_in('SALARY', people)}"
+    run = f"the paper's audit; {_stand_in('SALARY', people, who)}"
     claims = [
         Claim(
             "3.3",
@@ -171,7 +171,7 @@ def _figures_3_3_and_3_4(found: Mapping[str, Disclosure], curves: Mapping[str, A
             Claim(
                 "3.4",
                 f"{name}: overall error at epsilon .01",
-                f"mean over all rows of the marginals; {stand_in(name, people)}",
+                f"mean over all rows of the marginals; {_stand_in(name, people, who)}",
                 f"about {said:.0%}",
                 ours,
                 (
@@ -189,7 +189,7 @@ def _figures_3_3_and_3_4(found: Mapping[str, Disclosure], curves: Mapping[str, A
             Claim(
                 "3.4",
                 f"{name}: epsilon for an error of 10%",
-                f"the paper's audit; {stand_in(name, people)}",
+                f"the paper's audit; {_stand_in(name, people, who)}",
                 f"{needed:g}, with many disclosures",
                 f"{error:.0%} there, with {told:,} disclosures",
                 (check("error", error, "at most", 0.11), check("disclosures", told, "above", MANY)),
@@ -225,7 +225,7 @@ def _closeness_table(curves: list[dict[str, Any]]) -> Table:
     return Table("Figure 3.1: how likely the noisy confidence is close to the true one", headings, lines, notes)
 
 
-def _conflict_table(found: Mapping[str, Disclosure], curves: Mapping[str, Any]) -> Table:
+def _conflict_table(found: Mapping[str, Disclosure], curves: Mapping[str, Any], who: str) -> Table:
     lines = [
         (name, f"{row.epsilon:g}", f"{row.disclosures:,}", f"{row.error:.1%}")
         for name, frame in curves.items()
@@ -233,7 +233,7 @@ def _conflict_table(found: Mapping[str, Disclosure], curves: Mapping[str, Any]) 
     ]
     people = max(one.people for one in found.values())
     notes = (
-        f"{people:,} rows, drawn from the census survey by its weights. SALARY has the six public attributes of the "
+        f"{people:,} {who}. SALARY has the six public attributes of the "
         "paper's table, and occupations in place of salaries.",
     )
     title = "Figures 3.3 and 3.4: disclosures and overall error"

@@ -100,7 +100,9 @@ def measured(line: Line, setting: Setting, effort: Effort) -> dict[Fraction, dic
 
 def _stand_in(name: str) -> str:
     """Say what a line is made of."""
-    return "the paper's data" if name.startswith("Adult") else "tweets placed at random in cells of a public histogram"
+    if name.startswith("Adult"):
+        return "the paper's data"
+    return "tweets placed at random in cells of a public histogram" if name.startswith("Twitter") else name
 
 
 def range_tables(found: Measured) -> list[Table]:

@@ -19,7 +19,7 @@ from tacit.noise.thinning import thin
 from tacit.papers.charts_reconstruction_004 import NAMES, error_chart, size_chart, violation_chart
 from tacit.papers.parts import Part, Setting
 from tacit.papers.results import Claim, Table, check, same
-from tacit.papers.tables_004 import PeopleTable, adult_table, census_workers
+from tacit.papers.tables_004 import PeopleTable, adult_table, census_workers, workers_of
 from tacit.papers.violations_004 import (
     ADULT_DATA,
     AGED,
@@ -80,7 +80,7 @@ def reconstruction(setting: Setting) -> Part:
     with_age = groups_of(_occ(workers, people[2], ("Age", *OCC)))
     aged = generalised(with_age, "components")
     stand_in = (
-        f"stand-in: {people[0]:,} to {people[-1]:,} workers of the census survey, drawn by their weights; age is left "
+        f"stand-in: {people[0]:,} to {people[-1]:,} {workers_of(setting.folder)}; age is left "
         f"out, since the thesis merges it into one value, or merged by its test, here into {len(aged.values[0])}"
     )
     small = {"ADULT": generalised(adult, "components"), "OCC": by_size[people[2]]}
@@ -100,7 +100,7 @@ def reconstruction(setting: Setting) -> Part:
     return Part(
         claims=(
             *_examples(),
-            *_merging_claims(adult, small["ADULT"], with_age, aged),
+            *_merging_claims(adult, small["ADULT"], with_age, aged, workers_of(setting.folder)),
             *size_claims(),
             *violation_claims(adult, small["ADULT"], violations, stand_in),
             *_error_claims(errors, small, aged, f"{queries:,} queries, {runs} run{'s' * (runs > 1)}; {stand_in}"),
@@ -279,7 +279,7 @@ def _examples() -> list[Claim]:
 
 
 def _merging_claims(
-    adult: PersonalGroups, small: PersonalGroups, occ: PersonalGroups, aged: PersonalGroups
+    adult: PersonalGroups, small: PersonalGroups, occ: PersonalGroups, aged: PersonalGroups, who: str
 ) -> list[Claim]:
     right = [len(values) for values in small.values]
     printed = [len(values) for values in generalised(adult, "components", "values").values]
@@ -307,7 +307,7 @@ def _merging_claims(
         Claim(
             "Table 4.4",
             "OCC: values of age, sex, education, marital status, race; groups; records a group",
-            f"the thesis' test; stand-in: {rows:,} workers of the census survey, drawn by their weights",
+            f"the thesis' test; stand-in: {rows:,} {who}",
             "77 to 1, others as before; 116,424 to 1,512; 3 to 331",
             f"{', '.join(map(str, ages[0]))} to {', '.join(map(str, ages[1]))}; {many[0]:,} to {many[1]:,}; "
             f"{rows / many[0]:.0f} to {rows / many[1]:.0f}",
