@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 
 import tacit as tc
 from brute_force import edges_of, every_record
+from tacit import noise
 from tacit.noise.two_scale import TwoScale
 from tacit.papers.errors_002 import (
     Errors,
@@ -22,6 +23,7 @@ from tacit.papers.errors_002 import (
     most_certain,
     one_sided,
     one_sided_median,
+    privacy_claims,
 )
 
 TABLE_2 = {"Bob": (1, 0), "Tom": (0, 0), "Alice": (1, 1), "Ema": (0, 1)}
@@ -128,5 +130,19 @@ def test_verdicts_on_errors_and_certainty():
         ("section 5.2", "partly"),
         ("Theorem 8", "yes"),
         ("Theorem 8", "yes"),
+        ("Theorem 9", "no"),
         ("Theorems 9, 11", "yes"),
     ]
+
+
+def test_verdicts_on_privacy():
+    """Theorems 12 to 15: the letter of Algorithm 1, Algorithm 2, the queue of Algorithm 3, and A -> B lose too much."""
+    with noise.replayed(noise.Keystream(key=b"golden numbers of document 002..")):
+        claims = {claim.figure: claim for claim in privacy_claims(10_000)}
+    within = {name: [bound <= 1 for bound in claim.checks[0].found] for name, claim in claims.items()}
+    assert within == {
+        "Theorem 12": [True, False],
+        "Theorem 13": [False],
+        "Theorem 14": [True, False, False],
+        "Theorem 15": [True, False],
+    }

@@ -44,6 +44,7 @@ FACTS = {
     "BMS-WebView-2": (3_340, 358_278, 3_766),
     "T10I4D100K": (870, 1_010_228, 7_828),
 }
+EXACT = {"BMS-POS": 141, "Kosarak": 156, "T40I10D100K": 806}  # counts that are no estimates; elsewhere all
 OF_THE_PAPER = ("BMS-POS", "Kosarak", "T40I10D100K")
 
 
@@ -63,7 +64,7 @@ def sets():
 def test_item_sets_are_what_their_readmes_say(name, sets):
     counts = sets[name]
     assert (len(counts), int(counts.sum()), int(counts.max())) == FACTS[name]
-    assert counts.max() <= data.read_items(FOLDER, name).people
+    assert data.read_items(FOLDER, name).exact == EXACT.get(name, len(counts))
 
 
 @needs_data
@@ -144,6 +145,24 @@ def test_false_alarms_at_one_place_follow_the_formula():
         assert math.isclose(point.exact, stated, rel_tol=1e-9, abs_tol=1e-15)
         assert abs(point.seen - point.exact) < 5 * math.sqrt(point.exact / point.decisions) + 1e-9
     assert wrong_certainties(1_000_000) == 0
+
+
+def test_a_place_is_visited_by_all_who_were_ever_there():
+    """Figure 1 counts every place of a person, not the first one alone."""
+    users, places = np.array([1, 1, 1, 2, 3]), np.array([0, 2, 2, 2, 3])
+    times = np.arange(5).astype("datetime64[ms]")
+    check_ins = data.CheckIns("small", users, times, places, np.zeros((5, 2)), 9)
+    assert check_ins.visitors(np.array([1, 2])).tolist() == [1, 0, 2, 0, 0]
+    assert check_ins.first_places().tolist() == [0, 2, 3]
+
+
+@needs_data
+@pytest.mark.parametrize(("name", "low", "high"), [("Gowalla, New York", 0.51, 0.56), ("Foursquare", 0.33, 0.38)])
+def test_places_without_a_visitor(name, low, high):
+    """Figure 1, most places are not visited: true of one stand-in, and not of the other."""
+    check_ins = data.read_check_ins(FOLDER, name)
+    empty = [(check_ins.visitors(drawn_arrivals(check_ins).users[0]) == 0).mean() for _ in range(5)]
+    assert low < np.mean(empty) < high
 
 
 @needs_data

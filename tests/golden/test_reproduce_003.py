@@ -24,6 +24,7 @@ from tacit.papers.constraints_003 import (
 from tacit.papers.kmeans_003 import Weighted, best_objective, lloyd, noisy_lloyd, random_centres
 from tacit.papers.line_trials import Asked, scored
 from tacit.papers.ordered_003 import OrderedHierarchical, best_fan_out, equation_15
+from tacit.papers.ranges_003 import KM, east_west
 from tacit.papers.theorems_003 import example_table, theorem_claims
 
 ONE = Fraction(1)
@@ -149,16 +150,17 @@ def test_examples_8_1_to_8_3():
 VERDICTS = [
     ("Theorem 4.1", "0 above", "yes"),
     ("Theorem 4.2", "1 and 1.000", "yes"),
-    ("Theorem 4.3", "infinite", "no"),
+    ("Theorem 4.3", "1 of 2 values", "no"),
     ("Equation 9", "largest loss over d epsilon: 1.000", "yes"),
     ("Theorem 5.1", "1.000 epsilon", "yes"),
     ("Lemma 6.1", "1010; 499", "no"),
     ("Lemma 6.1", "38;", "no"),
     ("Definition 4.1", "0 by the letter", "no"),
-    ("Theorem 8.2", "6; Tacit 6", "no"),
+    ("Lemma 5.2", "0 lose more; 3 of 3", "yes"),
+    ("Theorem 8.2", "6; Tacit 6 (three people declared), Tacit 8 (no number of people declared)", "no"),
     ("Corollary 8.3", "4; Tacit 4", "no"),
     ("Theorem 8.4", "6; Tacit 6", "yes"),
-    ("Theorem 8.5", "8; Tacit 8", "no"),
+    ("Theorem 8.5", "8; Tacit 8, Tacit refuses (3 x 2 x 2)", "no"),
     ("Theorem 8.6", "8; Tacit 8", "no"),
     ("Theorem 8.6", "4; Tacit 4", "partly"),
 ]
@@ -169,6 +171,12 @@ def test_every_theorem_has_its_verdict():
     for where, found, holds in VERDICTS:
         assert any(one.figure == where and one.ours.startswith(found) and one.holds == holds for one in claims), where
     assert len([*knowledge_claims(), *composition_claims()]) == 9
+
+
+def test_cells_of_the_grid_are_not_square():
+    """Section 6.1: about 2222 x 1442 km, 400 x 300 cells."""
+    assert pytest.approx(2222, abs=1) == 400 * KM
+    assert 300 * east_west(30) == pytest.approx(1442, abs=2)  # the width of the box in the south
 
 
 @pytest.mark.parametrize("values", [2, 5, 64])

@@ -10,6 +10,7 @@ import altair as alt
 import numpy as np
 
 from tacit.papers.lists_002 import MIDDLE, Grid, Measured, Task
+from tacit.papers.monitoring import BATCH
 from tacit.papers.places_002 import EPSILONS, MAP_THRESHOLD, VARIED, Maps, Point
 from tacit.papers.trials import ALGORITHM_1, ALGORITHM_2, FREE_GAP, OURS, Number
 from tacit.report.monitor_chart import ALARM, ORANGE, SAFE
@@ -78,7 +79,7 @@ def one_place_chart(points: Sequence[Point]) -> Any:
 
 def visitors_chart(maps: Maps) -> Any:
     """Return Figure 1: how many places have so many visitors, in one batch of people."""
-    many = np.bincount(maps.arrivals.counts[0])
+    many = np.bincount(maps.visitors)
     # a logarithmic bar has no foot at zero: it starts at half a place
     rows: list[Row] = [
         {"visitors": visitors, "places": int(places), "foot": 0.5} for visitors, places in enumerate(many) if places
@@ -91,7 +92,7 @@ def visitors_chart(maps: Maps) -> Any:
     bars = alt.Chart(alt.Data(values=rows)).mark_bar(color=BLUE, size=max(3, 300 // (len(many) + 1)))
     drawn = bars.encode(x=x, y=y, y2="foot:Q").properties(width=420, height=220)
     empty = f"{int(many[0]):,} of {int(many.sum()):,} places have no visitor."
-    said = f"{maps.check_ins.name}: one batch of {int((many * np.arange(len(many))).sum()):,} people. {empty}"
+    said = f"{maps.check_ins.name}: one batch of {BATCH:,} people, all their check-ins. {empty}"
     return styled(drawn, "Figure 1: places by visitors", [said])
 
 

@@ -28,7 +28,7 @@ def size_chart(rows: Sequence[Row]) -> Any:
     return styled(
         lines.facet(column=alt.Column("table:N", title=None)),
         "Figure 4.1: the largest size of a group, by Chernoff's bound",
-        ["Above a curve the criterion is violated. By the exact criterion they are about a tenth."],
+        ["Above a curve the criterion is violated. By the exact tails they are about a tenth."],
     )
 
 
@@ -40,7 +40,7 @@ def violation_chart(rows: Sequence[Row]) -> Any:
     return styled(
         _panels(long, y, alt.Color("of:N", title="share of"), dash),
         "Figures 4.2 and 4.4: groups and records that violate the criterion",
-        ["Solid: by Eq 4.9; dashed: exactly. Generalised groups. OCC is workers of the census survey."],
+        ["Solid: by Eq 4.9; dashed: exact, each tail. Generalised groups. OCC is workers of the census survey."],
     )
 
 
@@ -50,7 +50,7 @@ def error_chart(rows: Sequence[Row]) -> Any:
     return styled(
         _panels(rows, y, alt.Color("method:N", title="published")),
         "Figures 4.3 and 4.5: errors of count queries",
-        ["SPS leaks the frequencies that it hides; masked counts satisfy the exact criterion."],
+        ["SPS leaks the frequencies that it hides; masked counts keep both tails together above delta."],
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from tacit.papers.data import SYNTHETIC_STEPS, Points
 from tacit.papers.kmeans_003 import ITERATIONS, Floats, K, Weighted, best_objective, lloyd, noisy_lloyd, random_centres
 from tacit.papers.ranges_003 import KM
-from tacit.papers.results import Claim, Table, judged, spread
+from tacit.papers.results import Claim, Table, about, check, said, spread
 from tacit.papers.trials import OURS, Number
 from tacit.plan.queries import clusters
 from tacit.policy.attributes import Grid, Integers
@@ -31,7 +31,7 @@ NO_NOISE: Final = "no privacy, same starts"
 SHOWN: Final = (PRINTED, VALID, OURS)
 FULL: Final = "full"
 ONE_ATTRIBUTE: Final = "one attribute"
-_YES_NO: Final = {True: "yes", False: "no"}
+_ORDER: Final = 8.0  # what counts as ten times, or an order of magnitude, at least
 _GRID: Final = "place"
 _AXES: Final = "abcd"
 
@@ -171,16 +171,16 @@ def cluster_tables(found: Measured, drawn: Figures) -> list[Table]:
             if epsilon in (min(by_epsilon), max(by_epsilon)):
                 lines.append(line)
     headings = ("figure", "data set", "secret", "epsilon", NO_NOISE, *SHOWN)
-    said = (
+    notes = (
         "Mean objective of k-means over the best without privacy that 20 spread starts find. Both noisy versions go "
         f"{ITERATIONS} iterations from starts anywhere in the domain; the column without privacy shows what these "
         "starts alone cost. As printed, nothing keeps centres in the domain.",
     )
     title = "Figure 1: objective of k-means over the best without privacy"
-    return [Table(title, headings, lines, said), Table(f"{title}, every epsilon", headings, every, on_screen=False)]
+    return [Table(title, headings, lines, notes), Table(f"{title}, every epsilon", headings, every, on_screen=False)]
 
 
-def cluster_claims(found: Measured, drawn: Figures) -> list[Claim]:
+def cluster_claims(found: Measured, drawn: Figures, effort: Effort) -> list[Claim]:
     """Return what section 6.1 says, beside what is found. As in the paper, over k-means from the same starts."""
     swept = [drawn[figure] for figure in ("1a", "1b", "1c")]
     full = [value for full, *_ in swept for value in _over_starts(found, full, PRINTED)]
@@ -190,33 +190,39 @@ def cluster_claims(found: Measured, drawn: Figures) -> list[Claim]:
     )
     worst = [max(_over_starts(found, full, PRINTED)) for full, *_ in swept]
     ours = [by[OURS].value for settings in swept for one in settings for by in found[one].values() if OURS in by]
-    said = f"; Tacit {spread(ours, '{:.3f}'.format)} times the best" if ours else ""
+    ours_too = f"; Tacit {spread(ours, '{:.3f}'.format)} times the best" if ours else ""
+    names = dict.fromkeys(one.data for settings in swept for one in settings)
+    run = f"as printed (invalid); {effort.runs} runs; {', '.join(map(_origin, names))}"
     return [
         Claim(
             "1(a)-(c)",
             "Laplace (full), objective over no privacy",
+            run,
             "up to 100 times",
             f"{spread(full, _times)} with the printed noise",
-            *judged([max(full) > 20], why="less"),
+            (about("largest ratio", max(full), 100, 2),),
         ),
         Claim(
             "1(a)-(c)",
             "within theta, objective over no privacy",
+            run,
             "below 5 times",
-            f"{spread(narrow, _times)} with the printed noise (invalid), {spread(valid, _times)} with valid{said}",
-            *judged([value < 5 for value in narrow], why="not for every theta and epsilon, and the noise is invalid"),
+            f"{spread(narrow, _times)} with the printed noise (invalid), {spread(valid, _times)} with valid{ours_too}",
+            (check("ratio with the printed noise, each theta and epsilon,", narrow, "below", 5),),
+            "and the printed noise is invalid",
         ),
-        *(_gain_claim(found, drawn[figure], figure) for figure in ("1b", "1c")),
+        *(_gain_claim(found, drawn[figure], figure, effort) for figure in ("1b", "1c")),
         Claim(
             "1(a)-(c)",
             "Laplace (full): two, three and four dimensions, largest ratio",
+            run,
             "larger with more dimensions",
             ", ".join(map(_times, worst)),
-            *judged([worst[0] < worst[1], worst[0] < worst[2]], why="not for all"),
+            (check("largest ratio in three, in four dimensions", worst[1:], "above", worst[0]),),
         ),
-        _size_claim(found, drawn["1d"]),
-        *(_attribute_claim(found, full, one) for full, one in _by_twos(drawn["1e"])),
-        *(_block_claim(found, drawn["1f"][0], one) for one in drawn["1f"][1:]),
+        _size_claim(found, drawn["1d"], effort),
+        *(_attribute_claim(found, full, one, effort) for full, one in _by_twos(drawn["1e"])),
+        *(_block_claim(found, drawn["1f"][0], one, effort) for one in drawn["1f"][1:]),
     ]
 
 
@@ -234,8 +240,8 @@ def cluster_goals(found: Measured, drawn: Figures) -> list[Table]:
                     is_met = ours.value - 2 * _finite(ours.error) <= most
                     no_worse = setting is full or more.value <= 2 * _finite(more.error)
                     where = (_panel(figure), setting.data, setting.label, f"{float(epsilon):g}")
-                    said = (_YES_NO[one] for one in (is_met, no_worse))
-                    lines.append((*where, f"{most:.3f}", _written(ours), *said))
+                    verdicts = map(said, (is_met, no_worse))
+                    lines.append((*where, f"{most:.3f}", _written(ours), *verdicts))
     headings = ("figure", "data set", "secret", "epsilon", "at most", OURS, "met", "no worse than full")
     notes = (
         "Places: at most 1.01. Small sets: half of the excess of valid noise, and no worse than our own under plain "
@@ -244,69 +250,95 @@ def cluster_goals(found: Measured, drawn: Figures) -> list[Table]:
     return [Table("Our own goals for clusters", headings, lines, notes)] if lines else []
 
 
-def _gain_claim(found: Measured, settings: Sequence[Setting], figure: str) -> Claim:
+def _gain_claim(found: Measured, settings: Sequence[Setting], figure: str, effort: Effort) -> Claim:
     full, *others = settings
     gains = {name: max(max(_gains(found, full, one, name)) for one in others) for name in (PRINTED, VALID)}
     return Claim(
         _panel(figure),
         f"{full.data}: largest gain of a policy over full",
+        _run(effort, full.data),
         "about 10 times",
         f"printed noise (invalid) {_times(gains[PRINTED])}, valid noise {_times(gains[VALID])}",
-        *judged([gains[VALID] > 3], why="what was gained was not paid for: a valid sensitivity hardly knows theta"),
+        (check("largest gain with printed noise, with valid noise", list(gains.values()), "at least", _ORDER),),
+        "what was gained was not paid for: a valid sensitivity hardly knows theta",
     )
 
 
-def _size_claim(found: Measured, settings: Sequence[Setting]) -> Claim:
+def _size_claim(found: Measured, settings: Sequence[Setting], effort: Effort) -> Claim:
     """Judge Figure 1(d): Laplace over within 128, by size."""
     gains = {
         full.data: (_gains(found, full, one, PRINTED), _gains(found, full, one, VALID))
         for full, one in _by_twos(settings)
     }
     printed = [of_printed for of_printed, _ in gains.values()]
-    parts = [min(one) > 0.97 for one in printed] + [one[0] > one[-1] for one in printed]
+    ends = [(of[0], of[-1]) for of in printed]
+    sizes = [(larger, smaller) for both in pairwise(printed) for larger, smaller in zip(*both, strict=True)]
     return Claim(
         "1(d)",
         "Laplace over within 128",
+        _run(effort, *gains),
         "above 1 always, less so for larger sets and larger epsilon",
         "with the printed noise "
         + "; ".join(f"{data}: {spread(a, _times)} (valid {spread(b, _times)})" for data, (a, b) in gains.items()),
-        *judged(
-            parts + [max(larger) < max(smaller) for larger, smaller in pairwise(printed)],
-            why="not everywhere; with valid noise there is no gain",
+        (
+            check("printed noise, each set and epsilon,", [gain for of in printed for gain in of], "above", 1),
+            check("at the largest epsilon, beside the smallest,", [b for _, b in ends], "below", [a for a, _ in ends]),
+            check("on a set, beside a tenth of it,", [a for a, _ in sizes], "below", [b for _, b in sizes]),
+            check("valid noise", [gain for _, of in gains.values() for gain in of], "above", 1),
         ),
     )
 
 
-def _attribute_claim(found: Measured, full: Setting, one: Setting) -> Claim:
+def _attribute_claim(found: Measured, full: Setting, one: Setting, effort: Effort) -> Claim:
     gains = {name: _gains(found, full, one, name) for name in (PRINTED, VALID)}
-    held = [max(gains[PRINTED]) < 2] if one.is_plane else [max(gains[name]) > 5 for name in (PRINTED, VALID)]
+    largest = [max(of) for of in gains.values()]
+    what = "largest gain with printed noise, with valid noise"
+    checked = check(what, largest, "at most", 2) if one.is_plane else check(what, largest, "at least", _ORDER)
     return Claim(
         "1(e)",
         f"{one.data}: one attribute against full",
+        _run(effort, one.data),
         "little gain" if one.is_plane else "an order of magnitude less error",
         f"printed noise (invalid) {spread(gains[PRINTED], _times)}, valid {spread(gains[VALID], _times)}",
-        *judged(held, why="not with valid noise"),
+        (checked,),
     )
 
 
-def _block_claim(found: Measured, full: Setting, one: Setting) -> Claim:
+def _block_claim(found: Measured, full: Setting, one: Setting, effort: Effort) -> Claim:
     if not one.reach:
         apart = max(abs(by[VALID].value - by[NO_NOISE].value) for by in found[one].values())
         return Claim(
             "1(f)",
             f"{one.data}: {one.label}",
+            _run(effort, one.data),
             "exact: no secret edge changes anything",
             "the same as without privacy" if apart < 1e-9 else f"{apart:.1g} apart",
-            *judged([apart < 1e-9]),
+            (check("distance from no privacy", apart, "below", 1e-9),),
         )
     printed, valid = ([1 / gain for gain in _gains(found, full, one, name)] for name in (PRINTED, VALID))
     return Claim(
         "1(f)",
         f"{one.data}: {one.label}, over full",
+        _run(effort, one.data),
         "below 1",
         f"printed noise (invalid) {spread(printed, '{:.2f}'.format)}, valid {spread(valid, '{:.2f}'.format)}",
-        *judged([ratio < 1 for ratio in printed], why="the starts matter more than the noise"),
+        (check("printed noise, each epsilon,", printed, "below", 1), check("valid noise", valid, "below", 1)),
+        "the starts matter more than the noise",
     )
+
+
+def _run(effort: Effort, *names: str) -> str:
+    runs = f"{effort.runs} runs ({effort.runs_on_many} on sets with many different points)"
+    return f"as printed (invalid) and with valid noise; {runs}; {', '.join(map(_origin, names))}"
+
+
+def _origin(name: str) -> str:
+    """Say whether a data set is the paper's."""
+    if name == "Twitter":
+        return "Twitter (placed at random in cells of a public histogram)"
+    if name.startswith("Skin"):
+        return f"{name} (the paper's{', sampled anew' * (name != 'Skin')})"
+    return f"{name} (drawn anew, as the paper says)" if name == "synthetic" else name
 
 
 def _over_starts(found: Measured, setting: Setting, name: str) -> list[float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import product
 from typing import Final
 
@@ -10,15 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import noise
+from tacit.audit.possible_worlds import steps_among
 from tacit.papers.constraints_003 import SmallPolicy, World, attribute_graph, complete, marginal
-from tacit.papers.results import Claim, judged
-from tacit.plan.queries import histogram
+from tacit.papers.results import Claim, check, same
+from tacit.plan.queries import count, histogram
 from tacit.plan.steps import largest_step
 from tacit.policy import knowledge as known
 from tacit.policy.attributes import Integers
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
-from tacit.policy.secrets import attributes, everything
+from tacit.policy.secrets import attributes, everything, pairs, partition, within
 
 Floats = npt.NDArray[np.float64]
 _MECHANISMS: Final = 2_000
@@ -28,32 +28,33 @@ def knowledge_claims() -> list[Claim]:
     """Return what sections 3.2 and 4.2 say about knowledge."""
     variances = {k: averaged_variance(k) for k in (4, 16, 256)}
     steps = {k: _steps_under_sums(k) for k in (3, 4, 5, 6)}
-    right = [math.isclose(variance, 1 / k) for k, variance in variances.items()]
-    apart = _two_worlds(5)
+    ones = Policy(Domain({"x": Integers(0, 1)}), everything())
+    apart, restricted = steps_among(count("x == 1"), ones, [[{"x": value}] * 5 for value in (0, 1)])
     return [
         Claim(
             "section 3.2",
             "averaging attack: variance of a count, sums of neighbours known",
+            "least squares on what is known; no data",
             "falls from 2/eps^2 to 2/(k eps^2)",
             ", ".join(f"k = {k}: 1/{1 / variance:.0f}" for k, variance in variances.items()),
-            *judged(right, why="another factor"),
+            (same("variance over the noise's, times k", [k * one for k, one in variances.items()], [1, 1, 1], 1e-9),),
         ),
         Claim(
             "section 3.2",
             "the same: what Blowfish has to hide, histogram step",
+            "brute force over all data sets of up to three people, neighbours by the repaired Definition 4.1",
             "knowledge raises it",
             ", ".join(f"k = {k}: {step}" for k, step in steps.items()) + "; without knowledge 2",
-            *judged(
-                [step > 2 for k, step in steps.items() if k % 2 == 0] + [steps[3] > 2, steps[5] > 2],
-                why="with an odd k nobody can move at all, and all counts follow from the number of people",
-            ),
+            (check(f"step at k = {', '.join(map(str, steps))}", list(steps.values()), "above", 2),),
+            "with an odd k nobody can move at all, and all counts follow from the number of people",
         ),
         Claim(
             "section 4.2",
             "only 0^n and 1^n are possible, n = 5: step of the number of ones",
+            "Tacit's audit of the two data sets",
             "restricted sensitivity 1 does not protect; Blowfish's is n",
-            f"restricted {apart // 5}, between neighbours {apart}",
-            *judged([apart == 5]),
+            f"restricted {restricted:g}, between neighbours {apart}",
+            (check("restricted sensitivity, step between the two", (restricted, apart), "is", (1, 5)),),
         ),
     ]
 
@@ -71,50 +72,81 @@ def composition_claims() -> list[Claim]:
     apart = frozenset(edge for edge in edges if len({cells[at][0] for at in edge}) == 1)
     coupled = World(SmallPolicy(6, complete(6), marginal(cells, 0)), 2).sensitivity()
     separate = World(SmallPolicy(6, apart, marginal(cells, 0)), 2).sensitivity()
+    told = _values_left()
     return [
         Claim(
             "Equation 9",
             "loss between values at distance d, line of 6 values",
+            "an exponential mechanism of one person, enumerated",
             "at most d epsilon",
             f"largest loss over d epsilon: {_loss_by_distance():.3f}",
-            *judged([_loss_by_distance() <= 1 + 1e-12]),
+            (check("largest loss over d epsilon", _loss_by_distance(), "at most", 1 + 1e-12),),
         ),
         Claim(
             "Theorem 4.1",
             f"{_MECHANISMS:,} random pairs of mechanisms, the second seeing the first",
+            "mechanisms with three outputs on two data sets, drawn and enumerated",
             "losses add up to at most the sum",
             f"{violations} above it",
-            *judged([violations == 0]),
+            (check("pairs that lose more than the sum", violations, "is", 0),),
         ),
         Claim(
             "Theorem 4.2",
             "two people, one mechanism for each: 1/2 and 1",
+            "exponential mechanisms on four values, enumerated",
             "the larger of both, 1",
             f"{max(lone):g} and {joint:.3f} together",
-            *judged([abs(joint - 1) < 1e-9]),
+            (same("loss together", joint, 1, 1e-9),),
         ),
         Claim(
             "section 4.1",
             "known gender counts, everything secret, 2 x 3 values",
+            "brute force over two people, and Tacit's step",
             "two people change at once: no parallel composition",
             f"step {coupled} by brute force, Tacit {counted}; without this knowledge 2",
-            *judged([coupled == 4, counted == 4], why="another step"),
+            (check("step by brute force, by Tacit", (coupled, int(counted)), "above", 2),),
         ),
         Claim(
             "section 4.1",
             "two components with known sizes",
+            "brute force over two people, and Tacit's step",
             "compose as the maximum",
             f"step {separate} by brute force, Tacit {free}: one person changes",
-            *judged([separate == 2, free == 2], why="another step"),
+            (check("step by brute force, by Tacit", (separate, int(free)), "is", 2),),
         ),
         Claim(
             "Theorem 4.3",
             "x, y, z, w with x - y secret; known: one of (first is y), (second is z)",
+            "all data sets of two people, enumerated",
             "0, since nothing secret about the second person changes what is known",
-            "infinite: whether the second is z tells the first one's secret",
-            *(judged([not _parallel_counterexample()], why="people also move along pairs that are not secret")),
+            f"{told} of 2 values of the first one's secret fit what a release about the second may show, so that it is "
+            "told with certainty",
+            (check("values of the secret that stay possible", told, "is", 2),),
+            "people also move along pairs that are not secret",
         ),
     ]
+
+
+def lemma_5_2() -> Claim:
+    """Return whether differential privacy promises what every Blowfish policy without knowledge does."""
+    logs = np.log(_random_laws((_MECHANISMS, 4, 3)))
+    between = np.abs(logs[:, :, np.newaxis] - logs[:, np.newaxis]).max(axis=3)  # values x values
+    graphs = noise.uniform_below(2, between.shape).astype(np.bool_)
+    more = int((np.where(graphs, between, 0).max(axis=(1, 2)) > between.max(axis=(1, 2))).sum())
+    line = Domain({"x": Integers(0, 5)})
+    secrets = (within(1, "x"), partition("x", width=2), pairs([({"x": 0}, {"x": 5})]))
+    covered = sum(Policy(line, everything()).covers(Policy(line, one)) for one in secrets)
+    return Claim(
+        "Lemma 5.2",
+        "what an epsilon-differentially private mechanism loses along the edges of a secret graph",
+        f"{_MECHANISMS:,} random mechanisms on four values with random graphs, and Tacit's `covers` for three policies",
+        "at most epsilon, whatever the graph",
+        f"{more} lose more; {covered} of {len(secrets)} policies are covered",
+        (
+            check("mechanisms that lose more", more, "is", 0),
+            check("policies that plain privacy covers", covered, "is", len(secrets)),
+        ),
+    )
 
 
 def averaged_variance(values: int) -> float:
@@ -137,12 +169,6 @@ def _steps_under_sums(values: int) -> int:
     sums = tuple(frozenset((at, at + 1)) for at in range(values - 1))
     policy = SmallPolicy(values, complete(values), sums)
     return max(World(policy, people).sensitivity() for people in (1, 2, 3))
-
-
-def _two_worlds(people: int) -> int:
-    """Return how far apart the number of ones is in the two data sets that are possible."""
-    zeros, ones = (0,) * people, (1,) * people
-    return abs(sum(ones) - sum(zeros))
 
 
 def _truncated_geometric(values: int, epsilon: float) -> Floats:
@@ -203,22 +229,17 @@ def _edge_loss(laws: Floats) -> float:
     return float(np.abs(np.diff(np.log(laws), axis=0)).max())
 
 
-def _parallel_counterexample() -> bool:
-    """Say whether the counterexample to Theorem 4.3 stands.
+def _values_left() -> int:
+    """Return how many values of the first person's secret stay possible once it is shown whether the second has z.
 
     Values x, y, z, w are 0, 1, 2, 3, and x - y is the only secret pair. Known is that exactly one of two holds: the
     first person has y, the second has z. The first person's secret changes that, the second's does not; so the theorem
-    lets both answer by themselves. But from (x, z) the only way to y leads to a second person who is not at z.
+    lets both answer by themselves, and of the second person it may be shown whether it is z.
     """
     possible = [data for data in product(range(4), repeat=2) if _holds(data)]
-    no_single_change = (1, 2) not in possible and (0, 2) in possible
-    second_is_free = not any(
-        _holds((first, old)) != _holds((first, new)) for first in range(4) for old, new in ((0, 1), (1, 0))
-    )
-    told = {data[1] == 2 for data in possible if data[0] == 0}.isdisjoint(
-        {data[1] == 2 for data in possible if data[0] == 1}
-    )
-    return no_single_change and second_is_free and told
+    if any(_holds((first, 0)) != _holds((first, 1)) for first in range(4)):
+        raise ValueError("the second person's secret must not change what is known")
+    return max(len({first for first, second in possible if first < 2 and (second == 2) == seen}) for seen in (0, 1))
 
 
 def _holds(data: tuple[int, ...]) -> bool:

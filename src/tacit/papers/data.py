@@ -26,14 +26,13 @@ VARIABLE: Final = "TACIT_DATA"
 NEARBY: Final = ("data", "../data", "../shared/data")
 MOST_PLACES: Final = 5_835  # as many as the trajectories of document 002 have
 
-# file, number of people (transactions): from the README beside it
 ITEM_SETS: Final = {
-    "BMS-POS": ("bms_pos/item_counts.csv", 515_597),
-    "Kosarak": ("kosarak/item_counts.csv.gz", 990_002),
-    "T40I10D100K": ("t40i10d100k/item_counts.csv", 100_000),
-    "BMS-WebView-1": ("transactions_full/bms_webview_1_item_counts.csv", 59_602),
-    "BMS-WebView-2": ("transactions_full/bms_webview_2_item_counts.csv", 77_512),
-    "T10I4D100K": ("transactions_full/t10i4d100k_item_counts.csv", 100_000),
+    "BMS-POS": "bms_pos/item_counts.csv",
+    "Kosarak": "kosarak/item_counts.csv.gz",
+    "T40I10D100K": "t40i10d100k/item_counts.csv",
+    "BMS-WebView-1": "transactions_full/bms_webview_1_item_counts.csv",
+    "BMS-WebView-2": "transactions_full/bms_webview_2_item_counts.csv",
+    "T10I4D100K": "transactions_full/t10i4d100k_item_counts.csv",
 }
 TWEETS: Final = "twitter_west_us/twitter_points_400x300_dithered.parquet"
 SKIN: Final = "skin_segmentation/skin_segmentation.parquet"
@@ -46,28 +45,41 @@ CHECK_INS: Final = {
 
 @dataclass(frozen=True, eq=False)
 class ItemSet:
-    """How many people have each item, in the order of the items' numbers."""
+    """How many people have each item, in the order of the items' numbers; `exact` counts are no estimates."""
 
     name: str
     counts: IntArray
-    people: int
+    exact: int
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.exact:,} of {len(self.counts):,} counts exact)"
 
 
 @dataclass(frozen=True, eq=False)
 class CheckIns:
-    """Who was where and when; places are numbered 0, 1, .. and lie at `points` (latitude, longitude)."""
+    """Who was where and when; places are numbered 0, 1, .. and lie at `points` (latitude, longitude).
+
+    They are those of `all_places` that most users have visited.
+    """
 
     name: str
     users: IntArray
     times: npt.NDArray[np.datetime64]
     places: IntArray
     points: Floats
+    all_places: int
 
     def first_places(self) -> IntArray:
         """Return where each user was first: by time, then by place. Users are in order of their numbers."""
         order = np.lexsort((self.places, self.times, self.users))
         _, first = np.unique(self.users[order], return_index=True)
         return self.places[order][first]
+
+    def visitors(self, users: IntArray) -> IntArray:
+        """Return how many of these users were at each place, at any time."""
+        here = np.isin(self.users, users)
+        visits = np.unique(np.stack([self.users[here], self.places[here]]), axis=1)
+        return np.bincount(visits[1], minlength=len(self.points)).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +146,12 @@ def no_data() -> JobError:
 
 def read_items(folder: Path, name: str) -> ItemSet:
     """Return one of the item sets."""
-    path, people = ITEM_SETS[name]
-    file = present(folder / path)
-    with gzip.open(file, "rt", encoding="utf-8") if path.endswith(".gz") else file.open(encoding="utf-8") as text:
-        rows = [(int(row["item"]), int(row["count"])) for row in csv.DictReader(text)]
-    return ItemSet(name, np.array([count for _, count in sorted(rows)], dtype=np.int64), people)
+    file = present(folder / ITEM_SETS[name])
+    with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as text:
+        rows = list(csv.DictReader(text))
+    exact = sum(row.get("kind", "exact") == "exact" for row in rows)  # complete sets have no such column
+    counts = sorted((int(row["item"]), int(row["count"])) for row in rows)
+    return ItemSet(name, np.array([count for _, count in counts], dtype=np.int64), exact)
 
 
 def read_check_ins(folder: Path, name: str) -> CheckIns:
@@ -157,6 +170,7 @@ def read_check_ins(folder: Path, name: str) -> CheckIns:
         kept["time"].to_numpy("datetime64[ms]"),
         np.searchsorted(venues, kept["venue"].to_numpy()).astype(np.int64),
         at[["lat", "lon"]].to_numpy(np.float64),
+        len(visitors),
     )
 
 
@@ -209,7 +223,7 @@ def made_up_items(name: str, items: int = 1_657) -> ItemSet:
         "two levels": np.where(rank <= 100, 2_000, 1_000),
         "evenly spaced": 5_000 - 3 * (rank - 1),
     }
-    return ItemSet(f"made up: {name}", np.sort(np.maximum(shapes[name], 0).astype(np.int64)), 500_000)
+    return ItemSet(f"made up: {name}", np.sort(np.maximum(shapes[name], 0).astype(np.int64)), items)
 
 
 def made_up_check_ins(people: int = 3_000, places: int = 2_000) -> CheckIns:
@@ -219,7 +233,7 @@ def made_up_check_ins(people: int = 3_000, places: int = 2_000) -> CheckIns:
     side = int(np.ceil(np.sqrt(places)))
     grid = np.stack(np.divmod(np.arange(places), side), axis=1)
     times = np.full(people, np.datetime64("2020-03-01", "ms"))
-    return CheckIns("made up", users, times, where, grid / side)
+    return CheckIns("made up", users, times, where, grid / side, places)
 
 
 def _uniform(shape: tuple[int, ...]) -> Floats:

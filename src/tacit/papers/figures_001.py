@@ -29,7 +29,7 @@ from tacit.papers.claims_001 import (
     theorem_claims,
 )
 from tacit.papers.occupancy import Days, Occupancy, clock, days_of, made_up_occupancy, read_occupancy
-from tacit.papers.results import Claim, Reproduction, judged
+from tacit.papers.results import Claim, Reproduction, tally
 from tacit.papers.streams import OnProgress, Streams
 from tacit.papers.theorems_001 import ALPHA, lines, settings, theorem_table
 
@@ -94,7 +94,7 @@ def reproduce(
         paper="001",
         title=TITLE,
         quick=quick,
-        how=_how(folder, rooms, days, effort),
+        how=(*_how(folder, rooms, days, effort), tally(claims)),
         claims=tuple(claims),
         tables=(trade_off_table(points), theorem_table(found, effort.records)),
         details={
@@ -134,11 +134,12 @@ def _pattern_claim(rooms: Occupancy, days: Days) -> Claim:
     middle = sorted(days.arrival.tolist())[len(days) // 2]
     return Claim(
         "1",
-        f"{rooms.name}: {len(days):,} work days",
+        "what a pattern shows",
+        f"stand-in for the paper's building: {rooms.name}, {len(days):,} work days",
         "a pattern of one space shows arrival, leaving, absences and their length",
         f"all four for every day; the middle arrival is {clock(middle)}, the middle day has "
         f"{sorted(days.absences.tolist())[len(days) // 2]} absences",
-        *judged([len(days) > 0]),
+        unjudged="it describes what can be read off a day, and gives no number",
     )
 
 

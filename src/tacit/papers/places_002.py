@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -25,7 +24,7 @@ from tacit.papers.monitoring import (
     simulated_false_alarms,
     watched,
 )
-from tacit.papers.results import Claim, judged, spread
+from tacit.papers.results import Claim, check, spread
 from tacit.papers.trials import Number
 
 EPSILONS: Final = tuple(map(Fraction, ("0.5", "1", "2")))
@@ -72,30 +71,38 @@ def one_place_claims(points: Sequence[Point], decisions: int) -> list[Claim]:
     """Return what the paper says about Algorithm 3 and Figure 4."""
     by = {(point.threshold, point.epsilon, point.count): point for point in points}
     empty = by[5, ONE, 0]
-    rises_with_count = all(by[5, e, n].exact < by[5, e, n + 1].exact for e in EPSILONS for n in range(4))
-    rises_as_threshold_falls = all(by[10, e, n].exact < by[5, e, n].exact for e in EPSILONS for n in range(5))
+    counts = [(by[5, e, n].exact, by[5, e, n + 1].exact) for e in EPSILONS for n in range(4)]
+    thresholds = [(by[5, e, n].exact, by[10, e, n].exact) for e in EPSILONS for n in range(5)]
     wrong = wrong_certainties(decisions)
+    run = "one decision of Algorithm 3, as printed; made-up counts"
     return [
         Claim(
             "4",
             "false alarms, count 0, threshold 5, epsilon 1",
+            run,
             "less than 0.01",
             f"{empty.exact:.4f} exactly, {empty.seen:.4f} drawn",
-            *judged([empty.exact < 0.01, empty.seen < 0.01]),
+            (check("exact and drawn share", (empty.exact, empty.seen), "below", 0.01),),
         ),
         Claim(
             "4",
             "false alarms by count and threshold",
+            run,
             "more when the count or the threshold is lower",
             "exp(-(threshold - count) epsilon): more for a lower threshold, and for a higher count",
-            *judged([rises_as_threshold_falls, not rises_with_count], why="the direction for counts is reversed"),
+            (
+                check("share at threshold 5 over that at 10", [a / b for a, b in thresholds], "above", 1),
+                check("share at a count over that at one more", [a / b for a, b in counts], "above", 1),
+            ),
+            "the direction for counts is reversed",
         ),
         Claim(
             "4",
             "`certainly below` where it is not",
+            run,
             "never",
             f"{wrong:,} in {decisions:,} decisions",
-            *judged([wrong == 0]),
+            (check("wrong answers", wrong, "is", 0),),
         ),
     ]
 
@@ -113,11 +120,14 @@ class Shares:
 class Maps:
     """All maps of one data set: what monitors published, and shares of false alarms.
 
-    `shares[epsilon, threshold]` are means of many runs with people drawn anew.
+    `shares[epsilon, threshold]` are means of many runs with people drawn anew. `visitors` is Figure 1: how many people
+    of one batch were at each place, at any time. `empty` is the share of places without a visitor, for each batch.
     """
 
     check_ins: CheckIns
     arrivals: Arrivals
+    visitors: IntArray
+    empty: list[float]
     histories: Mapping[Fraction, History]
     shares: Mapping[tuple[Fraction, int], Shares]
 
@@ -132,7 +142,9 @@ def all_maps(check_ins: CheckIns, runs: int) -> Maps:
     tables = [one.counts for one in arrivals]
     shares = {(epsilon, threshold): _shares(tables, threshold, epsilon) for epsilon in EPSILONS for threshold in VARIED}
     histories = {epsilon: watched(check_ins, arrivals[0], MAP_THRESHOLD, epsilon) for epsilon in EPSILONS}
-    return Maps(check_ins, arrivals[0], histories, shares)
+    visitors = [check_ins.visitors(one.users[0]) for one in arrivals]
+    empty = [float((one == 0).mean()) for one in visitors]
+    return Maps(check_ins, arrivals[0], visitors[0], empty, histories, shares)
 
 
 def _shares(tables: Sequence[IntArray], threshold: int, epsilon: Fraction) -> Shares:
@@ -147,7 +159,14 @@ def _shares(tables: Sequence[IntArray], threshold: int, epsilon: Fraction) -> Sh
 def map_claims(maps: Maps) -> list[Claim]:
     """Return what the paper says about Algorithm 4 and Figures 1, 5, 6 and 7."""
     name, places = maps.check_ins.name, len(maps.check_ins.points)
-    empty = float((maps.arrivals.counts[0] == 0).mean())
+    empty = Number.mean(np.array(maps.empty))
+    stand_in = (
+        f"stand-in for the paper's trajectories: check-ins at the {places:,} most visited of "
+        f"{maps.check_ins.all_places:,} places, people drawn in batches of {BATCH}"
+    )
+    run = (
+        f"Algorithm 4 by Tacit's map monitor; {stand_in}, of each person the first check-in alone, as its promise needs"
+    )
     orange = [len(maps.histories[epsilon].verdicts) for epsilon in EPSILONS]
     at = {epsilon: maps.shares[epsilon, MAP_THRESHOLD] for epsilon in EPSILONS}
     new = {epsilon: max(one.value for one in at[epsilon].new) for epsilon in EPSILONS}
@@ -158,40 +177,45 @@ def map_claims(maps: Maps) -> list[Claim]:
         Claim(
             "1",
             f"{name}: places by visitors, one batch of {BATCH}",
+            f"{stand_in}, all their check-ins",
             "most places are not visited",
-            f"{100 * empty:.1f}% of {places:,} have no visitor",
-            *judged([empty > 0.5], why="fewer than half"),
+            f"{100 * empty.value:.1f}% of {places:,} have no visitor, mean of {len(maps.empty):,} batches",
+            (check("share of places without a visitor", empty.value, "above", 0.5),),
         ),
         Claim(
             "5",
-            f"{name}: alarms after {UPDATES} updates, threshold {MAP_THRESHOLD}",
+            f"{name}: alarms after {UPDATES} updates, threshold {MAP_THRESHOLD}, one run",
+            run,
             "more orange dots than in truth, the more the smaller epsilon",
             f"truth {maps.hot():,}; "
             + ", ".join(f"epsilon {float(e):g}: {many:,}" for e, many in zip(EPSILONS, orange, strict=True)),
-            *judged(
-                [many >= maps.hot() for many in orange] + [a >= b for a, b in pairwise(orange)],
-                why="by chance of one run",
+            (
+                check("alarms, by epsilon,", orange, "at least", maps.hot()),
+                check("alarms, each beside the next larger epsilon's,", orange[:-1], "above", orange[1:]),
             ),
         ),
         Claim(
             "6",
             f"{name}: false alarms at an update (all so far), share of safe places",
+            run,
             "at most 0.01 at each update",
             listed,
-            *judged(
-                [new[e] <= 0.01 for e in EPSILONS] + [last[e] <= 0.01 for e in EPSILONS],
-                why="for the alarms of one update; they add up, since a place that alarmed stays so",
+            (
+                check("alarms of one update, by epsilon,", [new[e] for e in EPSILONS], "at most", 0.01),
+                check("wrong alarms so far, as Figure 5 shows them,", [last[e] for e in EPSILONS], "at most", 0.01),
             ),
+            "alarms add up, since a place that alarmed stays so",
         ),
         Claim(
             "7",
             f"{name}: false alarms by threshold, so far",
+            run,
             f"very high for a threshold of {VARIED[0]}, fewer for larger ones",
             f"threshold {VARIED[0]}: {spread([100 * share for share in lowest], '{:.0f}%'.format)} of safe places; "
             f"{VARIED[-1]}: {spread([100 * share for share in highest], '{:.2f}%'.format)}",
-            *judged(
-                [share > 0.05 for share in lowest] + [b < a for a, b in zip(lowest, highest, strict=True)],
-                why="not for every epsilon",
+            (
+                check(f"share at threshold {VARIED[0]}, by epsilon,", lowest, "above", 0.5),
+                check(f"share at threshold {VARIED[-1]}, beside threshold {VARIED[0]}'s,", highest, "below", lowest),
             ),
         ),
     ]

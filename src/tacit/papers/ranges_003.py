@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from tacit.papers.data import Line
 from tacit.papers.line_trials import Asked, RangeErrors, our_noise, scored
 from tacit.papers.ordered_003 import FAN_OUT, ConsistentTree, OrderedHierarchical, best_fan_out, equation_15
-from tacit.papers.results import Claim, Table, judged, spread
+from tacit.papers.results import Claim, Table, about, check, said, spread
 from tacit.papers.trials import OURS, Number
 
 ONE: Final = Fraction(1)
@@ -24,9 +23,9 @@ BEST: Final = "repaired, best fan-out"
 TREE: Final = "tree with consistency"
 SHOWN: Final = (PRINTED, REPAIRED, BEST, TREE, OURS)
 FULL: Final = "full"
-KM: Final = 20 * 111.1 / 400  # a cell of latitude
+DEGREE: Final = 111.1  # km, of latitude
+KM: Final = 20 * DEGREE / 400  # a cell of the tweets' grid from south to north, which distances are counted in
 _TREES: Final = (8, 9, 12, 16, 17, 20, 24)
-_SAID: Final = {True: "yes", False: "no"}
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,15 @@ class Effort:
 Measured: TypeAlias = Mapping[Setting, Mapping[Fraction, Mapping[str, RangeErrors]]]
 
 
+def east_west(latitude: float) -> float:
+    """Return how wide a cell of the tweets' grid is from west to east, in km: 15 degrees are 300 cells.
+
+    >>> round(KM, 1), round(east_west(30), 1), round(east_west(40), 1)
+    (5.6, 4.8, 4.3)
+    """
+    return 15 * DEGREE * math.cos(math.radians(latitude)) / 300
+
+
 def of_adult(values: int, thetas: Sequence[int]) -> list[Setting]:
     """Return the lines of Figure 2(b), from the smallest theta."""
     labelled = [(str(theta), theta) for theta in thetas] + [(FULL, values)]
@@ -61,7 +69,7 @@ def of_adult(values: int, thetas: Sequence[int]) -> list[Setting]:
 
 
 def of_latitudes(line: Line, distances: Sequence[int]) -> list[Setting]:
-    """Return the lines of Figure 2(c); distances are in km, 5.6 km to a cell."""
+    """Return the lines of Figure 2(c); distances are in km, and there is one direction, from south to north."""
     labelled = [(f"{km} km", max(1, round(km / KM))) for km in distances] + [(FULL, len(line.counts))]
     return [Setting(line.name, label, theta) for label, theta in labelled]
 
@@ -90,6 +98,13 @@ def measured(line: Line, setting: Setting, effort: Effort) -> dict[Fraction, dic
     return found
 
 
+def _stand_in(name: str) -> str:
+    """Say what a line is made of."""
+    if name.startswith("Adult"):
+        return "the paper's data"
+    return "tweets placed at random in cells of a public histogram" if name.startswith("Twitter") else name
+
+
 def range_tables(found: Measured) -> list[Table]:
     """Return Figures 2(b) and 2(c) as tables, with our own goals; all epsilons are on the page."""
     tables = []
@@ -106,11 +121,11 @@ def range_tables(found: Measured) -> list[Table]:
         headings = [*SHOWN, "ours / best repaired", "the same, rising"]
         title = f"Figure {figure[0]}({figure[1]}): {name}, mean squared error of a range"
         largest = f"{float(max(next(iter(own.values())))):g}"
-        said = (
+        notes = (
             "After the arrow: the error once running counts were made to rise.",
             f"Tacit, by theta. {'; '.join(ways)}.",
         )
-        tables.append(Table(f"{title}, epsilon {largest}", ("theta", *headings), lines, said))
+        tables.append(Table(f"{title}, epsilon {largest}", ("theta", *headings), lines, notes))
         tables.append(Table(f"{title}, every epsilon", ("theta", "epsilon", *headings), every, on_screen=False))
     return tables
 
@@ -154,8 +169,9 @@ def formula_table(values: int, settings: Sequence[Setting]) -> Table:
     )
 
 
-def range_claims(found: Measured) -> list[Claim]:
+def range_claims(found: Measured, effort: Effort) -> list[Claim]:
     """Return what section 7 says, beside what is found."""
+    ranges = f"{effort.baseline_runs} runs of {effort.ranges:,} random ranges"
     adult = {setting: by for setting, by in found.items() if setting.line == next(iter(found)).line}
     values = next(setting.theta for setting in adult if setting.label == FULL)
     ordered = next(by for setting, by in adult.items() if setting.theta == 1)
@@ -164,43 +180,48 @@ def range_claims(found: Measured) -> list[Claim]:
     repaired = [OrderedHierarchical(values, setting.theta).worst_loss() for setting in adult]
     alone = OrderedHierarchical(256, 256).mean_square(ONE)
     mixed = min(OrderedHierarchical(256, 128, share=at / 100).mean_square(ONE) for at in range(2, 90, 4))
+    printed = OrderedHierarchical(64, 16, 16, printed=True).worst_loss()
     claims = [
         Claim(
             "Theorem 7.1",
             "squared error of a range, theta 1, times epsilon squared",
+            f"repaired mechanism, {ranges}; Adult, {_stand_in('Adult')}",
             "at most 4, on a line of any length",
             f"{spread(scaled, '{:.2f}'.format)}; Tacit {_scaled(ordered, OURS)}",
-            *judged([value <= 4.2 for value in scaled], why="more"),
+            (check("times epsilon squared, with 5% for the draws,", scaled, "at most", 4.2),),
         ),
         Claim(
             "Theorem 7.2",
             f"{values:,} values, fan-out {FAN_OUT}: worst loss over all secret edges",
+            "the printed budget, exact losses; no data",
             "epsilon",
             f"as printed {spread(losses, '{:.3f}'.format)} epsilon, repaired {spread(repaired, '{:.3f}'.format)}",
-            *judged(
-                [max(losses) <= 1 + 1e-9],
-                why="roots of trees are published but not paid for, and the first block takes the whole budget",
-            ),
+            (check("largest loss over epsilon as printed", max(losses), "at most", 1 + 1e-9),),
+            "roots of trees are published but not paid for, and the first block takes the whole budget",
         ),
         Claim(
             "Theorem 7.2",
             "the same for 64 values, theta 16, fan-out 16",
+            "the printed budget, exact losses; no data",
             "epsilon",
-            f"as printed {OrderedHierarchical(64, 16, 16, printed=True).worst_loss():.3f} epsilon "
+            f"as printed {printed:.3f} epsilon "
             f"({OrderedHierarchical(64, 16, 16, printed=True).worst_loss(roots=False):.3f} without roots), "
             f"repaired {OrderedHierarchical(64, 16, 16).worst_loss():.3f}",
-            *judged([OrderedHierarchical(64, 16, 16, printed=True).worst_loss() <= 1], why="as above"),
+            (check("loss over epsilon as printed", printed, "at most", 1 + 1e-9),),
+            "as above",
         ),
         _equation_claim(values, list(adult)),
         Claim(
             "section 7.2",
             "256 values, theta 128, fan-out 16, best share, against one tree",
+            "repaired mechanism, exact expectation; no data",
             "never more error than the hierarchical mechanism",
             f"{mixed:.0f} against {alone:.0f}",
-            *judged([mixed <= alone], why="take the better of the two, which public numbers tell"),
+            (check("its error over the tree's", mixed / alone, "at most", 1),),
+            "take the better of the two, which public numbers tell",
         ),
     ]
-    return claims + [claim for name in _figures(found).values() for claim in _figure_claims(found, name)]
+    return claims + [claim for name in _figures(found).values() for claim in _figure_claims(found, name, ranges)]
 
 
 def _equation_claim(values: int, settings: Sequence[Setting]) -> Claim:
@@ -213,41 +234,47 @@ def _equation_claim(values: int, settings: Sequence[Setting]) -> Claim:
     return Claim(
         "Equation 15",
         f"{values:,} values, fan-out {FAN_OUT}: error of a range over the formula's",
+        "repaired mechanism, exact expectation, and the formula as printed; no data",
         "the exact form of the expected error",
         f"repaired {spread(ratios, '{:.2f}'.format)} times the formula",
-        *judged([0.9 < ratio < 1.1 for ratio in ratios], why="trees have a whole number of levels"),
+        (about("error over the formula's, for each theta", ratios, 1, 1.1),),
+        "trees have a whole number of levels",
     )
 
 
-def _figure_claims(found: Measured, name: str) -> list[Claim]:
+def _figure_claims(found: Measured, name: str, ranges: str) -> list[Claim]:
     figure = next(key for key, line in _figures(found).items() if line == name)
     own = [(setting, by) for setting, by in found.items() if setting.line == name]
     at_one = {setting.label: by[max(by)] for setting, by in own}
     errors = [by[REPAIRED].raw.value for by in at_one.values()]
     ours = [by[OURS].raw.value for by in at_one.values()]
-    better = [by[one].rising.value < by[one].raw.value for _, of in own for by in of.values() for one in (BEST, OURS)]
-    steps = [b > a for a, b in pairwise(errors)]
+    rising = [by[one].rising.over(by[one].raw).value for _, of in own for by in of.values() for one in (BEST, OURS)]
+    run = f"repaired mechanism, {ranges}; {_stand_in(name)}"
     return [
         Claim(
             f"2({figure[-1]})",
             f"{name}: error as theta grows",
+            run,
             "decreases",
             f"repaired {_listed(errors)}; Tacit {_listed(ours)}",
-            *judged([not step for step in steps], why="it grows with theta; the text has it reversed"),
+            (check("error at each theta, beside the next smaller one's,", errors[1:], "below", errors[:-1]),),
+            "the text has it reversed",
         ),
         Claim(
             f"2({figure[-1]})",
             f"{name}: full over theta 1",
+            run,
             "orders of magnitude",
             f"repaired {errors[-1] / errors[0]:,.0f} times, Tacit {ours[-1] / ours[0]:,.0f} times",
-            *judged([errors[-1] / errors[0] > 100], why="less than two"),
+            (check("full over theta 1, two orders", errors[-1] / errors[0], "at least", 100),),
         ),
         Claim(
             "section 7.1",
             f"{name}: running counts made to rise",
-            "less error, the more so the sparser the data",
-            f"less in {sum(better)} of {len(better)} cases; theta 1: {_both(at_one, own[0][0].label)}",
-            *judged(better, why="not everywhere"),
+            f"repaired mechanism and Tacit, {ranges}; {_stand_in(name)}",
+            "less error",
+            f"{spread(rising, '{:.2f}'.format)} times; theta 1: {_both(at_one, own[0][0].label)}",
+            (check("error after over error before, each theta and epsilon,", rising, "below", 1),),
         ),
     ]
 
@@ -274,7 +301,7 @@ def _goal(what: str, most: float, numbers: Mapping[Fraction, Number]) -> tuple[s
     epsilon = max(numbers, key=lambda one: numbers[one].value)
     worst = numbers[epsilon]
     is_met = worst.value - 2 * _finite(worst.error) <= most
-    return what, f"{most:g}", _written(worst), f"{float(epsilon):g}", _SAID[is_met]
+    return what, f"{most:g}", _written(worst), f"{float(epsilon):g}", said(is_met)
 
 
 def _cells(by_name: Mapping[str, RangeErrors]) -> list[str]:

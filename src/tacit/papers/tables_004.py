@@ -53,6 +53,11 @@ def adult_table() -> PeopleTable:
     return PeopleTable("ADULT", read_adult(), ("education", "occupation", "race", "sex"), "income")
 
 
+def workers_of(folder: Path | None) -> str:
+    """Say who stands in for the people of the census tables."""
+    return "made-up workers" if folder is None else "workers of the census survey, drawn by their weights"
+
+
 def census_workers(folder: Path | None, rows: int) -> pd.DataFrame:
     """Return workers of the census survey, drawn by their weights with replacement; without a folder, made-up ones.
 
