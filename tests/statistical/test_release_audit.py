@@ -33,7 +33,7 @@ LEAK, NONE = Verdict.LEAK_FOUND, Verdict.NONE_FOUND
 PEOPLE = tc.Domain({"age": tc.Integers(0, 9), "disease": tc.Categories(["flu", "hiv", "none"])})
 OWNED = tc.Policy(PEOPLE, tc.secrets.attributes("age"), person="id", per_person=3)
 ALONE = tc.Policy(PEOPLE, tc.secrets.attributes("age"), person="id")
-COMING = tc.Policy(PEOPLE, tc.secrets.attributes("age"), presence="secret", person="id", per_person=2)
+COMING = tc.Policy(PEOPLE, tc.secrets.taking_part(), person="id", per_person=2)
 PLAIN = tc.Policy(PEOPLE, tc.secrets.attributes("disease"))
 ONE_WAY = tc.Policy(PEOPLE, tc.secrets.values({"disease": ["hiv"]}))
 BOUGHT = tc.Policy(tc.Domain({"item": tc.Items(8, at_most=2)}), tc.secrets.values({"item": [1]}), person="id")
@@ -111,14 +111,14 @@ MISTAKES = {
     "noise for one row, summed": (noise_for_one_row, OWNED, tc.total("age"), {"order": "day"}),
     "all rows kept": (all_rows_kept, ALONE, tc.total("age"), {"order": "day"}),
     "all rows kept, without order": (all_rows_kept, ALONE, tc.total("age"), {}),
-    "all rows of somebody who leaves": (all_rows_kept, COMING, tc.histogram("age"), {"order": "day"}),
+    "all rows of somebody who leaves": (all_rows_kept, COMING, tc.total("age"), {"order": "day"}),
     "all items kept": (all_items_kept, BOUGHT, tc.histogram("item"), {}),
     "truth in post-processing": (truth_in_post_processing, PLAIN, tc.histogram("disease"), {"nonnegative": True}),
     "truth in the last digits": (truth_in_rounding, PLAIN, tc.histogram("disease"), {}),
     "order by parity": (order_by_parity, PLAIN, tc.top_k("disease", 2), {}),
 }
-# a loss of 3 in place of 1 that is spread over six noisy answers, or over two made-up pairs and more
-SAMPLES = {"noise for one row": 6 * FEW, "all rows of somebody who leaves": 6 * FEW}
+# a loss of 3 in place of 1 that is spread over six noisy answers, or of 2 in one
+SAMPLES = {"noise for one row": 6 * FEW, "all rows of somebody who leaves": 3 * FEW}
 
 
 @pytest.mark.slow
