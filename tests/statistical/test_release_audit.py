@@ -17,9 +17,11 @@ from tacit.audit import Verdict
 from tacit.audit.canonical import canonical
 from tacit.audit.made_up import made_up
 from tacit.audit.releases import READ_FIRST, Remembered, WholeRelease, list_published
+from tacit.mechanism.additive import blur
 from tacit.plan.choose import choose
 from tacit.plan.tally import CellCounts
 from tacit.release import drawn, planner
+from tacit.release import measure as measuring
 from tacit.release import session as sessions
 from tacit.release.infer import infer
 from tacit.release.measure import measure
@@ -34,6 +36,7 @@ PEOPLE = tc.Domain({"age": tc.Integers(0, 9), "disease": tc.Categories(["flu", "
 OWNED = tc.Policy(PEOPLE, tc.secrets.attributes("age"), person="id", per_person=3)
 ALONE = tc.Policy(PEOPLE, tc.secrets.attributes("age"), person="id")
 COMING = tc.Policy(PEOPLE, tc.secrets.taking_part(), person="id", per_person=2)
+MAY_LEAVE = tc.Policy(tc.Domain({"age": tc.Integers(0, 9)}), tc.secrets.everything(), presence="secret")
 PLAIN = tc.Policy(PEOPLE, tc.secrets.attributes("disease"))
 ONE_WAY = tc.Policy(PEOPLE, tc.secrets.values({"disease": ["hiv"]}))
 BOUGHT = tc.Policy(tc.Domain({"item": tc.Items(8, at_most=2)}), tc.secrets.values({"item": [1]}), person="id")
@@ -106,6 +109,13 @@ def order_by_parity(monkeypatch):
     monkeypatch.setattr(drawn, "select", careless)
 
 
+def mean_over_the_true_count(monkeypatch):
+    def careless(truth, plan):
+        return truth.copy() if str(plan.query) == "count()" else blur(truth, plan)
+
+    monkeypatch.setattr(measuring, "blur", careless)
+
+
 MISTAKES = {
     "noise for one row": (noise_for_one_row, OWNED, tc.histogram("age"), {}),
     "noise for one row, summed": (noise_for_one_row, OWNED, tc.total("age"), {"order": "day"}),
@@ -115,6 +125,7 @@ MISTAKES = {
     "all items kept": (all_items_kept, BOUGHT, tc.histogram("item"), {}),
     "truth in post-processing": (truth_in_post_processing, PLAIN, tc.histogram("disease"), {"nonnegative": True}),
     "truth in the last digits": (truth_in_rounding, PLAIN, tc.histogram("disease"), {}),
+    "mean over the true count": (mean_over_the_true_count, MAY_LEAVE, tc.mean("age"), {}),
     "order by parity": (order_by_parity, PLAIN, tc.top_k("disease", 2), {}),
 }
 # a loss of 3 in place of 1 that is spread over six noisy answers, or of 2 in one

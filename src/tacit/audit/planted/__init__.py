@@ -16,7 +16,7 @@ In reading order:
     releases       whole releases that go wrong around a sound mechanism
 
 >>> len(planted)
-33
+35
 >>> planted["naive-suppression"].mistake
 'releases every record but the sensitive ones, which the gaps give away'
 """
