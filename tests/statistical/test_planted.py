@@ -47,6 +47,7 @@ EVENTS = {
     "cells-read-off-the-data": lambda y: y[:, 2] > -1000,
     "naive-suppression": lambda y: y[:, 1] == -1,
     "coin-tossed-anew": lambda y: (y == -1).all(axis=1),
+    "coin-forgotten-at-times": lambda y: (y == -1).all(axis=1),
     "coin-of-the-value": lambda y: (y == [1, -1, 1]).all(axis=1),
     "scaled-tables": lambda y: np.logical_and.reduce([(y % many).any(axis=1) for many in (3, 4, 6)]),
     "floating-point-laplace": lambda y: (np.abs(y) < 1) & (y * 2.0**53 % 1 != 0),
@@ -54,6 +55,7 @@ EVENTS = {
     "noise-for-one-row-of-three": lambda y: (y[:, :3] >= 1).all(axis=1) & (y[:, 3:] <= 0).all(axis=1),
     "truth-in-post-processing": lambda y: y[:, 0] != 0,
     "order-by-a-true-count": lambda y: y[:, 0] == 1,
+    "mean-over-the-true-count": lambda y: y * 3 % 1 != 0,
     "noise-left-out-at-times": lambda y: (y == [5, 3, *[4] * 10]).all(axis=1),
     "error-text-quotes-value": lambda y: np.char.startswith(y, "refused: 4 "),
 }

@@ -139,7 +139,7 @@ class _Added:
 
     def _join(self, sums: Ints, record: Any) -> Ints:
         more = self._of[record]
-        return np.where(self._summed, sums + more, np.maximum(sums, more))
+        return np.asarray(np.where(self._summed, sums + more, np.maximum(sums, more)))
 
     @staticmethod
     def far(change: Ints) -> tuple[int, int, int]:

@@ -39,7 +39,8 @@ from tacit.release.record import ReleaseRecord
 from tacit.release.session import Session
 
 SAMPLES: Final = 20_000
-SECONDS: Final = 30.0  # for one release
+SECONDS: Final = 30.0  # for one release ..
+SECONDS_OF_A_JOB: Final = 60.0  # .. and for all of a job, if the fewest samples take no longer
 READ_FIRST: Final = 3  # times that rows are read before counts are remembered
 LEVELS: Final = (0.95, 0.5)
 FRAMES: Final = 4  # one release in so many has its frame looked at
@@ -241,6 +242,11 @@ def release(
     policy = policy.about(order=order, item=item)
     whole = WholeRelease(policy, query, as_epsilon(epsilon), consistent, nonnegative)
     return audit_pairs(whole, samples, alpha, seconds, progress)
+
+
+def seconds_each(releases: int) -> float:
+    """Return how long the audit of each of so many releases of a job should take."""
+    return min(SECONDS, SECONDS_OF_A_JOB / max(releases, 1))
 
 
 def audit_pairs(

@@ -113,7 +113,8 @@ def _(plan: RecordsPlan) -> Played:
 def asked_subject(name: str, plans: Sequence[RecordsPlan]) -> Subject:
     """Return questions for true records, asked one after the other, with what they cost together."""
     epsilon = claimed(*plans)
-    hidden, cover, release, most, found = _played(plans, exact(law_of(*plans), plans[0].policy, epsilon))
+    found = exact(law_of(*plans), plans[0].policy, epsilon)
+    hidden, cover, release, most, _ = _played(plans, found)
     return Subject(name, plans[0].mechanism, float(epsilon), hidden, cover, release, lambda: found, most)
 
 

@@ -6,9 +6,9 @@ naive-suppression  Sensitive records are left out, all others are released. What
 coin-tossed-anew   One-sided randomised response, asked three times with a new coin each: a record that is missing
                    thrice is sensitive, or unlucky with probability exp(-3 eps). Loss 3, probability 1. Right: remember
                    the coin of a record.
-coin-forgotten-at-times  The same, asked twenty times: the coin is remembered, but one asking in 50 tosses a new one.
-                   Of a record that is not sensitive all twenty are missing with probability exp(-eps) times
-                   (1 - 0.632 / 50)^19, so the loss is 1.24. Right: remember it always.
+coin-forgotten-at-times  The same, asked five times: the coin is remembered, but one asking in ten tosses a new one. Of
+                   a record that is not sensitive all five are missing with probability exp(-eps) times
+                   (1 - 0.0632)^4: loss 1.26, probability 1. Right: remember it always.
 coin-of-the-value  One-sided randomised response whose coin is remembered for each value: of two people with the same
                    value both are shown or none. Where the one is shown and the other not, that one is sensitive:
                    infinite loss, probability 0.63. Right: remember the coin of a record, by its public key.
@@ -37,8 +37,8 @@ from tacit.noise.tables import IntArray
 SUPPRESSED = -1
 _SENSITIVE = 2
 _RELEASED = Fraction(632, 1000)  # just below 1 - exp(-1)
-_ASKINGS = 20
-_FORGOTTEN = Fraction(1, 50)
+_ASKINGS = 5
+_FORGOTTEN = Fraction(1, 10)
 
 # The promise of reconstruction privacy (lambda, delta), and how many values keep their place.
 _ERROR, _CHANCE = 0.9, 0.7
@@ -63,7 +63,7 @@ def _ask_three_times(record: int, size: int, *, remembered: bool) -> IntArray:
 
 
 def _ask_many_times(record: int, size: int, *, forgotten: Fraction) -> IntArray:
-    """Return many answers about one record, of which some look at a new coin."""
+    """Return five answers about one record, of which some look at a new coin."""
     coins = np.repeat(noise.bernoulli(_RELEASED, (size, 1)), _ASKINGS, axis=1)
     if forgotten:
         anew = noise.bernoulli(forgotten, (size, _ASKINGS - 1)).astype(np.bool_)
@@ -136,7 +136,7 @@ PLANTED = (
     ),
     PlantedLeak(
         name="coin-forgotten-at-times",
-        mistake="remembers the coin of a record, but for one asking in 50",
+        mistake="remembers the coin of a record, but for one asking in ten",
         source="classic",
         claimed_epsilon=1.0,
         hidden=2,
