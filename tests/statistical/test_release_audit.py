@@ -159,7 +159,7 @@ RIGHT = {name: (policy, query, options) for name, (_, policy, query, options) in
 @pytest.mark.parametrize("case", RIGHT)
 def test_a_release_that_keeps_its_promise_is_not_accused(case):
     policy, query, options = RIGHT[case]
-    found = tc.audit.release(policy, query, 1, samples=2 * FEW, seconds=NO_LIMIT, **options)
+    found = tc.audit.release(policy, query, 1, samples=FEW, seconds=NO_LIMIT, **options)
     assert found.verdict == NONE, str(found)
     assert "beyond so many samples" in str(found)
 
