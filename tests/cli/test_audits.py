@@ -149,6 +149,35 @@ def test_wrong_usage(args: tuple[str, ...], tmp_path: Path) -> None:
     assert inside(tmp_path, "audit", *args).code == 2
 
 
+CASE = """
+policy:
+  domain: {arrival: {categories: [ok, late]}, leaving: {categories: [ok, early]}}
+  secrets: {values: {arrival: [late], leaving: [early]}}
+dependence:
+  counts: {file: earlier.csv, attributes: [arrival, leaving], smoothing: 0.5}
+sensitive: {arrival: [late], leaving: [early]}
+applications: {A: [arrival], B: [leaving]}
+limit: 0.5
+rows: rooms.csv
+budget: 4
+releases:
+  - {name: a, query: {true_records: {columns: [arrival], key: [room], application: A}}, epsilon: 1}
+  - {name: b, query: {true_records: {columns: [leaving], key: [room], application: B}}, epsilon: 1}
+"""
+
+
+@pytest.mark.slow
+def test_a_case_is_audited_like_a_job_and_its_true_records_one_after_the_other(tmp_path: Path) -> None:
+    (tmp_path / "case.yaml").write_text(CASE, encoding="utf-8")
+    (tmp_path / "earlier.csv").write_text("arrival,leaving\nok,ok\nlate,early\nok,early\n", encoding="utf-8")
+    (tmp_path / "rooms.csv").write_text("room,arrival,leaving\n", encoding="utf-8")
+    said = strict(inside(tmp_path, "audit", "job", "case.yaml", "--samples", "1000", "--json"))
+    named = [row["mechanism"] for row in said["audits"]]
+    assert named == ["a", "a, whole", "b", "b, whole", "true records, one after the other"]
+    assert said["as_expected"]
+    assert said["audits"][-1]["claimed_epsilon"] == 2
+
+
 @pytest.mark.slow
 def test_a_job_is_audited_without_its_rows(clinic: Path) -> None:
     """Each mechanism by itself, and each release from made-up rows to the record."""

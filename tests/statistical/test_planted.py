@@ -49,6 +49,7 @@ EVENTS = {
     "cells-read-off-the-data": lambda y: y[:, 2] > -1000,
     "naive-suppression": lambda y: y[:, 1] == -1,
     "coin-tossed-anew": lambda y: (y == -1).all(axis=1),
+    "coin-forgotten-at-times": lambda y: (y == -1).all(axis=1),
     "coin-of-the-value": lambda y: (y == [1, -1, 1]).all(axis=1),
     "scaled-tables": lambda y: np.logical_and.reduce([(y % many).any(axis=1) for many in (3, 4, 6)]),
     "floating-point-laplace": lambda y: (np.abs(y) < 1) & (y * 2.0**53 % 1 != 0),
@@ -56,6 +57,7 @@ EVENTS = {
     "noise-for-one-row-of-three": lambda y: (y[:, :3] >= 1).all(axis=1) & (y[:, 3:] <= 0).all(axis=1),
     "truth-in-post-processing": lambda y: y[:, 0] != 0,
     "order-by-a-true-count": lambda y: y[:, 0] == 1,
+    "mean-over-the-true-count": lambda y: y * 3 % 1 != 0,
     "noise-left-out-at-times": lambda y: (y == [5, 3, *[4] * 10]).all(axis=1),
     "error-text-quotes-value": lambda y: np.char.startswith(y, "refused: 4 "),
 }
@@ -92,11 +94,16 @@ def test_the_event_that_the_module_names_shows_the_leak(name):
         assert cover == 0
 
 
+def samples_of(name):
+    """`tacit audit all` draws a million of each."""
+    return 10**6 if name == RARE else 250_000
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", planted)
 def test_the_audit_finds_the_leak(name):
     leak = planted[name]
-    found = sampled(leak.release, leak.hidden, leak.cover, epsilon=leak.claimed_epsilon, samples=10**6, alpha=ALPHA)
+    found = sampled(leak.release, leak.hidden, leak.cover, leak.claimed_epsilon, samples_of(name), ALPHA)
     assert found.verdict == Verdict.LEAK_FOUND, str(found)
     assert leak.claimed_epsilon < found.lower_bound <= leak.exact_loss
 
@@ -105,5 +112,5 @@ def test_the_audit_finds_the_leak(name):
 @pytest.mark.parametrize("name", planted)
 def test_the_audit_does_not_accuse_the_repaired_version(name):
     leak = planted[name]
-    found = sampled(leak.repaired, leak.hidden, leak.cover, epsilon=leak.claimed_epsilon, samples=10**6, alpha=ALPHA)
+    found = sampled(leak.repaired, leak.hidden, leak.cover, leak.claimed_epsilon, samples_of(name), ALPHA)
     assert found.verdict == Verdict.NONE_FOUND, str(found)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.audit import Verdict, sampled, shown_records
+from tacit.audit import Verdict, sampled
 from tacit.audit.registry import MECHANISMS
 from tacit.noise.kept_coins import name_of_number, name_of_text, new_secret, remembered, secret_for, share_kept, tossed
 from tacit.plan.showing import showing
@@ -163,13 +163,50 @@ def test_a_shown_share_is_the_planned_one():
     assert plan.share == pytest.approx(share_kept(Fraction(1, 2)))
 
 
-def test_coins_that_are_tossed_anew_for_each_asking_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Asked three times along one line, the coin is the same; a session that forgets it loses three times as much."""
-    subject = MECHANISMS["true-records-asked-again"].make()
+def forgetful(monkeypatch, one_in):
+    """Let sessions toss a new coin instead of a remembered one, once in so many times."""
+
+    def coins(kept, epsilon, many):
+        anew = tc.noise.uniform_below(one_in, many) == 0
+        return np.where(anew, tossed(epsilon, many), kept)
+
+    by_name, by_number = released.remembered, released.remembered_by_number
+    monkeypatch.setattr(
+        released, "remembered", lambda secret, names, each: coins(by_name(secret, names, each), each, len(names))
+    )
+    monkeypatch.setattr(
+        released,
+        "remembered_by_number",
+        lambda secret, numbers, each: coins(by_number(secret, numbers, each), each, len(numbers)),
+    )
+
+
+ASKED = {"asked once": "true-records-with-a-key", "asked again": "true-records-asked-again"}
+
+
+@pytest.mark.parametrize(
+    ("name", "one_in", "samples"),
+    [
+        *((name, one_in, 20_000) for name in ASKED for one_in in (None, 1)),
+        *(pytest.param(name, 50, 120_000, marks=pytest.mark.slow) for name in ASKED),
+    ],
+)
+def test_coins_that_a_session_forgets_are_found(name, one_in, samples, monkeypatch):
+    """Asked along one line, now and again, the coin is the same; a session that forgets it loses more, and shows it."""
+    subject = MECHANISMS[ASKED[name]].make()
+    if one_in is not None:
+        forgetful(monkeypatch, one_in)
     with tc.noise.replayed(tc.noise.Keystream(key=b"r" * 32)):
-        assert subject.sampled(20_000, 1e-6).verdict == "NONE_FOUND"
-        monkeypatch.setattr(shown_records, "remembered", lambda secret, names, each: tossed(each, len(names)))
-        assert subject.sampled(20_000, 1e-6).verdict == "LEAK_FOUND"
+        found = subject.sampled(samples, 1e-6)
+    assert found.verdict == ("NONE_FOUND" if one_in is None else "LEAK_FOUND"), str(found)
+
+
+@pytest.mark.slow
+def test_coins_that_are_never_remembered_are_found_in_whole_releases(monkeypatch):
+    forgetful(monkeypatch, 1)
+    with tc.noise.replayed(tc.noise.Keystream(key=KEY)):
+        found = tc.audit.release(POLICY, tc.true_records("arrival", key="id"), 1, samples=1_000, seconds=60)
+    assert found.verdict == Verdict.LEAK_FOUND, str(found)
 
 
 def test_two_applications_that_share_a_budget_once_are_found() -> None:

@@ -50,6 +50,7 @@ def blurred(truths, scale, span):
 
 
 NEAR = range(-40, 50)
+RELEASED = 0.632
 
 
 def cluster_sums(points, broken):
@@ -390,6 +391,28 @@ def joint_running_counts(values, broken):
     return [{output: weight / total for output, weight in law.items()}]
 
 
+def forgotten_coins(record, broken):
+    shown, anew, law = -1 if record == 2 else record, 0.1 if broken else 0.0, {}
+    for first in (True, False):
+        again = {True: anew * RELEASED, False: anew * (1 - RELEASED)}
+        again[first] += 1 - anew
+        for others in itertools.product((True, False), repeat=4):
+            chance = (RELEASED if first else 1 - RELEASED) * math.prod(again[one] for one in others)
+            output = tuple(shown if one else -1 for one in (first, *others))
+            law[output] = law.get(output, 0.0) + chance
+    return [law]
+
+
+def mean_of_ages(ages, broken):
+    many, law = len(ages), {}
+    counts = (
+        {many: 1.0} if broken else {1: laplace_below(2, 2 - many)} | {m: laplace(2, m - many) for m in range(2, 45)}
+    )
+    for noisy, (count, chance) in itertools.product(range(-400, 450), counts.items()):
+        law[noisy / count] = law.get(noisy / count, 0.0) + laplace(18, noisy - sum(ages)) * chance
+    return [law]
+
+
 LAWS = {
     "noise-for-one-row-of-three": histogram_of_rows,
     "truth-in-post-processing": never_negative,
@@ -419,7 +442,9 @@ LAWS = {
     "joint-noise-one-cell": joint_running_counts,
     "naive-suppression": released_records,
     "coin-tossed-anew": repeated_record,
+    "coin-forgotten-at-times": forgotten_coins,
     "coin-of-the-value": coins_of_values,
+    "mean-over-the-true-count": mean_of_ages,
     "scaled-tables": scaled_table,
     "forked-noise-reuse": two_sessions,
     "error-raised-on-value": count_of_the_oldest,

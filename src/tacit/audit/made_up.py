@@ -2,13 +2,14 @@
 
 Nothing is read from anybody's rows: people, records and the steps that they take come from the policy. The person who
 moves owns as many rows as count (and more, where it does not matter which of them count), or as many items; others
-stand where a selection is about to change. A step is one that the policy's definition knows, whatever the planner says.
+stand elsewhere, or where a selection is about to change. Every kind of step has a pair of its own. A step is one that
+the policy's definition knows, whatever the planner says.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final
@@ -22,7 +23,6 @@ from tacit.audit.worlds import (
     answers,
     change_along,
     contributions,
-    every_edge,
     neighbours,
     records_to_try,
 )
@@ -35,6 +35,7 @@ Person = tuple[Any, ...]  # the records of the rows that somebody owns
 MOST_EDGES: Final = 400
 MOST_SUBSETS: Final = 200
 MORE_ROWS: Final = 2  # than count
+OTHERS: Final = 3  # who stand somewhere, where it does not matter
 MOST_OTHERS: Final = 300  # who have the same value
 MOST_CELLS: Final = 12  # in which others stand
 MOST_PEOPLE: Final = 200_000
@@ -70,44 +71,97 @@ def made_up(plan: AnyPlan) -> list[MadeUp]:
 
 
 def _moves(plan: AnyPlan, *, ordered: bool) -> Iterator[tuple[str, list[Person], list[Person]]]:
-    """Yield in words what happens, and the people to whom it happens at hidden and at cover."""
-    policy, base = plan.policy, plan.base
-    records, _ = records_to_try(policy, base)
-    adds = contributions(base, policy.domain, records)
+    """Yield in words what happens, and the people to whom it happens at hidden and at cover, the farthest move first.
+
+    Every kind of edge that changes an answer has its own: coming, leaving, and those of each family of secrets, apart
+    for answers that only fall and answers that only rise, since noise may be large enough one way only.
+    """
+    policy = plan.policy
+    adds = _Added(plan)
     has_items = any(attribute.is_set for attribute in policy.domain.values())
-
-    def far(change: Ints) -> tuple[int, int]:
-        return int(np.abs(change).sum()), int(np.abs(change).max(initial=0))
-
-    pairs = neighbours(policy, records)
-    if not pairs:
-        nobody = [(records[0],)]
+    kinds: dict[str, list[Neighbours]] = {}
+    farthest: dict[str, tuple[tuple[int, int, int], Neighbours]] = {}
+    for pair in neighbours(policy, adds.records):
+        change = adds.change(pair)
+        kind, far = _kind_of(policy, pair, change), adds.far(change)
+        kinds.setdefault(kind, []).append(pair)
+        if kind not in farthest or far > farthest[kind][0]:
+            farthest[kind] = far, pair
+    if not kinds:
+        nobody = [(adds.records[0],)]
         yield "nothing is secret", nobody, nobody
         return
-    best = max(pairs, key=lambda pair: far(change_along(pair, adds)))
-    if policy.person is None or has_items or policy.known:
-        yield _one_row_each(policy, best, has_items=has_items)
-        if policy.absences and not policy.known and policy.has_edge(best.cover[0], best.hidden[0]):
-            # the other way round, for noise that is large enough one way only
-            yield _one_row_each(policy, Neighbours(best.cover, best.hidden), has_items=has_items)
-        return
-    # of somebody who is there; who comes or leaves does so with all rows
-    edges = [(a, b) for a, b in every_edge(policy, records) if a is not ABSENT and b is not ABSENT]
-    summed, many = not base.counts_people, policy.per_person + MORE_ROWS
-    if edges:
-        chosen = _farthest_rows(edges[:: (len(edges) - 1) // MOST_EDGES + 1], adds, many, far, summed=summed)
-        # which rows of more than count are kept must not matter for whether this is one step
-        if not ordered and not all(policy.has_edge(a, b) for a, _ in chosen for _, b in chosen):
-            chosen = chosen[: policy.per_person]
-        hidden, cover = tuple(a for a, _ in chosen), tuple(b for _, b in chosen)
-        yield f"{len(chosen)} rows of one person, of which {policy.per_person} count", [hidden], [cover]
-    leaving = [(record, ABSENT) for record in records if policy.has_edge(record, ABSENT)]
-    if leaving:
-        chosen = _farthest_rows(leaving[:: (len(leaving) - 1) // MOST_EDGES + 1], adds, many, far, summed=summed)
-        gone = tuple(record for record, _ in chosen)
-        yield f"a person of {len(gone)} rows leaves", [gone], [()]
-        if all(policy.has_edge(ABSENT, record) for record in gone):
-            yield f"a person of {len(gone)} rows joins", [()], [gone]
+    chosen = sorted(kinds, key=lambda kind: farthest[kind][0], reverse=True)
+    for kind in [kind for kind in chosen if any(farthest[kind][0])] or chosen[:1]:
+        if policy.person is None or has_items or policy.known:
+            yield _one_row_each(policy, farthest[kind][1], has_items=has_items)
+        else:
+            yield _several_rows(policy, kinds[kind], adds, ordered=ordered)
+
+
+def _kind_of(policy: Policy, pair: Neighbours, change: Ints) -> str:
+    """Return along which kind of edge the first person moves; others, coupled by what is known, move along."""
+    hidden, cover = pair.hidden[0], pair.cover[0]
+    if hidden is ABSENT or cover is ABSENT:
+        return "comes" if hidden is ABSENT else "leaves"
+    families = policy.secrets.families()
+    family = next(at for at, family in enumerate(families) if family.has_edge(policy.domain, hidden, cover))
+    rises, falls = (change > 0).any(), (change < 0).any()
+    return f"{family}, {'either way' if rises == falls else 'up' if rises else 'down'}"
+
+
+class _Added:
+    """What each of some records adds to the answers of all parts of a plan."""
+
+    def __init__(self, plan: AnyPlan) -> None:
+        policy, parts = plan.policy, [part.base for part in plan.parts]
+        self.records = list(dict.fromkeys(r for part in parts for r in records_to_try(policy, part)[0]))
+        each = [contributions(part, policy.domain, self.records) for part in parts]
+        self._of = {record: np.concatenate([one[record] for one in each]) for record in each[0]}
+        # a person counts once in each cell, and every row in a total
+        self._summed = np.concatenate(
+            [np.full(len(one[ABSENT]), not part.counts_people) for part, one in zip(parts, each, strict=True)]
+        )
+
+    def change(self, pair: Neighbours) -> Ints:
+        """Return how answers change from hidden to cover."""
+        return change_along(pair, self._of)
+
+    def farthest_rows(self, edges: Sequence[tuple[Any, Any]], many: int) -> list[tuple[Any, Any]]:
+        """Return the steps of so many rows that together change the answers most, one row after the other."""
+        before = after = self._of[ABSENT]
+        chosen = list[tuple[Any, Any]]()
+        for _ in range(many):
+            best = max(edges, key=lambda edge: self.far(self._join(after, edge[1]) - self._join(before, edge[0])))
+            before, after = self._join(before, best[0]), self._join(after, best[1])
+            chosen.append(best)
+        return chosen
+
+    def _join(self, sums: Ints, record: Any) -> Ints:
+        more = self._of[record]
+        return np.asarray(np.where(self._summed, sums + more, np.maximum(sums, more)))
+
+    @staticmethod
+    def far(change: Ints) -> tuple[int, int, int]:
+        """Return how far answers move: in all, at most, and of equals how far apart those stand that do."""
+        moved = np.flatnonzero(change)
+        return int(np.abs(change).sum()), int(np.abs(change).max(initial=0)), int(np.ptp(moved)) if len(moved) else 0
+
+
+def _several_rows(
+    policy: Policy, pairs: list[Neighbours], adds: _Added, *, ordered: bool
+) -> tuple[str, list[Person], list[Person]]:
+    """Return somebody who moves, comes or leaves with all rows that count, and more."""
+    edges = [(pair.hidden[0], pair.cover[0]) for pair in pairs]
+    chosen = adds.farthest_rows(edges[:: (len(edges) - 1) // MOST_EDGES + 1], policy.per_person + MORE_ROWS)
+    comes, leaves = (chosen[0][side] is ABSENT for side in (0, 1))
+    # which rows of more than count are kept must not matter for whether this is one step
+    if not (ordered or comes or leaves or all(policy.has_edge(a, b) for a, _ in chosen for _, b in chosen)):
+        chosen = chosen[: policy.per_person]
+    hidden, cover = (tuple(edge[side] for edge in chosen if edge[side] is not ABSENT) for side in (0, 1))
+    if comes or leaves:
+        return f"a person of {len(chosen)} rows {'joins' if comes else 'leaves'}", [hidden], [cover]
+    return f"{len(chosen)} rows of one person, of which {policy.per_person} count", [hidden], [cover]
 
 
 def _one_row_each(policy: Policy, pair: Neighbours, *, has_items: bool) -> tuple[str, list[Person], list[Person]]:
@@ -151,37 +205,20 @@ def _counted(policy: Policy, record: Any) -> Any:
     )
 
 
-def _farthest_rows(
-    edges: Sequence[tuple[Any, Any]],
-    adds: dict[Any, Ints],
-    many: int,
-    far: Callable[[Ints], tuple[int, int]],
-    *,
-    summed: bool,
-) -> list[tuple[Any, Any]]:
-    """Return the steps of so many rows that together change the answers most, one row after the other."""
-    join = np.add if summed else np.maximum  # a person counts once in each cell, and every row in a total
-    nothing = adds[ABSENT]
-    before, after, chosen = nothing, nothing, list[tuple[Any, Any]]()
-    for _ in range(many):
-        best = max(edges, key=lambda edge: far(join(after, adds[edge[1]]) - join(before, adds[edge[0]])))
-        before, after = join(before, adds[best[0]]), join(after, adds[best[1]])
-        chosen.append(best)
-    return chosen
-
-
 def _others(plan: AnyPlan, hidden: list[Person], cover: list[Person]) -> list[Person]:
     """Return people who stay where they are: around what a selection decides, and as many as are known to be there."""
     policy = plan.policy
     records, _ = records_to_try(policy, plan.base)
-    found: list[Person] = [(record,) for record in records[:3]]
+    adds = contributions(plan.base, policy.domain, records)
     sides = [[_counted(policy, record) for person in side for record in person] for side in (hidden, cover)]
     totals = [answers(plan.base, policy.domain, side) for side in sides]
     moves = totals[0] != totals[1]
+    # not where the move is, if they can: an answer that becomes zero, or no longer is, may show more than others do
+    apart = sorted(records, key=lambda record: bool(adds[record][moves].any()))
+    found: list[Person] = [(record,) for record in apart[:OTHERS]]
     telling = plan.telling_others(moves)
     if telling is not None:
         found = []
-        adds = contributions(plan.base, policy.domain, records)
         counts = np.minimum(telling, MOST_OTHERS)
         cells = [*np.flatnonzero(moves).tolist(), *np.flatnonzero(~moves).tolist()][:MOST_CELLS]
         for cell in cells:

@@ -173,9 +173,7 @@ MECHANISMS: Final[Mapping[str, Case]] = dict(
         _case("count-of-some-who-take-part", count(), Policy(_PEOPLE, taking_part(where="sick == True"))),
         _case("histogram-blocks", histogram("age"), Policy(_PEOPLE, partition("age", width=3))),
         _case("marginals", marginals("age", "disease", ways=1), Policy(_PEOPLE, attributes("age", "disease"))),
-        _case(
-            "marginals-weighted", marginals(sets=[["sick"], ["age", "disease"]]), _EVERYTHING, epsilon=IN_A_CORNER
-        ),
+        _case("marginals-weighted", marginals(sets=[["sick"], ["age", "disease"]]), _EVERYTHING, epsilon=IN_A_CORNER),
         _case("cumulative", cumulative("age"), _NEAR),
         _line_case("cumulative-through-cells", cumulative("age"), _EVERYTHING, "by adding up"),
         _case("ranges", ranges("age", "all"), _NEAR),

@@ -1,21 +1,24 @@
 """True records under audit: what is shown of one record, with which probability, and how it is drawn.
 
-The law is written down from the marks of a plan (`plan/showing.py`); edges come from the definition of the policy. What
-is drawn goes through the mechanism with coins of the same kind as a session's: tossed anew without a key, and with one
-remembered for each of many keys. A record that is shown as a whole shows its key as well. Several plans ask one after
-the other: where they ask along one line of coins, the coin is the same.
+The law is written down from the marks of a plan (`plan/showing.py`); edges come from the definition of the policy. With
+a key, what is drawn is what a session releases of many rows that are alike but for their keys: each has a coin of its
+own, so each is a draw. All plans ask one after the other, and then again, which costs nothing: where they ask along one
+line of coins the coin is the same, and a session that forgets it shows that here. Without a key, or with a key of
+attributes, of which made-up rows have too few, it goes through the mechanism with coins of the same kind. A record that
+is shown as a whole shows its key as well.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise, product
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from tacit.audit.worlds import every_edge, records_to_try
 from tacit.mechanism.suppression import shown
@@ -24,8 +27,10 @@ from tacit.plan.records_plan import RecordsPlan
 from tacit.plan.showing import COIN, HIDDEN, Rule
 from tacit.policy.domain import positions
 from tacit.policy.policy import ABSENT
+from tacit.release.session import Session
 
 MISSING = -1
+TIMES: Final = 4  # that a session is asked, so that coins which it forgets now and then show as well
 
 
 def law_of(*plans: RecordsPlan) -> Callable[[Any], dict[Any, float]]:
@@ -110,14 +115,51 @@ def telling_records(plan: RecordsPlan) -> tuple[Any, Any]:
     return max(edges, key=tells, default=(records[0], records[0]))
 
 
+def is_named(plans: Sequence[RecordsPlan]) -> bool:
+    """Say whether rows have names of their own in all plans, so that a session can be asked about many at once."""
+    return all(plan.naming for plan in plans)
+
+
 def drawn(*plans: RecordsPlan) -> Callable[[Any, int], npt.NDArray[np.int64]]:
     """Return how outputs about one record, given by its positions, are drawn: what each plan shows, side by side."""
 
     def release(record: Any, size: int) -> npt.NDArray[np.int64]:
+        if is_named(plans):
+            return _released(plans, record, size)
         secrets: dict[str, bytes] = {}
         return np.concatenate([_drawn(plan, record, size, secrets) for plan in plans], axis=1)
 
     return release
+
+
+def _released(plans: Sequence[RecordsPlan], record: Any, size: int) -> npt.NDArray[np.int64]:
+    """Return what a session shows of so many rows like this one, asked by all plans, and by all of them again."""
+    policy = plans[0].policy
+    columns: dict[str, Any] = {}
+    for name, at in zip(policy.domain, record, strict=True):
+        attribute = policy.domain[name]
+        for column, cell in zip(
+            attribute.read_from(name, policy.item), attribute.raw(attribute.value(int(at))), strict=True
+        ):
+            columns[column] = [cell] * size
+    owned = [name for name in (policy.person, policy.order) if name is not None]
+    numbered = [*owned, *(name for plan in plans for name in plan.naming)]
+    columns |= {name: np.arange(size) for name in numbered if name not in columns}
+    session = Session(policy, pd.DataFrame(columns), claimed(*plans))
+    asked = (*plans, *plans) * max(1, TIMES // (2 * len(plans)))
+    return np.concatenate([_codes(session.release(plan.query, plan.epsilon), plan, size) for plan in asked], axis=1)
+
+
+def _codes(record: Any, plan: RecordsPlan, size: int) -> npt.NDArray[np.int64]:
+    """Return the positions that a record shows of each row, in the order of their names."""
+    found, domain = record.columns(), plan.policy.domain
+    rows = np.array(list(found[plan.naming[0]]), dtype=np.int64)
+    codes = np.full((size, len(plan.told)), MISSING, dtype=np.int64)
+    for place, name in enumerate(plan.told):
+        cells = found[name]
+        of_entry = [MISSING if entry is None else domain[name].position(entry) for entry in cells.values]
+        codes[rows, place] = np.array(of_entry, dtype=np.int64)[cells.which]
+    return codes
 
 
 def _drawn(plan: RecordsPlan, record: Any, size: int, secrets: dict[str, bytes]) -> npt.NDArray[np.int64]:

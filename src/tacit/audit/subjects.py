@@ -21,7 +21,7 @@ from tacit.audit.exact_audit import exact, law_loss, plan_loss
 from tacit.audit.loss import ExactAudit
 from tacit.audit.sampled_audit import SampledAudit, sampled
 from tacit.audit.selections import MOST_COUNTS
-from tacit.audit.shown_records import claimed, drawn, law_of, telling_records
+from tacit.audit.shown_records import claimed, drawn, is_named, law_of, telling_records
 from tacit.audit.worlds import Ints, Neighbours, change_along, contributions, neighbours, records_to_try
 from tacit.mechanism.additive import blur
 from tacit.mechanism.alarm import NO_VALUE, alarm_noise, decide_all
@@ -42,7 +42,8 @@ from tacit.policy.secrets import pairs
 
 Array = npt.NDArray[Any]
 MOST_SHOWN: Final = 50_000  # numbers of an output; of more, only some that change are looked at
-MOST_DRAWN: Final = 5 * 10**8  # numbers that are drawn of either side
+MOST_DRAWN: Final = 3 * 10**7  # numbers that are drawn of either side
+MOST_ASKED: Final = 250_000  # rows that a session is asked about, several times
 MOST_ONE_BY_ONE: Final = 10**5  # samples of a mechanism that is drawn one output at a time ..
 MOST_STAGED: Final = 4_000  # of one that decides for each output what is counted ..
 MOST_MOVED: Final = 4  # .. and how many of the numbers of either stage are looked at
@@ -125,28 +126,28 @@ def _(plan: SelectionPlan) -> Played:
 
 @play.register
 def _(plan: RecordsPlan) -> Played:
-    domain, found = plan.policy.domain, plan_loss(plan)
-    worst = found.witness
-    if worst is not None and len(worst.hidden) == len(worst.cover) == 1:
-        edge = worst.hidden[0], worst.cover[0]
-    else:  # somebody comes or leaves, or others move along: what is drawn is one record that changes
-        edge = telling_records(plan)
-    hidden, cover = (
-        np.array([domain[name].position(value) for name, value in zip(domain, record, strict=True)]) for record in edge
-    )
-    return Played(hidden, cover, drawn(plan), MOST_DRAWN, found)
+    return _played([plan], plan_loss(plan))
 
 
 def asked_subject(name: str, plans: Sequence[RecordsPlan]) -> Subject:
     """Return questions for true records, asked one after the other, with what they cost together."""
-    policy, epsilon = plans[0].policy, claimed(*plans)
-    domain, found = policy.domain, exact(law_of(*plans), policy, epsilon)
-    assert found.witness is not None  # noqa: S101 - the policy has edges
+    epsilon = claimed(*plans)
+    found = exact(law_of(*plans), plans[0].policy, epsilon)
+    hidden, cover, release, most, _ = _played(plans, found)
+    return Subject(name, plans[0].mechanism, float(epsilon), hidden, cover, release, lambda: found, most)
+
+
+def _played(plans: Sequence[RecordsPlan], found: ExactAudit) -> Played:
+    domain, worst = plans[0].policy.domain, found.witness
+    if worst is not None and len(worst.hidden) == len(worst.cover) == 1:
+        edge = worst.hidden[0], worst.cover[0]
+    else:  # somebody comes or leaves, or others move along: what is drawn is one record that changes
+        edge = telling_records(plans[0])
     hidden, cover = (
-        np.array([domain[name].position(value) for name, value in zip(domain, side[0], strict=True)])
-        for side in (found.witness.hidden, found.witness.cover)
+        np.array([domain[name].position(value) for name, value in zip(domain, record, strict=True)]) for record in edge
     )
-    return Subject(name, plans[0].mechanism, float(epsilon), hidden, cover, drawn(*plans), lambda: found)
+    most = MOST_ASKED if is_named(plans) else MOST_DRAWN
+    return Played(hidden, cover, drawn(*plans), most, found)
 
 
 def visits_policy(step: int) -> Policy:

@@ -11,7 +11,7 @@ from tacit.audit.loss import Loss
 from tacit.audit.planted import planted
 from tacit.audit.reconstructing.attacked_tables import AttackRow, attacked_tables
 from tacit.audit.registry import MECHANISMS
-from tacit.audit.releases import WholeRelease, audit_pairs
+from tacit.audit.releases import SECONDS, WholeRelease, audit_pairs
 from tacit.audit.sampled_audit import SampledAudit, Verdict, sampled
 from tacit.audit.subjects import Subject
 
@@ -115,9 +115,10 @@ def audit_whole(
     samples: int = SAMPLES,
     alpha: float = ALPHA,
     progress: Callable[[float], None] | None = None,
+    seconds: float = SECONDS,
 ) -> AuditRow:
     """Audit a whole release with what it claims, with as many samples as some time allows."""
-    found = audit_pairs(whole, samples, alpha, progress=progress)
+    found = audit_pairs(whole, samples, alpha, seconds, progress)
     return AuditRow(name, "rows in, record out", float(whole.epsilon), None, found, Verdict.NONE_FOUND)
 
 

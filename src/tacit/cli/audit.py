@@ -73,7 +73,7 @@ def audit_mechanism(
 
 @app.command("job", short_help="Audit every release of a job, on made-up neighbours from its policy.")
 def audit_job(
-    job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file.")],
+    job: Annotated[Path, typer.Argument(metavar="JOB.yaml", help="The job file, or a case file.")],
     *,
     samples: Samples = 1_000_000,
     alpha: Alpha = 1e-6,
@@ -81,18 +81,20 @@ def audit_job(
 ) -> int:
     """Audit what a job would release: each mechanism by itself, and each whole release, rows in and record out.
 
-    Opens no row of the job, spends nothing: neighbours are made up from the policy.
+    Where several releases look at the coins of the same rows, also all of them, one after the other. Opens no row that
+    is to be released, spends nothing: neighbours are made up from the policy.
     """
-    from tacit.audit.releases import WholeRelease
+    from tacit.audit.releases import WholeRelease, seconds_each
     from tacit.audit.sampled_audit import check_power
-    from tacit.audit.subjects import subject_of
+    from tacit.audit.subjects import asked_subject, subject_of
     from tacit.audit.table import audit_subject, audit_whole
-    from tacit.release.job_file import read_job
+    from tacit.release.case_file import read_job_or_case
     from tacit.release.job_plan import plan_releases
 
-    found = read_job(job)
+    found = read_job_or_case(job)
     _, plans = plan_releases(found)
     check_power(samples, alpha, max(release.epsilon for release in found.releases))
+    seconds = seconds_each(len(found.releases))
     rows: list[Any] = []
     names: list[str] = []
     for release in found.releases:
@@ -106,7 +108,11 @@ def audit_job(
         )
         names += [name, f"{name}, whole"]
         rows.append(lambda on, n=name, p=plan: audit_subject(subject_of(n, p), samples, alpha, on))
-        rows.append(lambda on, n=names[-1], w=whole: audit_whole(n, w, samples, alpha, on))
+        rows.append(lambda on, n=names[-1], w=whole: audit_whole(n, w, samples, alpha, on, seconds))
+    asked: list[Any] = [plans[release.name] for release in found.releases if plans[release.name].naming]
+    if len(asked) > 1:
+        names.append("true records, one after the other")
+        rows.append(lambda on: audit_subject(asked_subject(names[-1], asked), samples, alpha, on))
     return _report(rows, names, as_json=as_json, say_witness=True)
 
 

@@ -6,6 +6,9 @@ naive-suppression  Sensitive records are left out, all others are released. What
 coin-tossed-anew   One-sided randomised response, asked three times with a new coin each: a record that is missing
                    thrice is sensitive, or unlucky with probability exp(-3 eps). Loss 3, probability 1. Right: remember
                    the coin of a record.
+coin-forgotten-at-times  The same, asked five times: the coin is remembered, but one asking in ten tosses a new one. Of
+                   a record that is not sensitive all five are missing with probability exp(-eps) times
+                   (1 - 0.0632)^4: loss 1.26, probability 1. Right: remember it always.
 coin-of-the-value  One-sided randomised response whose coin is remembered for each value: of two people with the same
                    value both are shown or none. Where the one is shown and the other not, that one is sensitive:
                    infinite loss, probability 0.63. Right: remember the coin of a record, by its public key.
@@ -34,6 +37,8 @@ from tacit.noise.tables import IntArray
 SUPPRESSED = -1
 _SENSITIVE = 2
 _RELEASED = Fraction(632, 1000)  # just below 1 - exp(-1)
+_ASKINGS = 5
+_FORGOTTEN = Fraction(1, 10)
 
 # The promise of reconstruction privacy (lambda, delta), and how many values keep their place.
 _ERROR, _CHANCE = 0.9, 0.7
@@ -53,6 +58,17 @@ def _ask_three_times(record: int, size: int, *, remembered: bool) -> IntArray:
     coins = noise.bernoulli(_RELEASED, (size, 3))
     if remembered:
         coins[:] = coins[:, :1]
+    shown = SUPPRESSED if record == _SENSITIVE else record
+    return np.where(coins, shown, SUPPRESSED)
+
+
+def _ask_many_times(record: int, size: int, *, forgotten: Fraction) -> IntArray:
+    """Return five answers about one record, of which some look at a new coin."""
+    coins = np.repeat(noise.bernoulli(_RELEASED, (size, 1)), _ASKINGS, axis=1)
+    if forgotten:
+        anew = noise.bernoulli(forgotten, (size, _ASKINGS - 1)).astype(np.bool_)
+        fresh = noise.bernoulli(_RELEASED, (size, _ASKINGS - 1))
+        coins[:, 1:] = np.where(anew, fresh, coins[:, 1:])  # BROKEN: a coin that is not remembered
     shown = SUPPRESSED if record == _SENSITIVE else record
     return np.where(coins, shown, SUPPRESSED)
 
@@ -117,6 +133,17 @@ PLANTED = (
         release=partial(_ask_three_times, remembered=False),  # BROKEN: three coins instead of one
         repaired=partial(_ask_three_times, remembered=True),
         exact_loss=-3 * math.log(1 - _RELEASED),
+    ),
+    PlantedLeak(
+        name="coin-forgotten-at-times",
+        mistake="remembers the coin of a record, but for one asking in ten",
+        source="classic",
+        claimed_epsilon=1.0,
+        hidden=2,
+        cover=1,
+        release=partial(_ask_many_times, forgotten=_FORGOTTEN),
+        repaired=partial(_ask_many_times, forgotten=Fraction(0)),
+        exact_loss=-math.log(1 - _RELEASED) - (_ASKINGS - 1) * math.log(1 - _FORGOTTEN * _RELEASED),
     ),
     PlantedLeak(
         name="coin-of-the-value",

@@ -8,6 +8,9 @@ truth-in-post-processing     Two noisy counts; one that is truly zero is set to 
                              to zero.
 order-by-a-true-count        The two largest of two noisy counts, listed in an order that hangs on whether a true count
                              is odd. Infinite loss, probability 1, in nothing but the order. Right: by the noisy counts.
+mean-over-the-true-count     A noisy sum, divided by how many people there are truly, where taking part is secret. With
+                             four people every mean is a multiple of 1/4, with three of 1/3: infinite loss,
+                             probability 3/4. Right: divide by a noisy count.
 noise-left-out-at-times      Twelve noisy counts; once in 2,000 releases all of them are the true ones. By itself all
                              noise is zero once in 20 million: loss 10.3, by an event of probability 1/2000. About
                              400,000 samples of either side find it at alpha 1e-6; with 20,000 it is beyond an audit.
@@ -22,12 +25,14 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
 from tacit import noise
 from tacit.audit.planted.planted_leak import PlantedLeak
 from tacit.noise.tables import IntArray
 
 CELLS = 6
+_OLDEST = 9
 _FEW = Fraction(1, 2_000)
 _MANY = 12
 
@@ -54,6 +59,14 @@ def _two_largest(counts: Sequence[int], size: int, *, by_truth: bool) -> IntArra
         first[:] = counts[0] % 2  # BROKEN: the order shows whether a true count is odd
     rows = np.arange(size)
     return np.stack([first, noisy[rows, first], 1 - first, noisy[rows, 1 - first]], axis=1)
+
+
+def _mean(ages: Sequence[int], size: int, *, by_truth: bool) -> npt.NDArray[np.float64]:
+    """Return the mean of ages from 0 to 9, at epsilon = 1: a half for the sum, a half for the number of people."""
+    sums = sum(ages) + noise.discrete_laplace(2 * _OLDEST, size)
+    if by_truth:
+        return sums / len(ages)  # BROKEN: who takes part is secret, so their number has to be noisy
+    return sums / np.maximum(len(ages) + noise.discrete_laplace(2, size), 1)
 
 
 def _counts_with_gaps(counts: Sequence[int], size: int, *, share: Fraction) -> IntArray:
@@ -104,6 +117,17 @@ PLANTED = (
         cover=(4, 3),
         release=partial(_two_largest, by_truth=True),
         repaired=partial(_two_largest, by_truth=False),
+        exact_loss=math.inf,
+    ),
+    PlantedLeak(
+        name="mean-over-the-true-count",
+        mistake="divides a noisy sum by the true number of people, who may have stayed away",
+        source="classic",
+        claimed_epsilon=1.0,
+        hidden=(4, 4, 4, 4),
+        cover=(4, 4, 4),
+        release=partial(_mean, by_truth=True),
+        repaired=partial(_mean, by_truth=False),
         exact_loss=math.inf,
     ),
     PlantedLeak(
