@@ -1,4 +1,4 @@
-"""A million documents with mistakes in them: policies, jobs, cases, monitors and tables are read and planned, or refused.
+"""A million documents with mistakes: policies, jobs, cases, monitors and tables are read and planned, or refused.
 
 `make test` reads a few hundred of each kind, `make audit` 200,000: small documents, most of which are refused by the
 first line that is wrong, at less than a millisecond each. Whatever fails says its number: `broken(number, ..)` makes it
@@ -31,8 +31,9 @@ MOST_MEMORY = 4 << 30  # bytes of addresses beside what the process has
 POLICIES = (
     "domain: {age: {integers: [0, 99], otherwise: clip}, ill: {categories: [flu, hiv, none]}}\n"
     "secrets: {attributes: [ill]}\nknown: [size]\n",
-    "name: town\ndomain:\n  place: {grid: {rows: 3, columns: 4, of: [x, y]}}\n  seen: {items: [gym, cafe], at_most: 1}\n"
-    "secrets:\n  - within: {place: 2, metric: l1}\n  - values: {seen: [1]}\npresence: secret\nperson: who\nper_person: 2\n",
+    "name: town\ndomain:\n  place: {grid: {rows: 3, columns: 4, of: [x, y]}}\n"
+    "  seen: {items: [gym, cafe], at_most: 1}\nsecrets:\n  - within: {place: 2, metric: l1}\n"
+    "  - values: {seen: [1]}\npresence: secret\nperson: who\nper_person: 2\n",
     "domain: {day: {dates: [2024-01-01, 2024-12-31], by: week}, cost: {decimals: [0, 9], step: 0.5}, lit: flag}\n"
     'secrets:\n  - partition: {attribute: day, width: 4}\n  - records: "cost < 3 and lit"\n'
     "  - pairs: [[{lit: true}, {lit: false}]]\n",
@@ -52,11 +53,13 @@ JOBS = (
     "  - {name: m, query: {mean: {attribute: age, by: ill}}, epsilon: 0.5}\n",
 )
 CASES = (
-    "policy: {domain: {a: {categories: [late, early]}, b: {categories: [late, early]}}, secrets: {values: {a: [late]}}}\n"
+    "policy: {domain: {a: {categories: [late, early]}, b: {categories: [late, early]}}, "
+    "secrets: {values: {a: [late]}}}\n"
     "rows: people.csv\nledger: c.db\nbudget: 5\n"
     "dependence: {table: {names: [a, b], cells: [[late, early, 0.2], [late, late, 0.1], [early, early, 0.2], "
     "[early, late, 0.5]]}}\nsensitive: {a: [late]}\napplications: {light: [a], space: [b]}\n"
-    "coalitions: {light: [light], both: [light, space]}\nlimit: {light: 0.1, both: 0.2}\nposterior: 0.9\ncap: 3\nreleases:\n"
+    "coalitions: {light: [light], both: [light, space]}\nlimit: {light: 0.1, both: 0.2}\n"
+    "posterior: 0.9\ncap: 3\nreleases:\n"
     "  - {name: s, query: {true_records: {columns: [a], key: [room], application: light}}, epsilon: planned}\n",
     "policy: {domain: {a: {categories: [x, y]}, b: {categories: [x, y]}}, secrets: {values: {a: [x], b: [x]}}}\n"
     "dependence: {counts: {file: counts.csv, attributes: [a, b], smoothing: 0.05}}\nsensitive: {a: [x]}\n"
@@ -83,25 +86,26 @@ TABLES = (
     "  lam: 0.2\n  delta: 0.4\n  criterion: chernoff\n  largest_frequency: 0.9\n  again: true\n",
 )
 WORDS = (
-    "", "~", "null", "true", "no", "0", "-1", "1", "2", "01", "1e3", "1_0", "0x1f", "1.5", "0.5", ".inf", "-.inf", ".nan",
-    "1e400", "1e-300", "1e-12", "9" * 30, "9" * 400, "-" + "9" * 30, "0." + "9" * 31, "9223372036854775808", "1/0", "1/3",
-    "1/" + "9" * 70, "'", '"', "'a", "[", "]", "[]", "{}", "{", "}", "[[]]", "{a: b}", "*a", "&a x", "!x",
-    "!!python/object:os.system x", "<<: {a: 1}", "? x", "- x", "|", ">", "---", "...", "#", "@", "`", "\t", "\0", "\x07",
-    "\u202e", "\ufeff", "é", "\U0001f600", "a" * 300, "a" * 5000, "../../x", "/etc/passwd", "a/b", "%s", "${HOME}",
-    "2024-05-01", "12:30:45", "everything", "attributes", "within", "values", "records", "pairs", "partition", "taking_part",
-    "age", "ill", "flu", "hiv", "ward", "place", "seen", "v", "a", "b", "late", "clip", "otherwise", "integers", "categories",
-    "items", "grid", "flag", "dates", "decimals", "step", "ordered", "at_most", "first", "metric", "linf", "l1", "l2",
-    "width", "blocks", "0..17", "17..0", "size", "marginal", "count", "histogram", "cumulative", "ranges", "all", "total",
-    "top_k", "above", "below", "mean", "median", "quantiles", "clusters", "rectangles", "true_records", "marginals",
-    "threshold", "where", "ways", "planned", "network", "counts", "smoothing", "posterior", "own", "cap", "coalitions",
-    "light", "application", "key", "retention", "lam", "delta", "rho", "[0.1, 0.5]", "method", "best", "sample", "masked",
-    "largest_frequency", "groups", "again", "secret", "[0, 1000000000]", "[0, 4611686018427387903]",
-    "{integers: [0, 10000000000], otherwise: clip}", "{items: 100000000}", "{items: 2000000000}",
-    "{grid: {rows: 100000, columns: 100000}}", "{integers: [0, 99999999]}", "{decimals: [0, 1], step: 1e-9}",
-    "{dates: [2010-01-01, 2039-12-31], by: week}", "{marginals: {ways: 3}}", "{ranges: {attribute: age, ranges: all}}",
+    "", "~", "null", "true", "no", "0", "-1", "1", "2", "01", "1e3", "1_0", "0x1f", "1.5", "0.5", ".inf", "-.inf",
+    ".nan", "1e400", "1e-300", "1e-12", "9" * 30, "9" * 400, "-" + "9" * 30, "0." + "9" * 31, "9223372036854775808",
+    "1/0", "1/3", "1/" + "9" * 70, "'", '"', "'a", "[", "]", "[]", "{}", "{", "}", "[[]]", "{a: b}", "*a", "&a x",
+    "!x", "!!python/object:os.system x", "<<: {a: 1}", "? x", "- x", "|", ">", "---", "...", "#", "@", "`", "\t",
+    "\0", "\x07", "\u202e", "\ufeff", "é", "\U0001f600", "a" * 300, "a" * 5000, "../../x", "/etc/passwd", "a/b", "%s",
+    "${HOME}", "2024-05-01", "12:30:45", "everything", "attributes", "within", "values", "records", "pairs",
+    "partition", "taking_part", "age", "ill", "flu", "hiv", "ward", "place", "seen", "v", "a", "b", "late", "clip",
+    "otherwise", "integers", "categories", "items", "grid", "flag", "dates", "decimals", "step", "ordered", "at_most",
+    "first", "metric", "linf", "l1", "l2", "width", "blocks", "0..17", "17..0", "size", "marginal", "count",
+    "histogram", "cumulative", "ranges", "all", "total", "top_k", "above", "below", "mean", "median", "quantiles",
+    "clusters", "rectangles", "true_records", "marginals", "threshold", "where", "ways", "planned", "network",
+    "counts", "smoothing", "posterior", "own", "cap", "coalitions", "light", "application", "key", "retention", "lam",
+    "delta", "rho", "[0.1, 0.5]", "method", "best", "sample", "masked", "largest_frequency", "groups", "again",
+    "secret", "[0, 1000000000]", "[0, 4611686018427387903]", "{integers: [0, 10000000000], otherwise: clip}",
+    "{items: 100000000}", "{items: 2000000000}", "{grid: {rows: 100000, columns: 100000}}",
+    "{integers: [0, 99999999]}", "{decimals: [0, 1], step: 1e-9}", "{dates: [2010-01-01, 2039-12-31], by: week}",
+    "{marginals: {ways: 3}}", "{ranges: {attribute: age, ranges: all}}",
     '{count: "age < 18 and (age > 3 or not age == 7)"}', "{median: age}", "{quantiles: {attribute: age, at: [0.5]}}",
-    "{clusters: {attributes: [age], k: 3}}", "{mean: {attribute: age, by: ill}}", "{histogram: [age, ill]}", "0 <= age <= 64",
-    "age in [1, 2, 3]", "[[late, early, 0.2]]", "{late: 0.5}", "1 day", "2 weeks", "1 second",
+    "{clusters: {attributes: [age], k: 3}}", "{mean: {attribute: age, by: ill}}", "{histogram: [age, ill]}",
+    "0 <= age <= 64", "age in [1, 2, 3]", "[[late, early, 0.2]]", "{late: 0.5}", "1 day", "2 weeks", "1 second",
 )  # fmt: skip
 
 
