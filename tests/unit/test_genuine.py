@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.policy.genuine import is_genuine
 from tacit.ledger.ledger import Ledger
 from tacit.plan.line_moves import _Counted
 from tacit.plan.queries.count import Count
 from tacit.plan.queries.cumulative import Cumulative
 from tacit.plan.queries.marginals import Marginals
 from tacit.policy.attributes import Integers
+from tacit.policy.genuine import is_genuine
 from tacit.policy.secrets.one_attribute import Attributes
 from tacit.policy.where import Compare
 from tacit.release.planner import Planner

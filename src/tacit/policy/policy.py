@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import PolicyError, kind_of, nearest, sealed, word_or_kind
-from tacit.policy.genuine import is_genuine
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain, positions
 from tacit.policy.edges import Absence, EdgeShape
+from tacit.policy.genuine import is_genuine
 from tacit.policy.knowledge import Known, KnownSize
 from tacit.policy.secrets import Everything, Secrets, TakingPart, Union
 

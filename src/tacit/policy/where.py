@@ -23,9 +23,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from tacit.errors import PolicyError, kind_of
-from tacit.policy.genuine import is_genuine
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
+from tacit.policy.genuine import is_genuine
 from tacit.policy.intervals import Intervals
 
 _SYMBOLS: Final = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
