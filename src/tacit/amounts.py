@@ -12,6 +12,9 @@ from tacit.errors import PlanError, decimal_comma, is_word, kind_of
 LARGEST_EPSILON: Final = 1000
 EPSILON_DIGITS: Final = 60  # above and below the line; more could not be added up exactly in a ledger
 _WRITTEN_OUT: Final = 1e9
+_LARGEST_FLOAT: Final = 10**300
+_MOST_DIGITS: Final = 1000  # of a number that is read at all
+FINEST_SHARE: Final = Fraction(1, 10**9)
 EPSILON_SCHEMA: Final[dict[str, Any]] = {  # what files write
     "anyOf": [
         {"type": "number", "exclusiveMinimum": 0, "maximum": LARGEST_EPSILON},
@@ -55,6 +58,8 @@ def as_fraction(value: Any, *, key: str) -> Fraction:
         if plain:
             raise PlanError("must be a finite number", key=key, given=value, fix=fix)
         raise PlanError(f"must be a finite number, not {kind_of(value)}", key=key, fix=fix)
+    if any(len(x.as_tuple().digits) > _MOST_DIGITS for x in numbers):
+        raise PlanError(f"must have at most {_MOST_DIGITS:,} digits", key=key, fix="Round it.")
     if len(numbers) == 2 and not numbers[1]:
         raise PlanError("must not divide by zero", key=key, given=value, fix=fix)
     return Fraction(numbers[0]) / (Fraction(numbers[1]) if len(numbers) == 2 else 1)
@@ -72,6 +77,16 @@ def as_epsilon(value: Any, *, key: str = "epsilon") -> Fraction:
     return epsilon
 
 
+def as_share(value: Any, *, key: str) -> Fraction:
+    """Return an exact number that is computed with as a double: refuse what a double would take for 0 or for 1."""
+    share = as_fraction(value, key=key)
+    if not has_few_digits(share):
+        raise PlanError(f"must have fewer than {EPSILON_DIGITS} digits", key=key, fix="Round it.")
+    if 0 < share < FINEST_SHARE or 0 < abs(1 - share) < FINEST_SHARE:
+        raise PlanError("must differ from 0 and from 1 by 1e-9 at least", key=key, given=value, fix="Round it.")
+    return share
+
+
 def has_few_digits(amount: Fraction) -> bool:
     """Say whether an amount can be added up exactly, and printed."""
     return bool(max(abs(amount.numerator), amount.denominator) < 10**EPSILON_DIGITS)
@@ -83,8 +98,8 @@ def shown(amount: Fraction) -> str:
     >>> shown(Fraction(1, 5)), shown(Fraction(1, 3)), shown(Fraction(1098612288669, 10**12))
     ('0.2', '1/3', '1.098612288669')
     """
-    decimal = f"{float(amount):.15g}"
-    return decimal if Fraction(decimal) == amount else str(amount)
+    decimal = f"{float(amount):.15g}" if abs(amount) < _LARGEST_FLOAT else ""
+    return decimal if decimal and Fraction(decimal) == amount else str(amount)
 
 
 def rough(number: float, digits: int = 4) -> str:
@@ -103,4 +118,4 @@ def shown_with_decimal(amount: Fraction) -> str:
     ('0.2', '35/114 (about 0.307)')
     """
     exact = shown(amount)
-    return f"{exact} (about {float(amount):.3g})" if "/" in exact else exact
+    return f"{exact} (about {float(amount):.3g})" if "/" in exact and abs(amount) < _LARGEST_FLOAT else exact

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,7 +15,7 @@ from hypothesis import strategies as st
 
 from cli.shell import Outcome, inside, tacit
 from fuzz.documents import CANARY, JOB, MONITOR, POLICY, documents, predicates
-from tacit.errors import InternalError, TacitError
+from fuzz.harness import Hang, in_time, refusals
 from tacit.monitor.file import read_monitor_file
 from tacit.plan.queries import count
 from tacit.plan.steps import largest_step
@@ -28,46 +25,11 @@ from tacit.release.job_file import read_job
 from tacit.release.job_plan import plan_job
 
 MANY = os.environ.get("TACIT_EXAMPLES") == "fresh"
-LIMIT = 5.0  # seconds for one input, of processor time: other work on the machine is no hang
 DOMAIN = read_policy(POLICY).domain
 
 
 def examples(few: int) -> settings:
     return settings(max_examples=few * 100 if MANY else few)
-
-
-class Hang(BaseException):
-    """One input took too long; no Exception, so that nothing takes it for a refusal."""
-
-
-@contextmanager
-def in_time(limit: float = LIMIT) -> Iterator[None]:
-    def end(*_: object) -> None:
-        raise Hang
-
-    before = signal.signal(signal.SIGVTALRM, end)
-    signal.setitimer(signal.ITIMER_VIRTUAL, limit)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
-
-
-@contextmanager
-def refusals() -> Iterator[None]:
-    """Let refusals pass: one sentence, and no fault of ours."""
-    try:
-        with in_time():
-            yield
-    except InternalError:
-        raise
-    except TacitError as refusal:
-        said = str(refusal)
-    else:
-        return
-    assert said.strip()
-    assert len(said) < 20_000
 
 
 @pytest.fixture(scope="module")

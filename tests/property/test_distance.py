@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import pickle
+import sys
 from collections import deque
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -15,6 +17,8 @@ from brute_force import every_record
 from parameters import examples
 from strategies import families, policies
 from tacit.errors import PolicyError
+from tacit.plan.queries import cumulative
+from tacit.plan.steps import largest_step
 from tacit.policy import knowledge, secrets
 from tacit.policy.attributes import Categories, Decimals, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
@@ -177,3 +181,70 @@ def test_distances_are_copied_with_their_chains():
     policy = Policy(Domain({"age": Integers(0, 99)}), secrets.within(5, "age"))
     copied = pickle.loads(pickle.dumps(policy.distance(0, 12)))  # noqa: S301 - our own
     assert (copied, copied.path) == (3, policy.distance(0, 12).path)
+
+
+@given(st.data())
+@examples(60)
+def test_graphs_of_listed_pairs(data):
+    size, other = data.draw(st.integers(2, 12)), data.draw(st.sampled_from([None, Flag(), Integers(0, 3)]))
+    domain = Domain({"v": Integers(0, size - 1)} | ({} if other is None else {"w": other}))
+    records = every_record(domain)
+    sides = st.sampled_from(
+        [dict(zip(domain, record, strict=True)) for record in records] + [{"v": at} for at in range(size)]
+    )
+    edges = data.draw(st.lists(st.tuples(sides, sides), min_size=1, max_size=40))
+    edges = [(a, b) for a, b in edges if a != {**a, **b} and b.keys() <= a.keys()]
+    assume(edges)
+    family = secrets.pairs(edges)
+    if data.draw(st.booleans()):
+        family |= data.draw(st.sampled_from([secrets.within(1, "v", where="v <= 3"), secrets.values({"v": [0]})]))
+    policy = Policy(domain, family, presence=data.draw(st.sampled_from(["public", "secret"])))
+    check(policy, data.draw(st.sampled_from(records)))
+    listed = {tuple(tuple(sorted(side.items())) for side in (a, {**a, **b})) for a, b in edges}
+    a, b = data.draw(st.tuples(st.sampled_from(records), st.sampled_from(records)))
+    x, y = (dict(zip(domain, side, strict=True)) for side in (a, b))
+    # the definition, word for word: some pair says where both begin and end, and the rest stays
+    expected = any(
+        all(x[name] == at for name, at in hidden)
+        and all(y[name] == at for name, at in cover)
+        and all(x[name] == y[name] for name in domain if name not in dict(hidden))
+        for hidden, cover in listed
+    )
+    assert Policy(domain, secrets.pairs(edges)).has_edge(a, b) == expected
+
+
+def test_a_graph_of_thousands_of_pairs_is_searched_and_described():
+    nodes = 2000
+    edges = [(a, b) for a, b in np.random.default_rng(5).integers(0, nodes, (4000, 2)).tolist() if a != b]
+    policy = Policy(Domain({"v": Integers(0, nodes - 1)}), secrets.pairs([*edges, *((b, a) for a, b in edges)]))
+    near = {at: set() for at in range(nodes)}
+    for a, b in edges:
+        near[a].add(b)
+        near[b].add(a)
+    found, waiting = {0: 0}, deque([0])
+    while waiting:
+        here = waiting.popleft()
+        for there in near[here] - found.keys():
+            found[there] = found[here] + 1
+            waiting.append(there)
+    # counted, not timed: a search that compares all with all would make millions of calls
+    calls = 0
+
+    def counted(_frame, event, _argument):
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(counted)
+    try:
+        far = [policy.distance({"v": 0}, {"v": end}) for end in (1, 999, 1999)]
+        said = str(policy)
+        step = largest_step(cumulative("v"), policy)
+    finally:
+        sys.setprofile(None)
+    read = Policy.from_yaml(policy.to_yaml())
+    assert far == [found.get(end, math.inf) for end in (1, 999, 1999)]
+    assert "listed pairs" in said
+    assert read == policy
+    assert policy.covers(read)
+    assert step.l1 == max(abs(a - b) for a, b in edges)
+    assert calls < 1_500_000, calls

@@ -57,7 +57,7 @@ class WholeRelease:
     nonnegative: bool = False
     _sessions: dict[int, Session] = field(default_factory=dict, repr=False, compare=False)
     _remembered: dict[int, Remembered] = field(default_factory=dict, repr=False, compare=False)
-    _planners: list[Planner] = field(default_factory=list, repr=False, compare=False)
+    _planned: list[tuple[Planner, AnyPlan]] = field(default_factory=list, repr=False, compare=False)
 
     def pairs(self) -> list[MadeUp]:
         """Return the made-up neighbours."""
@@ -74,10 +74,7 @@ class WholeRelease:
         if session is None or session.remaining < self.epsilon or self.query.remembers:
             # answers that are remembered are drawn once in each session, and asking again costs nothing
             session = self._sessions[id(rows)] = self._opened(rows)
-        asked = [
-            session.release(self.query, self.epsilon, consistent=self.consistent, nonnegative=self.nonnegative)
-            for _ in range(2 if self.query.remembers else 1)
-        ]
+        asked = [session.release(self._planned[0][1]) for _ in range(2 if self.query.remembers else 1)]
         framed = not noise.uniform_below(FRAMES, 1)[0]
         published = [list_published(record, framed=framed) for record in asked]
         return published if self.query.remembers else published[0]
@@ -85,9 +82,11 @@ class WholeRelease:
     def _opened(self, rows: pd.DataFrame) -> Session:
         # the budget of a session is bounded, what is known about its rows is not
         session = RememberingSession(self.policy, rows, max(self.epsilon, Fraction(LARGEST_EPSILON)), self._remembered)
-        if not self._planners:
-            self._planners.append(RememberingPlanner(session.policy))
-        session.adopt(self._planners[0])
+        if not self._planned:
+            planner = Planner(session.policy)
+            options = {"consistent": self.consistent, "nonnegative": self.nonnegative}
+            self._planned.append((planner, planner.plan(self.query, self.epsilon, **options)))
+        session.adopt(self._planned[0][0])
         return session
 
 
@@ -150,21 +149,6 @@ class Readings:
 
 def _are_alike(one: Any, other: Any) -> bool:
     return canonical(one) == canonical(other)
-
-
-class RememberingPlanner(Planner):
-    """A planner that makes a plan once for many releases, and before any rows are opened."""
-
-    def __init__(self, policy: Policy) -> None:
-        super().__init__(policy)
-        self._plans: dict[Any, AnyPlan] = {}
-
-    def plan(self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False) -> AnyPlan:
-        """Return the plan that was made for this question at this cost, or make it."""
-        asked = query, epsilon, consistent, nonnegative
-        if asked not in self._plans:
-            self._plans[asked] = super().plan(query, epsilon, consistent=consistent, nonnegative=nonnegative)
-        return self._plans[asked]
 
 
 class RememberingSession(Session):

@@ -29,7 +29,7 @@ from tacit.plan.selection_plan import noise_name
 from tacit.plan.spread import AnySpread, kept, spread_of
 from tacit.plan.steps import largest_step
 from tacit.plan.strategy import Strategy
-from tacit.policy.policy import Policy
+from tacit.policy.policy import Policy, as_policy
 
 if TYPE_CHECKING:
     from tacit.plan.runs import LineErrors
@@ -201,7 +201,7 @@ class Plan(AnyPlan):
 def choose(query: Any, policy: Policy, epsilon: Any) -> AnyPlan:
     """Return the plan with the smallest expected error for a question under a policy at this cost."""
     try:
-        plan: AnyPlan = resolve(query, policy.domain).plan(policy, as_epsilon(epsilon))
+        plan: AnyPlan = resolve(query, as_policy(policy).domain).plan(policy, as_epsilon(epsilon))
     except TacitError:
         raise
     except Exception as unforeseen:

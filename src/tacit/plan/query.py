@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import PlanError, PolicyError, kind_of
+from tacit.policy.genuine import is_genuine
 from tacit.policy.where import Where, where
 
 if TYPE_CHECKING:
@@ -250,6 +251,12 @@ def resolve(query: Any, domain: Domain) -> Query:
     if not isinstance(query, Query):
         fix = "For instance tc.histogram('age')."
         raise PlanError(f"must be a query, not {kind_of(query)}", key="query", fix=fix)
+    if not is_genuine(query):
+        raise PlanError(
+            f"must be one of tc's own, of plain values and predicates, not {kind_of(query)}",
+            key="query",
+            fix="One of another class might count something else than was planned. For instance tc.histogram('age').",
+        )
     return query.resolved(domain)
 
 

@@ -3,6 +3,7 @@
 In reading order:
 
     yaml_entries  YAML with the line of every key
+    genuine       whether an object is of the package's own classes
     intervals     sets of positions on one axis
     attributes    the kinds of attributes, one module each
     domain        what a record may look like

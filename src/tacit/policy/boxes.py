@@ -4,6 +4,8 @@ Where every axis moves by a relation of its own, the records that one edge leads
 records that k edges lead to are a few boxes, however many records that are. A box that only grows, by the same on
 every edge, is let grow many edges at once: nothing else can happen before one of its ends comes to where some set of
 positions begins or ends.
+
+Listed pairs are a graph instead: edges from one place each, which are followed one by one (`listed_legs`).
 """
 
 from __future__ import annotations
@@ -11,6 +13,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from math import prod
 from typing import Final, TypeAlias
 
 from tacit.policy.attributes.attribute import Axis
@@ -21,6 +26,7 @@ Places: TypeAlias = dict[Axis, int]  # a position for each axis
 Box: TypeAlias = dict[Axis, Intervals]
 
 _MOST_LAYERS: Final = 20_000
+_MOST_LISTED: Final = 1_000_000  # edges that are gone through one by one
 EFFORT: Final = 100_000  # boxes that are compared with boxes: about a second
 
 
@@ -56,6 +62,17 @@ class Move:
 
     relations: Mapping[Axis, Relation]
     region: Mapping[Axis, Intervals]
+
+    @cached_property
+    def listed(self) -> tuple[Places, Box] | None:
+        """The one place that all of these edges begin at, and where they end, on the axes that they move; or None."""
+        start: Places = {}
+        ends: Box = {}
+        for axis, relation in self.relations.items():
+            if not isinstance(relation, FromTo) or relation.may_stay or relation.hidden.count != 1:
+                return None
+            start[axis], ends[axis] = relation.hidden.lowest, relation.cover
+        return start, ends
 
     def image(self, box: Box) -> Box | None:
         """Return the records that these edges lead to from a box, or None."""
@@ -117,6 +134,60 @@ def shortest_legs(moves: Sequence[Move], start: Places, end: Box, effort: int) -
         visited = [other for other in visited if not any(_within(other.box, one.box) for one in found)] + found
         newest = found
     return None
+
+
+def listed_legs(moves: Sequence[Move], start: Places, end: Box) -> list[Leg] | None:
+    """Return the same where each move begins at one place: a search through a graph whose edges are listed."""
+    axes = list(start)
+    leading: dict[tuple[int, ...], dict[tuple[int, ...], list[tuple[Move, list[list[int]]]]]] = {}
+    for move in moves:
+        assert move.listed is not None  # noqa: S101 - who calls this has asked `are_listed`
+        begin, box = move.listed
+        places = tuple(axes.index(axis) for axis in begin)
+        ends = [[at for low, high in part for at in range(low, high + 1)] for part in box.values()]
+        leading.setdefault(places, {}).setdefault(tuple(begin.values()), []).append((move, ends))
+    first = tuple(start.values())
+    before: dict[tuple[int, ...], tuple[int, ...] | None] = {first: None}
+    newest = [first]
+    while newest:
+        for here in newest:
+            if all(at in end[axis] for axis, at in zip(axes, here, strict=True)):
+                return _listed_chain(axes, before, here)
+        found = []
+        for here in newest:
+            for places, moved in leading.items():
+                for move, ends in moved.get(tuple(here[place] for place in places), ()):
+                    if any(here[axes.index(axis)] not in part for axis, part in move.region.items()):
+                        continue
+                    for reached in product(*ends):
+                        there = list(here)
+                        for place, at in zip(places, reached, strict=True):
+                            there[place] = at
+                        if (new := tuple(there)) not in before:
+                            before[new] = here
+                            found.append(new)
+        newest = found
+    return None
+
+
+def are_listed(moves: Sequence[Move]) -> bool:
+    """Say whether each move begins at one place, and so few edges begin there that each can be looked at."""
+    many = 0
+    for move in moves:
+        if move.listed is None:
+            return False
+        many += prod(part.count for part in move.listed[1].values())
+    return many <= _MOST_LISTED
+
+
+def _listed_chain(
+    axes: Sequence[Axis], before: Mapping[tuple[int, ...], tuple[int, ...] | None], end: tuple[int, ...]
+) -> list[Leg]:
+    found, here = [], end
+    while (earlier := before[here]) is not None:
+        found.append(Leg(dict(zip(axes, earlier, strict=True)), dict(zip(axes, here, strict=True))))
+        here = earlier
+    return found[::-1]
 
 
 def _within(small: Box, large: Box) -> bool:

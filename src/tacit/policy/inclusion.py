@@ -124,7 +124,14 @@ def _absences_within(stronger: Policy, weaker: Policy) -> bool:
 def _edges_within(stronger: Policy, weaker: Policy) -> bool:
     """Say whether every edge between two records is surely one of the stronger policy."""
     domain = stronger.domain
-    if all(any(_shape_within(small, large, domain) for large in stronger.shapes) for small in weaker.shapes):
+    if stronger.secrets == weaker.secrets:
+        return True
+    large = stronger.shapes
+    # those of a graph are thousands, and one that is hardly larger has most of them at the same place
+    if all(
+        any(_shape_within(small, one, domain) for one in (*large[at : at + 1], *large))
+        for at, small in enumerate(weaker.shapes)
+    ):
         return True
     if domain.size > SMALL:
         return False

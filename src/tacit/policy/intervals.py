@@ -62,6 +62,9 @@ class Intervals:
         return place >= 0 and position <= self.parts[place][1]
 
     def __and__(self, other: Intervals) -> Intervals:
+        for one, rest in ((self, other), (other, self)):
+            if len(one.parts) == 1 and rest.parts and one.lowest <= rest.lowest and rest.highest <= one.highest:
+                return rest
         # both are sorted: one walk along the two, whichever part ends first is done with
         found: list[tuple[int, int]] = []
         left, right = 0, 0
@@ -70,7 +73,7 @@ class Intervals:
             if max(a, c) <= min(b, d):
                 found.append((max(a, c), min(b, d)))
             left, right = (left + 1, right) if b < d else (left, right + 1)
-        return Intervals.of(found)
+        return Intervals(tuple(found))  # what lies between parts is missing in one of the two: they do not touch
 
     def __or__(self, other: Intervals) -> Intervals:
         return Intervals.of(self.parts + other.parts)

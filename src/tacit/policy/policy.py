@@ -18,6 +18,7 @@ from tacit.errors import PolicyError, kind_of, nearest, sealed, word_or_kind
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain, positions
 from tacit.policy.edges import Absence, EdgeShape
+from tacit.policy.genuine import is_genuine
 from tacit.policy.knowledge import Known, KnownSize
 from tacit.policy.secrets import Everything, Secrets, TakingPart, Union
 
@@ -324,4 +325,10 @@ def as_policy(given: Any, *, fix: str = "Use tc.Policy.load('policy.yaml').") ->
     """Return what was given if it is a policy; anything else may be rows, and is not repeated."""
     if not isinstance(given, Policy):
         raise PolicyError(f"must be a Policy, not {kind_of(given)}", key="policy", fix=fix)
+    if type(given) is not Policy or not is_genuine(given):
+        raise PolicyError(
+            "must be a tc.Policy itself, with a domain, secrets and knowledge of tc's own kinds",
+            key="policy",
+            fix="One of another class might have other edges than it says. Write tc.Policy(domain, secrets).",
+        )
     return given

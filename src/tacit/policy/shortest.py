@@ -29,7 +29,7 @@ import numpy as np
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Axis
-from tacit.policy.boxes import EFFORT, Leg, Move, Places, TooMany, shortest_legs
+from tacit.policy.boxes import EFFORT, Leg, Move, Places, TooMany, are_listed, listed_legs, shortest_legs
 from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.domain import Domain, positions
 from tacit.policy.edges import EdgeShape, FromTo, Metric, Near, Relation, Same
@@ -318,7 +318,7 @@ def _search(policy: Policy, hidden: Any, end: _End, effort: int, *, generous: bo
         found = _shared(group, here, there)
         if found is None:
             moves = [move for reading in group for move in reading.moves(generous=generous)]
-            found = shortest_legs(moves, here, there, effort)
+            found = listed_legs(moves, here, there) if are_listed(moves) else shortest_legs(moves, here, there, effort)
         if found is None:
             return None
         legs += found
@@ -382,11 +382,17 @@ def _regions(shape: EdgeShape, still: Mapping[str, int], moved: set[Axis]) -> li
 
 def _groups(readings: Sequence[_Reading]) -> list[list[_Reading]]:
     """Return the shapes in groups that have no axis in common."""
-    groups: list[list[_Reading]] = []
+    groups: list[tuple[set[Axis], list[_Reading]]] = []
     for reading in readings:
-        near = [group for group in groups if any(reading.axes & other.axes for other in group)]
-        groups = [group for group in groups if group not in near] + [[*chain.from_iterable(near), reading]]
-    return groups
+        axes, together = reading.axes, [reading]
+        near = [group for group in groups if group[0] & axes]
+        if near:
+            # into the largest, so that thousands of readings of one axis are not copied one after the other
+            into = max(near, key=lambda group: len(group[1]))
+            axes, together = into[0] | axes.union(*(group[0] for group in near)), into[1]
+            together += [*chain.from_iterable(group[1] for group in near if group is not into), reading]
+        groups = [group for group in groups if all(group is not one for one in near)] + [(axes, together)]
+    return [group for _, group in groups]
 
 
 def _shared(group: Sequence[_Reading], start: Places, ends: Mapping[Axis, Intervals]) -> list[Leg] | None:

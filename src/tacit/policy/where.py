@@ -22,9 +22,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tacit.errors import PolicyError
+from tacit.errors import PolicyError, kind_of
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
+from tacit.policy.genuine import is_genuine
 from tacit.policy.intervals import Intervals
 
 _SYMBOLS: Final = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
@@ -440,8 +441,14 @@ def _unreadable(text: str, fix: str = "") -> PolicyError:
 
 def _predicate(candidate: Any) -> Where:
     if isinstance(candidate, Where):
+        if not is_genuine(candidate):
+            raise PolicyError(
+                f"must be built of tc.col or read from a text, not {kind_of(candidate)}",
+                key="where",
+                fix="A predicate of another class might say something else each time; write tc.col('age') < 18.",
+            )
         return candidate
-    if isinstance(candidate, Column):
+    if type(candidate) is Column:
         return Compare(candidate._name, "==", True, candidate._part)
     raise PolicyError("must be a predicate", key="where", given=candidate, fix="For instance tc.col('age') < 18.")
 

@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, bdtrc, gammaln, ndtr
 
-from tacit.amounts import as_fraction, shown
+from tacit.amounts import FINEST_SHARE, as_fraction, as_share, shown
 from tacit.errors import PlanError, nearest, word_or_kind
 
 Ints = npt.NDArray[np.int64]
@@ -47,6 +47,7 @@ _DIGITS: Final = Decimal("1e-12")  # the epsilon of a retention is rounded up to
 _REACH: Final = 8.5  # standard deviations on either side; what lies beyond weighs less than 1e-15
 _BERRY_ESSEEN: Final = 0.56
 _TERMS: Final = 1 << 21  # added up at once
+MOST_VALUES: Final = 1_000_000  # of the sensitive columns together; a public limit, so that every group fits in memory
 LOOKED_AT: Final = 512  # sizes among which the largest allowed one is looked for by the exact criterion
 
 
@@ -74,6 +75,13 @@ class Channel:
                 key="values",
                 given=self.values,
                 fix="List every value that the sensitive attribute may have.",
+            )
+        if self.values > MOST_VALUES:
+            raise PlanError(
+                f"must have at most {MOST_VALUES:,} values: each group has a count for every one of them",
+                key="sensitive",
+                given=self.values,
+                fix="Declare the sensitive attribute in coarser steps, or name fewer columns.",
             )
 
     @property
@@ -137,8 +145,8 @@ class Criterion:
     tails: str = "together"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lam", as_fraction(self.lam, key="lam"))
-        object.__setattr__(self, "delta", as_fraction(self.delta, key="delta"))
+        object.__setattr__(self, "lam", as_share(self.lam, key="lam"))
+        object.__setattr__(self, "delta", as_share(self.delta, key="delta"))
         for key, given, known in (("criterion", self.how, CRITERIA), ("tails", self.tails, TAILS)):
             if given not in known:
                 rule, fix = f"must be one of {', '.join(known)}", nearest(str(word_or_kind(given)), known)
@@ -198,6 +206,8 @@ def not_prevented(asked: Criterion) -> list[str]:
 def as_retention(value: Any) -> Fraction:
     """Return a retention probability as an exact fraction strictly between 0 and 1, or refuse."""
     retention = as_fraction(value, key="retention")
+    if 0 < retention < FINEST_SHARE:
+        raise PlanError("must be at least 1e-9", key="retention", given=value, fix="So little tells nothing; raise it.")
     if not 0 < retention < 1:
         raise PlanError(
             "must lie strictly between 0 and 1",

@@ -125,9 +125,15 @@ def check_protected(merges: Generalisation) -> None:
         )
 
 
+def _are_too_many(attributes: Sequence[Attribute]) -> bool:
+    """Say whether values, or combinations of them, are too many to list; the number of sets is not written out."""
+    tens = sum(attribute.tens for attribute in attributes)
+    return tens > math.log10(_MOST_LISTED) + 1 or math.prod(one.size for one in attributes) > _MOST_LISTED
+
+
 def check_listable(name: str, attribute: Attribute) -> None:
     """Refuse a column whose values are too many to say of each what it becomes."""
-    if attribute.size > _MOST_LISTED:
+    if _are_too_many([attribute]):
         raise PlanError(
             f"must be about columns of at most {_MOST_LISTED:,} values, since a map says what each of them becomes",
             key="groups",
@@ -143,7 +149,7 @@ def check_covers(merges: Generalisation, domain: Domain) -> None:
             check_listable(key, domain[key])
             _check_complete(key, domain[key].every_value(), one)
         elif None not in one:
-            if math.prod(domain[name].size for name in key) > _MOST_LISTED:
+            if _are_too_many([domain[name] for name in key]):
                 rule = f"must say what combinations of {merged_name(key)!r} become that are not listed"
                 raise PlanError(rule, key="groups", fix="Add None: 'others'.")
             _check_complete(merged_name(key), product(*(domain[name].every_value() for name in key)), one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -40,7 +41,7 @@ class Columns:
 
     def value_labels(self, groups: int) -> dict[str, Labels]:
         """Return the sensitive columns of a table with a line for each group and value, group by group."""
-        places = np.unravel_index(np.arange(int(np.prod(self.shape))), self.shape)
+        places = np.unravel_index(np.arange(math.prod(self.shape)), self.shape)
         return {
             name: Labels(list(attribute.every_value()), np.tile(place, groups))
             for (name, attribute), place in zip(self.sensitive.items(), places, strict=True)
@@ -109,7 +110,7 @@ def as_columns(public: Any, sensitive: Any, values: Any) -> Columns:
             "must list the values of every sensitive column", key="values", fix="Give {column: [values]} for several."
         )
     found = Columns(names, {name: _attribute(one) for name, one in zip(hidden, listed, strict=True)})
-    if int(np.prod(found.shape)) < 2:
+    if math.prod(found.shape) < 2:
         declared = isinstance(values, Mapping) and all(isinstance(one, Attribute) for one in listed)
         rule = "must have at least two values" if declared else "must be at least two"
         raise PlanError(

@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.amounts import as_epsilon, as_fraction, shown
+from tacit.amounts import as_epsilon, as_share, shown
 from tacit.errors import PlanError, word_or_kind
 from tacit.noise.thinning import spread, thin
 from tacit.publish.criterion import Channel, as_retention
@@ -74,7 +74,7 @@ def _rho(given: Any) -> tuple[Fraction, Fraction]:
         said = ", ".join(str(word_or_kind(one)) for one in given[:_FEW]) if several else word_or_kind(given)
         rule, fix = "must be a pair of probabilities", "For instance rho=(0.1, 0.5)."
         raise PlanError(rule, key="rho", given=said, fix=fix)
-    low, high = (as_fraction(one, key="rho") for one in given)
+    low, high = (as_share(one, key="rho") for one in given)
     if not 0 < low < high < 1:
         rule = "must be two probabilities, the first below the second"
         raise PlanError(rule, key="rho", given=f"{shown(low)}, {shown(high)}", fix="For instance rho=(0.1, 0.5).")

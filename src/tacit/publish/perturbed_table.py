@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from tacit.errors import PlanError, sealed
 from tacit.publish.criterion import Channel, as_retention
@@ -60,7 +59,7 @@ def uniform_choice(columns: Columns, retention: Any = None, epsilon: Any = None,
 
 def chosen_channel(columns: Columns, retention: Any, epsilon: Any, rho: Any) -> Channel:
     """Return the perturbation with the retention that was given, or that follows from what is promised."""
-    values = int(np.prod(columns.shape))
+    values = math.prod(columns.shape)
     if sum(one is not None for one in (retention, epsilon, rho)) != 1:
         rule = "must be given, or one of epsilon and rho instead"
         raise PlanError(rule, key="retention", fix="For instance retention=0.5.")

@@ -11,7 +11,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
 
-from tacit.amounts import as_fraction
+from tacit.amounts import as_share
 from tacit.errors import PlanError, nearest, sealed, word_or_kind
 from tacit.publish.criterion import Channel, Criterion
 from tacit.publish.groupwise import Groupwise
@@ -100,7 +100,7 @@ def private_choice(
 
 
 def _bound(given: Any) -> Fraction:
-    bound = as_fraction(given, key="largest_frequency")
+    bound = as_share(given, key="largest_frequency")
     if not 0 < bound <= 1:
         raise PlanError("must lie above 0 and at most 1", key="largest_frequency", given=given, fix="Leave it out.")
     return bound

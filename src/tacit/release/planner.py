@@ -14,21 +14,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, final
 from weakref import WeakValueDictionary
 
 from tacit.errors import PlanError, kind_of
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import choose
-from tacit.policy.policy import Policy
+from tacit.policy.policy import Policy, as_policy
 from tacit.release.shared_sums import check_agreement
 
 
+@final
 class Planner:
     """Makes plans under one policy, and knows its own."""
 
     def __init__(self, policy: Policy) -> None:
-        self._policy = policy
+        self._policy = as_policy(policy)
         self._made: WeakValueDictionary[int, AnyPlan] = WeakValueDictionary()  # by id: the object itself, no equal one
 
     @property

@@ -81,7 +81,7 @@ class Session:
         _check_texts(analyst=analyst, dataset=dataset, person=person, order=order, item=item)
         if per_person is not None and (isinstance(per_person, bool) or not isinstance(per_person, int)):
             raise PlanError(f"must be a whole number, not {kind_of(per_person)}", key="per_person", fix="Leave it out.")
-        if ledger is not None and not isinstance(ledger, str | Path | Ledger):
+        if ledger is not None and not isinstance(ledger, str | Path) and type(ledger) is not Ledger:
             raise LedgerError(
                 f"must be a path, not {kind_of(ledger)}", key="ledger", fix="Name the file of the ledger."
             )
@@ -190,6 +190,9 @@ class Session:
 
     def adopt(self, planner: Planner) -> None:
         """Take plans that were made before the rows were opened for this session's own."""
+        if type(planner) is not Planner:
+            fix = "Nothing was charged. Plan the job with tacit, or ask this session: session.plan(query, epsilon=..)."
+            raise PlanError(f"must be a Planner itself, not {kind_of(planner)}", key="planner", fix=fix)
         if planner.policy != self.policy:
             raise _not_ours(under_another_policy=True)
         self._planner = planner

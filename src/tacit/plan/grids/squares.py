@@ -20,13 +20,16 @@ all cells of a level are alike; that nobody is in them is not used.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tacit.plan.query import Floats, Ints
+
+_CANCELLED: Final = 1e-9  # share of a variance that rounding may be
 
 
 @dataclass(frozen=True)
@@ -191,7 +194,7 @@ class Prediction:
         nx, ny, total = len(model.x.ones), len(model.y.ones), int(model.region.has_total)
         constant = float(shares.sum())
         if nx + ny == 0:
-            return plain - total * constant * x.total * y.total / (model.x.padded * model.y.padded)
+            return max(plain - total * constant * x.total * y.total / (model.x.padded * model.y.padded), 0.0)
         found = model.few(shares, _per_ramp(model.region, variances[levels:]))
         asked = np.empty_like(found)
         along_x, along_y = shares @ x.once, shares @ y.once
@@ -202,9 +205,15 @@ class Prediction:
             _mirrored(asked, slice(nx), -1, along_x * constant * y.total)
             _mirrored(asked, slice(nx, nx + ny), -1, along_y * constant * x.total)
             asked[-1, -1] = constant**2 * x.total * y.total
-        from scipy.linalg import cho_factor, cho_solve  # takes longer to load than most plans to be made
+        from scipy.linalg import cho_solve  # takes longer to load than most plans to be made
 
-        return plain - float(np.trace(cho_solve(cho_factor(found), asked)))
+        try:
+            factor = np.linalg.cholesky(found)  # as `Fit` does: what is predicted can be fitted
+        except np.linalg.LinAlgError:
+            return math.inf
+        left = plain - float(np.trace(cho_solve((factor, True), asked)))
+        # where noise is nearly always zero on some sums and not on others, digits cancel: it is not known then
+        return left if left > _CANCELLED * plain else math.inf
 
 
 def _mirrored(matrix: Floats, rows: Any, columns: Any, part: Floats) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -73,7 +74,14 @@ class Workload:
         """Return a function from the variances of the noise of each group to the mean variance of a rectangle."""
         if self.listed is not None:
             ends = self.ends
-            return lambda variances: float(rectangle_variances(strategy, tuple(variances), moves, ends).mean())
+
+            def mean(variances: Floats) -> float:
+                try:
+                    return float(rectangle_variances(strategy, tuple(variances), moves, ends).mean())
+                except np.linalg.LinAlgError:  # too unlike for least squares in doubles
+                    return math.inf
+
+            return mean
         parts = []
         for shape in moves.shapes:
             model = model_of(strategy.region(shape, has_total=moves.has_totals))

@@ -18,6 +18,7 @@ from tacit.policy.intervals import Intervals
 from tacit.policy.yaml_entries import Entry
 
 _MOST_ITEMS: Final = 100  # in one example
+_MOST_BITS: Final = 100_000  # of the number of sets
 
 
 @dataclass(frozen=True)
@@ -85,13 +86,15 @@ class Items(Attribute):
 
     @property
     def size(self) -> int:
-        """Number of possible sets."""
+        """Number of possible sets; from 2^100,000 on nobody counts any further, and it is this number."""
         if self.at_most is None:
-            return int(2**self.count)
+            return 1 << min(self.count, _MOST_BITS)
         sets = ways = 1
         for chosen in range(self.at_most):
             ways = ways * (self.count - chosen) // (chosen + 1)  # exact: these are binomial coefficients
             sets += ways
+            if sets.bit_length() > _MOST_BITS:
+                return 1 << _MOST_BITS
         return sets
 
     def position(self, value: Value) -> int:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 from tacit.errors import PolicyError, kind_of
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.attributes.keys import ANY, PART, Row, two
 from tacit.policy.domain import Domain, Record, canonical
-from tacit.policy.edges import EdgeShape, FromTo, ItemMoves, Relation
+from tacit.policy.edges import EdgeShape, FromTo, ItemMoves
 from tacit.policy.intervals import Intervals
 from tacit.policy.secrets.family import (
     MOST_NAMES,
@@ -47,8 +47,19 @@ class Pairs(Secrets):
             raise PolicyError("must list at least one pair", key="secrets.pairs", given=[], fix="Add [hidden, cover].")
         self.named(domain)
 
-    def named(self, domain: Domain) -> list[tuple[dict[str, Value], dict[str, Value]]]:
+    def named(self, domain: Domain) -> list[_Named]:
         """Return both sides of each pair by attribute, or refuse."""
+        return self._looked_up(domain).named
+
+    def _looked_up(self, domain: Domain) -> _LookedUp:
+        """Return the pairs as a domain reads them, read once: a graph may have thousands."""
+        known: _LookedUp | None = self.__dict__.get("_last")
+        if known is None or known.domain is not domain:
+            known = _LookedUp(domain, self._read_by(domain))
+            self.__dict__["_last"] = known
+        return known
+
+    def _read_by(self, domain: Domain) -> list[_Named]:
         named = []
         for number, (hidden, cover) in enumerate(self.pairs):
             key = f"secrets.pairs[{number}]"
@@ -66,36 +77,50 @@ class Pairs(Secrets):
         """Say whether some listed pair matches, and the rest is unchanged."""
         x, y = dict(zip(domain, hidden, strict=True)), dict(zip(domain, cover, strict=True))
         return any(
-            all(x[name] == a[name] and y[name] == b[name] for name in a)
-            and all(x[name] == y[name] for name in domain if name not in a)
-            for a, b in self.named(domain)
+            (tuple(x[name] for name in names), tuple(y[name] for name in names)) in ends
+            and all(x[name] == y[name] for name in domain if name not in names)
+            for names, ends in self._looked_up(domain).ends.items()
         )
 
     def shapes(self, domain: Domain) -> list[EdgeShape]:
-        """Return one shape for each pair."""
-        found = []
+        """Return one shape for each pair, or for all pairs that move one axis from the same place."""
+        known = self._looked_up(domain)
+        if known.shapes is None:
+            known.shapes = self._shapes(domain)
+        return list(known.shapes)
+
+    def _shapes(self, domain: Domain) -> list[EdgeShape]:
+        covers: dict[Any, set[int]] = {}
+        found: list[EdgeShape] = []
         for a, b in self.named(domain):
-            relations: dict[str, Relation] = {}
-            items: dict[str, ItemMoves] = {}
-            for name in a:
-                attribute = domain[name]
-                if attribute.is_set:
-                    ends = attribute.positions(a[name]), attribute.positions(b[name])
-                    items[name] = ItemMoves(lose=False, gain=False, exactly=ends)
-                    continue
-                starts, ends_at = attribute.places(name, a[name]), attribute.places(name, b[name])
-                for axis, start in starts.items():
-                    relations[axis] = FromTo(Intervals.points([start]), Intervals.points([ends_at[axis]]))
-            found.append(EdgeShape(relations, items))
+            sets = [name for name in a if domain[name].is_set]
+            items = {
+                name: ItemMoves(
+                    lose=False, gain=False, exactly=(domain[name].positions(a[name]), domain[name].positions(b[name]))
+                )
+                for name in sets
+            }
+            starts, ends = (_places(domain, side) for side in (a, b))
+            moved = [axis for axis in starts if starts[axis] != ends[axis]]
+            if len(moved) == 1 and not items:
+                covers.setdefault((tuple(starts.items()), moved[0]), set()).add(ends[moved[0]])
+            else:
+                found.append(_shape(starts, {axis: [at] for axis, at in ends.items()}, items))
+        for (places, axis), reached in covers.items():
+            found.append(_shape(dict(places), {**{name: [at] for name, at in places}, axis: reached}, {}))
         return found
 
     def settled(self, domain: Domain) -> Secrets:
         """Return the pairs by attribute, in the order of the domain, so that nothing hangs on that order."""
-        pairs = [
-            tuple((_MAPPING, tuple((name, side[name]) for name in domain if name in side)) for side in pair)
-            for pair in self.named(domain)
-        ]
-        return Pairs(tuple((hidden, cover) for hidden, cover in pairs))
+        known = self._looked_up(domain)
+        if known.settled is None:
+            pairs = [
+                tuple((_MAPPING, tuple((name, side[name]) for name in domain if name in side)) for side in pair)
+                for pair in known.named
+            ]
+            known.settled = Pairs(tuple((hidden, cover) for hidden, cover in pairs))
+            known.settled.__dict__["_last"] = known  # the same pairs, read already
+        return known.settled
 
     def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
         """Return the pairs that differ in other attributes only."""
@@ -119,9 +144,16 @@ class Pairs(Secrets):
             if len(sides) != 2:
                 raise pair.refuse("must be [hidden, cover]", given=pair.plain(), fix="Give two records.")
             found.append(tuple(_side(side, domain) for side in sides))
-            with pair.blamed():
-                pairs(found[-1:]).check(domain)
-        return pairs(found)
+        read = pairs(found)
+        try:
+            if found:
+                read.check(domain)
+        except PolicyError:  # whichever it is: look again, one by one, to say where it stands
+            for pair, both in zip(entry.listed(), found, strict=True):
+                with pair.blamed():
+                    pairs([both]).check(domain)
+            raise
+        return read
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
@@ -156,7 +188,35 @@ class Pairs(Secrets):
             yield Candidate(b, a, "listed in both directions", "the pair is listed in the other direction only")
 
 
+_Named: TypeAlias = tuple[dict[str, Value], dict[str, Value]]  # both sides of a pair, by attribute
 _MAPPING: Final = "\0mapping"
+
+
+class _LookedUp:
+    """The pairs as one domain reads them, and as sets of both ends by the attributes that they mention."""
+
+    def __init__(self, domain: Domain, named: list[_Named]) -> None:
+        self.domain, self.named = domain, named
+        self.shapes: list[EdgeShape] | None = None
+        self.settled: Pairs | None = None
+        self.ends: dict[tuple[str, ...], set[Any]] = {}
+        for pair in named:
+            names = tuple(sorted(pair[0]))
+            hidden, cover = (tuple(side[name] for name in names) for side in pair)
+            self.ends.setdefault(names, set()).add((hidden, cover))
+
+
+def _places(domain: Domain, side: Mapping[str, Value]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, value in side.items():
+        if not domain[name].is_set:
+            found |= domain[name].places(name, value)
+    return found
+
+
+def _shape(starts: Mapping[str, int], ends: Mapping[str, Iterable[int]], items: Mapping[str, ItemMoves]) -> EdgeShape:
+    relations = {axis: FromTo(Intervals.points([at]), Intervals.points(ends[axis])) for axis, at in starts.items()}
+    return EdgeShape(relations, items)
 
 
 def _side(entry: Entry, domain: Domain) -> Any:
