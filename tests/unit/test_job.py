@@ -619,3 +619,16 @@ def test_a_job_of_true_records_costs_nothing_the_second_time(tmp_path):
     (tmp_path / "more.yaml").write_text(textwrap.dedent(text).replace("epsilon: 1}", "epsilon: 1.5}"))
     with pytest.raises(BudgetExceeded):
         run_job(read_job(tmp_path / "more.yaml"))
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "y/" * 2500 + "z"])
+@pytest.mark.parametrize("key", ["policy", "rows", "out", "ledger"])
+def test_a_name_that_no_file_can_have_is_refused_by_its_key(key: str, name: str, tmp_path: Path) -> None:
+    said = {"policy": "{domain: {age: {integers: [0, 9]}}, secrets: everything}", "rows": "people.csv", key: name}
+    lines = [f"{word}: {value}" for word, value in said.items()]
+    path = tmp_path / "a.job.yaml"
+    path.write_text(
+        "\n".join([*lines, "dataset: d", "budget: 1", "releases: [{name: a, query: {count: }, epsilon: 1}]"]) + "\n"
+    )
+    with pytest.raises(JobError, match=f"{key} must be a path, with names of at most 255 bytes and 4,095 in all"):
+        read_job(path)

@@ -103,6 +103,15 @@ def test_what_is_wrong_is_said_with_its_line(town: Callable[..., Path], old: str
     assert not (path.parent / "town-state").exists()
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "ä" * 200, "y/" * 2500 + "z", "a\\0b"])
+@pytest.mark.parametrize("key", ["policy", "state", "out", "batches", "points", "ledger"])
+def test_a_name_that_no_file_can_have_is_refused_by_its_key(town: Callable[..., Path], key: str, name: str) -> None:
+    line = f'{key}: "{name}"\n' + ("dataset: town\n" if key == "ledger" else "")
+    old = {"policy": "policy: town.policy.yaml\n", "batches": "batches: events\n"}.get(key, "name: town\n")
+    with pytest.raises(Refused, match=f"{key} must be a path, with names of at most 255 bytes and 4,095 in all"):
+        read_monitor_file(town(old, line))
+
+
 @pytest.mark.parametrize("text", ["", "- a\n", "policy: [\n", "monitors: []\npolicy: town.policy.yaml\n", "a,b\n1,2\n"])
 def test_what_is_no_monitor_file_is_refused(town: Callable[..., Path], text: str) -> None:
     with pytest.raises(Refused):

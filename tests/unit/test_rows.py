@@ -28,6 +28,7 @@ from tacit.plan.tally import CellCounts, ItemHolders
 from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.where import where
+from tacit.rows.engines.file_engines import CsvEngine
 from tacit.rows.item_counts import ItemCounts
 from tacit.rows.rows import open_rows
 
@@ -258,6 +259,29 @@ def test_letters_that_nobody_reads_may_be_any_and_are_looked_at_before_they_are_
     for later in (lambda: rows.check_naming(["note"]), lambda: open_rows(path, AGES, person="note")):
         with pytest.raises(DataRefused, match="must be well-formed CSV in UTF-8"):
             later()
+
+
+def test_what_a_wide_csv_costs_is_what_is_read_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB is told of every column each time it binds, at about 30 microseconds a column, so that is seldom done."""
+    others = 3_000
+    path = tmp_path / "a.csv"
+    path.write_text("age,sex" + "".join(f",c{n}" for n in range(others)) + "\n1,m" + ",1" * others + "\n")
+    told, read = [], CsvEngine._rows
+    monkeypatch.setattr(CsvEngine, "_rows", lambda self, paths: told.append(paths) or read(self, paths))
+    rows = open_rows(path, AGES, person="c7")
+    assert len(told) == 1
+    assert rows.counts(("age",)).tolist() == [0, 1] + [0] * 8
+    assert len(told) <= 2
+    assert rows.counts(("sex",)).tolist() == [1, 0]
+    assert len(told) <= 4
+
+
+def test_a_header_that_is_too_long_is_called_that(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("age,sex," + "x" * 2**24 + "\n1,m,2\n")
+    assert sentence(path) == (
+        f"file {str(path)!r} must begin with a line of column names of at most 16 MB. Leave columns out."
+    )
 
 
 def test_a_file_without_a_header_shows_none_of_its_first_person(tmp_path: Path) -> None:

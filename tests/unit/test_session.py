@@ -119,7 +119,10 @@ def test_the_frame_is_of_the_users_kind():
 def test_explain_prints_what_release_does_and_charges_nothing(capsys):
     s = session()
     said = s.explain(tc.cumulative("age"), epsilon=0.25)
-    assert capsys.readouterr().out == f"{said}\n"
+    assert capsys.readouterr().out == ""  # a notebook shows what is returned, and would show it twice
+    assert s.explain(tc.cumulative("age"), epsilon=0.25, show=True) == said
+    assert capsys.readouterr().out == f"{said!r}\n" == f"{said}\n"
+    assert repr(said.plan).startswith("<plan of cumulative(age), epsilon 0.25, expected error ")
     assert s.remaining == 1
     assert "budget that would remain: 0.75" in str(said)
     record = s.release(tc.cumulative("age"), epsilon=0.25)

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tacit.errors import PlanError, kind_of, leads_to_a_file, path_words
+from tacit.errors import PlanError, kind_of, leads_to_a_file, path_words, system_reason
 
 VERSION: Final = 2
 _APPLICATION: Final = 0x7461636D  # "tacm": how SQLite files say whose they are
@@ -372,8 +372,11 @@ def read_published(state: str | Path) -> Published:
     try:
         with path.open("rb") as file:
             header = file.read(_HEADER)
-    except OSError:
+    except FileNotFoundError:
         header = b""
+    except OSError as fault:
+        rule = f"must be a state of a monitor that can be read ({system_reason(fault)})"
+        raise PlanError(rule, key="state", given=path_words(state), fix="Check the path.") from None
     if not header:
         raise PlanError("must be a state of a monitor", key="state", given=str(state), fix="Check the path.")
     # the header says whose file it is; SQLite itself would leave files of its own beside somebody else's

@@ -287,6 +287,13 @@ class AnyPlan(ABC):
             f"  expected error of {self.query.error_of} (root mean square): {rough(self.rmse)}",
         ]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__repr__ = AnyPlan.__repr__  # type: ignore[method-assign]  # of a dataclass, it would list every field
+
+    def __repr__(self) -> str:
+        return f"<plan of {self.query}, epsilon {shown(self.epsilon)}, expected error {self.rmse:.3g}>"
+
     def __str__(self) -> str:
         exact = f" (exact, {OF_THE_ROWS_KEPT})" if self.rmse == 0 else ""
         return "\n".join(self.lines(reasons=False)) + exact

@@ -138,9 +138,10 @@ class Session:
         return plan
 
     @sealed
-    def explain(self, query: Any, epsilon: Any = None, *, show: bool = True) -> Explanation:
+    def explain(self, query: Any, epsilon: Any = None, *, show: bool = False) -> Explanation:
         """Say what a release would cost and how wrong it would be, for a plan or for a question at this cost.
 
+        What is returned says it in words, in a notebook and when it is printed; `show` prints it at once.
         Also whether limits on what applications learn would refuse it, or files that do not hold what they held.
         Nothing is charged, no row is opened.
         """

@@ -70,11 +70,19 @@ def begin_draft(job: Job) -> Draft:
             why, by_others = system_reason(fault), fault.errno in _BY_OTHERS
         if not by_others or not os.path.lexists(folder):
             break
-        with _looked_at(folder) as left:
-            if refusal := _refusal(job, folder, left):
-                raise refusal
-            if attempt == 2 or not _removed(folder):
-                raise _in_use(job, folder)
+        try:
+            with _looked_at(folder) as left:
+                if refusal := _refusal(job, folder, left):
+                    raise refusal
+                if attempt == 2 or not _removed(folder):
+                    raise _in_use(job, folder)
+        except OSError as fault:
+            raise job.refuse(
+                "out",
+                f"has {folder.name} beside it, and the system does not say whose it is ({system_reason(fault)})",
+                given=str(job.out),
+                fix="Nothing was charged. Look at it as whoever made it, or name another folder.",
+            ) from None
     raise job.refuse("out", f"must be a folder that can be made ({why})", given=str(job.out), fix="Name another.")
 
 
@@ -128,7 +136,7 @@ def _looked_at(folder: Path) -> Iterator[_Left]:
     has_files, complete = any(file.name != MARK for file in folder.iterdir()), is_complete(folder)
     try:
         handle = os.open(folder / MARK, os.O_RDWR)
-    except OSError:
+    except FileNotFoundError:
         yield _Left(is_alive=False, run=None, has_files=has_files, is_complete=complete)
         return
     try:

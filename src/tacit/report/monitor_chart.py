@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tacit.amounts import shown
-from tacit.errors import PlanError
+from tacit.errors import PlanError, system_reason
 from tacit.mechanism.alarm import ABOVE, CERTAINLY_BELOW
 from tacit.monitor.clock import UNITS
 from tacit.monitor.history import PAUSED, History, Verdict
@@ -149,13 +149,16 @@ def _located(rows: list[Any], expected: int) -> dict[str, tuple[float, float]]:
 
 
 def _table(path: Path) -> dict[str, list[Any]]:
+    why = ""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error):
+    except OSError as fault:
+        rows, why = [], f" that can be read ({system_reason(fault)})"
+    except (UnicodeDecodeError, csv.Error):
         rows = []
     if not rows:
-        raise PlanError("must be a CSV file with rows", key="points", given=str(path), fix="Check the path.")
+        raise PlanError(f"must be a CSV file with rows{why}", key="points", given=str(path), fix="Check the path.")
     return {name: [row[name] for row in rows] for name in rows[0] if name}
 
 

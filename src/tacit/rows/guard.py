@@ -141,25 +141,36 @@ def cancelled_by_interrupt(cancel: Callable[[], object]) -> Iterator[None]:
     user's may survive it, an event loop may already listen for signals, and outside of the main thread there are none.
     """
     ends = {number for number in (signal.SIGINT, signal.SIGTERM) if _is_the_end(signal.getsignal(number))}
-    with contextlib.ExitStack() as stack:
-        if ends:
-            # without a socket or a thread for it, an interrupt waits for the engine, and that is all
-            with contextlib.suppress(OSError, RuntimeError):
-                _listening(stack, ends, cancel)
+    sockets = _sockets() if ends else None
+    if sockets is None:
         yield
-
-
-def _listening(stack: contextlib.ExitStack, ends: set[signal.Signals], cancel: Callable[[], object]) -> None:
-    """Listen for signals in a thread until the stack is left, unless somebody else listens already."""
-    hears, tells = socket.socketpair()
+        return
+    hears, tells = sockets
     listening = threading.Thread(target=_listen, args=(hears, ends, cancel), daemon=True)
-    stack.enter_context(hears)
-    stack.callback(lambda: None if listening.ident is None else listening.join())
-    stack.enter_context(tells)  # left before that: it listens until there is nobody to tell it anything
-    tells.setblocking(False)
-    if _told_of_signals(tells):
-        stack.callback(signal.set_wakeup_fd, -1)
-        listening.start()
+    with hears:
+        try:
+            with tells:
+                tells.setblocking(False)
+                if not _told_of_signals(tells):
+                    yield
+                    return
+                try:
+                    with contextlib.suppress(RuntimeError):  # no thread is left: an interrupt waits for the engine
+                        listening.start()
+                    yield
+                finally:
+                    signal.set_wakeup_fd(-1)
+        finally:  # also of work that failed: it listens until there is nobody to tell it anything
+            if listening.ident is not None:
+                listening.join()
+
+
+def _sockets() -> tuple[socket.socket, socket.socket] | None:
+    """Return two sockets that are connected; None if the machine has none left, and then an interrupt waits, too."""
+    try:
+        return socket.socketpair()
+    except OSError:
+        return None
 
 
 def _told_of_signals(tells: socket.socket) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, Final
 import narwhals as nw
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.errors import DataRefused
+from tacit.errors import DataRefused, Unread
 from tacit.policy.domain import Domain
 from tacit.rows.encode import Code, Column, Helper
 from tacit.rows.engines import PERSON, Engine, unreadable, with_readings
@@ -70,7 +70,8 @@ class Opened:
 
         def looked_at() -> bool:
             with self.engine.quiet():
-                return self.engine.unchanged()
+                # a plan of the user's may fail on a cell where it is made: even the statistics of a file hold some
+                return closed(self.engine.unchanged, Unread("the columns of the rows could not be looked at again"))
 
         if not blind(looked_at, "looking whether the rows have changed"):
             raise DataRefused(_CHANGED, fix=_CHANGED_FIX)

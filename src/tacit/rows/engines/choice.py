@@ -43,7 +43,9 @@ def engine_for(source: Any, *, lists: frozenset[str], declared: frozenset[str]) 
 def _engine_for(source: Any, lists: frozenset[str], declared: frozenset[str]) -> Callable[[], Engine]:
     """Return what makes the engine: only a class that is none of these is asked for here, and that is said."""
     if isinstance(source, str | Path) or (isinstance(source, list | tuple) and source):
-        return lambda: files(source if isinstance(source, list | tuple) else [source], declared)
+        listed = source if isinstance(source, list | tuple) else [source]
+        paths = [str(path) if isinstance(path, str | Path) else path for path in listed]
+        return lambda: files(paths, declared)
     source = nw.to_native(source, pass_through=True)  # a narwhals frame stands for what it wraps
     module, name = type(source).__module__.split(".")[0], type(source).__name__
     if isinstance(source, pd.DataFrame):
