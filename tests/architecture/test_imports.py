@@ -62,6 +62,7 @@ MAY_READ_ROWS = (
     "rows/positions.py",
     "rows/one_pass.py",
     "rows/first_rows.py",
+    "rows/row_keys.py",
     "rows/item_lists.py",
     "rows/frames.py",  # writes what may be shown, reads nothing
     "rows/object_cells.py",  # cells that are Python objects, for engines

@@ -26,6 +26,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cell_readings import position, text
+from rows_that_count import in_order
 from tacit.errors import DataRefused, PolicyError
 from tacit.policy.attributes import Attribute, Categories, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
@@ -130,49 +131,48 @@ def records(case: Case, table: Table) -> list[tuple[Any, dict[str, int], dict[st
         if person is None or row[person] is not None:
             owned.setdefault(i if person is None else row[person], []).append(row)
     moved = case.options.get("moved")
-    first = [name for name in case.domain if moved is not None and name not in moved]
-    names = [*first, *(name for name in case.domain if name not in first)]
 
     def when(row: dict[str, Any]) -> tuple[Any, ...]:
         cell = None if order is None else row[order]
         return (1, 0) if cell is None or math.isnan(cell) else (0, cell)
 
-    def content(row: dict[str, Any]) -> tuple[Any, ...]:
-        """The places of a row's values, the public ones first; a value without a place comes last."""
-        plain = [name for name in names if not isinstance(case.domain[name], Items)]
-        places = [position(case.domain[name], [row[raw] for raw in case.raw(name)]) for name in plain]
-        return tuple((place is None, place or 0) for place in places)
-
-    kept = []
-    for who, rows in owned.items():
-        rows.sort(key=lambda row: (when(row), content(row)))
-        kept += [(who, row) for row in rows[: case.options.get("per_person", 1)]]
-    found = []
-    for who, row in kept:
-        places = {
+    def places_of(row: dict[str, Any]) -> dict[str, int]:
+        """The places of a row's values; None where there is none."""
+        return {
             name: position(attribute, [row[raw] for raw in case.raw(name)])
             for name, attribute in case.domain.items()
             if not isinstance(attribute, Items)
         }
-        if None in places.values():
-            continue
-        sets = {}
-        for name, attribute in case.domain.items():
-            if not isinstance(attribute, Items):
-                continue
-            single = Integers(attribute.first, attribute.first + attribute.count - 1)
-            one: Attribute = single if isinstance(attribute.items, int) else Categories(attribute.items)
-            held: dict[int, tuple[Any, ...]] = {}
-            for other in owned[who]:
-                cell = other[case.raw(name)[0]]
-                for nth, item in enumerate((cell or []) if isinstance(cell, list | None) else [cell]):
-                    place = position(one, [item])
-                    if place is not None:
-                        occurs = (when(other), nth, place)
-                        held[place] = min(held.get(place, occurs), occurs)
-            sets[name] = sorted(held, key=held.__getitem__)[: attribute.most]
-        found.append((who, places, sets))
+
+    found = []
+    for who, every in owned.items():
+        rows = [row for row in every if None not in places_of(row).values()]
+        if person is not None:
+            rows = in_order(who, rows, places_of, case.domain, moved, when)[: case.options.get("per_person", 1)]
+        found += [(who, places_of(row), sets_of(case, owned[who], places_of, when)) for row in rows]
     return found
+
+
+def sets_of(case: Case, rows: Table, places_of: Any, when: Any) -> dict[str, list[int]]:
+    """Return the items of each set that the rows of somebody have, of those rows that fit."""
+    sets = {}
+    for name, attribute in case.domain.items():
+        if not isinstance(attribute, Items):
+            continue
+        single = Integers(attribute.first, attribute.first + attribute.count - 1)
+        one: Attribute = single if isinstance(attribute.items, int) else Categories(attribute.items)
+        held: dict[int, tuple[Any, ...]] = {}
+        for other in rows:
+            cell = other[case.raw(name)[0]]
+            if None in places_of(other).values():
+                continue
+            for nth, item in enumerate((cell or []) if isinstance(cell, list | None) else [cell]):
+                place = position(one, [item])
+                if place is not None:
+                    occurs = (when(other), nth, place)
+                    held[place] = min(held.get(place, occurs), occurs)
+        sets[name] = sorted(held, key=held.__getitem__)[: attribute.most]
+    return sets
 
 
 def expected(case: Case, table: Table) -> dict[str, Any]:
@@ -519,15 +519,18 @@ def test_texts_that_spell_numbers_of_any_length_are_ordered_as_numbers(made: Any
 
 @pytest.mark.one_in(8)
 @every_engine
-def test_rows_that_agree_in_the_first_word_are_ordered_by_the_second(made: Any, engine: str, tmp_path: Path) -> None:
+def test_rows_with_several_words_of_secrets_and_of_public_cells_are_ordered_by_all(
+    made: Any, engine: str, tmp_path: Path
+) -> None:
     # 41 and 31 bits, which do not fit into one word
     domain: dict[str, Attribute] = {"small": Integers(0, 2**40), "n.1": Integers(0, 2**30)}
-    case = Case(domain, (), "`n.1` == 0", {"person": "who", "moved": frozenset({"n.1"})})
-    orders = itertools.permutations([0, 5, 9])  # the smallest one comes first, last and in between
-    table = [{"who": who, "small": 3, "n.1": cell} for who, cells in enumerate(orders) for cell in cells]
-    found = answered(case, made(engine, table, case.columns, tmp_path))
-    assert found == expected(case, table)
-    assert found == {"counts": 6, "total small": 18, "total n.1": 0}
+    orders = list(itertools.permutations([0, 5, 9]))
+    table = [{"who": who, "small": cell % 2, "n.1": cell} for who, cells in enumerate(orders * 4) for cell in cells]
+    for moved in (frozenset({"n.1"}), frozenset({"n.1", "small"}), frozenset[str]()):
+        case = Case(domain, (), "`n.1` == 0", {"person": "who", "moved": moved})
+        found = answered(case, made(engine, table, case.columns, tmp_path))
+        assert found == expected(case, table)
+        assert 1 <= found["counts"] <= 20  # 8 of 24 by chance, and not all or none
 
 
 @pytest.mark.one_in(8)

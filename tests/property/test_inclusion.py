@@ -7,15 +7,18 @@ rows of an owner count is decided by several rules, since inclusion must hold fo
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from functools import cache, partial
 from itertools import combinations, combinations_with_replacement, permutations, product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tacit as tc
+from rows_that_count import in_order
 
 UNREADABLE = "?"
 OWNERS: tuple[dict[str, Any], ...] = (
@@ -122,52 +125,51 @@ def record_of(domain: tc.Domain, cells: tuple[Any, ...]) -> Any:
     return tuple(found)
 
 
-def by_content(policy: tc.Policy, row: Row) -> Any:
-    """By the order, then what no secret edge moves, then the rest; a cell that the domain drops comes last."""
-    places = {
-        name: one.size if cell == UNREADABLE else one.position(cell)
-        for (name, one), cell in zip(policy.domain.attributes, row[1], strict=True)
-        if not isinstance(one, tc.Items)
-    }
-    last = moved(policy)
-    return row[0], [places[n] for n in places if n not in last], [places[n] for n in places if n in last], str(row)
+def places_of(policy: tc.Policy, row: Row) -> dict[str, int]:
+    """The places of a row's cells that are no items; those that the domain drops are not asked for."""
+    record = record_of(policy.domain, row[1])
+    named = zip(policy.domain.attributes, record, strict=True)
+    return {name: one.position(cell) for (name, one), cell in named if not isinstance(one, tc.Items)}
 
 
-def by_order_backwards(policy: tc.Policy, row: Row) -> Any:
+def by_key(who: int, policy: tc.Policy, rows: list[Row]) -> list[Row]:
+    """By the order, then as at random: the rule that Tacit has, for one of the owners."""
+    return in_order(who, rows, partial(places_of, policy), policy.domain, moved(policy), lambda row: row[0])
+
+
+def by_order_backwards(policy: tc.Policy, rows: list[Row]) -> list[Row]:
     """By the order, then cells from the largest down: another rule that one might have."""
-    return row[0], [[-ord(letter) for letter in str(cell)] for cell in row[1]]
+    return sorted(rows, key=lambda row: (row[0], [[-ord(letter) for letter in str(cell)] for cell in row[1]]))
 
 
-RULES = (by_content, by_order_backwards)
+RULES = (*(partial(by_key, who) for who in (1, 2, 3)), by_order_backwards)
 
 
 @cache
 def counted(policy: tc.Policy, rule: Any, rows: OwnersRows) -> tuple[Any, ...]:
-    """What counts of one owner: a multiset of at most `per_person` records."""
-    first = sorted(rows, key=lambda row: rule(policy, row))
+    """What counts of one owner, of the rows that fit: a multiset of at most `per_person` records."""
+    first = rule(policy, [row for row in rows if record_of(policy.domain, row[1]) is not None])
     sets = [place for place, one in enumerate(policy.domain.values()) if isinstance(one, tc.Items)]
     if not sets:
-        kept = [record_of(policy.domain, cells) for _, cells in first[: policy.per_person]]
-        return tuple(sorted((record for record in kept if record is not None), key=str))
-    if not rows:
+        return tuple(sorted((record_of(policy.domain, cells) for _, cells in first[: policy.per_person]), key=str))
+    if not first:
         return ()
     record = list(first[0][1])
     for place in sets:
-        in_order = dict.fromkeys(item for _, cells in first for item in cells[place])
-        record[place] = tuple(in_order)
+        in_turn = dict.fromkeys(item for _, cells in sorted(first) for item in cells[place])
+        record[place] = tuple(in_turn)
     return (record_of(policy.domain, tuple(record)),)
 
 
 @cache
 def owner_moves(policy: tc.Policy, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
-    """Whether what counts of one owner moves: some records along edges, the others not at all."""
-    return moves_along(partial(edge, policy), before, after)
+    """Whether what counts of one owner moves: some slots along edges, each once, the others not at all."""
+    return moves_along(partial(edge, policy), policy.per_person, before, after)
 
 
-def moves_along(joined: Any, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+def moves_along(joined: Any, slots: int, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
     if before == after:
         return False
-    slots = max(len(before), len(after))
     a, b = (list(state) + [None] * (slots - len(state)) for state in (before, after))
     return any(all(x == y or joined(x, y) for x, y in zip(a, chosen, strict=True)) for chosen in set(permutations(b)))
 
@@ -199,7 +201,7 @@ def neighbours(policy: tc.Policy, rule: Any, data: tuple[OwnersRows, ...]) -> tu
     else:
         seen = [counted(policy, rule, rows) for rows in data]
         states = list(dict.fromkeys(seen))
-        table = np.array([[moves_along(joined, a, b) for b in states] for a in states])
+        table = np.array([[moves_along(joined, policy.per_person, a, b) for b in states] for a in states])
         at = np.array([states.index(state) for state in seen])
         near = table[np.ix_(at, at)]
     numbers = {state: number for number, state in enumerate(dict.fromkeys(seen))}
@@ -409,7 +411,7 @@ def coupled(policy: tc.Policy, before: Units, after: Units) -> bool:
 def coupled_neighbours(policy: tc.Policy, before: tuple[OwnersRows, ...], after: tuple[OwnersRows, ...]) -> bool:
     """Whether two data sets of several owners are neighbours. Without `person`, a row moves but keeps its owner."""
     if policy.person is not None:
-        a, b = (tuple(counted(policy, by_content, rows) for rows in data) for data in (before, after))
+        a, b = (tuple(counted(policy, RULES[0], rows) for rows in data) for data in (before, after))
         if policy.presence == "public" and list(map(len, a)) != list(map(len, b)):
             return False
         return coupled(policy, a, b)
@@ -440,7 +442,7 @@ def test_what_is_known_of_rows_is_not_known_of_people(facts: str) -> None:
     @cache
     def looks(policy: tc.Policy, data: tuple[OwnersRows, ...]) -> Any:
         if policy.person is not None:
-            return tuple(counted(policy, by_content, rows) for rows in data)
+            return tuple(counted(policy, RULES[0], rows) for rows in data)
         return tuple(sorted((record_of(policy.domain, cells) for rows in data for _, cells in rows), key=str))
 
     claims = 0
@@ -507,11 +509,43 @@ def test_the_order_in_which_attributes_are_declared_does_not_matter(secrets: Any
     assert one.covers(weaker) == (secrets.keyword != "attributes")
 
 
-def test_where_the_order_of_attributes_chooses_the_rows_that_count_it_does_matter() -> None:
+def test_the_order_of_attributes_does_not_choose_rows_and_which_are_public_does() -> None:
     backwards = tc.Domain(dict(reversed(TWO.attributes)))
-    for secrets in (tc.secrets.everything(), tc.secrets.attributes("a", "b")):
+    for secrets in (tc.secrets.attributes("a"), tc.secrets.attributes("a", "b"), tc.secrets.within(1, "a")):
         one, other = (tc.Policy(domain, secrets, person="id") for domain in (TWO, backwards))
-        assert not one.covers(other)
-        assert tc.Policy(TWO, secrets).covers(tc.Policy(backwards, secrets))
-    one, other = (tc.Policy(domain, tc.secrets.attributes("a"), person="id") for domain in (TWO, backwards))
-    assert one.covers(other)  # by b, which no edge moves, and then by a
+        assert one.covers(other)
+    more, less = (tc.Policy(TWO, tc.secrets.attributes(*names), person="id") for names in (("a", "b"), ("a",)))
+    assert not more.covers(less)  # other rows may count: keys do not look at b where it may be a secret
+    assert tc.Policy(TWO, more.secrets).covers(tc.Policy(TWO, less.secrets))
+
+
+def test_the_rule_by_which_rows_are_chosen_is_part_of_a_policy_that_depends_on_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An account that was charged when other rows counted takes no release, unless the promise is about all rows."""
+
+    def policies() -> dict[str, tc.Policy]:
+        return {
+            "some": tc.Policy(TWO, tc.secrets.within(1, "a"), person="id"),
+            "presence": tc.Policy(TWO, tc.secrets.taking_part(), person="id", per_person=2),
+            "all": tc.Policy(TWO, tc.secrets.everything(), presence="secret", person="id"),
+            "rows": tc.Policy(TWO, tc.secrets.within(1, "a")),
+        }
+
+    now = {name: policy.fingerprint for name, policy in policies().items()}
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = tc.Ledger(Path(folder) / "ledger.db")
+        with monkeypatch.context() as patched:
+            patched.setattr("tacit.policy.inclusion.CHOICE", "the smallest by content")
+            before = {name: policy.fingerprint for name, policy in policies().items()}
+            for name, policy in policies().items():
+                ledger.grant(dataset=name, epsilon=2, policy=policy)
+                ledger.charge(dataset=name, epsilon=1, policy=policy)
+        assert {name for name in now if now[name] != before[name]} == {"some", "presence"}
+        for name, policy in policies().items():
+            if name in ("all", "rows"):
+                ledger.charge(dataset=name, epsilon=1, policy=policy)
+                continue
+            with pytest.raises(tc.LedgerError, match="can no longer be read as that policy"):
+                ledger.charge(dataset=name, epsilon=1, policy=policy)
+            assert ledger.remaining(dataset=name) == 1

@@ -80,7 +80,10 @@ def test_the_order_of_a_policy_is_named_as_that_of_a_session_is() -> None:
         tc.Session(tc.Policy(domain, tc.secrets.everything()), rows, budget=1, person="who", order="day"),
     ):
         said = session.release(tc.count(), 1).certificate["protects"]
-        assert said == "one person: one row with the same who (the first by day)"
+        assert said == (
+            "one person, all rows with the same who "
+            "(one row that fits the domain counts, the first by day; other rows are left out)"
+        )
 
 
 # ---- selections -----------------------------------------------------------------------------------------------------

@@ -320,20 +320,22 @@ def test_values_in_no_block_are_mentioned():
 def test_a_policy_says_about_whom_it_is():
     assert "Each row is one person." in said(secrets.everything())
     assert "if a person may own several rows, name the column: `person: ..`." in said(secrets.everything())
+    people = "A person is all rows with the same patient_id"
     text = said(secrets.everything(), person="patient_id", per_person=3)
-    assert "A person is all rows with the same patient_id, of which 3 count, chosen by what is in them." in text
+    assert f"{people}: up to 3 rows that fit the domain count, chosen as at random; other rows are left out." in text
     text = said(secrets.everything(), person="patient_id", per_person=3, order="day")
-    assert "A person is all rows with the same patient_id, of which the first 3 by day count." in text
+    assert f"{people}: up to 3 rows that fit the domain count, the first by day; other rows are left out." in text
     assert "may own several rows" not in text
     text = said(secrets.everything(), person="patient_id")  # with a set of items: all of them count
-    people = "A person is all rows with the same patient_id"
-    assert f"{people}: all their items count, of the rest one row, chosen by what is in it." in text
+    every = "of all rows that fit the domain count, and all else of one of these rows"
+    assert f"{people}: the items {every}, chosen as at random." in text
     text = said(secrets.everything(), person="patient_id", order="day", item="thing")
-    assert f"{people}: all their items in thing count, of the rest the first row by day." in text
+    assert f"{people}: the items in thing {every}, the first by day." in text
     assert "Each row is one person, with the items in thing." in said(secrets.everything(), item="thing")
     alone = Policy(Domain({"age": Integers(0, 9)}), secrets.everything(), person="patient_id")
-    assert f"{people}, of which one counts, chosen by what is in it." in alone.describe()
-    assert f"{people}, of which the first by day counts." in alone.about(order="day").describe()
+    one = "one row that fits the domain counts"
+    assert f"{people}: {one}, chosen as at random; other rows are left out." in alone.describe()
+    assert f"{people}: {one}, the first by day; other rows are left out." in alone.about(order="day").describe()
 
 
 def test_an_example_can_go_into_json():

@@ -16,8 +16,9 @@ MOST_MOVED: Final = 16  # people in whose moves a smaller set of moves is looked
 def check_neighbours(policy: Policy, hidden: Any, cover: Any) -> None:
     """Refuse two data sets that no secret edge separates, with the reason."""
     a, b = _people(policy, hidden, "hidden"), _people(policy, cover, "cover")
-    if policy.absences and abs(len(a) - len(b)) == 1:
-        _align(*sorted((a, b), key=len))
+    if policy.absences and abs(len(a) - len(b)) <= policy.per_person:
+        for _ in range(abs(len(a) - len(b))):
+            _align(*sorted((a, b), key=len))
     if len(a) != len(b):
         raise PolicyError(
             f"must have as many people as `hidden`, {len(a):,}, since taking part is not secret in this policy"
@@ -86,7 +87,8 @@ def _people(policy: Policy, people: Any, key: str) -> list[Any]:
 
 def _align(shorter: list[Any], longer: list[Any]) -> None:
     """Put ABSENT where the person is missing."""
-    at = next((i for i, (x, y) in enumerate(zip(shorter, longer, strict=False)) if x != y), len(shorter))
+    pairs = enumerate(zip(shorter, longer, strict=False))
+    at = next((i for i, (x, y) in pairs if x is not ABSENT and x != y), len(shorter))
     shorter.insert(at, ABSENT)
 
 

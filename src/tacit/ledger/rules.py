@@ -78,7 +78,8 @@ class Rules:
             raise LedgerError(
                 f"the stored text of {policy_name(asked)} can no longer be read as that policy",
                 file=self._file,
-                fix="Run `tacit ledger verify`; if the ledger is sound, charge with the Tacit that wrote it.",
+                fix="Run `tacit ledger verify`; if the ledger is sound, charge with the Tacit that wrote it, or give "
+                "the data set another name: where a policy names a person, other rows may count since then.",
             )
         self._compared[question.pair] = bool(policy.covers(granted))
 

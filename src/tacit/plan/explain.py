@@ -13,6 +13,7 @@ from tacit.errors import PlanError, sealed
 from tacit.plan.any_plan import OF_THE_ROWS_KEPT, AnyPlan
 from tacit.plan.choose import choose, plain_plan
 from tacit.plan.knowledge_cost import FactCost, costs_for_plan
+from tacit.policy.describe import rows_in_words
 from tacit.policy.policy import as_policy
 
 
@@ -99,9 +100,11 @@ class Explanation:
     def __str__(self) -> str:
         *lines, error = self.plan.lines(reasons=True)
         is_exact = self.plan.rmse == 0 and self.gain != math.inf
+        policy = self.plan.policy
         lines += [
+            *([] if policy.person is None else [f"  of each person ({policy.person}) {rows_in_words(policy)}"]),
             error + (f" (exact, {OF_THE_ROWS_KEPT})" if is_exact else ""),
-            f"  plain differential privacy ({self.plan.policy.plain_form}) at the same epsilon: {self._plain_words()}",
+            f"  plain differential privacy ({policy.plain_form}) at the same epsilon: {self._plain_words()}",
             *(f"  {cost.words}" for cost in self.knowledge),
             *self._table(),
         ]

@@ -170,16 +170,18 @@ def person_in_words(policy: Policy) -> str:
     """Say about whom the policy is."""
     if policy.person is None:
         return "Each row is one person" + (f", with the items in {policy.item}" if policy.item is not None else "")
-    people, many = f"A person is all rows with the same {policy.person}", policy.per_person
+    return f"A person is all rows with the same {policy.person}: {rows_in_words(policy)}"
+
+
+def rows_in_words(policy: Policy) -> str:
+    """Say which rows of a person count, where a person is named."""
+    many, by = policy.per_person, policy.order
+    chosen = "chosen as at random" if by is None else f"the first by {by}"
     if many == 1 and any(attribute.is_set for attribute in policy.domain.values()):
-        first = "one row, chosen by what is in it" if policy.order is None else f"the first row by {policy.order}"
-        items = "their items" if policy.item is None else f"their items in {policy.item}"
-        return f"{people}: all {items} count, of the rest {first}"
-    if policy.order is None:
-        counted = "one counts, chosen by what is in it" if many == 1 else f"{many:,} count, chosen by what is in them"
-    else:
-        counted = f"the first by {policy.order} counts" if many == 1 else f"the first {many:,} by {policy.order} count"
-    return f"{people}, of which {counted}"
+        items = "items" if policy.item is None else f"items in {policy.item}"
+        return f"the {items} of all rows that fit the domain count, and all else of one of these rows, {chosen}"
+    counted = "one row that fits the domain counts" if many == 1 else f"up to {many:,} rows that fit the domain count"
+    return f"{counted}, {chosen}; other rows are left out"
 
 
 def public_facts(policy: Policy) -> list[str]:

@@ -10,10 +10,13 @@ Why         What counts of a data set under a policy, and which of these are nei
             * Without `person`: of each row one record (a set of items cut down to `at_most`), or none where the domain
               drops it. Neighbours: one record moves along an edge, its owner and all other rows stay as they are;
               with presence secret, one row may also come or go (or of some people, `taking_part` with `where`: go).
-            * With `person`: of each owner at most `per_person` records; with a set of items one record, the items of
-              all rows, cut down to `at_most`. Neighbours: the rows of one owner differ, and what counts of them is the
-              same but for one or more records that move along edges (with presence secret: or come or go). Rows that
-              do not count may differ in any way.
+            * With `person`: an owner has `per_person` slots, each with a record that counts or with nothing; with a
+              set of items one slot, whose record has the items of all rows that fit, cut down to `at_most`. Neighbours:
+              the rows of one owner differ, and of that owner's slots at least one changes, each of them once: its
+              record moves along an edge; with presence secret, it may also empty or fill (of some people,
+              `taking_part` with `where`: empty). So no more than `per_person` things happen in all: where three rows
+              count, three may go or three may come, but not three go while three others come. Rows that do not count
+              may differ in any way.
             * With knowledge: both data sets agree on it, and further owners (without `person`: further rows) may move
               in any way, as long as no smaller set of these moves, with an edge among them, agrees as well.
             Hence three proofs:
@@ -24,14 +27,16 @@ Why         What counts of a data set under a policy, and which of these are nei
             else protects whatever one owner's rows do, and so every row-level policy and every other one about the same
             owners, whatever the columns by which either chooses among these rows and from which it reads items. Where
             presence is public the number of records that count must not change either: it is the smaller one of
-            `per_person` and the number of rows, whichever of them come first.
+            `per_person` and the number of rows that fit, whichever of them count, and no edge changes that number.
             (3) Otherwise no. A row's edge is not its owner's: a row that moves lets another one of the owner count, an
             item that goes lets the next one in, and what is known of rows is not known of people. More rows that count
             (`per_person`, `at_most`) are rows about which the weaker policy promises nothing, and so are those that
             count by another `order` or are read from another `item`.
-            Which rows of an owner count is chosen by `order`, then attribute by attribute, those that no secret edge
-            moves first (`rows/first_rows.py`). So only policies for which that is the same column and the same
-            sequence of attributes surely let the same rows count.
+            Which rows of an owner count follows from `order` and from which attributes no secret edge moves, by the
+            rule of `rows/first_rows.py`. So only policies for which that is the same column and the same attributes
+            surely let the same rows count. Under another rule other rows count, so the rule has a name, `CHOICE`,
+            which is part of the fingerprint of every policy that depends on it: an account that was charged under
+            another rule takes no release under this one.
 Checked by  tests/property/test_inclusion.py, tests/property/test_steps.py.
 """
 
@@ -50,6 +55,7 @@ from tacit.policy.where import Test
 if TYPE_CHECKING:
     from tacit.policy.policy import Policy
 
+CHOICE: Final = "rows that fit, by order, by a key of person, public attributes and number"
 SMALL: Final = 64  # records; pairs of these are looked at one by one
 
 
@@ -77,9 +83,9 @@ def _protects_whole_owners(stronger: Policy, weaker: Policy) -> bool:
         return False
     if Absence() in stronger.absences:
         return True
-    # as many records count afterwards: no row is dropped by its content, and none comes or goes among those that count
+    # as many records count afterwards: none comes or goes among those that count
     as_many = weaker.person is None or stronger.per_person <= weaker.per_person
-    return not weaker.absences and as_many and _drops_no_row(domain)
+    return not weaker.absences and as_many
 
 
 def _same_records_count(stronger: Policy, weaker: Policy) -> bool:
@@ -91,15 +97,15 @@ def _same_records_count(stronger: Policy, weaker: Policy) -> bool:
     return stronger.person is None or _chosen_by(stronger) == _chosen_by(weaker)
 
 
-def _chosen_by(policy: Policy) -> list[str]:
-    """Return the attributes that decide which rows of an owner count, in this order; items come from all rows."""
-    names = [name for name, attribute in policy.domain.items() if not attribute.is_set]
-    return sorted(names, key=lambda name: name in policy.moved_attributes)  # stable: in the order of the domain
+def _chosen_by(policy: Policy) -> frozenset[str]:
+    """Return the public attributes, which decide which rows of an owner count; items come from all rows."""
+    plain = {name for name, attribute in policy.domain.items() if not attribute.is_set}
+    return frozenset(plain - policy.moved_attributes)
 
 
-def _drops_no_row(domain: Domain) -> bool:
-    """Say whether every row has a record, whatever its cells are."""
-    return all(one.dropped == "nothing" for one in domain.values())
+def depends_on_choice(policy: Policy) -> bool:
+    """Say whether the promise depends on which rows of an owner count: not where it is about whatever they do."""
+    return policy.person is not None and not _protects_whole_owners(policy, policy)
 
 
 def _columns(policy: Policy) -> set[str]:

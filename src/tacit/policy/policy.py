@@ -45,9 +45,9 @@ class Policy:
     `presence="public"`: who takes part is no secret (and so the number of people is public). `presence="secret"`: the
     value "not in the data" is added, with edges both ways; the family `taking_part` says the same. `person` names the
     column that says whose row it is, where people own several rows (of which `per_person` count); without it, every row
-    is a person of its own. Which of them count is part of about whom the policy is: the first ones by the column
-    `order`, or without it by what is in them. `item` names the column that holds the items of the domain's set, where
-    it is not called like the attribute.
+    is a person of its own. Which of them count is part of about whom the policy is: of the rows that fit the domain the
+    first ones by the column `order`, or without it some that are chosen as at random. `item` names the column that
+    holds the items of the domain's set, where it is not called like the attribute.
     """
 
     domain: Domain
@@ -272,8 +272,15 @@ class Policy:
 
     @property
     def fingerprint(self) -> str:
-        """A short name for exactly this policy; the policy's own name does not count."""
+        """A short name for exactly this policy; the policy's own name does not count.
+
+        Where it matters which rows of a person count, the rule that says so is part of the policy.
+        """
+        from tacit.policy.inclusion import CHOICE, depends_on_choice
+
         said = {key: value for key, value in self.document().items() if key != "name"}
+        if depends_on_choice(self):
+            said["choice"] = CHOICE
         return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
     @classmethod

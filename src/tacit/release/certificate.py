@@ -16,6 +16,7 @@ from tacit.amounts import shown
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
 from tacit.plan.any_plan import AnyPlan
+from tacit.policy.describe import rows_in_words
 from tacit.policy.policy import Policy
 
 
@@ -117,12 +118,4 @@ def protects_in_words(policy: Policy) -> str:
     """Say whose record a release protects, and which of their rows count."""
     if policy.person is None:
         return "one row (no person column was named, so every row is taken for a person of its own)"
-    many, order = policy.per_person, policy.order
-    chosen = f"the first by {order}" if order is not None else f"chosen by what is in {'it' if many == 1 else 'them'}"
-    rows = "one row" if many == 1 else f"up to {many} rows"
-    if any(attribute.is_set for attribute in policy.domain.values()):
-        return (
-            f"one person: one record, with the items of all rows with the same {policy.person} "
-            f"(and everything else of {rows}, {chosen})"
-        )
-    return f"one person: {rows} with the same {policy.person} ({chosen})"
+    return f"one person, all rows with the same {policy.person} ({rows_in_words(policy)})"

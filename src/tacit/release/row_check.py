@@ -72,7 +72,7 @@ class PersonCheck:
     """How often the values of a column that names people, or is called so, repeat.
 
     `surplus` is how many rows that the domain keeps are beyond the `per_person` rows of a person that count; None
-    where the policy does not name the column.
+    where the policy does not name the column. `counted` is how many do.
     """
 
     column: str
@@ -81,6 +81,7 @@ class PersonCheck:
     several: int
     surplus: int | None = None
     per_person: int = 1
+    counted: int | None = None
 
     def __str__(self) -> str:
         said = f"{self.column}: {self.people:,} different values, {self.several:,} of them in several rows"
@@ -91,7 +92,7 @@ class PersonCheck:
         if not self.surplus:
             return said
         counted = "1 row of each person is" if self.per_person == 1 else f"{self.per_person} rows of each person are"
-        return f"{said}; {_rows(self.surplus)} not counted, because only {counted}"
+        return f"{said}; {_rows(self.surplus)} left out, because only {counted} counted"
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,8 @@ class RowsCheck:
     """How well rows fit a policy's domain. For the holder of the data only; nothing of it is part of a release.
 
     `rows` is how many there are, `kept` how many the domain keeps, `remaining` what an exact count of everybody under
-    the policy would be (None where a release would be refused): people, or rows where no person is named.
+    the policy would be (None where a release would be refused): people, or rows where no person is named. `counted` is
+    how many of the rows that are kept releases count: of each person no more than `per_person`, and none of nobody.
     """
 
     rows: int
@@ -109,6 +111,12 @@ class RowsCheck:
     persons: tuple[PersonCheck, ...] = ()
     key: KeyCheck | None = None
     private: str = field(default=PRIVATE, init=False)
+
+    @property
+    def counted(self) -> int:
+        """How many rows releases count."""
+        named = [person.counted for person in self.persons if person.counted is not None]
+        return named[0] if named else self.kept
 
     @property
     def dropping_most(self) -> ColumnCheck | None:
@@ -124,6 +132,7 @@ class RowsCheck:
             "rows": self.rows,
             "kept": self.kept,
             "dropped": self.rows - self.kept,
+            "counted": self.counted,
             "remaining": self.remaining,
             "drops_most": None if worst is None else worst.name,
             "columns": [
@@ -156,10 +165,10 @@ class RowsCheck:
         if self.remaining is None:
             lines.append(f"{self.rows:,} rows. A release would be refused because of a column's type.")
         else:
-            people = f" ({self.remaining:,} {'person' if self.remaining == 1 else 'people'})" if named else ""
-            lines.append(
-                f"{self.rows:,} rows; the domain keeps {self.kept:,}{people} and drops {self.rows - self.kept:,}."
-            )
+            lines.append(f"{self.rows:,} rows; the domain keeps {self.kept:,} and drops {self.rows - self.kept:,}.")
+        if self.remaining is not None and named:
+            people = f"{self.remaining:,} {'person' if self.remaining == 1 else 'people'}"
+            lines.append(f"Of those that it keeps, releases count {self.counted:,}, of {people}.")
         if (worst := self.dropping_most) is not None:
             lines.append(f"Most are dropped by {worst.name}: {worst.dropped:,}.")
         lines += ["", "Cells:", *(f"  - {column}" for column in self.columns)]
@@ -346,6 +355,7 @@ class _Check:
                 nw.len().alias("people"),
                 nw.when(nw.col("n") > 1).then(one).sum().alias("several"),
                 nw.when(surplus > 0).then(surplus).sum().alias("surplus"),
+                nw.col("kept").sum().alias("fitting"),
             )
             with self._engine.quiet():
                 (row,) = people.select(*sums).collect(backend="pyarrow").to_arrow().to_pylist()
@@ -361,6 +371,7 @@ class _Check:
             row["several"],
             None if per_person is None else row["surplus"],
             per_person or 1,
+            None if per_person is None else row["fitting"] - row["surplus"],
         )
 
 

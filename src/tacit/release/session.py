@@ -49,10 +49,11 @@ class Session:
     """One policy, one set of rows, one budget.
 
     `rows` is a path (csv, parquet, glob), a frame (pandas, polars, pyarrow), a DuckDB relation, a Spark DataFrame, an
-    Ibis table, or `ItemCounts`. `person` names the column that says who owns a row; each person keeps at most
-    `per_person` rows (the first ones by `order`, a column that must be public, then by their content); `item` names the
-    column of items, if it is not called like the attribute. All four may stand in the policy. What is given here comes
-    first, and is part of the policy that is charged. Without a person every row is a person of its own.
+    Ibis table, or `ItemCounts`. `person` names the column that says who owns a row; of each person at most `per_person`
+    rows that fit the domain count (the first ones by `order`, a column that must be public; without it some that are
+    chosen as at random), and the others are left out; `item` names the column of items, if it is not called like the
+    attribute. All four may stand in the policy. What is given here comes first, and is part of the policy that is
+    charged. Without a person every row is a person of its own.
 
     With a `ledger` the budget is shared with other processes: if the data set has no budget there yet, `budget` is
     granted, otherwise the ledger's own budget holds as well. Without one, the budget is this object's alone.

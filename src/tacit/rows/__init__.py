@@ -22,6 +22,7 @@ In reading order:
     date_cells     the same for dates
     date_texts     the UTC day that a cell is, found by the engine
     unexpected     which cells are unexpected, and in what way
+    row_keys       keys by which rows of a person are chosen, as at random
     first_rows     which rows of a person count
     counting       what one pass must count so that every tally can be made of it
     one_pass       everything that a job counts, in one pass over batches of rows

@@ -10,7 +10,6 @@ one addition per row.
 
 from __future__ import annotations
 
-import itertools
 import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -243,50 +242,3 @@ class Bins:
             else:
                 tables.append(np.stack([sums, counts.astype(object)], axis=-1).reshape(*shape, 2))
         return tables
-
-
-class Packing:
-    """Several positions in one word of a row, so that whole rows are compared by few numbers.
-
-    The order of words is the order of the rows' places, attribute by attribute; "no position" comes last.
-    """
-
-    def __init__(self, sizes: Mapping[str, int]) -> None:
-        self._sizes = dict(sizes)
-        self._parts: list[list[tuple[str, int, int]]] = []  # name, shift, bits
-        room = 0
-        for name, size in sizes.items():
-            bits = max(1, int(size).bit_length())
-            if room < bits:
-                self._parts.append([])
-                room = 63
-            room -= bits
-            self._parts[-1].append((name, 0, bits))
-        for number, part in enumerate(self._parts):
-            ends = list(itertools.accumulate(bits for _, _, bits in reversed(part)))[::-1]
-            self._parts[number] = [(name, end - bits, bits) for (name, _, bits), end in zip(part, ends, strict=True)]
-
-    @property
-    def words(self) -> int:
-        """How many words a row has."""
-        return len(self._parts)
-
-    def packed(self, codes: Mapping[str, Codes], rows: int) -> list[Ints]:
-        """Return the words of each row."""
-        words = []
-        for part in self._parts:
-            word = np.zeros(rows, dtype=np.int64)
-            for name, shift, _ in part:
-                word |= codes[name].astype(np.int64) << shift
-            words.append(word)
-        return words
-
-    def unpacked(self, words: Sequence[Ints], names: Iterable[str]) -> dict[str, Codes]:
-        """Return the positions of some attributes."""
-        wanted = set(names)
-        return {
-            name: words[number] >> shift & (2**bits - 1)
-            for number, part in enumerate(self._parts)
-            for name, shift, bits in part
-            if name in wanted
-        }

@@ -75,7 +75,7 @@ class EngineTables:
         slots = [slot for name in need.names for slot in self._slots[name]]
         asked, _ = asked_in(need.where)
         wide = any(not slot.bits for name in {*need.names, *asked} for slot in self._slots[name])
-        return not wide and math.prod(slot.missing for slot in slots) * needs < 2**62
+        return not wide and math.prod(slot.size for slot in slots) * needs < 2**62
 
     def _piled(self, needs: Sequence[Asked]) -> list[Counts]:
         """Let the engine count several tables in one go: one line for each row and table, with a number for its cell.
@@ -105,8 +105,8 @@ class EngineTables:
                 for name in reversed(need.names):
                     parts = []
                     for slot in reversed(self._slots[name]):
-                        parts.append(slot.positions(cells % slot.missing))
-                        cells = cells // slot.missing
+                        parts.append(slot.positions(cells % slot.size))
+                        cells = cells // slot.size
                     sizes = [axis.size for axis in self._domain.axes_of(name)]
                     places.append(np.ravel_multi_index(tuple(reversed(parts)), tuple(sizes)))
                 shape = tuple(self._domain[name].size for name in need.names)
@@ -121,7 +121,7 @@ class EngineTables:
         """Return the number of a row's cell, times `needs`; missing where the need does not count the row."""
         cell: Any = nw.lit(0, nw.Int64)
         for slot in (slot for name in need.names for slot in self._slots[name]):
-            cell = cell * slot.missing + nw.col(slot.name)
+            cell = cell * slot.size + nw.col(slot.name)
         cell = cell * needs
         if need.where is None:
             return cell

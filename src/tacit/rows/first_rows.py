@@ -2,26 +2,39 @@
 
 Guarantee   The rows of a person that count are a function of the rows of that person, as a bag: no other person's rows,
             no order in which an engine hands out rows, no file, partition or thread matters. The function is the same
-            on every engine. If two rows of a person agree in `order` and in every attribute that no secret edge moves,
-            which of them counts changes no answer about such attributes.
+            on every engine. Which public cells count does not depend on secret ones. A row that does not fit the domain
+            is no row: it takes the place of none.
 Assumes     `order` names a column that no secret edge moves (`release/session.py` looks).
-Why         Rows are sorted by `order`, then by the places of their values in the domain: first those of attributes that
-            no secret edge moves, then the others. Rows that still tie are equal wherever anything is asked. The places
-            come from `rows/encode.py`, which is one function for all engines.
-Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines.py.
-
-What is promised to somebody who owns more rows than count is promised about the rows that count: a secret edge moves a
-person from one such record (or few records) to another. What changes in a row so that another row counts in its place
-is a move from what counted before to what counts then, and it is protected iff the policy has that edge.
+Why         (1) Rows without a place in the domain are left out. (2) The others go by `order`, if there is one. (3) Rows
+            that agree in it and in every attribute that no secret edge moves (the public ones) are numbered 1, 2, ..
+            by the places of their other values. (4) Rows go by a key, a fixed public function of the person, the public
+            places and that number (`rows/row_keys.py`), and then by their content: keys are as good as drawn at random,
+            and every row of a person has the same chance to count, also of several that look alike. The first
+            `per_person` rows count. Places come from `rows/encode.py`, which is one function for all engines.
+            Let one row of a person move along a secret edge. Its public cells stay, so the keys of that person's rows
+            stay, and so do the public cells and the numbers that count. What changes is who has which number among the
+            rows with the same public cells:
+            * Where no two rows of the person agree in these, the row that moved alone is another one, if it counts.
+            * Where one attribute moves, and has an order, the row with a given number moves to where the next one was,
+              towards the end of the move, or stays; so it moves by no more than the row that moved, and between its
+              ends. That is an edge of `within`, `everything`, `attributes`, and of `partition` into intervals.
+            * Otherwise (several attributes that move, `values`, `records`, `pairs`, blocks that are no intervals,
+              secrets of some people by what moves) a row may come to count by a move that is no edge. What is promised
+              to somebody who owns more rows than count is then promised about the rows that count.
+            A key of the whole row, or of the public cells without the number, would not do: the first lets another row
+            count at every move, the second takes the smallest of those that look alike.
+Checked by  tests/property/test_rows_people.py, tests/property/test_rows_that_count.py,
+            tests/contract/test_rows_engines.py.
 
 Places are whole numbers, so a row is packed into a few words of 52 bits, which every engine adds, compares and takes
-apart exactly. The first row of each person is then the smallest word: a plain group-by, no sort.
+apart exactly: public attributes first, each kind in words of its own, and in the order of their names, so that it does
+not matter in which order a domain declares them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import narwhals as nw
@@ -32,28 +45,32 @@ from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
 from tacit.policy.intervals import Intervals
 from tacit.rows.encode import Code, Column, Expr, within
+from tacit.rows.engines import PERSON
+from tacit.rows.row_keys import KEY, with_numbers, with_words
+
+Places = npt.NDArray[np.int64]
 
 _WORD: Final = 52  # bits: whole numbers of so many are exact in a 64-bit float, which some engines divide by
 _PART: Final = 18  # digits: whole numbers of so many fit into 64 bits
 _PARTS: Final = ("o_high", "o_middle", "o_low")
-_LAST: Final = 2**63 - 1  # stands for "no place" in a word of its own
+_WIDE: Final = 63  # bits of a number that does not fit into a word with others
 
 
 @dataclass(frozen=True, eq=False)
 class Slot:
     """One whole number that a row has: the key of an attribute, or of one side of a grid.
 
-    A row keeps `key - base`, or `missing` where it has no place. Position 0 has the key `low`, each next one `step`
-    more. The number stands in a word, `shift` bits from its right end, and is `bits` wide (0: the word is its own).
+    A row that fits keeps `key - base`, a number below `size` where it shares a word. Position 0 has the key `low`, each
+    next one `step` more. The number stands in a word, `shift` bits from its right end, and is `bits` wide (0: the word
+    is its own).
     """
 
     name: str
     key: Expr
-    valid: Expr | None
     low: int
     step: int
     base: int
-    missing: int
+    size: int
     bits: int
     word: str = ""
     shift: int = 0
@@ -61,25 +78,12 @@ class Slot:
     @property
     def kept(self) -> Expr:
         """The number as a row keeps it."""
-        stored = self.key.cast(nw.Int64) - self.base if self.base else self.key.cast(nw.Int64)
-        last = nw.lit(self.missing, nw.Int64)
-        return stored if self.valid is None else nw.when(self.valid).then(stored).otherwise(last)
+        return self.key.cast(nw.Int64) - self.base if self.base else self.key.cast(nw.Int64)
 
     @property
     def unpacked(self) -> Expr:
         """The number, taken out of its word."""
-        word = nw.col(self.word)
-        if not self.bits:
-            return word
-        if self.shift:
-            # a multiple of a power of two below 2^52, so that the division is exact in any engine
-            word = ((word - word % 2**self.shift) / 2**self.shift).cast(nw.Int64)
-        return word % 2**self.bits
-
-    @property
-    def has_place(self) -> Expr:
-        """Whether an unpacked row has a place here."""
-        return nw.col(self.name) != self.missing
+        return _taken(self.word, self.shift, self.bits) if self.bits else nw.col(self.word)
 
     def lies_in(self, positions: Intervals) -> Expr:
         """Say whether the number of an unpacked row is the key of one of the positions."""
@@ -88,23 +92,34 @@ class Slot:
         ranges = [(start + first * self.step, start + last * self.step) for first, last in positions]
         return within(cell, ranges, cell != cell)  # false on every row: no number is missing
 
-    def positions(self, found: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the positions behind kept numbers that have one."""
+    def positions(self, found: Places) -> Places:
+        """Return the positions behind kept numbers."""
         return (found - (self.low - self.base)) // self.step
+
+    def numbers(self, positions: Places) -> Places:
+        """Return the kept numbers of positions."""
+        return positions * self.step + (self.low - self.base)
 
 
 class Layout:
-    """How the attributes of a row are laid out on words: attributes that no secret edge moves first."""
+    """How the attributes of a row are laid out on words: `public` ones, that no secret edge moves, and the `others`."""
 
     def __init__(self, domain: Domain, codes: Mapping[str, Code], moved: frozenset[str] | None) -> None:
-        public_first = sorted(codes, key=lambda name: moved is None or name in moved)  # stable: the domain's order
         self.slots: dict[str, tuple[Slot, ...]] = {}
-        self.words: list[str] = []
+        self._sizes = {name: tuple(axis.size for axis in domain.axes_of(name)) for name in codes}
+        self.bits: dict[str, int] = {}  # of each word
+        public = [name for name in sorted(codes) if moved is not None and name not in moved]
         names = (f"s{number}" for number in range(2 * len(codes)))
-        made = [(name, list(_slots(domain[name], codes[name], names))) for name in public_first]
-        self._laid_out(made)
+        self.public = self._laid_out([(name, list(_slots(domain[name], codes[name], names))) for name in public])
+        others = [name for name in sorted(codes) if name not in public]
+        self.others = self._laid_out([(name, list(_slots(domain[name], codes[name], names))) for name in others])
 
-    def _laid_out(self, made: Sequence[tuple[str, Sequence[Slot]]]) -> None:
+    @property
+    def words(self) -> list[str]:
+        """All words."""
+        return [*self.public, *self.others]
+
+    def _laid_out(self, made: Sequence[tuple[str, Sequence[Slot]]]) -> list[str]:
         room = 0
         parts: list[list[tuple[str, Slot]]] = []
         for attribute, slots in made:
@@ -114,13 +129,15 @@ class Layout:
                     room = _WORD if slot.bits else 0
                 parts[-1].append((attribute, slot))
                 room -= slot.bits
-        for number, part in enumerate(parts):
-            word, shift = f"w{number}", sum(slot.bits for _, slot in part)
-            self.words.append(word)
+        words = [f"w{number}" for number in range(len(self.bits), len(self.bits) + len(parts))]
+        for word, part in zip(words, parts, strict=True):
+            shift = sum(slot.bits for _, slot in part)
+            self.bits[word] = shift or _WIDE
             for attribute, slot in part:
                 shift -= slot.bits
-                placed = _placed(slot, word, shift)
+                placed = replace(slot, word=word, shift=shift)
                 self.slots[attribute] = (*self.slots.get(attribute, ()), placed)
+        return words
 
     def packed(self) -> list[Expr]:
         """Return the words, as expressions over the columns of the source."""
@@ -130,6 +147,58 @@ class Layout:
                 part = slot.kept * 2**slot.shift if slot.shift else slot.kept
                 words[slot.word] = words[slot.word] + part if slot.word in words else part
         return [words[word].alias(word) for word in self.words]
+
+    def words_of(self, codes: Mapping[str, npt.NDArray[Any]], rows: int) -> dict[str, Places]:
+        """Return the words of rows whose positions are known."""
+        words = {word: np.zeros(rows, dtype=np.int64) for word in self.words}
+        for name, slots in self.slots.items():
+            for slot, places in zip(slots, np.unravel_index(codes[name], self._sizes[name]), strict=True):
+                words[slot.word] += slot.numbers(places.astype(np.int64, copy=False)) << slot.shift
+        return words
+
+    def codes_of(self, words: Mapping[str, Places], names: Iterable[str]) -> dict[str, Places]:
+        """Return the positions of some attributes."""
+        found = {}
+        for name in names:
+            parts = [
+                slot.positions(words[slot.word] >> slot.shift & (2**slot.bits - 1) if slot.bits else words[slot.word])
+                for slot in self.slots[name]
+            ]
+            found[name] = parts[0] if len(parts) == 1 else np.ravel_multi_index(tuple(parts), self._sizes[name])
+        return found
+
+    def ranked(self, frame: Any, sequence: Sequence[str]) -> Any:
+        """Replace the "key" of persons by that of rows, which go by `sequence`, by it, and by their words."""
+        frame = with_words(frame, [(word, self.bits[word]) for word in self.public])
+        alike = [PERSON, *sequence, *self.public]
+        number = nw.col("key").cum_count().over(*alike, order_by=self.others or self.public)
+        return with_numbers(frame.with_columns(number=number), "number")
+
+    def first(self, frame: Any, sequence: Sequence[str], many: int) -> Any:
+        """Return the first rows of each person, so many of them: "u" and their words."""
+        frame = self.ranked(frame, sequence)
+        if many > 1 or sequence or KEY + sum(self.bits.values()) > _WORD:
+            rank = nw.col("key").cum_count().over(PERSON, order_by=[*sequence, "key", *self.words])
+            return frame.with_columns(rank=rank).filter(nw.col("rank") <= many).select(PERSON, *self.words)
+        # the key and all words fit into one, and the first row has the smallest: a plain group-by, no sort
+        one = nw.col("key")
+        for word in self.words:
+            one = one * 2 ** self.bits[word] + nw.col(word)
+        frame = frame.select(PERSON, one=one).group_by(PERSON).agg(nw.col("one").min())
+        left, found = sum(self.bits.values()), []
+        for word in self.words:
+            left -= self.bits[word]
+            found.append(_taken("one", left, self.bits[word]).alias(word))
+        return frame.select(PERSON, *found)
+
+
+def _taken(word: str, shift: int, bits: int) -> Expr:
+    """Return the number that stands in a word, so many bits from its right end."""
+    found = nw.col(word)
+    if shift:
+        # a multiple of a power of two below 2^52, so that the division is exact in any engine
+        found = ((found - found % 2**shift) / 2**shift).cast(nw.Int64)
+    return found % 2**bits
 
 
 def place_of(size: int, code: Code) -> Expr:
@@ -155,21 +224,17 @@ def place_of(size: int, code: Code) -> Expr:
 
 def _slots(attribute: Attribute, code: Code, names: Iterator[str]) -> Iterator[Slot]:
     for key, (low, high, step) in zip(code.keys, code.ranges, strict=False):
-        yield _slot(next(names), key, code.valid, low, high, step)
+        yield _slot(next(names), key, low, high, step)
     if not code.ranges:
-        yield _slot(next(names), place_of(attribute.size, code), code.valid, 0, attribute.size - 1)
+        yield _slot(next(names), place_of(attribute.size, code), 0, attribute.size - 1)
 
 
-def _slot(name: str, key: Expr, valid: Expr | None, low: int, high: int, step: int = 1) -> Slot:
+def _slot(name: str, key: Expr, low: int, high: int, step: int = 1) -> Slot:
     size = high - low + 1
-    bits = size.bit_length()  # one number more than there are: "no place"
+    bits = max(1, (size - 1).bit_length())
     if bits > _WORD:
-        return Slot(name, key, valid, low, step, base=0, missing=_LAST, bits=0)
-    return Slot(name, key, valid, low, step, base=low, missing=size, bits=bits)
-
-
-def _placed(slot: Slot, word: str, shift: int) -> Slot:
-    return Slot(slot.name, slot.key, slot.valid, slot.low, slot.step, slot.base, slot.missing, slot.bits, word, shift)
+        return Slot(name, key, low, step, base=0, size=size, bits=0)
+    return Slot(name, key, low, step, base=low, size=size, bits=bits)
 
 
 @dataclass(frozen=True)

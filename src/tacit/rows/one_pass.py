@@ -1,12 +1,12 @@
 """Everything that a job counts, in one pass over batches of rows.
 
 Guarantee   A row is counted where `rows/encode.py` says, and it is in the data iff every attribute of the domain has a
-            position for it. With `person`, those rows of a person count that `rows/first_rows.py` says. No count
+            position for it. With `person`, those of a person's rows count that `rows/first_rows.py` says. No count
             depends on the order of rows or batches, on threads, or on what was asked before.
-Why         Cells become positions by look-up (`rows/positions.py`); the rows of a person are compared by words that
-            sort as the places of their values do, and an embedded DuckDB, which spills what does not fit into memory,
-            puts them together by the person column. What then is counted are sums over rows, or over people with all
-            their records side by side (`rows/counting.py`).
+Why         Cells become positions by look-up (`rows/positions.py`). Rows that lack one are left out; the others become
+            words that sort as the places of their values do, and an embedded DuckDB, which spills what does not fit
+            into memory, puts them together by the person column. What then is counted are sums over rows, or over
+            people with all their records side by side (`rows/counting.py`).
 Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines.py, tests/contract/test_cells.py,
             tests/contract/test_one_pass.py.
 
@@ -27,11 +27,12 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
 from tacit.rows.batches import BATCH, Batch, Piece, Workers, joined, of_reader
-from tacit.rows.counting import MOST_BINS, Asked, Bins, Packing
+from tacit.rows.counting import MOST_BINS, Asked, Bins
 from tacit.rows.date_texts import arrow_moment
-from tacit.rows.engines import PERSON, embedded, read_numbers
+from tacit.rows.engines import PERSON, DuckDBEngine, embedded, read_numbers
 from tacit.rows.opened import Opened
 from tacit.rows.positions import Codes, Encoder, plain, smallest
+from tacit.rows.row_keys import with_person_keys
 
 KEPT: Final = 2**26  # bytes of positions that are kept between questions
 _MEMORY: Final = 768 * 2**20  # bytes that rows of people may take before they are spilled
@@ -46,7 +47,7 @@ class OnePass:
     def __init__(self, opened: Opened, *, looker: Any = None) -> None:
         self._engine, self._domain, self._codes = opened.engine, opened.domain, opened.codes
         self._person, self._per_person, self._order = opened.person, opened.per_person, opened.order
-        self._ranked = list(opened.layout.slots)  # attributes, in the order in which they decide which row comes first
+        self._layout = opened.layout
         self._sizes = {name: self._domain[name].size for name in self._codes}
         self._dropping = frozenset(name for name, code in self._codes.items() if code.valid is not None)
         self._kept: tuple[frozenset[str], list[tuple[Records, int]]] | None = None
@@ -66,7 +67,7 @@ class OnePass:
 
     def counted(self, needs: Sequence[Asked]) -> list[npt.NDArray[Any]] | None:
         """Return what was counted for each need; None if the engine counts better by itself."""
-        asked = frozenset().union(*(need.attributes(self._domain) for need in needs)) | self._dropping
+        asked = frozenset().union(*(need.attributes(self._domain) for need in needs))
         if self._kept is not None and asked <= self._kept[0]:
             bins = Bins(needs, self._domain)
             with self._engine.quiet():
@@ -105,11 +106,11 @@ class OnePass:
 
     def _columns(self, asked: frozenset[str]) -> dict[str, str]:
         # which of a person's rows come first may be up to any attribute
-        read = asked if self._person is None or not asked else self._codes
+        read = asked | self._dropping if self._person is None or not asked else self._codes.keys()
         columns = {column.name: column.raw for name in read for column in self._codes[name].columns}
         if self._person is not None:
             columns[PERSON] = self._person.raw
-            if self._order is not None and read:
+            if self._order is not None and asked:
                 columns["o"] = self._order.raw
         return columns
 
@@ -124,11 +125,10 @@ class OnePass:
             read = {column.name for code in self._codes.values() for column in code.columns}
             self._encoding().rehearse(Batch(0, {name: found for name, found in cells.items() if name in read}))
         if self._person is not None:
-            packing = Packing({name: self._sizes[name] for name in self._ranked})
             rows = {name: arrow_moment(plain(cells[name])) for name in (PERSON, "o") if name in cells}
-            words = {f"w{number}": pa.array([], type=pa.int64()) for number in range(packing.words)}
+            words = {word: pa.array([], type=pa.int64()) for word in self._layout.words}
             relation = self.looker().from_arrow(pa.table(rows | words))
-            self._first_rows(relation, packing.words, min(self._per_person, 2)).to_arrow_table()
+            self._first_rows(relation, self._layout.words, min(self._per_person, 2)).to_arrow_table()
 
     # ------------------------------------------------------------------ every row is a person
 
@@ -138,35 +138,25 @@ class OnePass:
         encoder = self._encoding()
 
         def work(batch: Batch) -> None:
-            encoder.prepare(asked, batch)
-            codes = {name: encoder.codes(name, batch) for name in asked}
-            self._count_kept([(codes, None)], batch.rows, count)
+            encoder.prepare(asked | self._dropping, batch)
+            codes = {name: encoder.codes(name, batch) for name in asked | self._dropping}
+            fits = self._fitting(codes)
+            if fits is not None:
+                codes = {name: codes[name][fits] for name in asked}
+            count([(codes, None)], batch.rows if fits is None else int(fits.sum()))
 
         workers = Workers(pieces, work)
         with self._engine.quiet(workers.stop, self._looker.interrupt):
             workers.finish()
 
-    def _count_kept(
-        self,
-        records: Sequence[tuple[dict[str, Codes], npt.NDArray[np.bool_] | None]],
-        people: int,
-        count: Callable[[Records, int], None],
-    ) -> None:
-        """Leave out what the domain drops: rows, or single records of people who have others."""
-        left: list[tuple[Mapping[str, Codes], npt.NDArray[np.bool_] | None]] = []
-        for found, there in records:
-            codes, has = found, there
-            for name in self._dropping:
-                missing = codes[name] == self._sizes[name]
-                if missing.any():
-                    has = ~missing if has is None else has & ~missing
-            if has is not None and len(records) == 1:
-                codes, people, has = {name: code[has] for name, code in codes.items()}, int(has.sum()), None
-            elif has is not None:
-                # whatever stands there is not counted, but it must be a position
-                codes = {name: np.where(has, code, 0).astype(code.dtype) for name, code in codes.items()}
-            left.append((codes, has))
-        count(left, people)
+    def _fitting(self, codes: Mapping[str, Codes]) -> npt.NDArray[np.bool_] | None:
+        """Say which rows the domain does not drop; None: all of them."""
+        fits = None
+        for name in self._dropping:
+            there = codes[name] != self._sizes[name]
+            if not there.all():
+                fits = there if fits is None else fits & there
+        return fits
 
     def _encoding(self) -> Encoder:
         if self._encoder is None:
@@ -185,30 +175,37 @@ class OnePass:
         self, pieces: Sequence[Piece], asked: frozenset[str], count: Callable[[Records, int], None], memory: str
     ) -> None:
         """Let DuckDB put the rows of each person together, each packed into a few words."""
-        encoder = self._encoding()
-        packing = Packing({name: self._sizes[name] for name in self._ranked} if asked else {})
+        encoder, layout = self._encoding(), self._layout
+        words = layout.words if asked else []
         records = self._per_person if asked else 1
+        read = self._codes.keys() if asked else self._dropping
 
         def encoded(batch: Batch) -> pa.RecordBatch:
-            codes = {name: encoder.codes(name, batch) for name in self._ranked} if asked else {}
+            codes = {name: encoder.codes(name, batch) for name in read}
             columns = {
                 name: arrow_moment(plain(batch.columns[name])) for name in (PERSON, "o") if name in batch.columns
             }
-            words = packing.packed(codes, batch.rows)
-            return pa.record_batch({**columns, **{f"w{number}": pa.array(word) for number, word in enumerate(words)}})
+            fits, rows = self._fitting(codes), batch.rows
+            if fits is not None:
+                codes, rows = {name: code[fits] for name, code in codes.items()}, int(fits.sum())
+                columns = {name: column.filter(pa.array(fits)) for name, column in columns.items()}
+            packed = layout.words_of(codes, rows) if words else {}
+            return pa.record_batch({**columns, **{word: pa.array(found) for word, found in packed.items()}})
 
         def work(batch: Batch) -> None:
-            lines = []
+            lines: list[tuple[Mapping[str, Codes], npt.NDArray[np.bool_] | None]] = []
             for record in range(records):
-                words, has = [], None
-                for number in range(packing.words):
-                    column = batch.columns[f"r{record}w{number}"]
-                    if record and not number:
+                found, has = {}, None
+                for word in words:
+                    column = batch.columns[f"r{record}{word}"]
+                    if record and has is None:
                         has = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
-                    words.append(np.asarray(column.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64))
-                found = packing.unpacked(words, asked)
-                lines.append(({name: code.astype(smallest(self._sizes[name])) for name, code in found.items()}, has))
-            self._count_kept(lines, batch.rows, count)
+                    found[word] = np.asarray(column.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
+                codes = layout.codes_of(found, asked)
+                if has is not None:  # whatever stands there without a row is not counted, but it must be a position
+                    codes = {name: np.where(has, code, 0) for name, code in codes.items()}
+                lines.append(({name: code.astype(smallest(self._sizes[name])) for name, code in codes.items()}, has))
+            count(lines, batch.rows)
 
         reading = Workers(pieces, encoded)
         connection, self._owners = self._owners or embedded(), None
@@ -229,14 +226,14 @@ class OnePass:
                 if first is None:
                     return
                 reader = pa.RecordBatchReader.from_batches(first.schema, _alike(first, results))
-                frame = self._first_rows(connection.from_arrow(reader), packing.words, records)
+                frame = self._first_rows(connection.from_arrow(reader), words, records)
                 counting.append(Workers(of_reader(lambda: frame.to_arrow_reader(BATCH)), work))
                 counting[0].finish()
             finally:
                 reading.end()
         self._owners = connection  # not one whose work has failed
 
-    def _first_rows(self, relation: Any, words: int, records: int) -> Any:
+    def _first_rows(self, relation: Any, words: Sequence[str], records: int) -> Any:
         """Return one line for each person: the words of the rows that count, missing where there are fewer."""
         assert self._person is not None  # noqa: S101 - for the type checker
         relation = relation.filter("u IS NOT NULL")
@@ -245,24 +242,27 @@ class OnePass:
         if not words:
             return relation.query("r", "SELECT count(*) AS n, u FROM r GROUP BY u").project("1 AS one")
         sequence: list[str] = []
+        if self._order is not None and self._order.numbers:
+            relation = read_numbers(relation, self._order.numbers)
+        frame = nw.from_native(relation).lazy()
         if self._order is not None:
-            if self._order.numbers:
-                relation = read_numbers(relation, self._order.numbers)
-            relation = nw.to_native(self._order.added(nw.from_native(relation).lazy()))
-            sequence = self._order.names
-        if records == 1 and not sequence and words == 1:
-            return relation.query("r", "SELECT min(w0) AS r0w0 FROM r GROUP BY u")
+            frame, sequence = self._order.added(frame), self._order.names
+        frame = with_person_keys(DuckDBEngine("duckdb", relation), frame, self._person)
+        frame = frame.select("u", "key", *sequence, *words)
+        if records == 1:
+            first = self._layout.first(frame, sequence, 1)
+            return nw.to_native(first.select(*(nw.col(word).alias(f"r0{word}") for word in words)))
+        frame = self._layout.ranked(frame, sequence)
         chosen = [
-            f"{f'lead(w{word}, {record}) OVER ranks' if record else f'w{word}'} AS r{record}w{word}"
+            f"{f'lead({word}, {record}) OVER ranks' if record else word} AS r{record}{word}"
             for record in range(records)
-            for word in range(words)
+            for word in words
         ]
-        by = ", ".join([*sequence, *(f"w{word}" for word in range(words))])
         ranked = (
             f"SELECT {', '.join(chosen)}, row_number() OVER ranks AS rank FROM r "  # noqa: S608 - our own names
-            f"WINDOW ranks AS (PARTITION BY u ORDER BY {by})"
+            f"WINDOW ranks AS (PARTITION BY u ORDER BY {', '.join([*sequence, 'key', *words])})"
         )
-        return relation.query("r", f"SELECT * EXCLUDE (rank) FROM ({ranked}) WHERE rank = 1")  # noqa: S608
+        return nw.to_native(frame).query("r", f"SELECT * EXCLUDE (rank) FROM ({ranked}) WHERE rank = 1")  # noqa: S608
 
 
 def _alike(first: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,20 +1,20 @@
 """Lines that an engine counts where rows have owners: those rows of each person that count, and the items she has.
 
-Guarantee   What a person adds depends on that person's rows alone, as a bag: shuffling rows changes nothing. A row that
-            counts has a line iff every attribute of the domain has a position for it and the test of what is asked
-            holds.
+Guarantee   What a person adds depends on that person's rows alone, as a bag: shuffling rows changes nothing. A row in
+            which some attribute of the domain has no position is no row of anybody. A row that counts has a line iff
+            the test of what is asked holds.
 Why         Rows are put together by the person column and by nothing else. Which rows of a person count,
-            `rows/first_rows.py` says, whatever is asked; what has no position is left out only after that.
+            `rows/first_rows.py` says, whatever is asked.
 Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines.py, tests/contract/test_one_pass.py.
 
 With a set of items each person has one record: the other attributes come from the person's first row, the items from
-all rows (one item per row, or lists of them). Of more items than `at_most`, those count that occur first: by `order`,
-then by their place in a list, then by their place in the domain.
+all rows that fit (one item per row, or lists of them). Of more items than `at_most`, those count that occur first: by
+`order`, then by their place in a list, then by their place in the domain.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -24,10 +24,11 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Test
 from tacit.rows.asked_tables import items_of
-from tacit.rows.encode import Expr, Positions
+from tacit.rows.encode import Code, Column, Expr, Positions
 from tacit.rows.first_rows import Slot, place_of
 from tacit.rows.lines import Added, Held, asked_in, either, grouped, holds, key_columns, whole
 from tacit.rows.opened import Opened
+from tacit.rows.row_keys import with_person_keys
 
 
 class PeopleLines:
@@ -64,8 +65,9 @@ class PeopleLines:
         opened = self._opened
         attribute, code, source = items_of(opened.domain, name), opened.item_codes[name], opened.items[name]
         is_list, bounded = source.reading == "list", attribute.at_most is not None
-        frame = opened.select((source,), self._order_column if bounded else None)
-        if where is not None or any(other.valid is not None for other in self._codes.values()):
+        order = self._order_column if bounded else {}
+        frame = self._fitting((source,), {}, order).select("u", source.name, *order)
+        if where is not None:
             frame = frame.join(self._people(frozenset(), where).select("u"), on="u", how="inner")
         if is_list:
             frame = nw.from_native(opened.engine.unrolled(nw.to_native(frame), source.name, "place")).lazy()
@@ -106,11 +108,7 @@ class PeopleLines:
     def _people(self, names: frozenset[str], where: Test | None) -> Any:
         """Return one line per row that counts and that `where` picks: "u", and the slots of `names`."""
         asked, items = asked_in(where)
-        dropping = {name for name, code in self._codes.items() if code.valid is not None}
-        frame = self._kept({slot for name in names | asked | dropping for slot in self._slots[name]})
-        for name in sorted(dropping):
-            for slot in self._slots[name]:
-                frame = frame.filter(slot.has_place)
+        frame = self._kept({slot for name in names | asked for slot in self._slots[name]})
         for name in dict.fromkeys(name for name, _, _ in items.values()):
             held = self.held(name, None)
             marks = {mark: place for other, place, mark in items.values() if other == name}
@@ -128,22 +126,27 @@ class PeopleLines:
 
     def _kept(self, slots: Iterable[Slot]) -> Any:
         """Return the rows of each person that count: "u" and these slots."""
-        opened = self._opened
+        opened, layout = self._opened, self._opened.layout
         wanted = sorted(slots, key=lambda slot: slot.name)
         if not wanted:
             # nothing is read from a row, so which one is first does not matter
-            return opened.select(()).select("u").unique()
-        columns = dict.fromkeys(column for code in self._codes.values() for column in code.columns)
-        frame = opened.select(columns, self._order_column)
-        frame = opened.with_numbers(frame, dict.fromkeys(n for code in self._codes.values() for n in code.numbers))
-        frame = self._with_order(frame).select("u", *self._sequence, *opened.layout.packed())
-        words = opened.layout.words
-        if opened.per_person == 1 and self._order is None and len(words) == 1:
-            frame = frame.group_by("u").agg(nw.col(words[0]).min())
-        else:
-            rank = nw.col(words[0]).cum_count().over("u", order_by=[*self._sequence, *words])
-            frame = frame.with_columns(rank=rank).filter(nw.col("rank") <= opened.per_person)
+            return self._fitting((), {}, {}).select("u").unique()
+        assert opened.person is not None  # noqa: S101 - for the type checker
+        frame = self._with_order(self._fitting((), self._codes, self._order_column))
+        frame = with_person_keys(opened.engine, frame, opened.person)
+        frame = frame.select("u", "key", *self._sequence, *layout.packed())
+        frame = layout.first(frame, self._sequence, opened.per_person)
         return frame.select("u", *(slot.unpacked.alias(slot.name) for slot in wanted))
+
+    def _fitting(self, columns: Sequence[Column], codes: Mapping[str, Code], more: Mapping[str, str]) -> Any:
+        """Return the rows that fit the domain: "u", these columns, what some codes look at, and more columns."""
+        tests = {name: code for name, code in self._codes.items() if code.valid is not None}
+        read = {**tests, **codes}.values()
+        frame = self._opened.select(dict.fromkeys([*columns, *(one for code in read for one in code.columns)]), more)
+        frame = self._opened.with_numbers(frame, dict.fromkeys(one for code in read for one in code.numbers))
+        for code in tests.values():
+            frame = frame.filter(code.valid)
+        return frame
 
     def _with_order(self, frame: Any) -> Any:
         """Add what rows are sorted by."""

@@ -7,7 +7,7 @@ Guarantee   Only counts and totals leave the engine (and, for what shows records
             reading has begun, every failure is one fixed sentence without cause or context.
 Assumes     A source has the same rows each time it is read (`rows/opened.py` looks whether it may not).
 Why         A row is in the data iff every attribute of the domain has a position for it, whatever is asked: all
-            queries see the same people. Which rows of a person count, `rows/first_rows.py` says; after that, a person
+            queries see the same people. Which of a person's rows count, `rows/first_rows.py` says; after that, a person
             counts once in each cell, and every kept row in a total. Tables are counted in one pass over batches of rows
             (`rows/one_pass.py`) or by the engine (`rows/engine_tables.py`), and it does not matter by which.
 Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines.py,
@@ -81,8 +81,8 @@ def open_rows(
             Spark or Ibis table, or `ItemCounts`.
         domain: the declared attributes; each must be a column of the source.
         person: the column that says whose row it is. Without it every row is a person.
-        per_person: how many rows of one person are kept: the first ones by `order`, then by their content.
-        order: the column that says which rows of a person come first; without it their content says it.
+        per_person: how many of the rows of one person that fit the domain count.
+        order: the column that says which rows of a person come first; without it they are chosen as at random.
         item: the column that holds the items of the domain's set, if it is not called like the attribute.
         moved: the attributes that some secret edge of the policy changes; None: any of them may be secret.
     """

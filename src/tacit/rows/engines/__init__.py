@@ -19,13 +19,14 @@ In reading order:
 """
 
 from tacit.rows.engines.choice import engine_for
-from tacit.rows.engines.duckdb_engine import duckdb_readings, embedded, read_numbers
+from tacit.rows.engines.duckdb_engine import DuckDBEngine, duckdb_readings, embedded, read_numbers
 from tacit.rows.engines.engine import NAMES, PERSON, Engine, MakeFrame, unreadable, with_readings
 from tacit.rows.engines.file_engines import files
 
 __all__ = [
     "NAMES",
     "PERSON",
+    "DuckDBEngine",
     "Engine",
     "MakeFrame",
     "duckdb_readings",

@@ -126,6 +126,11 @@ class DuckDBEngine:
         read = (f", {duckdb_date(column, kinds[column], form)} AS {new}" for new, (column, form) in columns.items())
         return native.project("*" + "".join(read))
 
+    def hashed(self, native: Any, new: str, column: str) -> Any:
+        """Hash texts."""
+        digits = f"substr(sha256(CAST({column} AS VARCHAR)), 1, 13)"
+        return native.project(f"*, CAST('0x' || {digits} AS BIGINT) AS {new}")
+
     def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
         """Read lists."""
         read = (f"{DuckDBLists(_sql_number).keyed(column, reading)} AS {column}" for column, reading in columns.items())

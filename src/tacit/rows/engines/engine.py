@@ -55,6 +55,9 @@ class Engine(Protocol):
     def dates(self, native: Any, columns: Mapping[str, tuple[str, str]]) -> Any:
         """Add the UTC dates of columns (new name -> column, precision); see `rows/date_cells.py`."""
 
+    def hashed(self, native: Any, new: str, column: str) -> Any:
+        """Add 52 bits of the SHA-256 of a column's text, as a whole number; missing where the cell is."""
+
     def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
         """Replace list columns by the keys of their items, each once; see `rows/item_lists.py`."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -169,6 +170,14 @@ class PolarsEngine:
             polars_date(column, kinds[column], form).alias(new) for new, (column, form) in columns.items()
         )
 
+    def hashed(self, native: Any, new: str, column: str) -> Any:
+        """Hash texts, which polars leaves to us: each different one of a batch once."""
+        import polars as pl
+
+        kind = native.collect_schema()[column]
+        text = pl.col(column) if kind in (pl.String, pl.Binary) else pl.col(column).cast(pl.String)
+        return native.with_columns(text.map_batches(_polars_hashes, pl.Int64, is_elementwise=True).alias(new))
+
     def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
         """Read lists."""
         import polars as pl
@@ -214,6 +223,18 @@ def _polars_number(text: Any) -> Any:
     lower = text.str.to_lowercase()
     spelled = pl.when(text.str.contains(NUMBER)).then(text.str.strip_chars(" ")).cast(pl.Float64, strict=False)
     return pl.when(lower == "true").then(1.0).when(lower == "false").then(0.0).otherwise(spelled)
+
+
+def _polars_hashes(texts: Any) -> Any:
+    import polars as pl
+
+    cells = texts.unique().drop_nulls()
+    hashes = [_hash(cell if isinstance(cell, bytes) else cell.encode()) for cell in cells.to_list()]
+    return texts.replace_strict(cells, pl.Series(hashes, dtype=pl.Int64), default=None, return_dtype=pl.Int64)
+
+
+def _hash(cell: bytes) -> int:
+    return int(hashlib.sha256(cell).hexdigest()[:13], 16)
 
 
 def _as_polars(columns: Mapping[str, Sequence[Any]]) -> Any:

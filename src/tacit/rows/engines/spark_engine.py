@@ -148,6 +148,13 @@ class SparkEngine:
             {new: spark_date(column, kinds[column], form) for new, (column, form) in columns.items()}
         )
 
+    def hashed(self, native: Any, new: str, column: str) -> Any:
+        """Hash texts."""
+        from pyspark.sql import functions
+
+        digits = functions.substring(functions.sha2(functions.col(column).cast("string"), 256), 1, 13)
+        return native.withColumn(new, functions.conv(digits, 16, 10).cast("bigint"))
+
     def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
         """Read lists."""
         from pyspark.sql import functions
