@@ -31,7 +31,7 @@ from tacit.plan.tally import CellCounts
 from tacit.policy.attributes import Attribute, Integers
 from tacit.policy.domain import Domain
 from tacit.rows.engines import Engine, MakeFrame, engine_for, unreadable
-from tacit.rows.guard import closed
+from tacit.rows.guard import blind, closed
 from tacit.rows.item_counts import ItemCounts
 from tacit.rows.one_of_each import one_of_each
 from tacit.rows.rows import open_rows
@@ -81,7 +81,7 @@ def group_counts(source: Any, names: Sequence[str], weight: str | None = None) -
     """
     engine = _engine(source, names if weight is None else [*names, weight])
     if weight is None:
-        if _COUNT not in names and _COUNT in closed(engine.names, DataRefused("the columns could not be listed")):
+        if _COUNT not in names and _COUNT in blind(engine.names, "listing columns"):
             raise DataRefused(
                 "may say how many people a line stands for, as in published tables; or each line may be one person",
                 column=_COUNT,
