@@ -58,6 +58,21 @@ def test_lines_are_planned(size, policy):
                 assert part.noise.draw_for((part.base.size(plan.policy.domain),)).dtype == np.int64
 
 
+@pytest.mark.one_in(12)
+@pytest.mark.parametrize("epsilon", ["0.001", 1, 40, "91.86", "290.59", 1000], ids=str)
+@pytest.mark.parametrize("policy", ["everything", "within 2", "within 1 of some", "two values, presence secret"])
+@pytest.mark.parametrize("size", [2, 5, 20])
+def test_grids_are_planned(size, policy, epsilon):
+    secrets, presence = POLICIES[policy]
+    domain = tc.Domain({"a": tc.Integers(0, size - 1), "b": tc.Integers(0, 4)})
+    made = tc.Policy(domain, secrets(size), presence=presence)
+    for listed in ("all", [[0, size // 2, 0, 1], [0, 0, 2, 3]]):
+        plan = choose(tc.rectangles("a", "b", listed), made, epsilon)
+        assert 0 <= plan.rmse < math.inf
+        assert all(0 <= error < math.inf for error in plan.ways.values())
+        assert (plan.spread.variances() >= 0).all()  # the fit is made, as it will be after the charge
+
+
 @pytest.mark.parametrize("epsilon", [80, 85, "335.577", 1000])
 def test_what_is_planned_at_a_large_epsilon_is_released(epsilon):
     rows = pd.DataFrame({"a": [0, 1, 2, 3], "f": [True, False, True, True]})

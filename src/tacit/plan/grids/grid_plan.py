@@ -13,6 +13,7 @@ Checked by  tests/property/test_grids.py, tests/statistical/test_rectangles.py
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
@@ -168,7 +169,7 @@ def plan_rectangles(
         )  # fmt: skip
     found = candidates(moves, workload, epsilon)
     best = found[0]
-    tried = tuple((one.name, one.variance) for one in found)
+    tried = tuple((one.name, one.variance) for one in found if one.variance < math.inf)
     if best.weighted is None:
         noise: Law = TwoScale(best.scale, best.scale)
         most = listed_change(moves, workload)

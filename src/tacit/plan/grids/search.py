@@ -21,6 +21,7 @@ from tacit.plan.grids.workload import Workload
 from tacit.plan.query import Floats
 
 MOST_FITTED: Final = 200  # listed rectangles that weights are chosen for
+UNKNOWN: Final = 1e100  # variance that could not be predicted: a number, since searches take differences
 MOST_RAMPS: Final = 96  # whose covariance is inverted
 SIDES: Final = (*range(2, 17), 18, 20, 22, 24, 28, 32, 40, 48, 64, 80, 96, 128, 192, 256, 384, 512)
 INNER: Final = (2, 3, 4, 5, 6, 8)
@@ -171,7 +172,7 @@ class _Search:
             return np.asarray(epsilon * raw / (changes @ raw).max())
 
         def error(logs: Floats) -> float:
-            return predict(variance_at(rates(logs)))
+            return min(predict(variance_at(rates(logs))), UNKNOWN)
 
         # in units of what each group costs; ramps along x and y are alike, so that there is one number less to find
         alike = [*range(len(strategy.sides)), *[len(strategy.sides)] * (strategy.groups - len(strategy.sides))]
