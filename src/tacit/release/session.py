@@ -9,6 +9,7 @@ time may have been seen.
 
 from __future__ import annotations
 
+import builtins
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -139,14 +140,14 @@ class Session:
         return plan
 
     @sealed
-    def explain(self, query: Any, epsilon: Any = None, *, show: bool = False) -> Explanation:
+    def explain(self, query: Any, epsilon: Any = None, *, show: bool | None = None) -> Explanation:
         """Say what a release would cost and how wrong it would be, for a plan or for a question at this cost.
 
-        What is returned says it in words, in a notebook and when it is printed; `show` prints it at once.
+        Prints it, unless `show` is False; in a notebook or at a prompt, which show what is returned, only if it is True.
         Also whether limits on what applications learn would refuse it, or files that do not hold what they held.
         Nothing is charged, no row is opened.
         """
-        show = yes_or_no(show, "show")
+        show = not _shows_results() if show is None else yes_or_no(show, "show")
         plan = self._own(query, {"epsilon": epsilon})
         if plan is None:
             plan = self._planner.plan(query, epsilon)
@@ -413,3 +414,8 @@ def _name_of(rows: Any, *, named_in_ledger: bool) -> str:
             fix="Say dataset='clinic', and always the same for the same people.",
         )
     return "data"
+
+
+def _shows_results() -> bool:
+    """Say whether somebody types expressions and is shown what they return: at a prompt, or in a notebook."""
+    return hasattr(sys, "ps1") or hasattr(builtins, "get_ipython")
