@@ -20,7 +20,8 @@ from tacit.audit.registry import MECHANISMS
 ALPHA = 1e-6
 RUNS = 200
 OF_AN_AUDIT = 0.01  # how likely a single audit may be wrong
-SELECTIONS = [name for name, case in MECHANISMS.items() if "selection" in case.modules]
+# drawn one output at a time
+SELECTIONS = [name for name, case in MECHANISMS.items() if {"selection", "zoom"} & set(case.modules)]
 VECTORISED = [name for name in MECHANISMS if name not in SELECTIONS]
 
 
