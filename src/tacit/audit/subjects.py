@@ -42,7 +42,7 @@ from tacit.policy.secrets import pairs
 
 Array = npt.NDArray[Any]
 MOST_SHOWN: Final = 50_000  # numbers of an output; of more, only some that change are looked at
-MOST_DRAWN: Final = 3 * 10**7  # numbers that are drawn of either side
+MOST_DRAWN: Final = 15 * 10**6  # numbers that are drawn of either side
 MOST_ASKED: Final = 250_000  # rows that a session is asked about, several times
 MOST_ONE_BY_ONE: Final = 10**5  # samples of a mechanism that is drawn one output at a time ..
 MOST_STAGED: Final = 4_000  # of one that decides for each output what is counted ..
