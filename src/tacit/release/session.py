@@ -143,7 +143,7 @@ class Session:
     def explain(self, query: Any, epsilon: Any = None, *, show: bool | None = None) -> Explanation:
         """Say what a release would cost and how wrong it would be, for a plan or for a question at this cost.
 
-        Prints it, unless `show` is False; in a notebook or at a prompt, which show what is returned, only if it is True.
+        Prints it, unless `show` is False. A notebook or a prompt shows what is returned, so there only if it is True.
         Also whether limits on what applications learn would refuse it, or files that do not hold what they held.
         Nothing is charged, no row is opened.
         """
