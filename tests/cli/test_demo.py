@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import time
@@ -16,7 +17,10 @@ def test_the_demo_leaves_a_policy_a_job_and_a_report(tmp_path: Path) -> None:
     start = time.perf_counter()
     outcome = tacit(tmp_path, "demo")
     print(f"tacit demo took {time.perf_counter() - start:.1f} s")  # noqa: T201 - to be seen with -s, not asserted
-    assert (outcome.code, outcome.err) == (0, f"{ONE_ROW_EACH}\n{NO_LEDGER}\n")
+    assert outcome.code == 0
+    one_row, no_ledger, check = outcome.err.splitlines()
+    assert (one_row, no_ledger) == (ONE_ROW_EACH, NO_LEDGER)
+    assert re.fullmatch(r".* look first: `.*tacit check tacit-demo/adult\.policy\.yaml --rows .*adult\.parquet`", check)
     assert f"The report is {Path('tacit-demo', 'report', 'report.html')}" in outcome.out
     assert "Try next:" in outcome.out
     assert "exact" in outcome.out

@@ -168,7 +168,8 @@ def test_what_a_job_takes_for_granted_is_said(clinic: Path, change_job: ChangeJo
     lines = [f"{row},{number}" for number, row in enumerate(rows())]
     (clinic / "clinic.csv").write_text("\n".join(["age,disease,ward,id", *lines]) + "\n", encoding="utf-8")
     outcome = inside(clinic, "plan", "clinic.job.yaml")
-    assert (outcome.code, notes_of(outcome)) == (0, [CHECK.replace(".csv`", ".csv --person id`")])
+    counted = "Of each person (id) one row that fits the domain counts, chosen as at random; other rows are left out."
+    assert (outcome.code, notes_of(outcome)) == (0, [counted, CHECK.replace(".csv`", ".csv --person id`")])
     said = inside(clinic, "plan", "clinic.job.yaml", "--json").document
     assert (said["person"], said["per_person"], said["has_ledger"]) == ("id", 1, True)
 

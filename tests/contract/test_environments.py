@@ -11,6 +11,7 @@ import contextlib
 import errno
 import functools
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -91,7 +92,11 @@ NOTEBOOK = [
         for options in ({}, {"person": "id"}):
             assert tc.Session(policy, source, budget=1, **options).release(tc.count(), 0.1).values[0] == 4
     """,
-    """session.explain(tc.histogram("age"), 0.5)""",
+    """
+    for epsilon in (0.25, 0.125):
+        session.explain(tc.histogram("age"), epsilon)
+    session.explain(tc.histogram("age"), 0.5)
+    """,
     """session.plan(tc.histogram("age"), 0.5)""",
     """
     record = session.release(tc.histogram("age"), 0.5)
@@ -134,12 +139,17 @@ def test_a_notebook_with_and_without_widgets(tmp_path: Path, monkeypatch: pytest
     notebook = nb.new_notebook(cells=cells)
     client = nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3")
     client.execute(cwd=str(tmp_path))  # raises what a cell raises
-    outputs = [[(out.output_type, out.get("data", {}).get("text/plain", "")) for out in cell.outputs] for cell in cells]
+    outputs = [
+        [(out.output_type, out.get("text") or out.get("data", {}).get("text/plain", "")) for out in cell.outputs]
+        for cell in cells
+    ]
     shown = [number for number, out in enumerate(outputs) if out]
     assert shown == [3, 4], outputs  # no warning, no bar, nothing twice
     ((kind, explained),), ((_, plan),) = outputs[3], outputs[4]
-    assert kind == "execute_result"
-    assert explained.startswith("histogram(age): 10 answers for epsilon 0.5\n")
+    assert kind == "stream"
+    assert re.findall("histogram.*", explained) == [
+        f"histogram(age): 10 answers for epsilon {epsilon}" for epsilon in ("0.25", "0.125", "0.5")
+    ]
     assert plan.startswith("<plan of histogram(age), epsilon 0.5, expected error ")
     assert (tmp_path / "released" / "certificate.json").exists()
 
@@ -170,6 +180,12 @@ def test_an_event_loop_that_listens_for_signals_goes_on_listening(path: Path) ->
         return found, heard.is_set()
 
     assert asyncio.run(released()) == (4, True)
+    # `run` handles SIGINT itself, so that nobody else listens for it; a loop that is run otherwise does not
+    loop = asyncio.new_event_loop()
+    try:
+        assert loop.run_until_complete(released()) == (4, True)
+    finally:
+        loop.close()
 
 
 SERVER = """

@@ -13,13 +13,13 @@ from brute_force import answers_of, edges_of, every_record, largest, step_by_edg
 from parameters import examples
 from strategies import domains, families, linear_queries, policies
 from tacit.errors import PlanError
-from tacit.plan.queries import Count, Marginals, Total, count, cumulative, histogram
+from tacit.plan.queries import Count, Marginals, Total, count, cumulative, histogram, marginals
 from tacit.plan.query import resolve
 from tacit.plan.steps import largest_step
-from tacit.policy.attributes import Integers
+from tacit.policy.attributes import Flag, Integers
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
-from tacit.policy.secrets import everything, within
+from tacit.policy.secrets import attributes, everything, taking_part, within
 
 
 def check_against_enumeration(query, policy):
@@ -69,7 +69,7 @@ def check_several_rows(data, policy, rows):
     assert bound.down >= slow["down"]
     assert bound.l1 >= slow["l1"]
     assert bound.square >= slow["square"]
-    for right, left in ((1, 1), (1, 0), (0, 1), (3, 1), (1, 3)):
+    for right, left in product(range(9), repeat=2):
         most = max((right * fall + left * rise for fall, rise in bound.profiles), default=0)
         assert all(right * fall + left * rise <= most for fall, rise in slow["profiles"])
 
@@ -143,3 +143,20 @@ def test_rows_and_people_cover_each_other_only_where_it_is_true():
     assert not three.covers(Policy(domain, everything(), person="other"))
     total = Domain({"x": Integers(0, 3, otherwise=0)})
     assert Policy(total, everything(), person="id").covers(Policy(total, everything()))
+
+
+def test_steps_pay_for_rows_that_take_different_edges() -> None:
+    """Three rows of one person: one leaves, two move; falls and rises in a proportion that no single edge has."""
+    domain = Domain({"a": Integers(0, 4), "b": Flag(), "c": Flag(), "d": Flag()})
+    policy = Policy(domain, taking_part(where="a >= 0") | attributes("a"), person="id", per_person=3)
+    query = resolve(marginals(ways=1), domain)
+
+    def counted(*rows: tuple[int, bool]) -> np.ndarray:
+        records = [{"a": place, **dict.fromkeys("bcd", flag)} for place, flag in rows]
+        return np.max([query.added_by(record, domain) for record in records], axis=0)  # each person once in each cell
+
+    change = counted((3, True), (4, True)) - counted((0, False), (1, True), (2, True))
+    fall, rise = -int(change[change < 0].sum()), int(change[change > 0].sum())
+    assert (fall, rise) == (6, 2)
+    for right, left in product(range(9), repeat=2):
+        assert right * fall + left * rise <= max(right * f + left * r for f, r in largest_step(query, policy).profiles)

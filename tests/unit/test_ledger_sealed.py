@@ -23,8 +23,9 @@ from tacit.ledger.applications import Weighing
 from tacit.ledger.chain import SHOWN, TABLE
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.page import Page
+from tacit.ledger.row_seals import place_of
 from tacit.ledger.table_book import TableNote
-from tacit.ledger.tables import METADATA
+from tacit.ledger.tables import ACCOUNTS, METADATA
 from tacit.plan.leakage.shown import Seen, Shown, apart, together
 
 KEY = "a key that nobody guesses, 0123456789abcdef"
@@ -253,6 +254,23 @@ def test_no_charge_rests_on_a_row_that_was_changed(edit: str, here: str | None) 
     with pytest.raises(tc.LedgerError, match="is damaged"):
         ledger.reserve(**charge, weighing=Weighing(tuple(asked), LIMITS))
     assert ledger.entries() == before
+
+
+def test_no_charge_rests_on_a_row_that_was_put_back_with_its_seal(here: str | None) -> None:
+    ledger = Ledger("own.db", key=here)
+    policy = tc.Policy(tc.Domain({"age": tc.Integers(0, 9)}), tc.secrets.everything())
+    ledger.grant(dataset="d", epsilon=1, policy=policy)
+    ledger.charge(dataset="d", epsilon="1/2", policy=policy)
+    place = place_of(ACCOUNTS, ("d", ""))
+    with closing(sqlite3.connect("own.db")) as db:
+        row = db.execute("SELECT granted, spent FROM tacit_accounts").fetchone()
+        seal = db.execute("SELECT seal FROM tacit_seals WHERE place = ?", (place,)).fetchone()
+    ledger.charge(dataset="d", epsilon="1/2", policy=policy)
+    with closing(sqlite3.connect("own.db")) as db, db:
+        db.execute("UPDATE tacit_accounts SET granted = ?, spent = ?", row)
+        db.execute("UPDATE tacit_seals SET seal = ? WHERE place = ?", (*seal, place))
+    with pytest.raises(tc.LedgerError, match="is damaged"):
+        ledger.charge(dataset="d", epsilon="1/2", policy=policy)
 
 
 def test_a_ledger_cannot_be_made_an_older_one_to_be_sealed_anew(here: str | None) -> None:

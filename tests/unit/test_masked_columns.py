@@ -122,9 +122,11 @@ def test_published_numbers_show_no_whole_numbers() -> None:
 
     def are_whole(shown: np.ndarray) -> float:
         odds = shown[:, 0] * shown[:, 3] / (shown[:, 1] * shown[:, 2])
-        near = np.arange(25, 56)
-        top, low = (np.unique(np.multiply.outer(one, near)) for one in (near, near - 5))
-        return float(np.mean((abs(odds[:, None, None] - np.divide.outer(top, low)) < 1e-9).any(axis=(1, 2))))
+        # counts that were moved to the size are whole numbers of quarters, and what is published is rounded
+        corners = [np.arange(one - 3, one + 3.25, 0.25) for one in table.reshape(-1)]
+        top, low = (np.unique(np.multiply.outer(corners[one], corners[other])) for one, other in ((0, 3), (1, 2)))
+        near = np.unique(np.divide.outer(top, low))
+        return float(np.mean([abs(near - one).min() < 1e-8 for one in odds]))
 
     whole = np.tile(table.reshape(1, -1), (40, 1)).astype(float)
     assert are_whole(method.combined(whole, whole.sum(axis=1).astype(int))) == 1

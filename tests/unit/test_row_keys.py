@@ -92,7 +92,7 @@ DOMAIN = {"ward": Categories(["A", "B", "C"]), "cost": Integers(0, 99)}
 
 def visits(cells: list[Any]) -> list[dict[str, Any]]:
     return [
-        {"who": who, "ward": "ABC"[n % 3], "cost": (n * 37 + place) % 100}
+        {"who": who, "ward": "ABC"[n % 3], "cost": (n * 29 + place) % 100}
         for place, who in enumerate(cells)
         for n in range(11)
     ]

@@ -124,14 +124,19 @@ def notes(job: Job) -> list[str]:
 
 def left_out_unseen(job: Job) -> str:
     """Say that a release does not tell how many rows do not fit, and which command does."""
-    folder = Path(job.file).parent
+    from tacit.release.job_file import DEMO
+
+    folder, unseen = Path(job.file).parent, "Rows that do not fit the policy are left out unseen; look first"
     policy = job.places["policy"][1] if "policy" in job.places else ""
-    files = [folder / job.places[path][1] for path in job.rows if path in job.places]
-    words: list[str | Path] = ["check", folder / policy if policy else "POLICY.yaml"]
-    words += [word for path in files or [Path("DATA")] for word in ("--rows", path)]
+    if not policy:
+        return f"{unseen}: write the policy to a file of its own for `{command('check', 'POLICY', '--rows', 'DATA')}`"
+    written = [job.places[path][1] if path in job.places else path for path in job.rows]
+    files = [found if path.startswith(DEMO) else folder / path for path, found in zip(written, job.rows, strict=True)]
+    words: list[str | Path] = ["check", folder / policy]
+    words += [word for path in files for word in ("--rows", path)]
     for key, said in (("person", job.person), ("per-person", job.per_person), ("order", job.order), ("item", job.item)):
         words += [] if said is None else [f"--{key}", str(said)]
-    return f"Rows that do not fit the policy are left out unseen; look first: `{command(*words)}`"
+    return f"{unseen}: `{command(*words)}`"
 
 
 def show_table(explanations: Mapping[str, Explanation], records: dict[str, ReleaseRecord] | None = None) -> None:

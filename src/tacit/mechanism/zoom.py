@@ -4,9 +4,9 @@ Drawn are the number of people (its own part of epsilon, nothing where no edge c
 
 1. the cells of the grid that the noisy number of people calls for, with noise for e, kept from everybody;
 2. if public numbers say so, a look: these noisy counts with more noise (`Law.widening`), which makes theirs LOOK = 5
-   times as wide. It is released. What follows is a function of it, of the noisy number of people and of public numbers;
-3. where the look shows people in few cells: a fresh count in finer cells, with noise for 4/5 e. It is released, and
-   what was kept is forgotten. Else what was kept is released.
+   times as wide. What follows is a function of it, of the noisy number of people and of public numbers;
+3. where the look shows people in few cells: a fresh count in finer cells, with noise for 4/5 e. Look and count are
+   released, and what was kept is forgotten. Else what was kept is released.
 
 Guarantee   For every secret edge hidden -> cover of the plan's policy, every data set and every set O of outputs (the
             number of people, the look, which cells are counted, their counts): Pr[M(hidden) in O] <= exp(epsilon) *

@@ -1,10 +1,10 @@
 """Two-scale noise: geometric on either side of zero. One-sided geometric and discrete Laplace noise are cases of it.
 
 Guarantee   A rise of the query by r costs r/left and a fall by f costs f/right, exactly; a draw follows the law up to
-            2^-170 in total variation, given an ideal keystream.
+            2^-170 in total variation, given an ideal keystream. Noise of scales s plus a draw of `widening` is noise
+            of scales t * s, exactly.
 Assumes     The keystream (`noise/keystream.py`). Scales are exact fractions, because the loss 1/scale is what a plan
             promises: 0.2 means one fifth.
-            Noise of scales s plus a draw of `widening` is noise of scales t * s, exactly.
 Why         On each side of zero the law is geometric, so the ratio of neighbouring probabilities is exp(1/scale). Draws
             invert its distribution function (`noise/tables.py`). Two-scale noise is a geometric for the right side less
             one for the left. With a = exp(-1/(t * s)), a geometric of scale t * s counts successes of chance a before

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tacit.amounts import rough, shown
 from tacit.errors import PlanError, leads_to_a_file, path_words
@@ -21,14 +21,11 @@ from tacit.plan.leakage.shown import Shown
 from tacit.plan.query import Bools, Ints, Linear, Query
 from tacit.plan.responses import Watched
 from tacit.plan.steps import LargestStep
+from tacit.policy.describe import of_the_rows_counted
 from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:
     from tacit.plan.counted_tables import CountedTable
-
-# what every exact number, and every interval, is about: a row with a value that the domain does not have is dropped,
-# or counts with the value that `clip` or `otherwise` puts in its place
-OF_THE_ROWS_KEPT: Final = "of the rows that the domain keeps, with the values it gives them"
 
 
 @dataclass(frozen=True)
@@ -207,6 +204,11 @@ class AnyPlan(ABC):
         return [word for word, is_done in (("consistent", fits), ("nonnegative", self.nonnegative)) if is_done]
 
     @property
+    def about(self) -> str:
+        """Which rows every exact number and every interval is about, in words."""
+        return of_the_rows_counted(self.policy)
+
+    @property
     def moved(self) -> tuple[str, str]:
         """What the step is about: one number, and all of them."""
         return "an answer", "answers"
@@ -295,5 +297,5 @@ class AnyPlan(ABC):
         return f"<plan of {self.query}, epsilon {shown(self.epsilon)}, expected error {self.rmse:.3g}>"
 
     def __str__(self) -> str:
-        exact = f" (exact, {OF_THE_ROWS_KEPT})" if self.rmse == 0 else ""
+        exact = f" (exact, {self.about})" if self.rmse == 0 else ""
         return "\n".join(self.lines(reasons=False)) + exact

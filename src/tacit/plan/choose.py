@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tacit.amounts import as_epsilon
-from tacit.errors import TacitError
+from tacit.errors import TacitError, safe_cause
 from tacit.noise.law import Law
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.counted_tables import CountedTable, counted_tables
-from tacit.plan.fault import PlanningFault, fault_of
+from tacit.plan.fault import PlanningFault
 from tacit.plan.noise_for import noise_for
 from tacit.plan.predict import expected_variance, groups_used
 from tacit.plan.query import Bools, Ints, Linear, resolve
@@ -205,7 +205,7 @@ def choose(query: Any, policy: Policy, epsilon: Any) -> AnyPlan:
     except TacitError:
         raise
     except Exception as unforeseen:
-        failure = fault_of(unforeseen)
+        failure = PlanningFault(safe_cause(unforeseen))
     else:
         return plan
     raise failure

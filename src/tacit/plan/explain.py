@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import builtins
 import math
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from tacit.amounts import rough, shown
 from tacit.errors import PlanError, sealed
-from tacit.plan.any_plan import OF_THE_ROWS_KEPT, AnyPlan
+from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import choose, plain_plan
 from tacit.plan.knowledge_cost import FactCost, costs_for_plan
 from tacit.policy.describe import rows_in_words
@@ -25,6 +27,7 @@ class Explanation:
     remaining: Fraction | None = None
     leakage_refused: str = ""  # why limits on what applications learn would refuse the release
     files_refused: str = ""  # why the release would be refused for what its files hold
+    printed_in: int | None = field(default=None, compare=False, repr=False)  # the notebook cell that has shown it
 
     @property
     def plain(self) -> AnyPlan:
@@ -97,13 +100,18 @@ class Explanation:
     def __repr__(self) -> str:
         return str(self)
 
+    def _ipython_display_(self) -> None:
+        """Show it where a cell of a notebook ends with it, unless that cell has printed it already."""
+        if self.printed_in is None or self.printed_in != notebook_cell():
+            sys.stdout.write(f"{self}\n")
+
     def __str__(self) -> str:
         *lines, error = self.plan.lines(reasons=True)
         is_exact = self.plan.rmse == 0 and self.gain != math.inf
         policy = self.plan.policy
         lines += [
             *([] if policy.person is None else [f"  of each person ({policy.person}) {rows_in_words(policy)}"]),
-            error + (f" (exact, {OF_THE_ROWS_KEPT})" if is_exact else ""),
+            error + (f" (exact, {self.plan.about})" if is_exact else ""),
             f"  plain differential privacy ({policy.plain_form}) at the same epsilon: {self._plain_words()}",
             *(f"  {cost.words}" for cost in self.knowledge),
             *self._table(),
@@ -138,7 +146,7 @@ class Explanation:
             return f"no answer, since it {self.plain_refused}"
         error = rough(self.plain_rmse)
         if self.gain == math.inf:
-            return f"{error} (here: exact, {OF_THE_ROWS_KEPT})"
+            return f"{error} (here: exact, {self.plan.about})"
         if self.gain < 0.995:
             return f"{error} ({rough(1 / self.gain, 3)} times smaller: this policy promises more)"
         return f"{error} ({rough(self.gain, 3)} times larger)" if self.gain > 1.005 else error
@@ -146,6 +154,12 @@ class Explanation:
 
 def _ratio(times: float, *, is_best: bool) -> str:
     return "chosen" if is_best else f"{rough(times, 3)} times"
+
+
+def notebook_cell() -> int | None:
+    """Return the number of the notebook cell that is running; None outside of IPython."""
+    shell = getattr(builtins, "get_ipython", lambda: None)()
+    return None if shell is None else int(shell.execution_count)
 
 
 @sealed

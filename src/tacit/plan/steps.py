@@ -130,20 +130,24 @@ def _several_rows(one: LargestStep, query: Linear, policy: Policy) -> LargestSte
         down=min(many.down, 1),
         l1=l1,
         square=min(many.square, l1),
-        profiles=_outermost({corner for profile in many.profiles for corner in _of_single_moves(profile, answers)}),
+        profiles=_outermost(_of_single_moves(many.profiles, answers)),
         why=why,
         exact=False,
         still=one.still,
     )
 
 
-def _of_single_moves(profile: Profile, answers: int) -> tuple[Profile, Profile]:
-    """Return the corners of a profile where each of so many answers moves by one at most, up or down.
+def _of_single_moves(profiles: Sequence[Profile], answers: int) -> set[Profile]:
+    """Return corners around all changes of rows that move by these profiles, where no answer moves by more than one.
 
-    Costs are linear in falls and rises, so that the dearest profile is a corner.
+    Rows may take different edges, so that any mixture of profiles occurs, and costs are linear in falls and rises: the
+    dearest change is a corner of what holds all of them. Falls and rises together are at most so many as the answers.
+    Where that cuts mixtures off, all that is kept of the profiles is how far they reach.
     """
-    fall, rise = (min(moves, answers) for moves in profile)
-    return (fall, min(rise, answers - fall)), (min(fall, answers - rise), rise)
+    if all(fall + rise <= answers for fall, rise in profiles):
+        return set(profiles)
+    fall, rise = (min(max(reach), answers) for reach in zip(*profiles, strict=True))
+    return {(fall, min(rise, answers - fall)), (min(fall, answers - rise), rise)}
 
 
 def free_step(query: Watched, policy: Policy) -> LargestStep:

@@ -17,7 +17,6 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy import ndimage
 
 from tacit.plan.cell_weights import block_sums, of_totals
 from tacit.plan.memberships import AxisCells, MembershipResponse, Memberships
@@ -214,8 +213,18 @@ def _region(seen: Floats, spread: float, people: float) -> Bools | None:
         doubt = spread * math.sqrt(2 * int(np.count_nonzero(region)))
         if seen[region].sum() >= (1 - MISSED) * people - doubt:
             return region
-        region = ndimage.binary_dilation(region)
+        region = _widened(region)
     return None
+
+
+def _widened(region: Bools) -> Bools:
+    """Return the cells of a region and those beside them."""
+    found = region.copy()
+    for axis in range(region.ndim):
+        wide, old = np.moveaxis(found, axis, 0), np.moveaxis(region, axis, 0)
+        wide[1:] |= old[:-1]
+        wide[:-1] |= old[1:]
+    return found
 
 
 def _somebody(seen: Floats, spread: float) -> Bools:

@@ -181,7 +181,20 @@ def rows_in_words(policy: Policy) -> str:
         items = "items" if policy.item is None else f"items in {policy.item}"
         return f"the {items} of all rows that fit the domain count, and all else of one of these rows, {chosen}"
     counted = "one row that fits the domain counts" if many == 1 else f"up to {many:,} rows that fit the domain count"
-    return f"{counted}, {chosen}; other rows are left out"
+    once = "" if many == 1 else ", in counts each person once in each cell"
+    return f"{counted}{once}, {chosen}; other rows are left out"
+
+
+def of_the_rows_counted(policy: Policy) -> str:
+    """Say which rows a number or an interval is about: exact is only what is said of these."""
+    if policy.person is None:
+        return "of the rows that the domain keeps, with the values it gives them"
+    many, by = policy.per_person, policy.order
+    if many == 1 and any(attribute.is_set for attribute in policy.domain.values()):
+        return f"of what counts of each {policy.person}, with the values that the domain gives"
+    some = "one that fits" if many == 1 else f"up to {many:,} that fit"
+    chosen = "chosen as at random" if by is None else f"the first by {by}"
+    return f"of the rows that count (of each {policy.person} {some} the domain, {chosen})"
 
 
 def public_facts(policy: Policy) -> list[str]:

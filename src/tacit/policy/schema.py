@@ -64,7 +64,7 @@ def policy_schema() -> dict[str, Any]:
                     "type": "string",
                     "minLength": 1,
                     "description": "The column by which the first rows of a person count. Needs `person`. "
-                    "Left out: what is in the rows says it.",
+                    "Left out: rows are chosen as at random, always the same ones.",
                 },
                 "item": {
                     "type": "string",

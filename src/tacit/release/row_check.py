@@ -168,7 +168,7 @@ class RowsCheck:
             lines.append(f"{self.rows:,} rows; the domain keeps {self.kept:,} and drops {self.rows - self.kept:,}.")
         if self.remaining is not None and named:
             people = f"{self.remaining:,} {'person' if self.remaining == 1 else 'people'}"
-            lines.append(f"Of those that it keeps, releases count {self.counted:,}, of {people}.")
+            lines.append(f"Of those that it keeps, releases read {self.counted:,}, of {people}.")
         if (worst := self.dropping_most) is not None:
             lines.append(f"Most are dropped by {worst.name}: {worst.dropped:,}.")
         lines += ["", "Cells:", *(f"  - {column}" for column in self.columns)]

@@ -9,7 +9,6 @@ time may have been seen.
 
 from __future__ import annotations
 
-import builtins
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -25,7 +24,7 @@ from tacit.ledger.coins import Due
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.disjoint import disjoint_groups
-from tacit.plan.explain import Explanation
+from tacit.plan.explain import Explanation, notebook_cell
 from tacit.plan.verdicts import BelowPlan
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.answers import check_answerable, counts_of
@@ -143,17 +142,17 @@ class Session:
     def explain(self, query: Any, epsilon: Any = None, *, show: bool | None = None) -> Explanation:
         """Say what a release would cost and how wrong it would be, for a plan or for a question at this cost.
 
-        Prints it, unless `show` is False. A notebook or a prompt shows what is returned, so there only if it is True.
+        Prints it, unless `show` is False; at a Python prompt, which shows what is returned, only if it is True.
         Also whether limits on what applications learn would refuse it, or files that do not hold what they held.
         Nothing is charged, no row is opened.
         """
-        show = not _shows_results() if show is None else yes_or_no(show, "show")
+        show = _is_for_printing() if show is None else yes_or_no(show, "show")
         plan = self._own(query, {"epsilon": epsilon})
         if plan is None:
             plan = self._planner.plan(query, epsilon)
         cost = plan.cost(self._purse.reached(plan.lines_asked)) if plan.lines_asked else plan.epsilon
         refused = self._purse.leakage_refusal(plan), self._purse.files_refusal(plan)
-        explanation = Explanation(plan, self.remaining - cost, *refused)
+        explanation = Explanation(plan, self.remaining - cost, *refused, notebook_cell() if show else None)
         if show:
             sys.stdout.write(f"{explanation}\n")
         return explanation
@@ -416,6 +415,6 @@ def _name_of(rows: Any, *, named_in_ledger: bool) -> str:
     return "data"
 
 
-def _shows_results() -> bool:
-    """Say whether somebody types expressions and is shown what they return: at a prompt, or in a notebook."""
-    return hasattr(sys, "ps1") or hasattr(builtins, "get_ipython")
+def _is_for_printing() -> bool:
+    """Say whether nobody shows what is returned: in a script, or in a notebook but for the last line of a cell."""
+    return not hasattr(sys, "ps1") or notebook_cell() is not None

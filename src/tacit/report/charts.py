@@ -13,7 +13,6 @@ import altair as alt
 import vl_convert
 
 from tacit.amounts import rough, shown_with_decimal
-from tacit.plan.any_plan import OF_THE_ROWS_KEPT
 from tacit.plan.explain import Explanation
 from tacit.release.record import ReleaseRecord
 from tacit.report import (  # noqa: F401 - they register their questions
@@ -173,7 +172,7 @@ def _finish(view: View, record: ReleaseRecord) -> Any:
     plan = record.plan
     said = [] if plan.query.where is None else [f"where {printable(str(plan.query.where))}"]
     if plan.is_exact:
-        said.append(f"Exact, {OF_THE_ROWS_KEPT}: no secret edge changes these answers.")
+        said.append(f"Exact, {plan.about}: no secret edge changes these answers.")
     elif view.has_intervals:
         said.append(f"{view.are} with {view.intervals}, epsilon {shown_with_decimal(plan.epsilon)}.")
     elif view.are == "Estimates":

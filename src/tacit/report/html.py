@@ -25,9 +25,8 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from tacit.amounts import rough, shown, shown_with_decimal
-from tacit.plan.any_plan import OF_THE_ROWS_KEPT
 from tacit.plan.explain import Explanation
-from tacit.policy.describe import Section, description
+from tacit.policy.describe import Section, description, of_the_rows_counted, rows_in_words
 from tacit.policy.policy import Policy
 from tacit.release.number_texts import number_texts
 from tacit.release.record import Ints, ReleaseRecord
@@ -97,6 +96,7 @@ def html_report(
     last = explained[list(records)[-1]].remaining if records else None
     protects = " or ".join(dict.fromkeys(str(each["protects"]) for each in certificates)) or "one person's record"
     no_person = all(record.plan.policy.person is None for record in records.values()) and policy.person is None
+    owners = next((record.plan.policy for record in records.values()), policy)  # a job may name the person
     return _template().render(
         version=__version__,
         fold=ROWS_UNFOLDED,
@@ -120,7 +120,9 @@ def html_report(
         releases=releases,
         comparison=_inline(chart_svg(comparison_chart(explained)), "comparison"),
         comparison_text=_comparison_text(explained),
-        kept=OF_THE_ROWS_KEPT,
+        kept=of_the_rows_counted(owners),
+        counted=None if owners.person is None else f"Of each person ({owners.person}) {rows_in_words(owners)}.",
+        plain_form=policy.plain_form,
         learned=learned,
     )
 
@@ -213,7 +215,7 @@ def _which_rows(record: ReleaseRecord, order: Ints) -> str:
     if "lower" not in record.numbers():
         return which
     return (
-        f"{which} Each interval contains the true answer, {OF_THE_ROWS_KEPT}, with a probability of at least 95%, "
+        f"{which} Each interval contains the true answer, {record.plan.about}, with a probability of at least 95%, "
         "taken one at a time."
     )
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tacit.amounts import rough, shown
-from tacit.plan.any_plan import OF_THE_ROWS_KEPT, AnyPlan
+from tacit.plan.any_plan import AnyPlan
 from tacit.plan.query import Query
 
 if TYPE_CHECKING:  # a table of plans needs no ledger and no release
@@ -151,7 +151,7 @@ def _fit_columns(table: Table, plans: Sequence[AnyPlan] = (), notes: Sequence[st
             lines = [line for cell in column.cells for line in str(cell).splitlines()]
             words = str(column.header).split()
             column.width = max(map(len, [*lines, *words]), default=1)
-    notes = [*notes, *([f"exact: {OF_THE_ROWS_KEPT}"] if any(plan.rmse == 0 for plan in plans) else [])]
+    notes = [*notes, *dict.fromkeys(f"exact: {plan.about}" for plan in plans if plan.rmse == 0)]
     assumed = list(dict.fromkeys(plan.assumption for plan in plans if plan.assumption))
     if assumed:
         notes.append(f"errors of means, quantiles and clusters are for {' or '.join(assumed)}")

@@ -21,7 +21,6 @@ import altair as alt
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.any_plan import OF_THE_ROWS_KEPT
 from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
 from tacit.release.number_texts import number_text, with_interval
@@ -114,7 +113,8 @@ def say(query: Any, record: Any) -> str:
     if many == 1:
         return f"Released value: {ends}."
     where = say_place(query, record.plan.policy.domain, best)
-    return f"{many:,} released values; the largest is {ends}, for {where}."
+    at_once = ends.replace("95% interval ", f"95% for all {many:,} at once: ")
+    return f"{many:,} released values; the largest is {at_once}, for {where}."
 
 
 @singledispatch
@@ -353,7 +353,7 @@ def say_with_ends(record: ReleaseRecord, value: float, lower: float, upper: floa
     if np.isnan(value):
         return "nobody"
     if record.plan.is_exact:  # noise can leave an interval no room between its bounds: that makes no value exact
-        return f"{number_text('value', value, record.digits_for)} (exact, {OF_THE_ROWS_KEPT})"
+        return f"{number_text('value', value, record.digits_for)} (exact, {record.plan.about})"
     return with_interval(value, lower, upper, record.digits_for, before="95% interval ")
 
 

@@ -17,7 +17,7 @@ In reading order:
     releases       whole releases that go wrong around a sound mechanism
 
 >>> len(planted)
-35
+37
 >>> planted["naive-suppression"].mistake
 'releases every record but the sensitive ones, which the gaps give away'
 """

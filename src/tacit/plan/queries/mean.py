@@ -65,7 +65,7 @@ class Mean(Summed, Derived):
                 "must be about one row of each person, since people are counted once and every row is added up",
                 key=self.keyword,
                 given=f"per_person={policy.per_person}",
-                fix="Keep one row per person, or release a `total` and a `count`.",
+                fix="Keep one row per person. A `total` over a `count` is the sum of a person, not the mean of a row.",
             )
         sums, counts = self.sums(policy.domain), self.counts()
         whole = sums.plan(policy, epsilon), counts.plan(policy, epsilon)
