@@ -132,7 +132,7 @@ def test_check_says_how_many_rows_and_people_releases_count(many: int) -> None:
     people, counted = open_for(policy, dirty).tally([CellCounts(()), CellSums("one")])
     assert (checked.remaining, checked.counted) == (int(people), int(counted))
     assert checked.document()["counted"] == checked.counted
-    said = f"releases count {checked.counted:,}, of {checked.remaining:,} people."
+    said = f"releases read {checked.counted:,}, of {checked.remaining:,} people."
     assert said in str(checked)
     (named,) = checked.persons
     assert checked.kept - checked.counted >= named.surplus  # rows of nobody are left out, too

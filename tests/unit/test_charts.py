@@ -322,7 +322,8 @@ def test_a_text_alternative_gives_the_largest_value_an_interval_that_holds(
     record = records["three attributes"]
     lower, upper = record.interval(1 - 0.05 / len(record.values))
     best = int(record.values.argmax())
-    assert f"{lower[best]:,.0f} to {upper[best]:,.0f}" in chart_text(record)
+    ends = f"{np.floor(lower[best]):,.0f} to {np.ceil(upper[best]):,.0f}"
+    assert f"(95% for all 1,000 at once: {ends})" in chart_text(record)
 
 
 def test_few_cells_stand_in_the_order_of_the_domain(drawn: dict[str, dict[str, Any]]) -> None:

@@ -321,10 +321,11 @@ def test_a_policy_says_about_whom_it_is():
     assert "Each row is one person." in said(secrets.everything())
     assert "if a person may own several rows, name the column: `person: ..`." in said(secrets.everything())
     people = "A person is all rows with the same patient_id"
+    left = "other rows are left out; in counts, each person once in each cell."
     text = said(secrets.everything(), person="patient_id", per_person=3)
-    assert f"{people}: up to 3 rows that fit the domain count, chosen as at random; other rows are left out." in text
+    assert f"{people}: up to 3 rows that fit the domain count, chosen as at random; {left}" in text
     text = said(secrets.everything(), person="patient_id", per_person=3, order="day")
-    assert f"{people}: up to 3 rows that fit the domain count, the first by day; other rows are left out." in text
+    assert f"{people}: up to 3 rows that fit the domain count, the first by day; {left}" in text
     assert "may own several rows" not in text
     text = said(secrets.everything(), person="patient_id")  # with a set of items: all of them count
     every = "of all rows that fit the domain count, and all else of one of these rows"

@@ -256,7 +256,7 @@ def test_sentences_count_rows_and_people_as_the_domain_keeps_them() -> None:
     policy = tc.Policy(tc.Domain({"x": tc.Integers(0, 9)}), tc.secrets.everything(), person="who")
     rows = pd.DataFrame({"who": ["a", "a", "a", "b", "c"], "x": [1, 2, 99, 3, 99]})
     said = str(tc.check_rows(policy, rows))
-    assert "5 rows; the domain keeps 3 and drops 2.\nOf those that it keeps, releases count 2, of 2 people." in said
+    assert "5 rows; the domain keeps 3 and drops 2.\nOf those that it keeps, releases read 2, of 2 people." in said
     assert "who: 3 different values, 1 of them in several rows; 1 row is left out, because only 1 row of" in said
     twice = str(tc.check_rows(policy, pd.concat([rows] * 3), per_person=2))
     assert "5 rows are left out, because only 2 rows of each person are" in twice

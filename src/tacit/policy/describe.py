@@ -181,8 +181,8 @@ def rows_in_words(policy: Policy) -> str:
         items = "items" if policy.item is None else f"items in {policy.item}"
         return f"the {items} of all rows that fit the domain count, and all else of one of these rows, {chosen}"
     counted = "one row that fits the domain counts" if many == 1 else f"up to {many:,} rows that fit the domain count"
-    once = "" if many == 1 else ", in counts each person once in each cell"
-    return f"{counted}{once}, {chosen}; other rows are left out"
+    once = "" if many == 1 else "; in counts, each person once in each cell"
+    return f"{counted}, {chosen}; other rows are left out{once}"
 
 
 def of_the_rows_counted(policy: Policy) -> str:
