@@ -29,7 +29,7 @@ from tacit.rows.batches import Batch, Piece, joined
 from tacit.rows.encode import Column
 from tacit.rows.engines import PERSON, DuckDBEngine, read_numbers
 from tacit.rows.first_rows import Layout, Order, Places
-from tacit.rows.row_keys import KEY, row_keys, with_person_keys
+from tacit.rows.row_keys import KEY, row_keys, whole_keys, with_person_keys
 
 _LONG: Final = 63  # bits of a whole number that is not below 0
 HASH: Final = "hash(u)"
@@ -102,8 +102,11 @@ class ChosenRows:
             rows = np.flatnonzero(np.repeat(more, many))
             numbers = (places - np.maximum.accumulate(np.where(alike, places, 0)) + 1)[rows]
             public = [(words[word][rows], self._layout.bits[word]) for word in self._layout.public]
-            persons = (batch.columns if PERSON in batch.columns else {PERSON: pa.array(columns["h"])})[PERSON]
-            keys = self.person_keys(persons.take(pa.array(columns["at"][starts[more]])))
+            first = starts[more]
+            if PERSON in batch.columns:
+                keys = self.person_keys(batch.columns[PERSON].take(pa.array(columns["at"][first])))
+            else:
+                keys = whole_keys(columns["h"][first])
             keys = row_keys(np.repeat(keys, many[more]), public, numbers)
             places[rows] = rows[np.argsort(np.cumsum(turns)[rows] << KEY | keys, kind="stable")]
         found: list[tuple[dict[str, Places], npt.NDArray[np.bool_] | None]] = []

@@ -124,7 +124,7 @@ class OnePass:
             read = {column.name for code in self._codes.values() for column in code.columns}
             self._encoding().rehearse(Batch(0, {name: found for name, found in cells.items() if name in read}))
         if self._person is not None:
-            rows = {name: arrow_moment(plain(cells[name])) for name in (PERSON, "o") if name in cells}
+            rows: dict[str, Any] = {name: arrow_moment(plain(cells[name])) for name in (PERSON, "o") if name in cells}
             choosing = self._choosing() if self._codes else None
             if choosing is not None:
                 rows |= choosing.packed({word: np.zeros(0, dtype=np.int64) for word in self._layout.words})

@@ -62,9 +62,16 @@ def with_numbers(frame: Any, number: str) -> Any:
     return frame
 
 
+def whole_keys(persons: Numbers) -> Numbers:
+    """Return the keys of persons who are whole numbers."""
+    below = ((-1 - persons) % 10**_DIGITS + 1) % 10**_DIGITS
+    keys: Numbers = _cubed(_START + np.where(persons < 0, below, persons % 10**_DIGITS) % _PRIME)
+    return keys
+
+
 def row_keys(persons: Numbers, words: Sequence[tuple[Numbers, int]], numbers: Numbers) -> Numbers:
     """Mix words, each with its number of bits, and a last number into the keys of persons."""
-    keys = persons
+    keys: Numbers = persons
     for word, bits in words:
         part = word if bits <= KEY else np.where(word < 0, -1 - word, word) % _PRIME
         keys = _cubed(keys + part + _START)
