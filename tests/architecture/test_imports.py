@@ -40,6 +40,7 @@ MAY_READ_ROWS = (
     "rows/lines.py",
     "rows/row_lines.py",
     "rows/people_lines.py",
+    "rows/chosen_rows.py",
     "rows/records.py",
     "rows/engines/engine.py",
     "rows/engines/choice.py",

@@ -23,7 +23,7 @@ from tacit.policy.attributes import Categories, Integers
 from tacit.policy.domain import Domain
 from tacit.rows.encode import Column
 from tacit.rows.engines import DuckDBEngine
-from tacit.rows.row_keys import with_numbers, with_person_keys, with_words
+from tacit.rows.row_keys import row_keys, whole_keys, with_numbers, with_person_keys, with_words
 from tacit.rows.rows import open_rows
 
 ALPHA = 1e-6
@@ -44,7 +44,10 @@ def keys(persons: np.ndarray, word: int, number: int) -> np.ndarray:
 def test_keys_are_what_the_definition_says() -> None:
     persons = np.array([0, 1, -1, 17, -(2**63), 2**63 - 1, 2**26, 10**12])
     for word, number in ((0, 1), (2**40 - 1, 7)):
-        assert keys(persons, word, number).tolist() == [row_key(int(who), [(word, 40)], number) for who in persons]
+        expected = [row_key(int(who), [(word, 40)], number) for who in persons]
+        assert keys(persons, word, number).tolist() == expected
+        words, numbers = np.full(len(persons), word), np.full(len(persons), number)
+        assert row_keys(whole_keys(persons), [(words, 40)], numbers).tolist() == expected
 
 
 def orders(found: list[np.ndarray]) -> float:

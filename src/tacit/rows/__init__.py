@@ -24,6 +24,7 @@ In reading order:
     unexpected     which cells are unexpected, and in what way
     row_keys       keys by which rows of a person are chosen, as at random
     first_rows     which rows of a person count
+    chosen_rows    the same, for batches of sorted rows
     counting       what one pass must count so that every tally can be made of it
     one_pass       everything that a job counts, in one pass over batches of rows
     engine_tables  tables that the engine itself counts

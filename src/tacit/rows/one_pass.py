@@ -20,19 +20,18 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import InternalError
 from tacit.rows.batches import BATCH, Batch, Piece, Workers, joined, of_reader
+from tacit.rows.chosen_rows import ChosenRows, whole_people
 from tacit.rows.counting import MOST_BINS, Asked, Bins
 from tacit.rows.date_texts import arrow_moment
-from tacit.rows.engines import PERSON, DuckDBEngine, embedded, read_numbers
+from tacit.rows.engines import PERSON, embedded
 from tacit.rows.opened import Opened
 from tacit.rows.positions import Codes, Encoder, plain, smallest
-from tacit.rows.row_keys import with_person_keys
 
 KEPT: Final = 2**26  # bytes of positions that are kept between questions
 _MEMORY: Final = 768 * 2**20  # bytes that rows of people may take before they are spilled
@@ -125,10 +124,12 @@ class OnePass:
             read = {column.name for code in self._codes.values() for column in code.columns}
             self._encoding().rehearse(Batch(0, {name: found for name, found in cells.items() if name in read}))
         if self._person is not None:
-            rows = {name: arrow_moment(plain(cells[name])) for name in (PERSON, "o") if name in cells}
-            words = {word: pa.array([], type=pa.int64()) for word in self._layout.words}
-            relation = self.looker().from_arrow(pa.table(rows | words))
-            self._first_rows(relation, self._layout.words, min(self._per_person, 2)).to_arrow_table()
+            rows: dict[str, Any] = {name: arrow_moment(plain(cells[name])) for name in (PERSON, "o") if name in cells}
+            choosing = self._choosing() if self._codes else None
+            if choosing is not None:
+                rows |= choosing.packed({word: np.zeros(0, dtype=np.int64) for word in self._layout.words})
+                choosing.person_keys(rows[PERSON])
+            self._put_together(self.looker().from_arrow(pa.table(rows)), choosing).to_arrow_table()
 
     # ------------------------------------------------------------------ every row is a person
 
@@ -176,8 +177,7 @@ class OnePass:
     ) -> None:
         """Let DuckDB put the rows of each person together, each packed into a few words."""
         encoder, layout = self._encoding(), self._layout
-        words = layout.words if asked else []
-        records = self._per_person if asked else 1
+        choosing = self._choosing() if asked else None
         read = self._codes.keys() if asked else self._dropping
 
         def encoded(batch: Batch) -> pa.RecordBatch:
@@ -189,23 +189,19 @@ class OnePass:
             if fits is not None:
                 codes, rows = {name: code[fits] for name, code in codes.items()}, int(fits.sum())
                 columns = {name: column.filter(pa.array(fits)) for name, column in columns.items()}
-            packed = layout.words_of(codes, rows) if words else {}
+            packed = {} if choosing is None else choosing.packed(layout.words_of(codes, rows))
             return pa.record_batch({**columns, **{word: pa.array(found) for word, found in packed.items()}})
 
         def work(batch: Batch) -> None:
-            lines: list[tuple[Mapping[str, Codes], npt.NDArray[np.bool_] | None]] = []
-            for record in range(records):
-                found, has = {}, None
-                for word in words:
-                    column = batch.columns[f"r{record}{word}"]
-                    if record and has is None:
-                        has = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
-                    found[word] = np.asarray(column.fill_null(0).to_numpy(zero_copy_only=False), dtype=np.int64)
-                codes = layout.codes_of(found, asked)
-                if has is not None:  # whatever stands there without a row is not counted, but it must be a position
-                    codes = {name: np.where(has, code, 0) for name, code in codes.items()}
+            if choosing is None:
+                count([({}, None)], batch.rows)
+                return
+            chosen, people = choosing.chosen(batch)
+            lines = []
+            for words, has in chosen:
+                codes = layout.codes_of(words, asked)
                 lines.append(({name: code.astype(smallest(self._sizes[name])) for name, code in codes.items()}, has))
-            count(lines, batch.rows)
+            count(lines, people)
 
         reading = Workers(pieces, encoded)
         connection, self._owners = self._owners or embedded(), None
@@ -226,43 +222,27 @@ class OnePass:
                 if first is None:
                     return
                 reader = pa.RecordBatchReader.from_batches(first.schema, _alike(first, results))
-                frame = self._first_rows(connection.from_arrow(reader), words, records)
-                counting.append(Workers(of_reader(lambda: frame.to_arrow_reader(BATCH)), work))
+                relation = self._put_together(connection.from_arrow(reader), choosing)
+                stream = of_reader(lambda: relation.to_arrow_reader(BATCH))
+                counting.append(Workers(stream if choosing is None else whole_people(stream), work))
                 counting[0].finish()
             finally:
                 reading.end()
         self._owners = connection  # not one whose work has failed
 
-    def _first_rows(self, relation: Any, words: Sequence[str], records: int) -> Any:
-        """Return one line for each person: the words of the rows that count, missing where there are fewer."""
+    def _put_together(self, relation: Any, choosing: ChosenRows | None) -> Any:
+        """Sort rows by who owns them, or return one line for each person if nothing is read from rows."""
         assert self._person is not None  # noqa: S101 - for the type checker
         relation = relation.filter("u IS NOT NULL")
         if self._person.reading == "real":
             relation = relation.filter("NOT isnan(CAST(u AS DOUBLE))")
-        if not words:
+        if choosing is None:
             return relation.query("r", "SELECT count(*) AS n, u FROM r GROUP BY u").project("1 AS one")
-        sequence: list[str] = []
-        if self._order is not None and self._order.numbers:
-            relation = read_numbers(relation, self._order.numbers)
-        frame = nw.from_native(relation).lazy()
-        if self._order is not None:
-            frame, sequence = self._order.added(frame), self._order.names
-        frame = with_person_keys(DuckDBEngine("duckdb", relation), frame, self._person)
-        frame = frame.select("u", "key", *sequence, *words)
-        if records == 1:
-            first = self._layout.first(frame, sequence, 1)
-            return nw.to_native(first.select(*(nw.col(word).alias(f"r0{word}") for word in words)))
-        frame = self._layout.ranked(frame, sequence)
-        chosen = [
-            f"{f'lead({word}, {record}) OVER ranks' if record else word} AS r{record}{word}"
-            for record in range(records)
-            for word in words
-        ]
-        ranked = (
-            f"SELECT {', '.join(chosen)}, row_number() OVER ranks AS rank FROM r "  # noqa: S608 - our own names
-            f"WINDOW ranks AS (PARTITION BY u ORDER BY {', '.join([*sequence, 'key', *words])})"
-        )
-        return nw.to_native(frame).query("r", f"SELECT * EXCLUDE (rank) FROM ({ranked}) WHERE rank = 1")  # noqa: S608
+        return choosing.sorted(relation)
+
+    def _choosing(self) -> ChosenRows:
+        assert self._person is not None  # noqa: S101 - for the type checker
+        return ChosenRows(self._layout, self._person, self._order, self._per_person, self.looker())
 
 
 def _alike(first: pa.RecordBatch, others: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -22,9 +22,13 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import narwhals as nw
+import numpy as np
+import numpy.typing as npt
 
 from tacit.rows.encode import EXACT, Column, Expr
 from tacit.rows.engines import PERSON, Engine
+
+Numbers = npt.NDArray[np.int64]
 
 KEY: Final = 26  # bits of a key
 _PRIME: Final = 2**KEY - 5
@@ -39,7 +43,7 @@ def with_person_keys(engine: Engine, frame: Any, person: Column) -> Any:
     """Add the key of each row's person, as "key"; the person is the column "u"."""
     frame, number = _numbered(engine, frame, person)
     frame = frame.with_columns(key=_START + number % _PRIME)
-    return frame.with_columns(key=_CUBE)
+    return frame.with_columns(key=_cubed(nw.col("key")))
 
 
 def with_words(frame: Any, words: Sequence[tuple[str, int]]) -> Any:
@@ -56,6 +60,25 @@ def with_numbers(frame: Any, number: str) -> Any:
     for _ in range(_FINISHING):
         frame = _mixed(frame, nw.lit(0, nw.Int64))
     return frame
+
+
+def whole_keys(persons: Numbers) -> Numbers:
+    """Return the keys of persons who are whole numbers."""
+    below = ((-1 - persons) % 10**_DIGITS + 1) % 10**_DIGITS
+    keys: Numbers = _cubed(_START + np.where(persons < 0, below, persons % 10**_DIGITS) % _PRIME)
+    return keys
+
+
+def row_keys(persons: Numbers, words: Sequence[tuple[Numbers, int]], numbers: Numbers) -> Numbers:
+    """Mix words, each with its number of bits, and a last number into the keys of persons."""
+    keys: Numbers = persons
+    for word, bits in words:
+        part = word if bits <= KEY else np.where(word < 0, -1 - word, word) % _PRIME
+        keys = _cubed(keys + part + _START)
+    keys = _cubed(keys + numbers % _PRIME + _START)
+    for _ in range(_FINISHING):
+        keys = _cubed(keys + _START)
+    return keys
 
 
 def _numbered(engine: Engine, frame: Any, person: Column) -> tuple[Any, Expr]:
@@ -95,9 +118,9 @@ def _folded(number: Expr) -> Expr:
     return nw.when(number < 0).then(nw.lit(-1, nw.Int64) - number).otherwise(number)
 
 
-_key: Final = nw.col("key")
-_CUBE: Final = _key * _key % _PRIME * _key % _PRIME  # of a key below 2^28, so that no product has more than 56 bits
+def _cubed(key: Any) -> Any:
+    return key * key % _PRIME * key % _PRIME  # of a key below 2^28, so that no product has more than 56 bits
 
 
 def _mixed(frame: Any, part: Expr) -> Any:
-    return frame.with_columns(key=_key + part + _START).with_columns(key=_CUBE)
+    return frame.with_columns(key=nw.col("key") + part + _START).with_columns(key=_cubed(nw.col("key")))
