@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
@@ -322,7 +323,7 @@ def test_a_text_alternative_gives_the_largest_value_an_interval_that_holds(
     record = records["three attributes"]
     lower, upper = record.interval(1 - 0.05 / len(record.values))
     best = int(record.values.argmax())
-    assert f"{lower[best]:,.0f} to {upper[best]:,.0f}" in chart_text(record)
+    assert f"{math.floor(round(lower[best], 6)):,} to {math.ceil(round(upper[best], 6)):,}" in chart_text(record)
 
 
 def test_few_cells_stand_in_the_order_of_the_domain(drawn: dict[str, dict[str, Any]]) -> None:

@@ -316,11 +316,10 @@ class ClustersPlan(DerivedPlan):
         )
 
     @property
-    def outcomes(self) -> tuple[tuple[Plan, ...], ...]:
-        """What may be released of cells, people and look: the cells as they are, or cells that are all cut in two."""
-        if self.look is None:
-            return (self.parts,)
-        return self.parts, (all_cut(self.look), self.parts[1], self.look)
+    def outcomes(self) -> tuple[ClustersDone, ...]:
+        """What may come of it for so many people: the cells as they are, or cells that are all cut in two."""
+        kept = self.done(self.parts)
+        return (kept,) if self.look is None else (kept, self.done((all_cut(self.look), self.parts[1], self.look)))
 
     @property
     def tallied(self) -> tuple[Linear, ...]:
