@@ -322,7 +322,7 @@ def test_a_text_alternative_gives_the_largest_value_an_interval_that_holds(
     record = records["three attributes"]
     lower, upper = record.interval(1 - 0.05 / len(record.values))
     best = int(record.values.argmax())
-    ends = f"{np.floor(lower[best]):,.0f} to {np.ceil(upper[best]):,.0f}"
+    ends = f"{np.floor(round(lower[best], 6)):,.0f} to {np.ceil(round(upper[best], 6)):,.0f}"
     assert f"(95% for all 1,000 at once: {ends})" in chart_text(record)
 
 

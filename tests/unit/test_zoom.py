@@ -15,6 +15,7 @@ import pytest
 
 import tacit as tc
 from tacit import noise
+from tacit.amounts import rough
 from tacit.audit.exact_audit import plan_loss
 from tacit.audit.worlds import every_edge
 from tacit.mechanism.zoom import draw_stages
@@ -28,6 +29,8 @@ from tacit.plan.queries.clusters import ClustersPlan
 from tacit.plan.zoom import LOOK, Zoomed, closer, look_at
 from tacit.policy.policy import ABSENT
 from tacit.release.clusters import ClustersRecord
+from tacit.report.html import html_report
+from tacit.report.text import release_table
 
 KEY = b"tacit: look, then zoom, unit tst"
 
@@ -303,16 +306,120 @@ def test_a_public_number_that_nobody_declared_is_used_as_well() -> None:
     assert found.parts[1].plan.epsilon == 0
 
 
-def test_plan_certificate_and_file_say_what_each_stage_costs() -> None:
-    found = of_country("everything")
+def test_plan_and_file_say_what_each_stage_would_cost() -> None:
+    plan = of_country("everything").plan
     said = (
         "has epsilon 0.1. Where it shows people in few cells, these are cut and all cells counted anew for epsilon 0.4"
     )
-    assert said in str(found.plan)
-    assert any(said in term for term in found.certificate["terms"])
-    law = found.certificate["noise"]
+    assert said in str(plan)
+    law = plan.noise_document()
     assert [law[part]["epsilon"] for part in ("cells", "people", "look", "zoom")] == ["1/2", "0", "1/10", "2/5"]
-    assert found.plan.document()["predicted"]["stages"] == found.plan.stages()
+    assert plan.document()["predicted"]["stages"] == plan.stages()
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_certificate_says_what_was_used(how: str) -> None:
+    found = of_country(how)
+    said, parts = found.certificate, dict(zip(("cells", "people", "look"), found.parts, strict=True))
+    assert said["epsilon"] == "1/2"  # one charge
+    assert list(said["noise"]) == list(parts)
+    assert sum(Fraction(law["epsilon"]) for law in said["noise"].values()) == Fraction(1, 2)
+    for role, part in parts.items():
+        law = part.plan.noise_document() or {"law": "none"}
+        stage = {"counted": part.plan.base.document(), "epsilon": str(part.plan.epsilon), **law}
+        assert said["noise"][role] == stage
+    zoomed, times = parts["cells"].plan.base, parts["cells"].plan.base.times
+    across, down = zoomed.shape
+    cells = f"{across} x {down} cells, {len(zoomed.chosen)} of them cut into up to {times} x {times} parts"
+    assert said["strategy"] == f"through {cells}"
+    assert said["step"]["l1"] == parts["cells"].plan.step.l1
+    (stage,) = (term for term in said["terms"] if "look" in term)
+    assert stage.startswith(f"a look at {across} x {down} cells")
+    assert f"{cells}; {len(parts['cells'].values):,} in all" in stage
+    assert said["expected_rmse"] == found.settled.rmse
+    assert f"expected error {found.settled.rmse:.3g}" in repr(found)
+    assert found.plan.strategy not in said["strategy"]  # which is what was explained
+
+
+def test_what_is_said_of_a_release_keeps_what_was_charged() -> None:
+    done = of_country("taking part").done
+    assert plan_loss(done).forward == done.epsilon == Fraction(1, 2)
+
+
+def test_a_report_is_about_the_people_who_were_measured_and_says_things_once() -> None:
+    found = of_country("taking part")
+    (said,) = (line for line in found.done.predictions() if line.startswith("the error below"))
+    assert said.startswith(f"the error below is for {found.settled.known_people:,} people, as measured, and is about")
+    explained = tc.Explanation(found.plan)
+    text = html_report("job", found.plan.policy, {"it": found}, [explained])
+    facts = text[text.index("What to expect") : text.index("Certificate of it")]
+    for line in {*found.done.predictions(), *found.certificate["terms"]}:
+        assert facts.count(f"<li>{line}</li>") == 1
+    assert "1,000 people" not in text
+    assert "Where it shows people in few cells" not in text
+    # both errors are for the people who were measured
+    plain = explained.after(found.done).plain_rmse
+    assert plain == choose(found.plan.query, found.plan.policy.plain(), "1/2").for_the_people_of(found.settled).rmse
+    assert plain < explained.plain_rmse / 2
+    shown = release_table({"it": found}, {"it": explained})
+    assert next(iter(shown.columns[4].cells)).plain == rough(found.settled.rmse, 3)
+    assert next(iter(shown.columns[5].cells)).plain == rough(plain, 3)
+    assert f"clusters are for {found.settled.known_people:,} people, as measured" in str(shown.caption)
+
+
+def test_cells_that_would_be_exact_for_fewer_people_are_not_called_exact() -> None:
+    random = np.random.default_rng(8)
+    rows = pd.DataFrame({"x": random.integers(0, 400, 50_000)})
+    policy = tc.Policy(tc.Domain({"x": tc.Integers(0, 399)}), tc.secrets.partition("x", width=40))
+    session = tc.Session(policy, rows, budget=1)
+    plan = session.plan(tc.clusters("x", k=2), "1/10")
+    assert plan.is_exact
+    found = session.release(plan)
+    assert found.parts[0].plan.noise is not None
+    assert not found.done.is_exact
+    assert set(found.certificate["noise"]) >= {"cells", "people"}
+    assert "Exact" not in " ".join(found.chart().to_dict()["title"]["subtitle"])
+
+
+# ---- what is drawn --------------------------------------------------------------------------------------------------
+
+
+def axes_of(drawn: dict[str, Any]) -> list[list[float]]:
+    """Return the ends of both axes, which all layers share."""
+    found = {
+        axis: {tuple(layer["encoding"][axis]["scale"]["domain"]) for layer in drawn["layer"]} for axis in ("x", "y")
+    }
+    return [list(one) for axis in ("x", "y") for one in found[axis]]
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_chart_shows_the_town_and_says_what_lies_outside(how: str) -> None:
+    found = of_country(how)
+    drawn = found.chart().to_dict()
+    (left, right), (bottom, top) = axes_of(drawn)
+    assert 290 < left < 310 < 322 < right < 340
+    assert 100 < bottom < 119 < 131 < top < 150
+    cells = drawn["layer"][0]["data"]["values"]
+    assert min(row["left"] for row in cells) >= left
+    assert max(row["top"] for row in cells) <= top
+    low, high = grid_of(found.parts[0].plan).boxes()
+    outside = (high <= [left, bottom]).any(axis=1) | (low >= [right, top]).any(axis=1)
+    people = max(float(found.parts[1].values[0] - found.parts[0].values[~outside].sum()), 0)
+    assert people < 500  # of 20,000
+    said = " ".join(drawn["title"]["subtitle"])
+    assert f"{outside.sum():,} cells lie outside, with an estimated {people:,.0f} people in all" in said
+    assert max(row["density"] for row in cells) == 1
+
+
+def test_a_chart_of_people_all_over_shows_all_of_it() -> None:
+    random = np.random.default_rng(9)
+    town, country = concentrated(10_000), pd.DataFrame(random.integers(0, 400, (2000, 2)), columns=["x", "y"])
+    policy = tc.Policy(COUNTRY, tc.secrets.everything(), [tc.known.size(12_000)])
+    with noise.replayed(noise.Keystream(key=KEY)):
+        found = tc.Session(policy, pd.concat([town, country]), budget=1).release(tc.clusters("x", "y", k=1), "1/2")
+    drawn = found.chart().to_dict()
+    assert axes_of(drawn) == [[-0.5, 399.5], [-0.5, 399.5]]
+    assert "outside" not in " ".join(drawn["title"]["subtitle"])
 
 
 def test_people_all_over_are_counted_as_without_a_look() -> None:
@@ -323,6 +430,9 @@ def test_people_all_over_are_counted_as_without_a_look() -> None:
     assert plan.look is not None
     found = session.release(plan)
     assert [part.plan for part in found.parts] == list(plan.parts)  # all of epsilon, and no look
+    assert plan.strategy == f"{found.certificate['strategy']} or finer ones"
+    assert list(found.certificate["noise"]) == ["cells", "people"]
+    assert any("a look, which was a noisier copy" in term for term in found.certificate["terms"])
 
 
 @pytest.mark.parametrize(("people", "epsilon"), [(900, "1/2"), (20_000, "1/50")])

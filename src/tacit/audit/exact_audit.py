@@ -97,7 +97,7 @@ def _(plan: Plan | DerivedPlan) -> ExactAudit:
 @plan_loss.register
 def _(plan: ClustersPlan) -> ExactAudit:
     """Return the worst loss of whatever may be released, given what was released before."""
-    found = [_loss_of_parts(plan, parts) for parts in plan.outcomes]
+    found = [_loss_of_parts(one, one.parts) for one in plan.outcomes]
     worst = max(found, key=lambda one: one.forward.high)
     return replace(worst, backward=max((one.backward for one in found), key=lambda loss: loss.high))
 

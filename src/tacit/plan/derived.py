@@ -17,6 +17,7 @@ from tacit.amounts import shown
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.fault import PlanningFault
 from tacit.plan.query import Bools, Floats, Linear, Query
+from tacit.plan.steps import LargestStep
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
@@ -111,12 +112,19 @@ class Derived(Query):
         step, why = parts[0].step, parts[0].why
         if len(parts) > 1:
             named = list(zip(self.roles, parts, strict=True))
-            lines = tuple(f"{role}: {line}" for role, part in named for line in part.step.why)
-            still = tuple(f"{role}: {line}" for role, part in named for line in part.step.still)
-            step = replace(step, why=lines, still=still)
+            step = step_of(named)
             why = "; ".join(f"{role} cost epsilon {shown(part.epsilon)}: {part.why}" for role, part in named)
         known = policy.known_people
         return DerivedPlan(self, policy, epsilon, step, why, parts, strategy=parts[0].strategy, known_people=known)
+
+
+def step_of(named: Sequence[tuple[str, Plan]]) -> LargestStep:
+    """Return the step of the first part, with the reasons of all."""
+    why, still = (
+        tuple(f"{role}: {line}" for role, part in named for line in getattr(part.step, reasons))
+        for reasons in ("why", "still")
+    )
+    return replace(named[0][1].step, why=why, still=still)
 
 
 @dataclass(frozen=True)
@@ -165,7 +173,7 @@ class DerivedPlan(AnyPlan):
         """The name of the mechanism of each part."""
         if len(self.parts) == 1:
             return self.parts[0].mechanism
-        return ", ".join(f"{role}: {part.mechanism}" for role, part in self._named())
+        return ", ".join(f"{role}: {part.mechanism}" for role, part in self.named())
 
     @property
     def people(self) -> float:
@@ -214,7 +222,7 @@ class DerivedPlan(AnyPlan):
 
     def predicted(self) -> dict[str, Any]:
         """Return the same as plain data."""
-        parts = {role: {"epsilon": str(part.epsilon), "value_rmse": part.rmse} for role, part in self._named()}
+        parts = {role: {"epsilon": str(part.epsilon), "value_rmse": part.rmse} for role, part in self.named()}
         return {"value_rmse": self.rmse, "people": self.people, "parts": parts}
 
     def terms(self) -> list[str]:
@@ -227,8 +235,9 @@ class DerivedPlan(AnyPlan):
             return None
         return {
             role: {"epsilon": str(part.epsilon), **(part.noise_document() or {"law": "none"})}
-            for role, part in self._named()
+            for role, part in self.named()
         }
 
-    def _named(self) -> list[tuple[str, Plan]]:
+    def named(self) -> list[tuple[str, Plan]]:
+        """Return the parts, each with what it is called."""
         return list(zip(self.query.roles, self.parts, strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -83,6 +83,10 @@ class Explanation:
     def expected_mse(self) -> float:
         """The expected mean squared error of one answer, averaged over all that are asked for."""
         return self.plan.mse
+
+    def after(self, done: AnyPlan) -> Explanation:
+        """Return the same of what came of the plan: its error beside that of plain differential privacy."""
+        return self if done is self.plan else replace(self, plan=done)
 
     def document(self) -> dict[str, Any]:
         """Return the explanation as plain data, for `--json`: the plan's own document, and what it is compared with."""

@@ -145,6 +145,11 @@ class Memberships(Linear):
         """How many cells there are along each axis."""
         return tuple(cells.many for cells in self.axes)
 
+    def shape_words(self) -> str:
+        """Return in words which cells these are."""
+        ramps = " with ramps" if any(one.ramp > 1 for one in self.axes) else ""
+        return f"{' x '.join(f'{many:,}' for many in self.shape)} cells{ramps}"
+
     def boxes(self) -> tuple[Floats, Floats]:
         """Return the lowest and the highest number of each cell along each axis: a row for each cell."""
         halves = [(cells.middles, cells.widths / 2) for cells in self.axes]

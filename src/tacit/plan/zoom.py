@@ -86,6 +86,11 @@ class Zoomed(Memberships):
         """Return how many cells there are."""
         return int(self._starts[1][-1])
 
+    def shape_words(self) -> str:
+        """Return in words which cells these are."""
+        parts = " x ".join([str(self.times)] * len(self.axes))
+        return f"{super().shape_words()}, {len(self.chosen):,} of them cut into up to {parts} parts"
+
     def boxes(self) -> tuple[Floats, Floats]:
         """Return the lowest and the highest number of each cell along each axis: a row for each cell."""
         low, high = super().boxes()

@@ -1,6 +1,7 @@
 """What is promised, and about what: one kind of certificate for releases, for monitors and for whatever comes.
 
-Nothing in a certificate depends on a row or an event. It is public data; `document` is what stands in files.
+Nothing in a certificate depends on a row or an event, but by what was released. It is public data; `document` is what
+stands in files.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Certificate:
 
 
 def certify(plan: AnyPlan, *, dataset: str, receipt: Receipt | None, in_ledger: bool, part_of: str = "") -> Certificate:
-    """Return what a release of this plan promises; `part_of` names what it was paid for with.
+    """Return what a release promises of which this plan was made, or came; `part_of` names what it was paid for with.
 
     `in_ledger` says whether a ledger remembers it, also where this release cost nothing and has no receipt of its own.
     """

@@ -39,6 +39,11 @@ class ClustersRecord(DerivedRecord):
         self.centres.flags.writeable = self._own.flags.writeable = False
 
     @property
+    def done(self) -> ClustersPlan:
+        """What came of the plan: the cells that were counted, and the noise that they have."""
+        return self.settled.done([part.plan for part in self.parts])
+
+    @property
     def sizes(self) -> Floats:
         """How many people are nearest to each centre, estimated."""
         return self.values

@@ -48,9 +48,14 @@ class ReleaseRecord(ABC):
         self.values.flags.writeable = False
 
     def __repr__(self) -> str:
-        plan = self.plan
+        plan = self.done
         about = f"{plan.query}, epsilon {shown(plan.epsilon)}, expected error {plan.rmse:.3g}"
         return f"<release of {about}: {np.array2string(self.values, precision=1, threshold=6)}>"
+
+    @property
+    def done(self) -> AnyPlan:
+        """What came of the plan, which certificate and report speak of: the plan, unless released numbers led on."""
+        return self.plan
 
     no_number: ClassVar[str] = ""  # what stands for a value that there is none of
 

@@ -268,7 +268,6 @@ class Session:
     def _make(
         self, plan: AnyPlan, receipt: Receipt | None, paid: Paid, drawn: Drawn, number: int, part_of: str
     ) -> ReleaseRecord:
-        promise = self._certified(plan, receipt, part_of)
         with paid_for(plan.epsilon):
             try:
                 record = closed(lambda: drawn.take(number)(), InternalError("rows were open"))
@@ -276,6 +275,7 @@ class Session:
                 self._purse.were_not_shown(paid)
                 raise
         self._purse.were_shown(paid, plan.lines_asked)
+        promise = self._certified(record.done, receipt, part_of)
         return replace(record, promise=promise, _make_frame=self._rows.frame)
 
     def _certified(self, plan: AnyPlan, receipt: Receipt | None, part_of: str) -> Certificate:

@@ -169,7 +169,7 @@ def condition(query: Any) -> str:
 
 
 def _finish(view: View, record: ReleaseRecord) -> Any:
-    plan = record.plan
+    plan = record.done
     said = [] if plan.query.where is None else [f"where {printable(str(plan.query.where))}"]
     if plan.is_exact:
         said.append(f"Exact, {plan.about}: no secret edge changes these answers.")

@@ -84,7 +84,8 @@ def html_report(
     """
     from tacit import __version__
 
-    explained = dict(explanations if isinstance(explanations, Mapping) else zip(records, explanations, strict=True))
+    given = dict(explanations if isinstance(explanations, Mapping) else zip(records, explanations, strict=True))
+    explained = {name: given[name].after(record.done) for name, record in records.items()}
     releases, so_far = [], Fraction(0)
     for number, (name, record) in enumerate(records.items(), start=1):
         so_far += record.plan.epsilon
@@ -118,6 +119,7 @@ def html_report(
         left=None if last is None else shown_with_decimal(last),
         description=_blocks(description(policy)),
         releases=releases,
+        is_measured=any(record.done is not record.plan for record in records.values()),
         comparison=_inline(chart_svg(comparison_chart(explained)), "comparison"),
         comparison_text=_comparison_text(explained),
         kept=of_the_rows_counted(owners),
@@ -143,7 +145,7 @@ def _release(
     drawn: Markup,
     files: Sequence[str],
 ) -> dict[str, Any]:
-    plan = record.plan
+    plan = record.done
     domain = plan.policy.domain
     unit = plan.query.error_unit(domain)
     labels, numbers = record.labels(), record.numbers()
@@ -192,7 +194,7 @@ def _release(
             for row, place in enumerate(shows)
         ],
         "which_rows": _which_rows(record, order),
-        "predictions": [*plan.predictions(), *record.certificate.get("terms", ())],
+        "predictions": [*dict.fromkeys([*plan.predictions(), *record.certificate.get("terms", ())])],  # each once
         "files": [{"name": file, "href": quote(file, safe="")} for file in files[:FILES_SHOWN]],
         "more_files": len(files) - FILES_SHOWN if len(files) > FILES_SHOWN else 0,
         "certificate": _certificate(record),

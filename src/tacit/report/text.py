@@ -62,22 +62,25 @@ def release_table(
     for name in ("answers", "epsilon", "expected error", *(["plain DP"] if explanations is not None else [])):
         table.add_column(name, justify="right")
     table.add_column("answer (95% interval)", justify="right")
+    explained = None
+    if explanations is not None:
+        explained = {name: explanations[name].after(record.done) for name, record in records.items()}
     for name, record in records.items():
         row = [
             _text(name),
             _text(str(record.plan.query)),
             Text(f"{record.plan.answers:,}"),
             Text(shown(record.plan.epsilon)),
-            Text(_error(record.plan.rmse)),
-            *([Text(_error(explanations[name].plain_rmse))] if explanations is not None else []),
+            Text(_error(record.done.rmse)),
+            *([Text(_error(explained[name].plain_rmse))] if explained is not None else []),
             Text(
                 record.summary().replace(" (", "\n(") if narrow else record.summary(),
                 style="" if len(record.values) == 1 else "dim",
             ),
         ]
         table.add_row(*row)
-    none = [] if explanations is None else _none([explanations[name] for name in records])
-    return _fit_columns(table, [record.plan for record in records.values()], none)
+    none = [] if explained is None else _none(list(explained.values()))
+    return _fit_columns(table, [record.done for record in records.values()], none)
 
 
 def ledger_table(accounts: Iterable[Account]) -> Table:

@@ -187,10 +187,18 @@ def as_points(base: Any) -> Any:
     return base.mark_point(filled=True, size=70, color=BLUE, opacity=1)
 
 
-def level(axis: Literal["x", "y"], what: str, field: str = "value:Q", *, downwards: bool = False) -> Any:
-    """Return an axis that shows where numbers differ: it need not start at zero, and may grow downwards."""
+def level(
+    axis: Literal["x", "y"],
+    what: str,
+    field: str = "value:Q",
+    *,
+    downwards: bool = False,
+    ends: tuple[float, float] | None = None,
+) -> Any:
+    """Return an axis that shows where numbers differ, or between `ends`: it may start anywhere, and grow downwards."""
     channel = alt.X if axis == "x" else alt.Y
-    scale = alt.Scale(zero=False, padding=12, **({"reverse": True} if downwards else {}))
+    between = {} if ends is None else {"domain": list(ends), "nice": False}
+    scale = alt.Scale(zero=False, padding=12, **between, **({"reverse": True} if downwards else {}))
     return channel(field, title=printable(what), scale=scale, axis=number_axis())
 
 
@@ -352,7 +360,7 @@ def say_with_ends(record: ReleaseRecord, value: float, lower: float, upper: floa
     """Return a released number in words: with its interval, or what it is the exact number of."""
     if np.isnan(value):
         return "nobody"
-    if record.plan.is_exact:  # noise can leave an interval no room between its bounds: that makes no value exact
+    if record.done.is_exact:  # noise can leave an interval no room between its bounds: that makes no value exact
         return f"{number_text('value', value, record.digits_for)} (exact, {record.plan.about})"
     return with_interval(value, lower, upper, record.digits_for, before="95% interval ")
 

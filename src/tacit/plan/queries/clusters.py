@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -36,7 +36,7 @@ from tacit.errors import PlanError
 from tacit.noise.combined import far_bounds
 from tacit.plan.any_plan import AnyPlan
 from tacit.plan.cluster_grids import added_distance, grid_of, grids, inside, lines_of
-from tacit.plan.derived import PEOPLE, Derived, DerivedPlan, Released
+from tacit.plan.derived import PEOPLE, Derived, DerivedPlan, Released, step_of
 from tacit.plan.examples import first_attribute
 from tacit.plan.keys import NAMES, WHERE, WHOLE, Key, Question, names_of
 from tacit.plan.lloyd import centres_of, nearest, spread_around
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from tacit.plan.choose import Plan
 
 MOST_CENTRES: Final = 1000
+STAGES: Final = ("cells", "people", "look")  # what is released of each plan, the look only where it led on
 FOR_PEOPLE: Final = 16  # the part of epsilon that the number of people has, where it is secret: one in so many
 
 
@@ -169,27 +170,15 @@ class Clusters(Derived):
         self.counted.check_size(policy.domain)
         parts = self._parts(policy, epsilon, people)
         cells, total = parts
-        grid = grid_of(cells)
-        shape = " x ".join(f"{many:,}" for many in grid.shape)
-        ramps = " with ramps" if any(one.ramp > 1 for one in grid.axes) else ""
         look = look_at(cells, _so_many(people))
-        step = replace(
-            cells.step,
-            why=tuple(
-                f"{role}: {line}" for role, part in zip(self.roles, parts, strict=True) for line in part.step.why
-            ),
-            still=tuple(
-                f"{role}: {line}" for role, part in zip(self.roles, parts, strict=True) for line in part.step.still
-            ),
-        )
         return ClustersPlan(
             self,
             policy,
             epsilon,
-            step,
+            step_of(list(zip(self.roles, parts, strict=True))),
             f"{cells.why}; the number of people: {total.why}",
             parts,
-            strategy=f"through {shape} cells{ramps}{'' if look is None else ' or finer ones'}",
+            strategy=f"through {grid_of(cells).shape_words()}{'' if look is None else ' or finer ones'}",
             known_people=people,
             look=look,
         )
@@ -311,12 +300,26 @@ class ClustersPlan(DerivedPlan):
         many = max(round(people), 0)
         return self if many == self.known_people else self.query.plan_for(self.policy, self.epsilon, many)
 
+    def done(self, parts: Sequence[Plan]) -> ClustersDone:
+        """Return what came of this plan, which is for the number of people that was measured, from the parts used."""
+        cells, people = parts[:2]
+        return ClustersDone(
+            self.query,
+            self.policy,
+            self.epsilon,
+            step_of(list(zip(STAGES, parts, strict=False))),
+            f"{cells.why}; the number of people: {people.why}",
+            tuple(parts),
+            self,
+            strategy=f"through {grid_of(cells).shape_words()}",
+            known_people=self.known_people,
+        )
+
     @property
-    def outcomes(self) -> tuple[tuple[Plan, ...], ...]:
-        """What may be released of cells, people and look: the cells as they are, or cells that are all cut in two."""
-        if self.look is None:
-            return (self.parts,)
-        return self.parts, (all_cut(self.look), self.parts[1], self.look)
+    def outcomes(self) -> tuple[ClustersDone, ...]:
+        """What may come of it for so many people: the cells as they are, or cells that are all cut in two."""
+        kept = self.done(self.parts)
+        return (kept,) if self.look is None else (kept, self.done((all_cut(self.look), self.parts[1], self.look)))
 
     @property
     def tallied(self) -> tuple[Linear, ...]:
@@ -379,6 +382,54 @@ class ClustersPlan(DerivedPlan):
         """The expected root of what is added to the mean squared distance; cells without noise are coarse as well."""
         low, high = self.query.range(self.policy.domain)
         return min(self.query.expected_error(self.parts, self.people), high - low)
+
+
+@dataclass(frozen=True)
+class ClustersDone(ClustersPlan):
+    """What came of a plan: the parts that were used, the look among them where cells were counted anew.
+
+    It follows from released and from public numbers. `settled` is the plan for the number of people that was measured,
+    and has the expected error; `look` is None, since nothing is open any more.
+    """
+
+    settled: ClustersPlan
+
+    def named(self) -> list[tuple[str, Plan]]:
+        """Return the parts, each with what it is called."""
+        return list(zip(STAGES, self.parts, strict=False))
+
+    @property
+    def assumption(self) -> str:
+        """Whom the expected error is for."""
+        return f"{self.known_people:,} people, as measured"
+
+    def stages(self) -> list[str]:
+        """Return in words what was measured one after the other, and what each cost."""
+        cells, people, *looks = self.parts
+        cost = "exactly" if people.is_exact else f"for epsilon {shown(people.epsilon)}"
+        found = [f"the number of people was measured first, {cost}; the cells followed from it"]
+        counted = "exactly" if cells.noise is None else f"for epsilon {shown(cells.epsilon)}"
+        if looks:
+            (look,) = looks
+            return [
+                *found,
+                f"a look at {grid_of(look).shape_words()}, for epsilon {shown(look.epsilon)}, showed people in few of "
+                f"them. All were counted anew, {counted}: {grid_of(cells).shape_words()}; {cells.answers:,} in all",
+            ]
+        copy = (
+            "" if self.settled.look is None else "; a look, which was a noisier copy of their counts, led to no others"
+        )
+        return [*found, f"{grid_of(cells).shape_words()} were counted {counted}{copy}"]
+
+    def noise_document(self) -> dict[str, Any] | None:
+        """Return the noise of each part as plain, exact data, beside what it counted."""
+        found, counted = super().noise_document(), dict(self.named())
+        return found and {role: {"counted": counted[role].base.document(), **law} for role, law in found.items()}
+
+    @property
+    def rmse(self) -> float:
+        """The expected error, for the number of people that was measured."""
+        return self.settled.rmse
 
 
 def _so_many(people: int | None) -> float:
