@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -275,7 +276,7 @@ releases:
     assert inside(clinic, "audit", "job", "visits.job.yaml", *few).code == 0
 
     def careless(query: Any, policy: Any, epsilon: Any) -> Any:
-        return choose(query, policy.owned_by(policy.person, 1), epsilon)
+        return replace(choose(query, policy.owned_by(policy.person, 1), epsilon), policy=policy)
 
     monkeypatch.setattr("tacit.release.planner.choose", careless)
     outcome = inside(clinic, "audit", "job", "visits.job.yaml", *few)

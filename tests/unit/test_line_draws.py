@@ -13,7 +13,7 @@ from tacit.noise import line_draws, line_splits
 from tacit.noise.keystream import Keystream
 from tacit.noise.line_messages import Message, joined, sharpened, smoothed, unit_message
 from tacit.noise.line_noise import LineNoise
-from tacit.noise.line_splits import Split
+from tacit.noise.line_splits import BAND, Split
 from tacit.noise.line_tables import make_tables
 
 F = Fraction
@@ -91,6 +91,24 @@ def test_ties_are_settled_by_whole_numbers_with_the_same_result(width):
         assert any(kind == 1 for _, kind in asked)
     np.testing.assert_array_equal(found[0], expected[0])
     np.testing.assert_array_equal(found[1], expected[1])
+
+
+@pytest.mark.parametrize("width", [1, 2, 16])
+@pytest.mark.parametrize("band", [BAND, 0.02])
+def test_a_single_number_is_drawn_as_one_of_many(width, band):
+    own, other = np.exp(-0.05 * np.arange(300.0)), np.exp(-0.02 * np.arange(500.0))
+    split = Split(own, other, width, band=band)
+    wholes = np.repeat(np.array([-499, -310, -40, -1, 0, 1, 7, 330, 498], np.int64), 400)
+    (rows,) = split.rows(wholes)
+    stream = Keystream(key=KEY)
+    first, second = (stream.words(np.uint64, wholes.size) for _ in range(2))
+    second = second if width > 1 else None
+    values, accepted = split.propose(wholes, rows, first, second, lambda *_: 12345)
+    for at in range(wholes.size):
+        one = slice(at, at + 1)
+        alone = split.propose(wholes[one], rows, first[one], None if second is None else second[one], lambda *_: 12345)
+        assert (alone[0][0], alone[1][0]) == (values[at], accepted[at])
+    assert len(np.unique(values)) > 100
 
 
 def test_further_bits_decide_where_the_first_ones_are_equal():

@@ -32,7 +32,7 @@ from tacit.errors import PlanError
 
 MOST_FEATURES: Final = 96
 MOST_DEEP: Final = 60
-LONGEST_WHOLE: Final = 400  # letters or numbers that are written out; of more, some and a digest of all
+LONGEST_WHOLE: Final = 400  # letters that are written out; of more, some and a digest of all
 LONGEST_ORDER: Final = 40  # letters, or names in a list, whose order is looked at
 _NUMBER: Final = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _NUMBERS_OF_A_TEXT: Final = 8
@@ -59,6 +59,11 @@ class Canonical:
         """The text without its numbers."""
         return "".join(self.shape)
 
+    @property
+    def room(self) -> int:
+        """How many more features there may be."""
+        return MOST_FEATURES - len(self.features)
+
     def say(self, piece: str) -> None:
         """Add a piece that stands for itself."""
         self.pieces.append(piece)
@@ -72,7 +77,7 @@ class Canonical:
 
     def feature(self, name: str, value: float) -> None:
         """Add something that may be telling, unless there are too many already."""
-        if len(self.features) < MOST_FEATURES:
+        if self.room:
             self.names.append(name)
             self.features.append(value)
 
@@ -184,7 +189,7 @@ def _all(values: Iterable[Any], brackets: str, to: Canonical, path: str, above: 
 
 def _order(values: Sequence[Any], to: Canonical, path: str) -> None:
     """Add in which order distinct letters or names stand: where each is, and how many pairs are reversed."""
-    if 2 < len(values) <= LONGEST_ORDER and len(set(values)) == len(values):
+    if to.room and 2 < len(values) <= LONGEST_ORDER and len(set(values)) == len(values):
         to.feature(f"reversed pairs of {path}", inversions(values))
         for place, one in sorted(enumerate(values), key=lambda pair: pair[1]):
             to.feature(f"place of {one!r} in {path}", place)
@@ -199,6 +204,8 @@ def _text(text: str, to: Canonical, path: str, mark: str = "") -> None:
         to.shape.append(written)
         return
     to.shape.append(_NUMBER.sub("#", written))
+    if not to.room:
+        return
     to.feature(f"length of {path}", len(text))
     to.feature(f"first letter of {path}", ord(text[0]))
     to.feature(f"last letter of {path}", ord(text[-1]))
@@ -282,17 +289,17 @@ def _of_numpy(value: Any, to: Canonical, path: str, above: tuple[int, ...]) -> N
 
 
 def _cells(cells: np.ndarray[Any, Any], to: Canonical, path: str) -> None:
-    """Write numbers of one kind, of which there may be many."""
-    values = cells[:LONGEST_WHOLE].tolist()
+    """Write numbers of one kind: those that may be features, and of more a digest of all."""
+    values = cells[:MOST_FEATURES].tolist()
     said = [_float(one) if type(one) is float else repr(one) for one in values]
     if len(cells) > len(values):
         said.append(f"{len(cells)} numbers in all, {_digest(cells.tobytes())}")
         with np.errstate(all="ignore"):
             to.feature(f"sum of {path}", float(cells.sum(dtype=np.float64)))
     to.pieces.append(f"[{', '.join(said)}]")
-    to.shape.append(f"[{', '.join('#' * min(len(said), MOST_FEATURES))}]")
+    to.shape.append(f"[{', '.join('#' * len(values))}]")
     alone = len(values) == 1
-    for place, one in enumerate(values[:MOST_FEATURES]):
+    for place, one in enumerate(values[: to.room]):
         to.feature(path if alone else f"{path}[{place}]", _as_double(one) if type(one) is int else float(one))
 
 

@@ -8,7 +8,7 @@ Assumes     Reading the same rows twice gives the same counts. That is tried on 
 Why         What is compared is everything that a record publishes: values, order, intervals, frame, texts, certificate
             (but for the time at which it was made) and all that is pickled with it, from which its chart is drawn. So a
             mistake shows wherever it is made: in which rows count, in the noise, in post-processing, in a label. A
-            frame takes as long as all the rest, so it is made of one release in four, drawn by lot.
+            frame and a certificate take as long as all the rest, so they are made of one release in four, by lot.
 Checked by  tests/statistical/test_release_audit.py
 """
 
@@ -43,7 +43,7 @@ SECONDS: Final = 30.0  # for one release ..
 SECONDS_OF_A_JOB: Final = 60.0  # .. and for all of a job, if the fewest samples take no longer
 READ_FIRST: Final = 3  # times that rows are read before counts are remembered
 LEVELS: Final = (0.95, 0.5)
-FRAMES: Final = 4  # one release in so many has its frame looked at
+FRAMES: Final = 4  # one release in so many has its frame and its certificate looked at
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,10 @@ class WholeRelease:
         if session is None or session.remaining < self.epsilon or self.query.remembers:
             # answers that are remembered are drawn once in each session, and asking again costs nothing
             session = self._sessions[id(rows)] = self._opened(rows)
-        asked = [session.release(self._planned[0][1]) for _ in range(2 if self.query.remembers else 1)]
+        plan = self._planned[0][1]
+        asked = [session.release(plan) for _ in range(2 if self.query.remembers else 1)]
         framed = not noise.uniform_below(FRAMES, 1)[0]
-        published = [list_published(record, framed=framed) for record in asked]
+        published = [list_published(record, framed=framed, planned=plan) for record in asked]
         return published if self.query.remembers else published[0]
 
     def _opened(self, rows: pd.DataFrame) -> Session:
@@ -165,21 +166,30 @@ class RememberingSession(Session):
         return self._remembered[id(rows)]
 
 
-def list_published(record: ReleaseRecord, *, framed: bool = True) -> dict[str, Any]:
-    """Return everything that a record makes public, in a form in which outputs are compared; the frame if `framed`."""
+def list_published(record: ReleaseRecord, *, framed: bool = True, planned: AnyPlan | None = None) -> dict[str, Any]:
+    """Return everything that a record makes public, in a form in which outputs are compared.
+
+    The frame and the certificate only if `framed`. What belongs to `planned`, the plan of all releases, is left out.
+    """
     state = record.__getstate__()
     hidden = ("plan", "values", "promise", "_make_frame")
-    certificate = {key: value for key, value in record.certificate.items() if key not in ("made", "ledger")}
+    spread = getattr(planned, "spread", hidden)
     return {
         "value": record.values,
         "order": record.reading_order(),
         **{f"interval {level}": record.interval(level) for level in LEVELS},
         "names": ["\n".join(map(str, column)) for column in record.labels().values()],
-        "state": {key: value for key, value in state.items() if key not in hidden},
+        "state": {key: value for key, value in state.items() if key not in hidden and value is not spread},
         "frame": _labels(record) if framed else None,
         "text": (" ".join(repr(record).split()), record.summary()),
-        "certificate": json.dumps(certificate, default=str),
+        "certificate": _certificate(record) if framed else None,
     }
+
+
+def _certificate(record: ReleaseRecord) -> str:
+    """Return the certificate as a text, but for its time and its place in a ledger."""
+    shown = {key: value for key, value in record.certificate.items() if key not in ("made", "ledger")}
+    return json.dumps(shown, default=str)
 
 
 def _labels(record: ReleaseRecord) -> Any:

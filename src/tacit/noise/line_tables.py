@@ -57,6 +57,7 @@ _LOOKED_AT: Final = 512  # places of a message that are looked at to find out ho
 _SPARE: Final = 8.0  # orders (of e) that are left for what is seen only in the whole table
 MOST_ENTRIES: Final = 2e8  # terms that the tables of all levels may be added up from
 MOST_KEPT: Final = 8e6  # entries of messages that may be kept
+MOST_SPLIT: Final = 1e6  # entries on either side of zero of splits that are kept
 _STEEPEST: Final = 300.0  # sum of all rates: doubles end at exp(-745), and a table needs an entry beside zero
 
 
@@ -79,7 +80,17 @@ class Chain:
         behind = self.anchors - number
         if self.steady is not None and behind >= len(self.messages) - 1:
             return self.steady
-        return Split(self.messages[behind], self.step, self.width)
+        found = self._splits.get(behind)
+        if found is None:
+            found = Split(self.messages[behind], self.step, self.width)
+            if len(self._splits) * (self.reach + len(self.step)) < MOST_SPLIT:
+                self._splits[behind] = found
+        return found
+
+    @cached_property
+    def _splits(self) -> dict[int, Split]:
+        """The first ones that were asked for: many draws ask for the same."""
+        return {}
 
     @cached_property
     def steady_rows(self) -> Rows | None:
