@@ -525,7 +525,7 @@ MIXED_UP: dict[str, tuple[Callable[[Any], Any], str, set[str]]] = {
     "release: query": (lambda x: SESSION.release(x, 1e-6), "query", {"query"}),
     "release: epsilon": (lambda x: SESSION.release(QUERY, x), "epsilon", {"number", "decimal"}),
     "release: nonnegative": (lambda x: SESSION.release(QUERY, 1e-6, nonnegative=x), "nonnegative", {"yes"}),
-    "session.explain: show": (lambda x: SESSION.explain(QUERY, 1, show=x), "show", {"yes"}),
+    "session.explain: show": (lambda x: SESSION.explain(QUERY, 1, show=x), "show", {"yes", "nothing"}),
     "asking: at_most": (lambda x: SESSION.asking(x, 1e-6), "asking", {"number"}),
     "interval: level": (RECORD.interval, "level", set()),
     "save: folder": (RECORD.save, "folder", TEXTS),

@@ -257,7 +257,7 @@ def resolve(query: Any, domain: Domain) -> Query:
     if not is_genuine(query):
         raise PlanError(
             f"must be one of tc's own, of plain values and predicates; found {stranger(query)}",
-            key="query",
+            key=f"query {getattr(type(query), 'keyword', '')}".rstrip(),
             fix="One of another class might count something else than was planned. For instance tc.histogram('age').",
         )
     return query.resolved(domain)
