@@ -137,17 +137,20 @@ class Unread(DataRefused):
 class InternalError(TacitError):
     """A fault of Tacit itself or of the machine, never of the data. Says where, never what it was looking at.
 
-    `cause` is what can be said of the reason where no cell has a part in it (`safe_cause`); nothing where one may.
+    `cause` is what can be said of the reason where no cell has a part in it (`safe_cause`); nothing where one may. Rows
+    may have methods of their own that fail, which nobody can tell from the machine. `paid` is for stages that come
+    after a charge; of others nothing is said about charges.
     """
 
-    def __init__(self, stage: str, cause: str = "") -> None:
+    def __init__(self, stage: str, cause: str = "", *, paid: bool = True) -> None:
         self.stage, self.cause = stage, cause
+        charge = "; what was charged stays charged" if paid else ""
         more = (
-            f" It is no fault of the rows: {cause}. Please report it if this machine is not the reason."
+            f"The reason is {cause}. Please report it if neither this machine nor what was given is to blame."
             if cause
-            else " No detail is shown because rows were open: run the same job on made-up rows to see the full error."
+            else "No detail is shown because rows were open: run the same job on made-up rows to see the full error."
         )
-        super().__init__(f"internal fault while {stage}; what was charged stays charged.{more}")
+        super().__init__(f"internal fault while {stage}{charge}. {more}")
 
 
 def system_reason(fault: OSError) -> str:

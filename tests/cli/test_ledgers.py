@@ -107,13 +107,23 @@ def test_a_rerun_under_a_weaker_policy_is_refused_although_the_grant_named_none(
     assert inside(clinic, *grant).code == 0  # more budget, still without naming the policy
 
 
+@pytest.mark.parametrize("edit", ["SET epsilon = '1/1000'", "SET analyst = NULL", "SET what = 'nothing'"])
+def test_show_promises_nothing_from_entries_that_were_changed(ledger: Path, edit: str) -> None:
+    assert inside(ledger.parent, "ledger", "show", "ledger.db").code == 0
+    with closing(sqlite3.connect(ledger)) as db, db:
+        assert db.execute(f"UPDATE tacit_entries {edit} WHERE kind = 'charge'").rowcount
+    sentence = inside(ledger.parent, "ledger", "show", "ledger.db").refusal()
+    assert "is damaged: entry" in sentence
+    assert "Run `tacit ledger verify`" in sentence
+
+
 def test_show_shows_budgets_also_where_a_run_cannot_be_read(ledger: Path) -> None:
     with closing(sqlite3.connect(ledger)) as db, db:
         db.execute("INSERT INTO tacit_runs (run, job, first, last, state) VALUES ('r', 'j', 'x', 'y', 'odd')")
     shown = inside(ledger.parent, "ledger", "show", "ledger.db")
     assert shown.code == 0
     assert "clinic" in shown.out
-    assert "what it says of a run cannot be read" in shown.out
+    assert "a row of tacit_runs was changed, taken out or put in" in shown.out
     assert inside(ledger.parent, "ledger", "show", "ledger.db", "--json").document["unfinished_runs"] is None
     assert inside(ledger.parent, "ledger", "verify", "ledger.db").code == 1
 

@@ -24,6 +24,7 @@ import pytest
 
 import tacit as tc
 from parameters import one_in
+from tacit.errors import Unread
 from tacit.policy.attributes import Attribute, Dates, Integers
 from tacit.policy.domain import Domain
 from tacit.rows.date_texts import arrow_date
@@ -221,12 +222,31 @@ def test_a_moment_that_duckdb_cannot_read_is_refused_before_the_charge(unit: str
         table = pa.table({"d": pa.array([0, far], pa.timestamp(unit, "UTC")), "i": [1, 2]})
         relation = duckdb.connect().from_arrow(table)
         if fails:
-            with pytest.raises(tc.DataRefused, match="holds a moment that DuckDB cannot read from Arrow"):
+            with pytest.raises(Unread, match="the engine could not read the rows"):
                 tc.Session(policy, relation, budget=1)
         else:
             assert open_rows(relation, domain).counts(("d",)).tolist() == [2, 0, 0]
         assert open_rows(table, domain).counts(("d",)).sum() == 2
         assert open_rows(relation, Domain({"i": Integers(0, 9)})).counts(()).tolist() == 2
+
+
+def test_a_cell_that_a_cast_of_the_users_fails_on_gets_no_sentence_of_its_own() -> None:
+    """DuckDB raises the same for it as for a far moment of Arrow's: what is said must be true of both."""
+    domain = tc.Domain({"i": Integers(0, 9)})
+    policy = tc.Policy(domain, tc.secrets.everything(), person="who", order="d")
+
+    def told(table: pa.Table, asked: str) -> str:
+        db = duckdb.connect()
+        db.register("t", table)
+        with pytest.raises(tc.DataRefused) as refused:
+            tc.Session(policy, db.sql(f"SELECT i, who, {asked} AS d FROM t"), budget=1)
+        return str(refused.value)
+
+    texts = pa.table({"d": ["2020-01-01 00:00:00+00", "hiv"], "i": [1, 2], "who": [1, 2]})
+    far = pa.table({"d": pa.array([0, 2**62 // 1000], pa.timestamp("s", "UTC")), "i": [1, 2], "who": [1, 2]})
+    said = told(texts, "CAST(d AS TIMESTAMPTZ)")
+    assert said == told(far, "d") == str(Unread("the engine could not read the rows"))
+    assert "Arrow" not in said
 
 
 @pytest.mark.one_in(8)

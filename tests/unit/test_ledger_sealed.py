@@ -247,13 +247,14 @@ def test_coins_that_are_made_to_forget_serve_no_other_rows(many: int, here: str 
 def test_no_charge_rests_on_a_row_that_was_changed(edit: str, here: str | None) -> None:
     asked = [Shown("space", "arrival", Fraction(1, 10))]
     ledger = Ledger("l.db", key=here)
-    before = ledger.entries()
     with closing(sqlite3.connect("l.db")) as db, db:
+        before = db.execute("SELECT * FROM tacit_entries").fetchall()
         db.execute(edit)
     charge: dict[str, Any] = {"dataset": "rooms", "charges": [("1/10", "x")], "analyst": "ana", "policy": POLICY}
     with pytest.raises(tc.LedgerError, match="is damaged"):
         ledger.reserve(**charge, weighing=Weighing(tuple(asked), LIMITS))
-    assert ledger.entries() == before
+    with closing(sqlite3.connect("l.db")) as db:
+        assert db.execute("SELECT * FROM tacit_entries").fetchall() == before
 
 
 def test_no_charge_rests_on_a_row_that_was_put_back_with_its_seal(here: str | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from fractions import Fraction
 
 import pytest
@@ -60,3 +62,82 @@ def test_charges_without_a_policy_are_named(tmp_path):
 def test_a_data_set_without_a_budget_has_no_statement(ledger):
     with pytest.raises(tc.LedgerError, match="has no budget"):
         ledger.statement(dataset="clinik")
+
+
+# ---- nothing is said from rows that somebody has changed
+
+
+EDITS = {
+    "a charge gets a policy": "UPDATE tacit_entries SET policy = (SELECT policy FROM tacit_entries WHERE number = 3) "
+    "WHERE number = 2",
+    "a charge is gone": "DELETE FROM tacit_entries WHERE number = 2",
+    "the last charge is gone": "DELETE FROM tacit_entries WHERE number = 5",
+    "a charge is smaller": "UPDATE tacit_entries SET epsilon = '1/1000' WHERE number = 3",
+    "a charge is moved away": "UPDATE tacit_entries SET dataset = 'other' WHERE number = 3",
+    "a charge is put in": "INSERT INTO tacit_entries SELECT 6, time, kind, dataset, analyst, epsilon, policy, "
+    "policy_text, what, previous, hash FROM tacit_entries WHERE number = 5",
+    "less is spent": "UPDATE tacit_accounts SET spent = '1/4' WHERE dataset = 'clinic'",
+    "another policy": "UPDATE tacit_accounts SET policy = 'abc' WHERE dataset = 'clinic'",
+    "an account is gone": "DELETE FROM tacit_accounts WHERE dataset = 'clinic'",
+    "the mark of the key": "UPDATE tacit_head SET key_mark = 'abc'",
+    "an older ledger": "UPDATE tacit_head SET version = 2",
+}
+REPORTS = {
+    "statement": lambda ledger: ledger.statement(dataset="clinic"),
+    "entries": lambda ledger: ledger.entries(),
+    "entries of one": lambda ledger: ledger.entries("clinic"),
+    "accounts": lambda ledger: ledger.accounts(),
+}
+ABOUT_ENTRIES, ABOUT_ACCOUNTS = {"statement", "entries", "entries of one"}, {"statement", "accounts"}
+REFUSED = {
+    **dict.fromkeys(list(EDITS)[:6], ABOUT_ENTRIES),
+    **dict.fromkeys(list(EDITS)[6:9], ABOUT_ACCOUNTS),
+    **{edit: set(REPORTS) for edit in list(EDITS)[9:]},
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("key", [None, "k" * 40], ids=["no key", "key"])
+def test_what_was_changed_is_refused_and_not_told(tmp_path, edit, key):
+    with tc.Ledger(tmp_path / "ledger.db", key=key) as opened:
+        opened.grant(dataset="clinic", epsilon=5)
+        opened.charge(dataset="clinic", epsilon=1, what="without a policy")
+        opened.charge(dataset="clinic", epsilon="1/2", policy=NARROW)
+        opened.charge(dataset="clinic", epsilon="1/4", policy=WIDE)
+        opened.charge(dataset="clinic", epsilon="1/4", policy=WIDE)
+        for report in REPORTS.values():
+            report(opened)
+        with closing(sqlite3.connect(tmp_path / "ledger.db")) as db, db:
+            db.execute(EDITS[edit])
+        assert not opened.verify().ok
+        for name in REFUSED[edit]:
+            with pytest.raises(tc.LedgerError, match=r"is damaged: .*`tacit ledger verify`"):
+                REPORTS[name](opened)
+
+
+def test_runs_lines_of_coins_and_receipts_that_were_changed_are_refused(ledger):
+    receipt = ledger.reserve(dataset="clinic", charges=[("1/4", "x")], policy=NARROW, run="r", job="j")[0]
+    assert ledger.receipt(dataset="clinic", entry=receipt.entry) == receipt
+    assert [run.state for run in ledger.runs()] == ["reserved"]
+    file = ledger._store.name
+    line = f"INSERT INTO tacit_lines VALUES ('clinic', '{'a' * 64}', '1/2', 2, 'x')"
+    for edit, report in {
+        "UPDATE tacit_runs SET state = 'finished'": ledger.runs,
+        line: lambda: ledger.coin_lines(dataset="clinic"),
+        "UPDATE tacit_entries SET hash = 'abc' WHERE number = 2": lambda: ledger.receipt(dataset="clinic", entry=2),
+        "DELETE FROM tacit_entries WHERE number = 2": lambda: ledger.receipt(dataset="clinic", entry=2),
+    }.items():
+        with closing(sqlite3.connect(file)) as db, db:
+            db.execute(edit)
+        with pytest.raises(tc.LedgerError, match=r"is damaged: .*`tacit ledger verify`"):
+            report()
+
+
+def test_a_report_with_another_key_believes_what_it_cannot_check(tmp_path):
+    with tc.Ledger(tmp_path / "ledger.db", key="k" * 40) as opened:
+        opened.grant(dataset="clinic", epsilon=5)
+        opened.charge(dataset="clinic", epsilon=1, policy=NARROW)
+        said = opened.statement(dataset="clinic")
+    with tc.Ledger(tmp_path / "ledger.db", key=None) as without:
+        assert without.statement(dataset="clinic") == said
+        assert len(without.entries()) == 2

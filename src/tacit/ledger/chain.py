@@ -237,7 +237,7 @@ def examined(
         seen += 1
         if problem is None:
             odd = odd_field(row, ENTRY_TYPES)
-            problem = _damage(row, last, seal) or sums.add(row)
+            problem = damage(row, last, seal) or sums.add(row)
             if problem is not None and last is None and (why := wrong_key(head, seal)):
                 problem = f"wrong key: {why}"
             elif problem is not None and not odd and row["number"] == (last["number"] + 1 if last else 1):
@@ -262,7 +262,8 @@ def odd_run(row: Stored) -> bool:
     return odd_field(row, RUN_TYPES) is not None or row["state"] not in RUN_STATES
 
 
-def _damage(row: Stored, before: Stored | None, seal: Seal) -> str | None:
+def damage(row: Stored, before: Stored | None, seal: Seal) -> str | None:
+    """Return why an entry cannot be the one that was written behind the one before it, or None."""
     expected = before["number"] + 1 if before is not None else 1
     if odd_field(row, {"number": (int,)}):
         return f"changed: entry {expected} has a number that is none"

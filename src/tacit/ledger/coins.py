@@ -46,7 +46,6 @@ from tacit.ledger.contents import (
     write_contents,
 )
 from tacit.ledger.page import Page
-from tacit.ledger.store import rows
 from tacit.ledger.summed import LINE
 from tacit.ledger.tables import COINS, CONTENTS, LINES
 from tacit.noise.kept_coins import new_secret, secret_for
@@ -161,13 +160,11 @@ class KeptCoins:
     def paid_lines(self, dataset: str) -> list[Fraction]:
         """Return how far each line of a data set was paid for since it has its secret, over all sources.
 
-        The seals of lines are not looked at: they hang on the names of sources, which a ledger does not keep.
+        The seals of lines' own are not looked at: they hang on the names of sources, which a ledger does not keep.
         """
 
         def work(page: Page) -> list[Fraction]:
-            if page.is_older and not inspect(page.db).has_table(LINES.name):
-                return []
-            listed = rows(page.db, select(LINES).where(LINES.c.dataset == dataset))
+            listed = page.found(LINES, select(LINES).where(LINES.c.dataset == dataset))
             found = [amount_of(row["epsilon"]) for row in listed]
             return [epsilon for epsilon in found if epsilon is not None]
 

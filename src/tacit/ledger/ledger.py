@@ -26,7 +26,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import inspect, select
+from sqlalchemy import select
 
 from tacit.amounts import shown
 from tacit.errors import LedgerError, kind_of, sealed
@@ -55,7 +55,7 @@ from tacit.ledger.leakage_book import LeakageBook, NotWeighedYet
 from tacit.ledger.page import Page
 from tacit.ledger.rules import Rules
 from tacit.ledger.statement import Statement, stated
-from tacit.ledger.store import Store, rows
+from tacit.ledger.store import Store
 from tacit.ledger.table_book import TableBook, TableNote
 from tacit.ledger.tables import ACCOUNTS, ENTRIES, RUNS
 from tacit.ledger.verification import verified
@@ -410,9 +410,15 @@ class Ledger:
 
     def receipt(self, *, dataset: str, entry: int, analyst: str | None = None) -> Receipt:
         """Return the receipt of an entry that was written before, with what remains now."""
-        wanted = select(ENTRIES.c.hash).where(ENTRIES.c.number == entry)
-        found: str = self._store.read(lambda db: db.execute(wanted).scalar_one())
-        return Receipt(entry=entry, hash=found, remaining=self.remaining(dataset=dataset, analyst=analyst))
+
+        def work(page: Page) -> Entry:
+            found = page.entry_at(entry)
+            if found is None:
+                raise page.damaged(f"entry {entry} is gone")
+            return found
+
+        left = self.remaining(dataset=dataset, analyst=analyst)
+        return Receipt(entry=entry, hash=self._book.read(work).hash, remaining=left)
 
     def check_policies(self, *, dataset: str, policies: Sequence[LedgerPolicy], analyst: str | None = None) -> None:
         """Refuse policies that could not be charged to one account, in this order. Nothing is charged.
@@ -458,9 +464,7 @@ class Ledger:
         """Return the runs of jobs that have reserved budget, by their first entry."""
 
         def work(page: Page) -> list[Run]:
-            if page.is_older and not inspect(page.db).has_table(RUNS.name):
-                return []
-            found = rows(page.db, select(RUNS).order_by(RUNS.c.first))
+            found = page.found(RUNS, select(RUNS).order_by(RUNS.c.first))
             if any(odd_run(row) for row in found):
                 raise page.damaged("what it says of a run cannot be read")
             return [Run(**row) for row in found]
@@ -490,8 +494,12 @@ class Ledger:
         """
 
         def work(page: Page) -> list[Account]:
-            stored = rows(page.db, select(ACCOUNTS).order_by(ACCOUNTS.c.dataset, ACCOUNTS.c.analyst))
+            stored = page.found(ACCOUNTS, select(ACCOUNTS).order_by(ACCOUNTS.c.dataset, ACCOUNTS.c.analyst))
             sums = {(row["dataset"], row["analyst"]): page.running_sum(row) for row in stored}
+            granted = select(ENTRIES.c.dataset, ENTRIES.c.analyst).where(ENTRIES.c.kind == "grant").distinct()
+            for dataset, analyst in page.db.execute(granted):
+                if (dataset, analyst or TOTAL) not in sums:
+                    raise page.damaged(f"the running sums of {holder_name(dataset, analyst)} are gone")
             nothing = RunningSum()
             return [
                 Account(
@@ -510,17 +518,19 @@ class Ledger:
         return self._book.read(work)
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
-        """Return all entries in the order in which they were written, of one data set if given."""
-        statement = select(ENTRIES).order_by(ENTRIES.c.number)
-        if dataset is not None:
-            statement = statement.where(ENTRIES.c.dataset == self._book.dataset(dataset))
-        return self._book.read(lambda page: [page.entry(row) for row in rows(page.db, statement)])
+        """Return all entries in the order in which they were written, of one data set if given.
+
+        Raises:
+            LedgerError: If somebody has changed an entry, taken one out or put one in, of whichever data set.
+        """
+        name = None if dataset is None else self._book.dataset(dataset)
+        return self._book.read(lambda page: page.entries(name))
 
     def statement(self, *, dataset: str) -> Statement:
         """Return what all charges to a data set promise together: along the edges that all their policies have.
 
         Raises:
-            LedgerError: If the data set has no budget.
+            LedgerError: If the data set has no budget, or somebody has changed what the promise rests on.
         """
         name = self._book.dataset(dataset)
 
@@ -535,8 +545,10 @@ class Ledger:
                 remaining=total.remaining,
                 policy_text=page.policy_text(total),
             )
-            mine = select(ENTRIES).where(ENTRIES.c.dataset == name).order_by(ENTRIES.c.number)
-            return stated(account, [page.entry(row) for row in rows(page.db, mine)])
+            said = stated(account, page.entries(name))
+            if sum(part.epsilon for part in said.parts) != total.spent:
+                raise page.damaged(f"the charges to dataset {name!r} do not add up to what was spent of its total")
+            return said
 
         return self._book.read(work)
 

@@ -1,22 +1,37 @@
 """One transaction on a ledger: its head, what it appends, the rows it reads and writes under one seal.
 
-Guarantee   `rows` and `state` return what the last transaction left, or refuse (`ledger/row_seals.py`). `close` seals
-            what was written together with the last entry, once, at the end of the transaction.
+Guarantee   `rows`, `found` and `state` return what the last transaction left, or refuse (`ledger/row_seals.py`), and so
+            does `entries`, which walks the whole chain. `close` seals what was written together with the last entry,
+            once, at the end of the transaction.
 Assumes     A page that writes has locked the head row, and nobody writes in another way. A page of a ledger of an older
-            Tacit, or one that reads with another key, has nothing to check rows by, and believes them: it is for
-            reports, and nothing is charged by it.
+            Tacit, or one that reads with another key, has nothing to check rows by, and believes them (with another
+            key, entries too): it is for reports, and nothing is charged by it.
+Limits      `found` does not miss a row that somebody has taken out; `rows`, which is asked by keys, and `verify` do.
 Checked by  tests/unit/test_ledger_sealed.py.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Table, and_, delete, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    and_,
+    delete,
+    insert,
+    inspect,
+    or_,
+    select,
+    update,
+)
 
 from tacit.errors import LedgerError
 from tacit.ledger.accounts import RunningSum
@@ -32,12 +47,14 @@ from tacit.ledger.chain import (
     Seal,
     Stored,
     amount_of,
+    damage,
     odd_field,
+    unfit_head,
     wrong_key,
 )
 from tacit.ledger.input import checked_note
 from tacit.ledger.row_seals import DEPTH, Key, Tree, grown, key_of, node_seal, nodes_above, place_of, row_seal
-from tacit.ledger.store import rows
+from tacit.ledger.store import rows, streamed
 from tacit.ledger.summed import UNREADABLE, InMemory, State, add_account, add_entry, written
 from tacit.ledger.tables import ACCOUNTS, ENTRIES, HEAD, OLDER_VERSIONS, SEALS, STATE
 
@@ -62,9 +79,24 @@ class Page:
         """Whether an older Tacit wrote this ledger, and no seal covers its rows yet."""
         return self.head.get("version") in OLDER_VERSIONS
 
-    @property
+    @cached_property
     def _can_check(self) -> bool:
-        return not self.is_older and not (self.head and wrong_key(self.head, self.seal))
+        """Whether there are seals to hold rows against; refuse a ledger that was made to look like an older one."""
+        if not self.is_older or not self._has_key:
+            return self._has_key
+        if self.head["seal"] != self.seal.of_head(count=self.head["count"], head=self.head["head"], rows=None):
+            raise self.damaged("the head row was rewritten")
+        return False
+
+    @cached_property
+    def _has_key(self) -> bool:
+        """Whether this ledger was written with the key given; refuse a mark that denies a key that fits."""
+        if not self.head or not wrong_key(self.head, self.seal):
+            return True
+        newest = rows(self.db, select(ENTRIES).order_by(ENTRIES.c.number.desc()).limit(1))
+        if any(self.seal.of_entry(row) == row["hash"] for row in newest):
+            raise self.damaged("the mark of the key in the head row was changed")
+        return False
 
     def root(self) -> str | None:
         """Return the seal of all rows that are no entries, as the tree has it; None where an older Tacit wrote them."""
@@ -80,15 +112,47 @@ class Page:
         """Return the rows with these keys, those that are there; refuse what somebody has changed."""
         asked, known = list(dict.fromkeys(keys)), self._read.setdefault(table.name, {})
         if wanted := [key for key in asked if key not in known]:
-            found = {key_of(table, row): row for row in rows(self.db, select(table).where(_are(table, wanted)))}
-            places = {key: place_of(table, key) for key in wanted}
-            self._load(places.values())
-            for key, place in places.items() if self._can_check else ():
-                seal = row_seal(table, found[key], self.seal) if key in found else None
-                if self._tree[place[:DEPTH]].get(place) != seal:
-                    raise self.damaged(f"a row of {table.name} was changed, taken out or put in")
-            known |= {key: found.get(key) for key in wanted}
+            there = {key_of(table, row): row for row in rows(self.db, select(table).where(_are(table, wanted)))}
+            found = {key: there.get(key) for key in wanted}
+            self._compare(table, found)
+            known |= found
         return {key: row for key in asked if (row := known[key]) is not None}
+
+    def found(self, table: Table, asked: Select[Any]) -> list[Stored]:
+        """Return the rows of a table that a select finds, for a report; refuse what somebody has changed or put in."""
+        if self.is_older and not inspect(self.db).has_table(table.name):
+            return []
+        there = rows(self.db, asked)
+        self._compare(table, {key_of(table, row): row for row in there})
+        return there
+
+    def _compare(self, table: Table, found: Mapping[Key, Stored | None]) -> None:
+        """Hold what was found under each key against its seal."""
+        places = {key: place_of(table, key) for key in found}
+        self._load(places.values())
+        for key, place in places.items() if self._can_check else ():
+            row = found[key]
+            if self._tree[place[:DEPTH]].get(place) != (None if row is None else row_seal(table, row, self.seal)):
+                raise self.damaged(f"a row of {table.name} was changed, taken out or put in")
+
+    def entries(self, dataset: str | None = None) -> list[Entry]:
+        """Return all entries in order, of one data set if given; refuse where the whole chain is not as it was written.
+
+        Entries of others are looked at too: of one that is gone, nobody knows whose it was.
+        """
+        last, listed = None, []
+        for row in streamed(self.db, select(ENTRIES).order_by(ENTRIES.c.number)):
+            self._refuse(damage(row, last, self.seal) if self._has_key else None)
+            last = row
+            if dataset in (None, row["dataset"]):
+                listed.append(self.entry(row))
+        if self._has_key:
+            self._refuse(unfit_head(self.head, last, self.root(), self.seal) if self.head else ": the head row is gone")
+        return listed
+
+    def _refuse(self, problem: str | None) -> None:
+        if problem is not None:
+            raise self.damaged(problem.partition(": ")[2])  # without the kind of damage
 
     def put(self, table: Table, row: dict[str, Any]) -> None:
         """Write a row, in the place of what was there under its key."""
@@ -253,9 +317,13 @@ class Page:
 
     def policy_entry(self, account: RunningSum) -> Entry | None:
         """Return the entry that carries the policy of an account, None if there is none."""
-        found = rows(self.db, select(ENTRIES).where(ENTRIES.c.number == account.policy_entry))
-        if found and self._can_check and self.seal.of_entry(found[0]) != found[0]["hash"]:
-            raise self.damaged(f"entry {account.policy_entry} does not fit its hash")
+        return self.entry_at(account.policy_entry)
+
+    def entry_at(self, number: int | None) -> Entry | None:
+        """Return the entry with a number, None if there is none; refuse one that somebody has changed."""
+        found = rows(self.db, select(ENTRIES).where(ENTRIES.c.number == number))
+        if found and self._has_key and self.seal.of_entry(found[0]) != found[0]["hash"]:
+            raise self.damaged(f"entry {number} does not fit its hash")
         return self.entry(found[0]) if found else None
 
     def policy_text(self, account: RunningSum) -> str | None:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import PlanError, PolicyError, kind_of
-from tacit.policy.genuine import is_genuine
+from tacit.policy.genuine import is_genuine, settle, stranger
 from tacit.policy.where import Where, where
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ class Query(ABC):
     keyword: ClassVar[str]
     error_of: ClassVar[str] = "one answer"  # what the expected error is about
     where: Where | None
+
+    def __post_init__(self) -> None:
+        settle(self)
 
     @abstractmethod
     def check(self, domain: Domain) -> None:
@@ -253,8 +256,8 @@ def resolve(query: Any, domain: Domain) -> Query:
         raise PlanError(f"must be a query, not {kind_of(query)}", key="query", fix=fix)
     if not is_genuine(query):
         raise PlanError(
-            f"must be one of tc's own, of plain values and predicates, not {kind_of(query)}",
-            key="query",
+            f"must be one of tc's own, of plain values and predicates; found {stranger(query)}",
+            key=f"query {getattr(type(query), 'keyword', '')}".rstrip(),
             fix="One of another class might count something else than was planned. For instance tc.histogram('age').",
         )
     return query.resolved(domain)

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from tacit.errors import PolicyError
 from tacit.policy.attributes import KINDS, Attribute
 from tacit.policy.attributes.attribute import Axis, Value, alike
+from tacit.policy.genuine import as_plain
 
 Record: TypeAlias = tuple[Value, ...]
 
@@ -38,7 +39,7 @@ class Domain(Mapping[str, Attribute]):
             raise PolicyError(
                 "must be a mapping", key="domain", given=attributes, fix='Write {"age": tc.Integers(17, 90)}.'
             )
-        object.__setattr__(self, "attributes", tuple(attributes.items()))
+        object.__setattr__(self, "attributes", as_plain(tuple(attributes.items())))
         if not self.attributes:
             raise PolicyError("must have at least one attribute", key="domain", given={}, fix="Declare a column.")
         for name, attribute in self.attributes:

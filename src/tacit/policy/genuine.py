@@ -1,9 +1,13 @@
 """Whether an object is what it says it is: of a class of this package, and so is everything in it.
 
+Texts and numbers of a class derived from Python's own (members of a StrEnum or IntEnum, numpy's texts) are read once,
+as the plain values that they are, where an object of ours is made (`settle`). What is left of other classes is refused.
+
 Guarantee   What passes `is_genuine` behaves as the code of this package says: no method of another class is ever asked.
 Assumes     Nobody replaces classes or functions of the package, or writes into frozen objects by force. Whoever runs
             Python in the process that holds the rows can do both, and can read the rows: this keeps out mistakes and
             objects that were handed on, not that person (`docs/limits.md`).
+            `as_plain` calls the methods of Python's own classes, so that no derived class has a say in what it returns.
 Why         A plan follows from what a question, a predicate and a policy say when they are asked, and rows are counted
             by what they say when they are asked again. An object of a derived class may say something else the second
             time, or that nothing needs hiding; what it then releases is exact, and certified.
@@ -14,6 +18,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -24,12 +29,39 @@ from weakref import WeakValueDictionary
 _PLAIN: Final = frozenset(
     {type(None), bool, int, float, str, bytes, range, slice, Fraction, Decimal, date, datetime, time, timedelta}
 )
-_SEVERAL: Final = frozenset({tuple, list, set, frozenset})
+_SEVERAL: Final[frozenset[Any]] = frozenset({tuple, list, set, frozenset})
 _MAPPINGS: Final = frozenset({dict, MappingProxyType})
 _PACKAGE: Final = __name__.partition(".")[0]
 
 # Objects that were looked at, by id: the object itself, no equal one. Frozen ones do not change.
 _seen: Final[WeakValueDictionary[int, Any]] = WeakValueDictionary()
+
+
+def as_plain(value: Any) -> Any:
+    """Return a text or number of a derived class as the plain one that it is, also in tuples, lists and sets.
+
+    >>> from enum import IntEnum, StrEnum
+    >>> Ward, Stage = StrEnum("Ward", ["A"]), IntEnum("Stage", ["EARLY"])
+    >>> as_plain((Ward.A, Stage.EARLY, 2.5, True))
+    ('a', 1, 2.5, True)
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if issubclass(kind, str):
+        return str.__str__(value)
+    if issubclass(kind, int):
+        return int.__index__(value)
+    if issubclass(kind, float):
+        return float.__float__(value)
+    several = next((one for one in _SEVERAL if issubclass(kind, one)), None)
+    return value if several is None else several(map(as_plain, several.__iter__(value)))
+
+
+def settle(made: Any) -> None:
+    """Keep plain values in the fields of a frozen object that was just made, in the place of derived ones."""
+    for field in dataclasses.fields(made):
+        object.__setattr__(made, field.name, as_plain(getattr(made, field.name)))
 
 
 def is_genuine(value: Any) -> bool:
@@ -40,21 +72,37 @@ def is_genuine(value: Any) -> bool:
     >>> is_genuine(where("age < 18")), is_genuine(Changing("age", "<", 18)), is_genuine(~Changing("age", "<", 18))
     (True, False, False)
     """
+    return not stranger(value)
+
+
+def stranger(value: Any) -> str:
+    """Return the class, in words, of the first thing in a value that is not genuine; nothing if all is.
+
+    >>> from tacit.policy.where import Compare
+    >>> class Changing(Compare): ...
+    >>> stranger(~Changing("age", "<", 18))
+    'an object of another class Changing'
+    """
     kind = type(value)
     if kind in _PLAIN:
-        return True
+        return ""
     if kind in _SEVERAL:
-        return all(map(is_genuine, value))
+        return _first(value)
     if kind in _MAPPINGS:
-        return all(is_genuine(key) and is_genuine(one) for key, one in value.items())
+        return _first(part for item in value.items() for part in item)
     if not _is_defined_in(kind, "numpy") and not _is_defined_in(kind, _PACKAGE):
-        return False
+        which = "another class" if kind.__module__.partition(".")[0] == _PACKAGE else "the class"
+        return f"an object of {which} {kind.__name__}"
     if not dataclasses.is_dataclass(kind) or _seen.get(id(value)) is value:
-        return True
-    if not all(is_genuine(getattr(value, field.name)) for field in dataclasses.fields(kind)):
-        return False
+        return ""
+    if found := _first(getattr(value, field.name) for field in dataclasses.fields(kind)):
+        return found
     _seen[id(value)] = value
-    return True
+    return ""
+
+
+def _first(values: Iterable[Any]) -> str:
+    return next(filter(None, map(stranger, values)), "")
 
 
 def _is_defined_in(kind: type, package: str) -> bool:

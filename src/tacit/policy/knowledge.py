@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
 from tacit.policy.domain import Domain, Record, positions
+from tacit.policy.genuine import settle
 from tacit.policy.where import Test, Where, where
 
 
@@ -20,6 +21,9 @@ class Known(ABC):
     """Something public about the data set."""
 
     keyword: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        settle(self)
 
     @abstractmethod
     def check(self, domain: Domain) -> None:
@@ -156,8 +160,7 @@ class KnownCount(Known):
 
 def size(people: int | None = None) -> Known:
     """Declare that the number of people is public."""
-    # a plain number, whatever subclass it was
-    return KnownSize(int(people) if isinstance(people, int) and not isinstance(people, bool) else people)
+    return KnownSize(people)
 
 
 def marginal(*names: str) -> Known:

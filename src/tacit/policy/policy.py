@@ -18,7 +18,7 @@ from tacit.errors import PolicyError, kind_of, nearest, sealed, word_or_kind
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain, positions
 from tacit.policy.edges import Absence, EdgeShape
-from tacit.policy.genuine import is_genuine
+from tacit.policy.genuine import as_plain, is_genuine, stranger
 from tacit.policy.knowledge import Known, KnownSize
 from tacit.policy.secrets import Everything, Secrets, TakingPart, Union
 
@@ -79,6 +79,7 @@ class Policy:
         if not isinstance(secrets, Secrets):
             fix = "Write tc.secrets.everything()."
             raise PolicyError(f"must be secrets, not {kind_of(secrets)}", key="secrets", fix=fix)
+        presence, name, person, per_person, order, item = as_plain((presence, name, person, per_person, order, item))
         hides_presence = TakingPart() in secrets.families()
         if presence is None:
             presence = "secret" if hides_presence else "public"
@@ -102,7 +103,6 @@ class Policy:
             raise PolicyError(
                 "must be a whole number from 1", key="per_person", given=word_or_kind(per_person), fix="Use 1."
             )
-        per_person = int(per_person)  # a plain one, whatever subclass it was
         if per_person > 1 and person is None:
             raise PolicyError("needs a person column", key="per_person", given=per_person, fix="Say person='id'.")
         if order is not None and person is None:
@@ -332,9 +332,10 @@ def as_policy(given: Any, *, fix: str = "Use tc.Policy.load('policy.yaml').") ->
     """Return what was given if it is a policy; anything else may be rows, and is not repeated."""
     if not isinstance(given, Policy):
         raise PolicyError(f"must be a Policy, not {kind_of(given)}", key="policy", fix=fix)
-    if type(given) is not Policy or not is_genuine(given):
+    if not is_genuine(given):
         raise PolicyError(
-            "must be a tc.Policy itself, with a domain, secrets and knowledge of tc's own kinds",
+            "must be a tc.Policy itself, with a domain, secrets and knowledge of tc's own kinds; "
+            f"found {stranger(given)}",
             key="policy",
             fix="One of another class might have other edges than it says. Write tc.Policy(domain, secrets).",
         )

@@ -22,10 +22,10 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from tacit.errors import PolicyError, kind_of
+from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
-from tacit.policy.genuine import is_genuine
+from tacit.policy.genuine import as_plain, is_genuine, settle, stranger
 from tacit.policy.intervals import Intervals
 
 _SYMBOLS: Final = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
@@ -69,6 +69,7 @@ class Compare(Where):
     def __post_init__(self) -> None:
         # numpy's numbers and sets would print as something that does not read back, or in another order each time
         object.__setattr__(self, "operand", _plain_operand(self.operand))
+        settle(self)
 
     def __str__(self) -> str:
         name = _quoted(self.column) + (f".{self.part}" if self.part else "")
@@ -443,7 +444,7 @@ def _predicate(candidate: Any) -> Where:
     if isinstance(candidate, Where):
         if not is_genuine(candidate):
             raise PolicyError(
-                f"must be built of tc.col or read from a text, not {kind_of(candidate)}",
+                f"must be built of tc.col or read from a text; found {stranger(candidate)}",
                 key="where",
                 fix="A predicate of another class might say something else each time; write tc.col('age') < 18.",
             )
@@ -484,7 +485,7 @@ def _plain_operand(operand: Value) -> Value:
         return operand.item()
     if isinstance(operand, Decimal):
         return float(operand)  # decimals that an attribute can have are read back from how the float prints
-    return str(operand) if isinstance(operand, datetime.date) else operand
+    return str(operand) if isinstance(operand, datetime.date) else as_plain(operand)
 
 
 def _written(operand: Value) -> str:

@@ -2,7 +2,7 @@
 
 The sentence never blames the data for what nobody has found in the data. Work that sees cells (`closed`) fails with one
 sentence that is true whatever the reason, or with one about the data where the class of the failure is known to mean
-just that. Work that sees none (`blind`) fails as a fault of Tacit or the machine, with its type and our line.
+just that. Work that sees none (`blind`) fails with the type of the failure and our line, and blames no cell.
 
 Guarantee   An exception that passes `closed` (or `errors.sealed`) has no cause, no context, no foreign note and no
             frame below it: neither a cell nor an object that was given where rows were expected hangs on it. Work that
@@ -94,9 +94,12 @@ def closed(
     return _done(work, lambda raised: next((said for kind, said in means.items() if isinstance(raised, kind)), refusal))
 
 
-def blind(work: Callable[[], Found], stage: str) -> Found:
-    """Do work that looks at no cell; whatever goes wrong is a fault of ours or of the machine, and it is said which."""
-    return _done(work, lambda raised: InternalError(stage, safe_cause(raised)))
+def blind(work: Callable[[], Found], stage: str, *, paid: bool = False) -> Found:
+    """Do work that looks at no cell; what goes wrong is a fault of ours, of the machine or of an object that was given.
+
+    It is said which class of exception it was, and where; `paid` if it may come after a charge and nothing else.
+    """
+    return _done(work, lambda raised: InternalError(stage, safe_cause(raised), paid=paid))
 
 
 def _done(work: Callable[[], Found], told: Callable[[BaseException], TacitError]) -> Found:

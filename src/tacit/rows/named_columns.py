@@ -43,12 +43,8 @@ class NamedColumns:
             # some engines would read the other one; of a file without a header, its name would be a value
             other = "another column" if self._is_file and alike[0] not in self._declared else repr(alike[0])
             raise DataRefused(f"must differ from {other} in more than case", column=raw, fix="Rename one of them.")
-        if raw not in self._found and not closed(lambda: self._engine.can_read(raw), unreadable()):
-            raise DataRefused(
-                "holds a moment that DuckDB cannot read from Arrow",
-                column=raw,
-                fix="Give the Arrow table itself. Nothing was charged.",
-            )
+        if raw not in self._found:
+            closed(lambda: self._engine.try_column(raw), unreadable())
         return self._found.setdefault(raw, replace(self._schema[raw], raw=raw, name=f"c{len(self._found)}"))
 
 

@@ -73,7 +73,7 @@ class Opened:
                 # a plan of the user's may fail on a cell where it is made: even the statistics of a file hold some
                 return closed(self.engine.unchanged, Unread("the columns of the rows could not be looked at again"))
 
-        if not blind(looked_at, "looking whether the rows have changed"):
+        if not blind(looked_at, "looking whether the rows have changed", paid=True):
             raise DataRefused(_CHANGED, fix=_CHANGED_FIX)
 
     def read(self, build: Callable[[], Any]) -> pa.Table:

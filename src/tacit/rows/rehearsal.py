@@ -101,7 +101,7 @@ def _fault(work: Callable[[], None]) -> InternalError | None:
         try:
             work()
         except (OSError, MemoryError, duckdb.OperationalError) as refused:  # by the machine, whatever the types
-            raise InternalError("trying out the engine", safe_cause(refused)) from None
+            raise InternalError("trying out the engine", safe_cause(refused), paid=False) from None
 
     try:
         blind(tried, _STAGE)

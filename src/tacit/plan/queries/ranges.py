@@ -38,6 +38,7 @@ from tacit.plan.tally import CellCounts, Tally
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
 from tacit.policy.edges import Blocks
+from tacit.policy.genuine import as_plain
 from tacit.policy.intervals import Intervals
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
@@ -362,7 +363,7 @@ def _near_middle(positions: Intervals, twice: int) -> list[int]:
 def ranges(name: str, ranges: Iterable[tuple[Value, Value]] | str, *, where: Where | str | None = None) -> Ranges:
     """Ask how many people have a value from low to high (both included), for listed ranges or for "all"."""
     if isinstance(ranges, str):
-        if ranges != "all":
+        if as_plain(ranges) != "all":
             raise PlanError("must be 'all' or a list", key="ranges", given=ranges, fix="Write [[low, high], ..].")
         return Ranges(name, None, read_where(where))
     if not isinstance(ranges, Iterable):

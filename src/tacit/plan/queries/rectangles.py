@@ -32,6 +32,7 @@ from tacit.plan.responses import Jump, Move, Response
 from tacit.plan.tally import CellCounts, Tally
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
+from tacit.policy.genuine import as_plain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
@@ -282,7 +283,7 @@ def rectangles(*what: Any, where: Where | str | None = None) -> Rectangles:
     First come the names, then "all" or a list of [x_low, x_high, y_low, y_high], all ends included:
     `rectangles("age", "income", "all")`, `rectangles("place", [[0, 9, 0, 9]])`.
     """
-    *names, asked = what if what else ("", "all")
+    *names, asked = as_plain(what) if what else ("", "all")
     if isinstance(asked, str) and asked != "all":
         fix = "After the names write 'all', or [[x_low, x_high, y_low, y_high], ..]."
         raise PlanError("must end with 'all' or a list", key="rectangles", given=asked, fix=fix)

@@ -32,6 +32,7 @@ from tacit.plan.query import (
 )
 from tacit.plan.records_plan import RecordsPlan, plan_records
 from tacit.policy.domain import Domain
+from tacit.policy.genuine import as_plain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
@@ -207,7 +208,7 @@ def _names(given: Any, key: str) -> tuple[str, ...]:
             key=f"true_records.{key}",
             fix=f"Write {key}=['room', 'day'].",
         )
-    return tuple(listed)
+    return tuple(as_plain(listed))
 
 
 TRUE_RECORDS: Final = Question(

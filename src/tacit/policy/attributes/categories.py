@@ -10,6 +10,7 @@ from typing import Any
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, Line, Value, alike
 from tacit.policy.attributes.keys import VALUE, Key, Row, mapping, read_keys, schema_of
+from tacit.policy.genuine import as_plain
 from tacit.policy.yaml_entries import Entry
 
 
@@ -52,7 +53,8 @@ class Categories(Line):
             raise PolicyError(
                 "must be one list of values", key="categories", given=given, fix=f"Write Categories({example})."
             )
-        object.__setattr__(self, "values", tuple(values))
+        object.__setattr__(self, "values", as_plain(tuple(values)))
+        otherwise = as_plain(otherwise)
         object.__setattr__(self, "ordered", ordered)
         object.__setattr__(self, "otherwise", otherwise)
         if not self.values:

@@ -18,6 +18,7 @@ from typing import Any, Final
 from tacit.errors import PolicyError, nearest
 from tacit.policy.attributes.attribute import Attribute, Line, Value, is_clip
 from tacit.policy.attributes.keys import Key, Row, clip_or, clip_or_schema, mapping, read_keys, read_two, schema_of, two
+from tacit.policy.genuine import as_plain
 from tacit.policy.yaml_entries import YAML_TAG, Entry
 
 PERIODS: Final = ("day", "week", "month", "quarter", "year")
@@ -79,6 +80,7 @@ class Dates(Line):
     ordered = True
 
     def __init__(self, start: Any, end: Any, by: str = "day", otherwise: Any = None) -> None:
+        start, end, by, otherwise = as_plain((start, end, by, otherwise))
         if not isinstance(by, str) or by not in PERIODS:
             fix = nearest(by, PERIODS) if isinstance(by, str) else "Say by='month'."
             raise PolicyError("must be day, week, month, quarter or year", key="dates.by", given=by, fix=fix)

@@ -17,6 +17,7 @@ from typing import Any, Final
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, Line, Value, is_clip, rank_of_number
 from tacit.policy.attributes.keys import Key, Row, clip_or, clip_or_schema, mapping, read_keys, read_two, schema_of, two
+from tacit.policy.genuine import as_plain
 from tacit.policy.yaml_entries import YAML_TAG, Entry
 
 _MOST_DIGITS: Final = 15  # of a decimal number that a 64-bit float stands for
@@ -63,6 +64,7 @@ class Decimals(Line):
     ordered = True
 
     def __init__(self, low: Any, high: Any, step: Any, otherwise: Any = None) -> None:
+        low, high, step, otherwise = as_plain((low, high, step, otherwise))
         for key, given in (("low", low), ("high", high), ("step", step)):
             object.__setattr__(self, key, _decimal(given, f"decimals.{key}"))
         object.__setattr__(self, "otherwise", otherwise)

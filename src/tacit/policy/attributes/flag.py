@@ -10,6 +10,7 @@ from typing import Any
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, Line, Value, rank_of_number
 from tacit.policy.attributes.keys import Key, Row, mapping, read_keys, schema_of
+from tacit.policy.genuine import settle
 from tacit.policy.yaml_entries import YAML_TAG, Entry
 
 
@@ -35,6 +36,7 @@ class Flag(Line):
     ordered = True
 
     def __post_init__(self) -> None:
+        settle(self)
         is_value = isinstance(self.otherwise, Hashable) and self.otherwise in (True, False)
         if self.otherwise is not None and not is_value:
             raise PolicyError("must be true or false", key="otherwise", given=self.otherwise, fix="Leave it out.")

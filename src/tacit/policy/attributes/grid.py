@@ -24,6 +24,7 @@ from tacit.policy.attributes.keys import (
     schema_of,
     two,
 )
+from tacit.policy.genuine import settle
 from tacit.policy.intervals import Intervals
 from tacit.policy.yaml_entries import Entry
 
@@ -90,6 +91,7 @@ class Grid(Attribute):
     measured = "places"
 
     def __post_init__(self) -> None:
+        settle(self)
         for key in ("of", "low", "high", "otherwise"):
             value = getattr(self, key)
             if isinstance(value, list):

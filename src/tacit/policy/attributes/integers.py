@@ -22,6 +22,7 @@ from tacit.policy.attributes.keys import (
     schema_of,
     two,
 )
+from tacit.policy.genuine import settle
 from tacit.policy.yaml_entries import YAML_TAG, Entry
 
 _NOT_WHOLE: Final = "Round it, or declare decimals:"
@@ -73,6 +74,7 @@ class Integers(Line):
     ordered = True
 
     def __post_init__(self) -> None:
+        settle(self)
         for key in ("low", "high", "step"):
             if isinstance(getattr(self, key), bool) or not isinstance(getattr(self, key), int):
                 fix = f"{_NOT_WHOLE} tc.Decimals(0, 1, step=0.1)."

@@ -14,6 +14,7 @@ from tacit.policy.attributes.attribute import Attribute, Axis, Value, alike
 from tacit.policy.attributes.categories import Categories
 from tacit.policy.attributes.integers import Integers
 from tacit.policy.attributes.keys import POSITIVE, WHOLE, Key, Row, mapping, read_keys, schema_of
+from tacit.policy.genuine import as_plain
 from tacit.policy.intervals import Intervals
 from tacit.policy.yaml_entries import Entry
 
@@ -48,7 +49,7 @@ class Items(Attribute):
         if more or isinstance(items, str) or not isinstance(items, int | Iterable):
             given = [items, *more] if more else items
             raise PolicyError("must be a number or a list", key="items", given=given, fix="Write 1000 or [a, b, ..].")
-        listed = items if isinstance(items, int) else tuple(items)
+        listed, first, at_most = as_plain((items if isinstance(items, int) else tuple(items), first, at_most))
         object.__setattr__(self, "items", listed)
         object.__setattr__(self, "first", first)
         object.__setattr__(self, "at_most", at_most)

@@ -13,6 +13,7 @@ from tacit.errors import PolicyError, nearest
 from tacit.policy.attributes.keys import NAMES, Row, mapping
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges import EdgeShape, ItemMoves, Metric, Near, Relation
+from tacit.policy.genuine import as_plain
 from tacit.policy.secrets.family import (
     MOST_NAMES,
     Candidate,
@@ -297,9 +298,9 @@ def within(
     try:
         if isinstance(theta, bool):
             raise ValueError
-        # a plain number, looked at once: a subclass may be something else the next time
+        theta = as_plain(theta)
         if isinstance(theta, float | str):
-            text = float.__repr__(theta) if isinstance(theta, float) else str.__str__(theta)
+            text = str(theta)
             if not _DISTANCE.fullmatch(text.strip()):
                 raise ValueError
             exact = Fraction(text)

@@ -20,6 +20,7 @@ from tacit.policy.attributes.attribute import Value
 from tacit.policy.attributes.keys import PREDICATE, Row, mapping
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges import Absence, EdgeShape, FromTo, ItemMoves
+from tacit.policy.genuine import settle
 from tacit.policy.intervals import Intervals
 from tacit.policy.where import Where, where
 from tacit.policy.yaml_entries import Entry
@@ -80,6 +81,9 @@ class Secrets(ABC):
     keyword: ClassVar[str]
     example: ClassVar[str] = ""  # in a policy file
     rows: ClassVar[tuple[Row, ...]]  # of the table in docs/files.md
+
+    def __post_init__(self) -> None:
+        settle(self)
 
     def __or__(self, other: Secrets) -> Secrets:
         from tacit.policy.secrets.union import Union

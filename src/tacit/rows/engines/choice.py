@@ -34,7 +34,7 @@ def engine_for(source: Any, *, lists: frozenset[str], declared: frozenset[str]) 
     # whatever an object does when it is asked what it is, it may quote what it holds
     opened = closed(
         lambda: _engine_for(source, lists, declared),
-        InternalError("asking rows what they are"),
+        InternalError("asking rows what they are", paid=False),
         {Exception: DataRefused(f"rows must be {KINDS}")},
     )
     return blind(opened, "opening rows")

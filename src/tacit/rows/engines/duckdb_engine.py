@@ -95,22 +95,18 @@ class DuckDBEngine:
         chosen = (f"{_exact(quoted_name(raw), types[raw])} AS {new}" for new, raw in columns.items())
         return self.base_relation.project(", ".join(chosen) or "1 AS one")
 
-    def can_read(self, raw: str) -> bool:
-        """Read a column once if it may hold moments of Arrow's that are not microseconds, on which DuckDB fails.
+    def try_column(self, raw: str) -> None:
+        """Read a column once if it may hold moments of Arrow's that are not microseconds: DuckDB fails on far ones.
 
-        Its own type does not tell of which unit they were. Our own relations have none of them.
+        Its own type does not tell of which unit they were, and a cast of the user's fails in the same way, so nothing
+        is said of the reason. Our own relations have none of them.
         """
         if self.connection is not None:
-            return True
+            return
         kinds = dict(zip(self.base_relation.columns, self.base_relation.types, strict=True))
-        if raw not in kinds or kinds[raw].id != "timestamp with time zone" or not reads_arrow(self.base_relation):
-            return True
-        with self.quiet():
-            try:
+        if raw in kinds and kinds[raw].id == "timestamp with time zone" and reads_arrow(self.base_relation):
+            with self.quiet():
                 self.base_relation.aggregate(f"count({quoted_name(raw)})").fetchall()
-            except duckdb.ConversionException:
-                return False
-        return True
 
     def select(self, columns: Mapping[str, str]) -> Any:
         """Select columns under new names."""

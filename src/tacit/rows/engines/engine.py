@@ -43,8 +43,8 @@ class Engine(Protocol):
     def unchanged(self) -> bool:
         """Say whether the source still has the columns that were found when it was opened; looks at no row."""
 
-    def can_read(self, raw: str) -> bool:
-        """Say whether the engine can read every cell of a column, if one may be what it fails on."""
+    def try_column(self, raw: str) -> None:
+        """Read a column once if one of its cells may be what the engine fails on, so that it fails before a charge."""
 
     def select(self, columns: Mapping[str, str]) -> Any:
         """Return the raw columns (new name -> raw name)."""

@@ -302,12 +302,11 @@ class CsvEngine(_Files):
             f"allow_quoted_nulls=false, compression='auto', hive_partitioning=false)"
         )
 
-    def can_read(self, raw: str) -> bool:
+    def try_column(self, raw: str) -> None:
         """Look through a column that nobody has named before."""
         if self._places[raw] not in self._legible:
             with self.quiet():
                 self.look_through({self._places[raw]})
-        return True
 
     def schema(self) -> dict[str, Column]:
         """Return how each column is read."""

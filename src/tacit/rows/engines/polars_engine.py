@@ -77,9 +77,8 @@ class PolarsEngine:
         nothing = {name for name, dtype in self._found.items() if dtype == pl.Null}
         return {name: Column("text") if name in nothing else found for name, found in schema_of(self._lazy).items()}
 
-    def can_read(self, raw: str) -> bool:
-        """Say yes: no cell makes it fail."""
-        return True
+    def try_column(self, raw: str) -> None:
+        """No cell makes it fail."""
 
     def select(self, columns: Mapping[str, str]) -> Any:
         """Select columns under new names."""

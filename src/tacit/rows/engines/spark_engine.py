@@ -123,9 +123,8 @@ class SparkEngine:
             found[field.name] = Column("text") if empty else schema_of(plain)["c"]
         return found
 
-    def can_read(self, raw: str) -> bool:
-        """Say yes: no cell makes it fail."""
-        return True
+    def try_column(self, raw: str) -> None:
+        """No cell makes it fail."""
 
     def select(self, columns: Mapping[str, str]) -> Any:
         """Select columns under new names."""
