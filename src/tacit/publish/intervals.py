@@ -34,6 +34,7 @@ from itertools import product
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from tacit.publish.masked import Masked
@@ -48,6 +49,9 @@ _ROOM: Final = 0.9  # of the chance of an error is used: the rest is for what th
 _GRID: Final = 64  # candidates of a count on either side
 _FACTORS: Final = 21  # nodes of a factor
 _FAR: Final = 4.0  # deviations: farther off a mask is not looked for
+_HEAVY: Final = 4.0  # times the variance of products of masks: their law has longer tails than the normal one
+_TOTAL: Final = 0.5  # masks of the size: published counts that are farther from adding up mislead
+_ABOVE: Final = 3.0  # times what is told from the noise: counts of values whose masks the table tells
 _LEFT: Final = 60  # candidates of what is left beside the largest count
 
 
@@ -364,7 +368,7 @@ def _(method: MaskedColumns, shown: Floats, sizes: Ints, columns: list[int], lev
             for row in range(len(sizes))
         )
     middle = float(shown[:, columns].sum())
-    return _accepted(partial(column_sums, method, shown, sizes, columns), middle, size, alpha)
+    return _accepted(partial(column_sums, method, shown[None], sizes, columns), middle, size, alpha)
 
 
 def combinations(method: MaskedColumns, shown: Floats, sizes: Ints, columns: list[int], count: Floats) -> Floats:
@@ -379,7 +383,10 @@ def combinations(method: MaskedColumns, shown: Floats, sizes: Ints, columns: lis
         # counts that are off as well: chi-square
         both = np.exp(-(far + ndtri(np.clip(chances, 1e-300, 1.0) / 2) ** 2) / 2)
         found = np.maximum(found, np.where(far > 0, both, chances))
-    return found
+    width = np.sqrt(method.sum_variances(shown, sizes, columns, products=_HEAVY))[:, None]
+    moves, nodes = np.sqrt(np.prod(1 + relative**2, axis=0) - 1), noise_nodes(method, 1, len(columns))
+    by_table = _sum_chances(moves, y[:, None], width, width, np.sign(y)[:, None], 0.0, 0.0, nodes, count)
+    return np.where(_told(method, shown, sizes, columns)[:, None], np.minimum(found, by_table), found)
 
 
 def _multiplied(method: MaskedColumns, y: Floats, cells: int, deviations: Floats, count: Floats) -> Floats:
@@ -399,8 +406,31 @@ def _multiplied(method: MaskedColumns, y: Floats, cells: int, deviations: Floats
 
 
 def column_sums(method: MaskedColumns, shown: Floats, sizes: Ints, columns: list[int], count: Floats) -> Floats:
-    """Return the same for a sum over groups."""
-    y, width, moves = _widths(method, shown, sizes, columns)
-    kappa = float(np.sqrt(np.average(moves**2, weights=width)))
-    nodes, noise = noise_nodes(method, len(sizes), len(columns)), method.noise_variance * len(columns)
-    return _sum_chances(kappa, y[None], width[None], width[None], np.sign(y)[None], noise, 1.0, nodes, count)
+    """Return the same for a sum over groups. `shown` has tables of groups, one for each row of `count`."""
+    every, many = shown.reshape(-1, shown.shape[-1]), np.tile(sizes, len(shown))
+    y, bound, moves = _widths(method, every, many, columns)
+    width = np.sqrt(method.sum_variances(every, many, columns, products=_HEAVY))
+    width = np.where(_adds_up(method, every, many), width, np.maximum(width, bound))
+    y, width, moves = (one.reshape(shown.shape[:2]) for one in (y, width, moves))
+    kappa = np.sqrt((width * moves**2).sum(axis=1) / width.sum(axis=1))
+    nodes = noise_nodes(method, len(sizes), len(columns))
+    return _sum_chances(kappa, y, width, width, np.sign(y), 0.0, 0.0, nodes, count)
+
+
+def _adds_up(method: MaskedColumns, shown: Floats, sizes: Ints) -> npt.NDArray[np.bool_]:
+    """Return for which groups what is published adds up to about the size.
+
+    Elsewhere masks of two columns met that are wider than their counts, and what is published misleads about both.
+    """
+    return np.asarray(abs(shown.sum(axis=1) - sizes) <= _TOTAL * method.kappa * sizes + method.clear)
+
+
+def _told(method: MaskedColumns, shown: Floats, sizes: Ints, columns: list[int]) -> npt.NDArray[np.bool_]:
+    """Return in which groups the table tells how masks were laid out around some combinations."""
+    found, chosen = _adds_up(method, shown, sizes), np.zeros((1, shown.shape[1]))
+    chosen[:, columns] = 1
+    for at, column in enumerate(method.columns):
+        some = method.margins(chosen, at)[0] > 0
+        clear = (abs(method.margins(shown, at)[:, some]) >= _ABOVE * column.clear).all(axis=1)
+        found &= clear & (sizes >= _untold(column))
+    return found
