@@ -1,7 +1,7 @@
 """Intervals of masked counts on 400 settings at four levels: none is too narrow, and they reach their level on average.
 
-Settings are fixed: 2 to 46 values, groups of 20 to 20,000 people, five criteria, four retentions, four shapes. Of several
-columns: 64 settings of sums and 64 of single groups, half of them with a value that outweighs its column.
+Settings are fixed: 2 to 46 values, groups of 20 to 20,000 people, five criteria, four retentions, four shapes. Of
+several columns: 64 settings of sums and 64 of single groups, half of them with a value that outweighs its column.
 """
 
 from __future__ import annotations
@@ -142,6 +142,5 @@ def test_several_columns_reach_every_level_in_every_setting(groups: tuple[int, .
             chances = column_sums(method, shown.reshape(DRAWS, many, -1), sizes, columns, true)
         found.append(held(chances))
     every = np.array(found)
-    print(groups, "mean", every.mean(axis=0), "least", every.min(axis=0))
     assert accused(every).tolist() == [0, 0, 0, 0]
     assert (every.mean(axis=0) >= LEVELS).all()

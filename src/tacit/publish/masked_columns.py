@@ -203,6 +203,19 @@ class MaskedColumns(Masked):
             found += (alone + products * (every_part - alone)).sum(axis=1)
         return np.asarray(np.maximum(found, noise.sum() + self.of_one_record**2))
 
+    def column_variances(self, counts: Floats, sizes: Ints, chosen: list[int]) -> Floats:
+        """Return which part of that variance is due to each column by itself: a row for each."""
+        found, some = [], np.zeros(counts.shape[1])
+        some[chosen] = 1
+        for at, column in enumerate(self.columns):
+            every, mine = self.margins(counts, at), self.margins(counts * some, at)
+            clear = abs(every) >= column.clear
+            shares = (self._shares(abs(counts), at).reshape(counts.shape)) * some
+            part = np.where(clear, mine / np.where(clear, every, 1.0), self.margins(shares, at))
+            masks = np.einsum("gi,gij,gj->g", part, column.mask_covariances(abs(every), sizes), part)
+            found.append(masks + self.of_one_record**2 * (np.where(clear, 0.0, mine) ** 2).sum(axis=1))
+        return np.array(found)
+
     def relative_variances(self, column: ColumnMasks, counts: Floats, sizes: Ints) -> tuple[Floats, Floats]:
         """Return about the variance of the factors of a column, and of what is added."""
         wide = column.mask_variances(counts, sizes)
