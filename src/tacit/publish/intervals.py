@@ -414,7 +414,10 @@ def column_sums(method: MaskedColumns, shown: Floats, sizes: Ints, columns: list
     every, many = shown.reshape(-1, shown.shape[-1]), np.tile(sizes, len(shown))
     y, bound, moves = _widths(method, every, many, columns)
     width = np.sqrt(method.sum_variances(every, many, columns, products=_HEAVY))
-    width = np.where(_adds_up(method, every, many), width, np.maximum(width, bound))
+    # a sum within the noise tells nothing about its masks
+    within = abs(y.reshape(shown.shape[:2]).sum(axis=1)) < len(sizes) * method.clear
+    sure = _adds_up(method, every, many) & ~np.repeat(within, len(sizes))
+    width = np.where(sure, width, np.maximum(width, bound))
     y, width, moves = (one.reshape(shown.shape[:2]) for one in (y, width, moves))
     kappa = np.sqrt((width * moves**2).sum(axis=1) / width.sum(axis=1))
     nodes = noise_nodes(method, len(sizes), len(columns))
