@@ -1,6 +1,7 @@
 """Intervals of masked counts on 400 settings at four levels: none is too narrow, and they reach their level on average.
 
-Settings are fixed: 2 to 46 values, groups of 20 to 20,000 people, five criteria, four retentions, four shapes.
+Settings are fixed: 2 to 46 values, groups of 20 to 20,000 people, five criteria, four retentions, four shapes. Of
+several columns: 64 settings of sums and 64 of single groups, half of them with a value that outweighs its column.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import pytest
 
 import tacit as tc
 from tacit.publish.criterion import Channel, Criterion
-from tacit.publish.intervals import one_count, sums
+from tacit.publish.intervals import column_sums, combinations, one_count, sums
 from tacit.publish.masked import Masked
+from tacit.publish.masked_columns import MaskedColumns
 
 LEVELS = np.array([0.9, 0.95, 0.99, 0.999])
 PROMISES = ((3, 3), (1, 3), (3, 1), (5, 5), (2, 2))
-SINGLE, SUMS = 400, 100  # settings
+SINGLE, SUMS, COLUMNS = 400, 100, 64  # settings
+SHAPES = ((2, 6), (2, 2), (3, 4), (2, 3), (4, 6), (2, 3, 4), (5, 10), (2, 10))  # of several columns
 DRAWS = 400
 
 pytestmark = pytest.mark.slow
@@ -92,4 +95,52 @@ def test_sums_reach_every_level_in_nearly_every_setting() -> None:
     assert accused(every)[:2].tolist() == [0, 0]
     assert accused(every).max() <= 2
     assert (every.min(axis=0) > LEVELS - [0.07, 0.05, 0.025, 0.015]).all()
+    assert (every.mean(axis=0) >= LEVELS).all()
+
+
+def tables(draw: np.random.Generator, shape: tuple[int, ...], sizes: np.ndarray) -> np.ndarray:
+    """Return counts of groups: equal, uneven, or with a value that outweighs the first column, or every one."""
+    kind, cells = draw.integers(4), int(np.prod(shape))
+    part = np.full(shape, 1 / cells) if kind == 0 else draw.dirichlet(np.full(cells, 0.5)).reshape(shape)
+    if kind >= 2:
+        part = draw.gamma(4, size=shape)
+        for at, values in enumerate(shape):
+            top = draw.uniform(0.5, 0.95) if kind == 3 or at == 0 else 1 / values
+            one = np.concatenate([[top], (1 - top) * draw.dirichlet(np.full(values - 1, 2.0))])
+            part = part * one.reshape([-1 if axis == at else 1 for axis in range(len(shape))])
+        part = part / part.sum()
+    return np.array([draw.multinomial(size, draw.dirichlet(20 * part.ravel() + 1e-3)) for size in sizes])
+
+
+def combined(draw: np.random.Generator) -> tuple[MaskedColumns, tuple[int, ...], list[int]]:
+    """Return a setting of several columns, and a combination, a value of a column, or any set of combinations."""
+    shape = SHAPES[draw.integers(len(SHAPES))]
+    one = setting(draw, 2)
+    method = MaskedColumns(Channel(one.channel.retention, int(np.prod(shape)), shape), one.criterion)
+    places, kind, at = np.arange(np.prod(shape)).reshape(shape), draw.integers(3), int(draw.integers(len(shape)))
+    if kind == 0:
+        return method, shape, [int(draw.integers(places.size))]
+    if kind == 1:
+        return method, shape, np.take(places, int(draw.integers(shape[at])), axis=at).ravel().tolist()
+    some = draw.choice(places.size, int(draw.integers(1, places.size // 2 + 1)), replace=False)
+    return method, shape, sorted(some.tolist())
+
+
+@pytest.mark.parametrize("groups", [(1,), (4, 6, 12, 32)], ids=["one group", "sums"])
+def test_several_columns_reach_every_level_in_every_setting(groups: tuple[int, ...]) -> None:
+    draw, found = np.random.default_rng(22), []
+    while len(found) < COLUMNS:
+        method, shape, columns = combined(draw)
+        many, middle, spread = int(draw.choice(groups)), draw.choice([30, 100, 600, 4000]), draw.choice([0.3, 1.2])
+        sizes = 10 + np.exp(draw.normal(np.log(middle), spread, many)).astype(np.int64)
+        counts = tables(draw, shape, sizes)
+        shown = method.estimates(method.draw(np.tile(counts, (DRAWS, 1))), np.tile(sizes, DRAWS))
+        true = np.full((DRAWS, 1), float(counts[:, columns].sum()))
+        if many == 1:
+            chances = combinations(method, shown, np.repeat(sizes, DRAWS), columns, true)
+        else:
+            chances = column_sums(method, shown.reshape(DRAWS, many, -1), sizes, columns, true)
+        found.append(held(chances))
+    every = np.array(found)
+    assert accused(every).tolist() == [0, 0, 0, 0]
     assert (every.mean(axis=0) >= LEVELS).all()

@@ -34,7 +34,9 @@ class Reconstruction:
         return self.count / self.size if self.size else 0.0
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return an interval that contains the true count with this probability; within 0 and the size.
+        """Return an interval that contains the true count with this probability, and the estimate.
+
+        It lies within 0 and the size, unless the estimate does not: then that is its end.
 
         Of masked tables it is found from the law of the masks: for one count of one group with at least this
         probability, for sums so in nearly all settings that were measured (`publish/intervals.py`). Of other tables it
@@ -45,8 +47,7 @@ class Reconstruction:
                 "must lie between 0 and 1", key="level", given=word_or_kind(level), fix="For instance 0.95."
             )
         low, high = self.ends(level)
-        # of an estimate outside of what is possible, the nearest possible end is in the interval
-        return min(max(low, 0.0), float(self.size)), max(min(high, float(self.size)), 0.0)
+        return min(max(low, 0.0), self.count), max(min(high, float(self.size)), self.count)
 
     def frequency_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the same for the frequency."""
@@ -77,8 +78,7 @@ def reconstruct(
     deviation = float(np.sqrt(sum_variance(table.method, unbiased, sizes, columns)))
 
     def ends(level: float) -> tuple[float, float]:
-        low, high = interval_of(table.method, unbiased, sizes, columns, level)
-        return min(low, count), max(high, count)
+        return interval_of(table.method, unbiased, sizes, columns, level)
 
     return Reconstruction(count, int(sizes.sum()), deviation, ends)
 

@@ -234,6 +234,23 @@ class Masked(PromisingMethod):
         found[rows, layout.top] = np.where(wider, layout.most, layout.need[rows, layout.top])
         return np.asarray(found)
 
+    def mask_covariances(self, counts: Floats, sizes: Ints) -> Floats:
+        """Return about how the masks of the values of each group vary together: they add up to zero."""
+        have = np.maximum(counts, 0)
+        if self.channel.values == 2:
+            one = self.deviations(np.maximum(have.max(axis=1), sizes - have.min(axis=1))) ** 2
+            return np.asarray(one[:, None, None] * np.array([[1.0, -1.0], [-1.0, 1.0]]))
+        rows, layout, diagonal = np.arange(len(sizes)), self.layout(have, sizes), np.eye(have.shape[1])
+        own = balanced(layout.need, layout.top)
+        even = own[:, :, None] * (diagonal - (own / own.sum(axis=1, keepdims=True))[:, None, :])
+        others, weights = layout.others(), self.weights(have, have, layout)
+        factor = np.where(layout.shared, 1.0, layout.most / np.maximum(others.sum(axis=1), 1e-300))
+        beside = (others * factor[:, None])[:, :, None] * diagonal
+        beside += layout.missing[:, None, None] * weights[:, :, None] * weights[:, None, :]
+        beside[rows, layout.top, :] = -beside.sum(axis=1)
+        beside[rows, :, layout.top] = -(beside.sum(axis=2) - beside[rows, :, layout.top])
+        return np.where(layout.alone[:, None, None], beside, even)
+
     def estimated_variances(self, estimates: Floats, sizes: Ints) -> Floats:
         """Return about the variance of masked counts, or more; true counts are unknown, and which one is the largest.
 

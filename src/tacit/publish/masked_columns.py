@@ -171,6 +171,51 @@ class MaskedColumns(Masked):
             factors = factors * own
         return np.asarray((squares * factors + added).reshape(have.shape) - have**2)
 
+    def sum_variances(self, counts: Floats, sizes: Ints, chosen: list[int], products: float = 1.0) -> Floats:
+        """Return about the variance of a sum of masked counts in each group where these are the true ones.
+
+        Two combinations vary together by the masks of their values, column by column. Published counts may stand for
+        the true ones: a factor that is off, even below zero, is in a count and in those of its values alike.
+        `products` is the weight of what masks of several columns add by their product.
+        """
+        values, mine = np.unravel_index(chosen, self.channel.shape), counts[:, chosen]
+        noise = self.noise_variance * (np.eye(len(chosen)) - 1 / counts.shape[1])
+        columns = []
+        for at, column in enumerate(self.columns):
+            every, own = self.margins(counts, at), values[at]
+            clear = (abs(every) >= column.clear)[:, own]
+            carries = np.divide(mine, every[:, own], out=np.zeros_like(mine), where=clear)
+            added = np.where(clear, 0.0, self._shares(abs(counts), at).reshape(counts.shape)[:, chosen])
+            columns.append((column.mask_covariances(abs(every), sizes), own, every[:, own], clear, carries, added))
+        found = np.zeros(len(counts))
+        for one in range(len(chosen)):
+            squares = mine * mine[:, [one]]
+            factors, over, alone = np.ones_like(mine), np.zeros_like(mine), np.broadcast_to(noise[one], mine.shape)
+            for masks, own, every, clear, carries, added in columns:
+                with_one = masks[:, own[one]][:, own]
+                both = clear & clear[:, [one]]
+                relative = np.divide(with_one, every * every[:, [one]], out=np.zeros_like(mine), where=both)
+                relative += (own == own[one]) * ~clear * self.of_one_record**2
+                beside = with_one * (carries * added[:, [one]] + added * (carries + added)[:, [one]])
+                alone = alone + squares * relative + beside
+                over, factors = over * (1 + relative) + beside * factors, factors * (1 + relative)
+            every_part = (squares + noise[one]) * factors - squares + over
+            found += (alone + products * (every_part - alone)).sum(axis=1)
+        return np.asarray(np.maximum(found, noise.sum() + self.of_one_record**2))
+
+    def column_variances(self, counts: Floats, sizes: Ints, chosen: list[int]) -> Floats:
+        """Return which part of that variance is due to each column by itself: a row for each."""
+        found, some = [], np.zeros(counts.shape[1])
+        some[chosen] = 1
+        for at, column in enumerate(self.columns):
+            every, mine = self.margins(counts, at), self.margins(counts * some, at)
+            clear = abs(every) >= column.clear
+            shares = (self._shares(abs(counts), at).reshape(counts.shape)) * some
+            part = np.where(clear, mine / np.where(clear, every, 1.0), self.margins(shares, at))
+            masks = np.einsum("gi,gij,gj->g", part, column.mask_covariances(abs(every), sizes), part)
+            found.append(masks + self.of_one_record**2 * (np.where(clear, 0.0, mine) ** 2).sum(axis=1))
+        return np.array(found)
+
     def relative_variances(self, column: ColumnMasks, counts: Floats, sizes: Ints) -> tuple[Floats, Floats]:
         """Return about the variance of the factors of a column, and of what is added."""
         wide = column.mask_variances(counts, sizes)
