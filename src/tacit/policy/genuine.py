@@ -54,6 +54,8 @@ def as_plain(value: Any) -> Any:
         return int.__index__(value)
     if issubclass(kind, float):
         return float.__float__(value)
+    if kind in _SEVERAL and _PLAIN.issuperset(map(type, value)):
+        return value
     several = next((one for one in _SEVERAL if issubclass(kind, one)), None)
     return value if several is None else several(map(as_plain, several.__iter__(value)))
 
@@ -87,7 +89,7 @@ def stranger(value: Any) -> str:
     if kind in _PLAIN:
         return ""
     if kind in _SEVERAL:
-        return _first(value)
+        return "" if _PLAIN.issuperset(map(type, value)) else _first(value)
     if kind in _MAPPINGS:
         return _first(part for item in value.items() for part in item)
     if not _is_defined_in(kind, "numpy") and not _is_defined_in(kind, _PACKAGE):
