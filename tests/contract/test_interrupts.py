@@ -551,4 +551,4 @@ def test_no_listener_outlives_work_that_fails() -> None:
     for _ in range(50):
         with pytest.raises(ValueError, match="failed"), cancelled_by_interrupt(list):
             raise ValueError("failed")
-        assert set(threading.enumerate()) == before
+        assert set(threading.enumerate()) <= before  # threads of engines may end meanwhile

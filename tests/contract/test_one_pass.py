@@ -262,4 +262,4 @@ def test_no_thread_outlives_a_pass(ends: BaseException) -> None:
         batches.Workers(pieces, work).finish()
     with pytest.raises(type(ends)):
         list(batches.Workers(pieces, work).results())
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before  # threads of engines may end meanwhile
