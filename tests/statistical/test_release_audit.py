@@ -57,7 +57,7 @@ def _replay():
 
 def noise_for_one_row(monkeypatch):
     def careless(query, policy, epsilon):
-        return choose(query, policy.owned_by(policy.person, 1), epsilon)
+        return replace(choose(query, policy.owned_by(policy.person, 1), epsilon), policy=policy)
 
     monkeypatch.setattr(planner, "choose", careless)
 
