@@ -25,13 +25,13 @@ import pandas as pd
 
 import tacit as tc
 from tacit.papers.data import data_folder
-from tacit.plan.cell_weights import of_totals
 from tacit.plan.choose import choose
-from tacit.plan.cluster_grids import grid_of
-from tacit.plan.lloyd import centres_of, nearest, spread_around
-from tacit.release.answers import true_answers
-from tacit.release.infer import infer
-from tacit.release.measure import measure
+from tacit.plan.measure.cell_weights import of_totals
+from tacit.plan.measure.cluster_grids import grid_of
+from tacit.plan.plans.kmeans import centres_of, nearest, spread_around
+from tacit.release.estimate.answers import true_answers
+from tacit.release.estimate.infer import infer
+from tacit.release.estimate.measure import measure
 from tacit.release.session import open_for
 
 K: Final = 4

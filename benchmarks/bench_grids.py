@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 
 import tacit as tc
-from tacit.mechanism.additive import blur
-from tacit.plan.grids.grid_plan import GridPlan
-from tacit.plan.grids.search import QUADTREE, TWO_LEVELS
-from tacit.plan.queries.rectangles import in_rectangles
+from tacit.plan.draws.additive import blur
+from tacit.plan.measure.grids.search import QUADTREE, TWO_LEVELS
+from tacit.plan.plans.grid_plan import GridPlan
+from tacit.plan.questions.rectangles import in_rectangles
 
 # side, distance: the largest share of the quadtree's mean squared error that is allowed
 SMALL = [(32, 32, 2), (32, 32, 4), (32, 32, 8), (64, 64, 4), (64, 64, 16)]

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import tacit
+from tacit.jobs.job_file import Job, read_job
+from tacit.jobs.job_plan import plan_job
 from tacit.plan.choose import choose
 from tacit.release import planner
-from tacit.release.job_file import Job, read_job
-from tacit.release.job_plan import plan_job
-from tacit.report.publish import publish
+from tacit.report.job_folder import publish
 
 
 def seconds(work: Callable[[], object]) -> float:

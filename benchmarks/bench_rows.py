@@ -25,12 +25,12 @@ import duckdb
 import numpy as np
 import pandas as pd
 
-from tacit.plan.tally import CellCounts, CellSums, Tally
+from tacit.jobs.job_file import read_job
+from tacit.plan.measure.tally import CellCounts, CellSums, Tally
 from tacit.policy.attributes import Categories, Flag, Integers
 from tacit.policy.domain import Domain
 from tacit.policy.where import where
-from tacit.release.job_file import read_job
-from tacit.report.publish import publish
+from tacit.report.job_folder import publish
 from tacit.rows.rows import open_rows
 
 REGIONS = [f"region {number:02d}" for number in range(20)]
@@ -198,8 +198,8 @@ def of_start() -> dict[str, float]:
 
 def of_plans() -> dict[str, float]:
     """How often a plan is chosen while the demo job is planned."""
+    from tacit.jobs.job_plan import plan_job
     from tacit.release import planner
-    from tacit.release.job_plan import plan_job
 
     calls, choose = [], planner.choose
 

@@ -23,7 +23,7 @@ import numpy as np
 
 import tacit as tc
 from tacit import noise
-from tacit.audit.reconstructing.reconstruction_audit import audit_groups
+from tacit.audit.reconstruction_audits.reconstruction_audit import audit_groups
 from tacit.papers.reconstruction_004 import groups_of
 from tacit.papers.tables_004 import adult_table
 from tacit.papers.workload_004 import floor_ratios, workload

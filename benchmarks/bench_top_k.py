@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 
 import tacit as tc
-from tacit.mechanism.thresholds import scan
-from tacit.mechanism.top_k import choose_over_bar
 from tacit.plan.choose import choose
-from tacit.plan.ranking import BarPlan
-from tacit.plan.verdicts import AbovePlan
-from tacit.release.selected import selected
+from tacit.plan.draws.thresholds import scan
+from tacit.plan.draws.top_k import choose_over_bar
+from tacit.plan.plans.thresholds import AbovePlan
+from tacit.plan.plans.top_k import BarPlan
+from tacit.release.results.selections import selected
 
 ITEMS = 10**6
 POLICY = tc.Policy(tc.Domain({"clicked": tc.Items(ITEMS)}), tc.secrets.values({"clicked": [1]}))

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from tacit.plan.line_moves import LineMoves
-from tacit.plan.strategies.candidates import line_schemes
+from tacit.plan.measure.lines.candidates import line_schemes
+from tacit.plan.sensitivity.line_moves import LineMoves
 
 REPLACED = 2  # cells that a person who is replaced changes, each by one
 

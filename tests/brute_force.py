@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from line_layouts import matrix
-from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Rectangles, Total
-from tacit.plan.query import resolve
-from tacit.plan.strategies.line_sums import LineSums
+from tacit.plan.measure.lines.line_sums import LineSums
+from tacit.plan.question import resolve
+from tacit.plan.questions import Count, Cumulative, Marginals, Ranges, Rectangles, Total
 from tacit.policy.attributes import Items
 from tacit.policy.domain import positions
 from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize

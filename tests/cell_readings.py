@@ -1,6 +1,6 @@
 """What a cell means, cell by cell in Python: the definition that every engine is compared with.
 
-Written anew from the words of `rows/encode.py`, without any of its code.
+Written anew from the words of `rows/cells/readings.py`, without any of its code.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from itertools import product
 
 import numpy as np
 
-from tacit.noise.line_cells import Rates
-from tacit.noise.line_noise import DRAWN, LineNoise
-from tacit.noise.line_tables import LineTables, make_tables
+from tacit.noise.line.cells import Rates
+from tacit.noise.line.law import DRAWN, LineNoise
+from tacit.noise.line.tables import LineTables, make_tables
 
 
 def drawn_rates(law: LineNoise) -> Rates:

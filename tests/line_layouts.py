@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.linalg import null_space
 
 from tacit.noise.grouped import GroupedNoise
-from tacit.plan.strategies.layout import Layout
+from tacit.plan.measure.lines.layout import Layout
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""Which rows of a person count, written out in plain Python from the definition in `tacit/rows/first_rows.py`."""
+"""Which rows of a person count, written out in plain Python from the definition in `rows/counts/row_choice.py`."""
 
 from __future__ import annotations
 

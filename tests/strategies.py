@@ -8,7 +8,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from brute_force import every_value
-from tacit.plan import queries
+from tacit.plan import questions as queries
 from tacit.policy import knowledge, secrets
 from tacit.policy.attributes import Categories, Dates, Decimals, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain

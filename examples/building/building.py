@@ -21,14 +21,14 @@ import numpy as np
 import pandas as pd
 
 import tacit as tc
-from tacit.audit.excluding.case_audit import audit_case
+from tacit.audit.exclusion_audits.case_audit import audit_case
+from tacit.jobs.case_file import Case, read_case, read_job_or_case
+from tacit.jobs.job_run import session_of
 from tacit.papers.charts_001 import pattern_chart
 from tacit.papers.occupancy import Occupancy, days_of, occupancy_of_file
-from tacit.release.case_file import Case, read_case, read_job_or_case
-from tacit.release.job_run import session_of
-from tacit.report.charts import chart_png
-from tacit.report.leakage_charts import leakage_charts, series
-from tacit.report.views import styled
+from tacit.report.charts.chart_parts import styled
+from tacit.report.charts.leakage_charts import leakage_charts, series
+from tacit.report.charts.release_charts import chart_png
 
 HERE = Path(__file__).parent
 SHOWN, FILLED = "shown days", "gaps filled"

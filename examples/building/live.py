@@ -22,9 +22,9 @@ from pathlib import Path
 import pandas as pd
 
 import tacit as tc
-from tacit.release.case_file import read_job_or_case
-from tacit.release.job_file import Job
-from tacit.release.job_run import session_of
+from tacit.jobs.case_file import read_job_or_case
+from tacit.jobs.job_file import Job
+from tacit.jobs.job_run import session_of
 
 HERE = Path(__file__).parent
 ASKING = "lighting"

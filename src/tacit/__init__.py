@@ -38,28 +38,27 @@ if TYPE_CHECKING:
     from tacit.errors import TacitError as TacitError
     from tacit.ledger.applications import Applications as Applications
     from tacit.ledger.ledger import Ledger as Ledger
-    from tacit.mechanism import local as local
     from tacit.monitor.monitor import MapMonitor as MapMonitor
     from tacit.monitor.monitor import PlaceMonitor as PlaceMonitor
     from tacit.plan.explain import Explanation as Explanation
     from tacit.plan.explain import explain as explain
-    from tacit.plan.queries import above as above
-    from tacit.plan.queries import below as below
-    from tacit.plan.queries import clusters as clusters
-    from tacit.plan.queries import count as count
-    from tacit.plan.queries import cumulative as cumulative
-    from tacit.plan.queries import histogram as histogram
-    from tacit.plan.queries import marginals as marginals
-    from tacit.plan.queries import mean as mean
-    from tacit.plan.queries import median as median
-    from tacit.plan.queries import quantiles as quantiles
-    from tacit.plan.queries import ranges as ranges
-    from tacit.plan.queries import rectangles as rectangles
-    from tacit.plan.queries import top_k as top_k
-    from tacit.plan.queries import total as total
-    from tacit.plan.queries import true_records as true_records
-    from tacit.plan.steps import LargestStep as LargestStep
-    from tacit.plan.steps import largest_step as largest_step
+    from tacit.plan.questions import above as above
+    from tacit.plan.questions import below as below
+    from tacit.plan.questions import clusters as clusters
+    from tacit.plan.questions import count as count
+    from tacit.plan.questions import cumulative as cumulative
+    from tacit.plan.questions import histogram as histogram
+    from tacit.plan.questions import marginals as marginals
+    from tacit.plan.questions import mean as mean
+    from tacit.plan.questions import median as median
+    from tacit.plan.questions import quantiles as quantiles
+    from tacit.plan.questions import ranges as ranges
+    from tacit.plan.questions import rectangles as rectangles
+    from tacit.plan.questions import top_k as top_k
+    from tacit.plan.questions import total as total
+    from tacit.plan.questions import true_records as true_records
+    from tacit.plan.sensitivity.steps import LargestStep as LargestStep
+    from tacit.plan.sensitivity.steps import largest_step as largest_step
     from tacit.policy import knowledge as known
     from tacit.policy import secrets as secrets
     from tacit.policy.attributes import Categories as Categories
@@ -74,12 +73,13 @@ if TYPE_CHECKING:
     from tacit.policy.policy import Policy as Policy
     from tacit.policy.where import col as col
     from tacit.policy.where import where as where
+    from tacit.publish import local as local
     from tacit.publish.estimates import reconstruct as reconstruct
-    from tacit.release.record import ReleaseRecord as ReleaseRecord
-    from tacit.release.row_check import RowsCheck as RowsCheck
-    from tacit.release.row_check import check_rows as check_rows
+    from tacit.release.curator.row_check import RowsCheck as RowsCheck
+    from tacit.release.curator.row_check import check_rows as check_rows
+    from tacit.release.results.record import ReleaseRecord as ReleaseRecord
     from tacit.release.session import Session as Session
-    from tacit.rows.item_counts import ItemCounts as ItemCounts
+    from tacit.rows.counts.item_counts import ItemCounts as ItemCounts
 
 __version__ = "0.1.0"
 
@@ -102,7 +102,7 @@ _MODULES: Final = {
     "ledger.ledger": ["Ledger"],
     "monitor.monitor": ["MapMonitor", "PlaceMonitor"],
     "plan.explain": ["Explanation", "explain"],
-    "plan.queries": [
+    "plan.questions": [
         "above",
         "below",
         "clusters",
@@ -119,22 +119,22 @@ _MODULES: Final = {
         "total",
         "true_records",
     ],
-    "plan.steps": ["LargestStep", "largest_step"],
+    "plan.sensitivity.steps": ["LargestStep", "largest_step"],
     "policy.attributes": ["Categories", "Dates", "Decimals", "Flag", "Grid", "Integers", "Items"],
     "policy.domain": ["Domain"],
     "policy.policy": ["ABSENT", "Policy"],
     "policy.where": ["col", "where"],
     "publish.estimates": ["reconstruct"],
-    "release.record": ["ReleaseRecord"],
-    "release.row_check": ["RowsCheck", "check_rows"],
+    "release.results.record": ["ReleaseRecord"],
+    "release.curator.row_check": ["RowsCheck", "check_rows"],
     "release.session": ["Session"],
-    "rows.item_counts": ["ItemCounts"],
+    "rows.counts.item_counts": ["ItemCounts"],
 }
 _PLACES: Final = {name: module for module, names in _MODULES.items() for name in names}
 _WHOLE: Final = {
     "audit": "audit",
     "known": "policy.knowledge",
-    "local": "mechanism.local",
+    "local": "publish.local",
     "noise": "noise",
     "plan": "plan",
     "publish": "publish",
@@ -157,7 +157,7 @@ def __getattr__(name: str) -> Any:
 def _hint(name: str) -> str:
     if name.startswith("_"):
         return ""
-    from tacit.plan.questions import no_such_question
+    from tacit.plan.questions.written import no_such_question
 
     hint = no_such_question(name)
     return f" {hint}" if hint else ""

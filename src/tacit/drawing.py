@@ -10,8 +10,8 @@ from typing import Any, Literal
 def draw(kind: Literal["release", "monitor", "disclosure"], shown: Any, **options: Any) -> Any:
     """Return the chart of a release's record, of a monitor's history, or of what an audit found."""
     chart = {
-        "release": ("charts", "chart"),
+        "release": ("release_charts", "chart"),
         "monitor": ("monitor_chart", "monitor_chart"),
         "disclosure": ("disclosure_chart", "disclosure_chart"),
     }[kind]
-    return getattr(import_module(f"tacit.report.{chart[0]}"), chart[1])(shown, **options)
+    return getattr(import_module(f"tacit.report.charts.{chart[0]}"), chart[1])(shown, **options)

@@ -13,15 +13,15 @@ import jsonschema
 import pytest
 
 import tacit as tc
-from tacit.audit.registry import MECHANISMS
+from tacit.audit.selfcheck.registry import MECHANISMS
+from tacit.noise.cube.tilted import TiltedCube
 from tacit.noise.law import Law
-from tacit.noise.tilted_cube import TiltedCube
-from tacit.plan.any_plan import AnyPlan
-from tacit.plan.queries import QUESTIONS
-from tacit.plan.queries.clusters import ClustersPlan
-from tacit.plan.questions import query_schema
+from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.questions import QUESTIONS
+from tacit.plan.questions.clusters import ClustersPlan
+from tacit.plan.questions.written import query_schema
 from tacit.policy.attributes import KINDS
-from tacit.policy.schema import policy_schema
+from tacit.policy.files.schema import policy_schema
 from tacit.policy.secrets import FAMILIES, SomePeople
 
 DOCS = Path(__file__).parents[2] / "docs"

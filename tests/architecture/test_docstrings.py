@@ -14,26 +14,29 @@ SRC = Path(tacit.__file__).parent
 ROOT = Path(__file__).parents[2]
 HEADINGS = ("Guarantee", "Assumes", "Why", "Reference", "Checked by")
 # Outside the mechanisms: what noise is calibrated to, and what leaks by dependence.
-LINE = ("grouped", "line_noise", "line_tables", "line_splits", "line_draws", "log_concave")
-DRAWS = ("keystream", "tables", "draws", "thinning", "two_scale", "cube", "radius_draws", "tilted_cube", *LINE)
+LINE = ("line/law", "line/tables", "line/splits", "line/draws", "bounds/log_concave")
+CUBE = ("cube/law", "cube/draws", "cube/tilted")
+DRAWS = ("keystream", "tables", "draws", "thinning", "two_scale", "grouped", *CUBE, *LINE)
+# Mechanisms that no plan draws.
+ALONE = ("monitor/alarm.py", "publish/local.py")
 CALIBRATION = (
     "dependence/suppression.py",
     "dependence/information.py",
-    "dependence/posterior_bounds.py",
+    "audit/exclusion_audits/posterior_bounds.py",
     "publish/criterion.py",
     "publish/perturbation.py",
-    "publish/source.py",
+    "publish/paid_tables.py",
     "publish/sampled.py",
     "publish/groupwise.py",
     "publish/masked.py",
-    "plan/steps.py",
-    "plan/coupling.py",
-    "plan/noise_for.py",
-    "plan/line_moves.py",
-    "plan/line_errors.py",
-    "plan/strategies/layout.py",
-    "plan/strategies/line_sums.py",
-    "plan/strategies/scheme.py",
+    "plan/sensitivity/steps.py",
+    "plan/sensitivity/coupling.py",
+    "plan/calibrate.py",
+    "plan/sensitivity/line_moves.py",
+    "plan/errors/line_errors.py",
+    "plan/measure/lines/layout.py",
+    "plan/measure/lines/line_sums.py",
+    "plan/measure/lines/scheme.py",
 )
 
 
@@ -45,9 +48,9 @@ def defines_something_public(file: Path) -> bool:
 
 def promising_modules() -> list[str]:
     """Return every mechanism module that others can call, without exception, what draws, and the calibration."""
-    mechanisms = [file for file in sorted((SRC / "mechanism").rglob("*.py")) if defines_something_public(file)]
+    mechanisms = [file for file in sorted((SRC / "plan" / "draws").rglob("*.py")) if defines_something_public(file)]
     draws = [f"noise/{name}.py" for name in DRAWS]
-    return [*(file.relative_to(SRC).as_posix() for file in mechanisms), *draws, *CALIBRATION]
+    return [*(file.relative_to(SRC).as_posix() for file in mechanisms), *ALONE, *draws, *CALIBRATION]
 
 
 def docstring(name: str) -> str:

@@ -18,12 +18,13 @@ STAGES = (
     "dependence",
     "noise",
     "plan",
-    "mechanism",
     "ledger",
     "rows",
+    "draft",
     "release",
     "monitor",
     "publish",
+    "jobs",
     "audit",
     "report",
 )
@@ -33,46 +34,11 @@ FOR_EVERYBODY = ("errors", "amounts", "drawing")
 
 READERS = ("duckdb", "pyarrow", "narwhals", "polars", "ibis", "pyspark")
 MAY_READ_ROWS = (
-    "rows/opening.py",
-    "rows/opened.py",
-    "rows/rehearsal.py",
-    "rows/engine_tables.py",
-    "rows/lines.py",
-    "rows/row_lines.py",
-    "rows/people_lines.py",
-    "rows/chosen_rows.py",
-    "rows/records.py",
-    "rows/engines/engine.py",
-    "rows/engines/choice.py",
-    "rows/engines/duckdb_engine.py",
-    "rows/engines/arrow_cells.py",
-    "rows/engines/buffers.py",
-    "rows/engines/file_engines.py",
-    "rows/engines/polars_engine.py",
-    "rows/engines/spark_engine.py",
-    "rows/engines/ibis_engines.py",
-    "rows/encode.py",
-    "rows/integer_cells.py",
-    "rows/grid_cells.py",
-    "rows/listed_cells.py",
-    "rows/decimal_cells.py",
-    "rows/date_cells.py",
-    "rows/date_texts.py",  # in the words of each engine, for engines
-    "rows/unexpected.py",
-    "rows/batches.py",
-    "rows/positions.py",
-    "rows/one_pass.py",
-    "rows/first_rows.py",
-    "rows/row_keys.py",
-    "rows/item_lists.py",
-    "rows/frames.py",  # writes what may be shown, reads nothing
-    "rows/object_cells.py",  # cells that are Python objects, for engines
-    "rows/planned_files.py",  # asks for plans, for engines
-    "rows/file_columns.py",  # the schemas of Parquet files
-    "rows/spark_log.py",
-    "rows/sample.py",
-    "rows/groups.py",
-    "release/row_check.py",
+    "rows/sources/",
+    "rows/cells/",
+    "rows/counts/",
+    "rows/files/",
+    "release/curator/row_check.py",
     "monitor/events.py",
 )
 DOOR = "rows/rows.py"  # asks those for rows, and so opens them without a reader of its own
@@ -104,7 +70,7 @@ def imported(file: Path) -> tuple[tuple[str, int], ...]:
 
 
 def _imported(file: Path) -> Iterator[tuple[str, int]]:
-    """Yield them: `from tacit.plan import steps` yields `tacit.plan` and `tacit.plan.steps`: either may be a module."""
+    """Yield them: `from tacit.plan import choose` yields `tacit.plan` and `tacit.plan.choose`."""
     package = ["tacit", *file.relative_to(SRC).parent.parts]
     for node in nodes(file):
         if isinstance(node, ast.Import):
@@ -179,7 +145,7 @@ def test_only_these_modules_read_rows() -> None:
     wrong = [
         f"{name_of(file)}:{line} imports {module}"
         for file in MODULES
-        if name_of(file) not in MAY_READ_ROWS
+        if not name_of(file).startswith(MAY_READ_ROWS)
         for module, line in imported(file)
         if module.split(".")[0] in READERS
     ]
@@ -187,7 +153,7 @@ def test_only_these_modules_read_rows() -> None:
 
 
 def test_audit_and_report_never_open_rows() -> None:
-    readers = tuple(f"tacit.{name.removesuffix('.py').replace('/', '.')}" for name in (DOOR, *MAY_READ_ROWS))
+    readers = tuple(f"tacit.{name.removesuffix('.py').strip('/').replace('/', '.')}" for name in (DOOR, *MAY_READ_ROWS))
     wrong = [
         f"{name_of(file)}:{line} imports {module}"
         for file in MODULES
@@ -219,7 +185,7 @@ def test_only_the_keystream_draws_randomness() -> None:
 def test_the_keystream_takes_its_key_from_the_operating_system() -> None:
     """Guards the tests above: were the one allowed place to move, they would guard nothing."""
     assert all("os.urandom" in (SRC / name).read_text(encoding="utf-8") for name in MAY_DRAW_RANDOMNESS)
-    assert all((SRC / name).is_file() for name in (DOOR, *MAY_READ_ROWS))
+    assert all((SRC / name).exists() for name in (DOOR, *MAY_READ_ROWS))
 
 
 def test_the_command_line_does_no_mathematics() -> None:

@@ -17,11 +17,11 @@ import pytest
 
 import tacit
 from architecture.syntax import nodes_of
+from tacit.noise.cube.tilted import TiltedCube
 from tacit.noise.law import Law
-from tacit.noise.tilted_cube import TiltedCube
-from tacit.plan.any_plan import AnyPlan
-from tacit.plan.queries import QUESTIONS
-from tacit.plan.query import Query
+from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.question import Query
+from tacit.plan.questions import QUESTIONS
 from tacit.policy.attributes import KINDS
 from tacit.policy.attributes.attribute import Attribute
 from tacit.policy.secrets import FAMILIES
@@ -33,7 +33,7 @@ FILES = [file.relative_to(SRC).as_posix() for file in sorted(SRC.rglob("*.py")) 
 SORTS: dict[type, str] = {
     Attribute: "policy/attributes/",
     Secrets: "policy/secrets/",
-    Query: "plan/queries/",
+    Query: "plan/questions/",
     Law: "noise/",
     TiltedCube: "noise/",  # no law of one number, and so of no sort; but one more law of noise
     AnyPlan: "plan/",
@@ -128,7 +128,7 @@ def test_every_sort_has_its_kinds() -> None:
     assert set(FAMILIES.values()) <= HOMES["policy/secrets/"]
     assert {kind.__name__ for kind in HOMES["noise/"]} >= {"TwoScale", "Cube", "TiltedCube"}
     assert {kind.__name__ for kind in HOMES["plan/"]} >= {"Plan", "DerivedPlan", "BelowPlan", "AbovePlan", "TopKPlan"}
-    assert len(HOMES["plan/queries/"]) > 10
+    assert len(HOMES["plan/questions/"]) > 10
     assert len(QUESTIONS) > 10
     for home in HOMES:
         assert (SRC / home).is_dir()

@@ -8,7 +8,7 @@ from pathlib import Path
 import tacit
 
 SRC = Path(tacit.__file__).parent
-DOOR = "release/private_counts.py"
+DOOR = "release/curator/private_counts.py"
 TABLES = "publish/groups.py"
 
 
@@ -31,19 +31,19 @@ def importers(module: str) -> set[str]:
 
 def test_rows_are_grouped_without_a_domain_behind_two_doors() -> None:
     """True counts for the holder of the rows, and the groups of a table that is perturbed before anybody sees it."""
-    assert importers("tacit.rows.groups") == {DOOR, TABLES}
+    assert importers("tacit.rows.counts.groups") == {DOOR, TABLES}
     asking = {file for file in importers("tacit.publish.groups") if "personal_groups" in text_of(file)}
     assert asking == {
         "publish/generalise.py",  # says that it is not protected
-        "publish/source.py",
-        "audit/reconstructing/reconstruction_audit.py",
+        "publish/paid_tables.py",
+        "audit/reconstruction_audits/reconstruction_audit.py",
         "papers/reconstruction_004.py",
     }
 
 
 def test_only_audits_ask_for_true_counts() -> None:
     """Never a release, a monitor, a ledger or a report: what they hold may leave the house."""
-    asking = importers("tacit.release.private_counts")
+    asking = importers("tacit.release.curator.private_counts")
     assert asking
     assert {name.split("/")[0] for name in asking} <= {"audit", "papers"}
 
@@ -51,15 +51,15 @@ def test_only_audits_ask_for_true_counts() -> None:
 def test_every_audit_that_asks_is_marked() -> None:
     """Modules that make a result of true counts carry the sentence that says whom it is for; it is written once."""
     entries = {
-        "audit/disclosing/disclosures.py",
-        "audit/disclosing/yardsticks.py",
-        "audit/reconstructing/reconstruction_audit.py",
-        "release/row_check.py",
+        "audit/disclosure_audits/disclosures.py",
+        "audit/disclosure_audits/yardsticks.py",
+        "audit/reconstruction_audits/reconstruction_audit.py",
+        "release/curator/row_check.py",
     }
     assert all("private: str = field(default=PRIVATE" in text_of(name) for name in entries)
-    assert entries == importers("tacit.release.curator")
+    assert entries == importers("tacit.release.curator.warning")
 
 
 def test_one_module_announces_what_a_session_hands_true_counts_to() -> None:
     """A session publishes whatever was announced: who may announce has proved what it loses."""
-    assert importers("tacit.release.publication") == {"release/session.py", "publish/source.py"}
+    assert importers("tacit.release.publication") == {"release/session.py", "publish/paid_tables.py"}

@@ -9,16 +9,17 @@ from pathlib import Path
 import pytest
 
 import tacit
-from tacit.plan.derived import Derived
-from tacit.plan.queries import QUESTIONS
-from tacit.plan.query import Linear, Query
-from tacit.report import charts, views
+from tacit.plan.plans.derived import Derived
+from tacit.plan.question import Linear, Query
+from tacit.plan.questions import QUESTIONS
+from tacit.report.charts import chart_parts as views
+from tacit.report.charts import release_charts as charts
 
 SRC = Path(tacit.__file__).parent
 KINDS = {
     name: kind
-    for file in sorted((SRC / "plan" / "queries").glob("*.py"))
-    for name, kind in vars(import_module(f"tacit.plan.queries.{file.stem}")).items()
+    for file in sorted((SRC / "plan" / "questions").glob("*.py"))
+    for name, kind in vars(import_module(f"tacit.plan.questions.{file.stem}")).items()
     if file.stem != "__init__" and inspect.isclass(kind) and issubclass(kind, Query) and not inspect.isabstract(kind)
 }
 

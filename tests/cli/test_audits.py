@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from cli.shell import Outcome, files_in, inside, tacit
-from tacit.audit.planted import planted
-from tacit.audit.reconstructing.attacked_tables import AttackRow, attacked_tables
-from tacit.audit.reconstructing.reconstruction_attacks import planted_tables
-from tacit.audit.registry import MECHANISMS
-from tacit.audit.table import HEADINGS
+from tacit.audit.reconstruction_audits.attacked_tables import AttackRow, attacked_tables
+from tacit.audit.reconstruction_audits.reconstruction_attacks import planted_tables
+from tacit.audit.selfcheck.planted import planted
+from tacit.audit.selfcheck.registry import MECHANISMS
+from tacit.audit.selfcheck.table import HEADINGS
 from tacit.cli.audit import NEVER
 from tacit.plan.choose import choose
-from tacit.release.curator import PRIVATE
+from tacit.release.curator.warning import PRIVATE
 
 FEW = ("--samples", "20000")
 KEYS = {
@@ -341,7 +341,7 @@ def check_table(outcome: Outcome, page: str, ours: list[str], leaks: list[str], 
 
 def test_tables_under_attack_stand_by_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tables = ["estimates-from-masked-counts", "scales-published"]
-    monkeypatch.setattr("tacit.audit.table.names", lambda: ["count-one-sided", *tables])
+    monkeypatch.setattr("tacit.audit.selfcheck.table.names", lambda: ["count-one-sided", *tables])
     outcome = inside(tmp_path, "audit", "all", "--samples", "2000", "--write", "table.md")
     assert outcome.code == 0
     page = (tmp_path / "table.md").read_text(encoding="utf-8")
@@ -363,7 +363,7 @@ def test_tables_under_attack_stand_by_themselves(tmp_path: Path, monkeypatch: py
 
 def test_some_of_them_in_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours, leaks = ["count-two-sided", "items-cube", "place-decision"], ["naive-suppression", "bounds-from-data"]
-    monkeypatch.setattr("tacit.audit.table.names", lambda: [*ours, *leaks])
+    monkeypatch.setattr("tacit.audit.selfcheck.table.names", lambda: [*ours, *leaks])
     outcome = inside(tmp_path, "audit", "all", "--samples", "2000", "--write", "table.md")
     assert outcome.code == 0
     check_table(outcome, (tmp_path / "table.md").read_text(encoding="utf-8"), ours, leaks, set())

@@ -18,8 +18,8 @@ import pytest
 import tacit as tc
 from cli.shell import inside
 from tacit import noise
-from tacit.release.case_file import read_job_or_case
-from tacit.release.job_run import session_of
+from tacit.jobs.case_file import read_job_or_case
+from tacit.jobs.job_run import session_of
 
 ROOT = Path(__file__).parents[2]
 CASE = ROOT / "examples" / "building"

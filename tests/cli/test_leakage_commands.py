@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from cli.shell import inside
-from tacit.audit.excluding.case_audit import audit_case
-from tacit.release.case_file import read_case
-from tacit.report.leakage_charts import leakage_charts, leakage_page
+from tacit.audit.exclusion_audits.case_audit import audit_case
+from tacit.jobs.case_file import read_case
+from tacit.report.charts.leakage_charts import leakage_charts, leakage_page
 
 CASE = """\
 policy:

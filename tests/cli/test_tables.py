@@ -15,9 +15,9 @@ from jsonschema import Draft202012Validator
 
 import tacit as tc
 from cli.shell import files_in, inside
-from tacit.publish.table_job import read_table_job
-from tacit.report.publish import PublishError
-from tacit.report.publish_table import publish_table
+from tacit.jobs.table_file import read_table_job
+from tacit.report.job_folder import PublishError
+from tacit.report.table_folder import publish_table
 
 POLICY = """\
 domain:
@@ -183,7 +183,7 @@ def test_a_table_that_could_not_be_written_says_what_is_lost(clinic: Path, monke
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tacit.report.publish_table.write_table", full)
+    monkeypatch.setattr("tacit.report.table_folder.write_table", full)
     asked = read_table_job(clinic / "job.yaml")
     with pytest.raises(PublishError, match=r"no space left on device.*Budget was spent"):
         publish_table(asked)

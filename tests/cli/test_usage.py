@@ -99,8 +99,8 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Any:
         def fail(*_: Any, **__: Any) -> None:
             raise fault
 
-        monkeypatch.setattr("tacit.release.case_file.read_job_or_case", fail)
-        monkeypatch.setattr("tacit.policy.file.load_policy", fail)
+        monkeypatch.setattr("tacit.jobs.case_file.read_job_or_case", fail)
+        monkeypatch.setattr("tacit.policy.files.policy_file.load_policy", fail)
 
     return fail_with
 

@@ -31,11 +31,11 @@ import tacit as tc
 from tacit.errors import DataRefused
 from tacit.policy.attributes import Attribute, Categories, Dates, Decimals, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
-from tacit.rows.encode import Column
-from tacit.rows.engines import Engine, engine_for, with_readings
-from tacit.rows.kinds import code_of
-from tacit.rows.object_cells import text_of
+from tacit.rows.cells.kinds import code_of
+from tacit.rows.cells.object_cells import text_of
+from tacit.rows.cells.readings import Column
 from tacit.rows.rows import open_rows
+from tacit.rows.sources.engines import Engine, engine_for, with_readings
 
 D = decimal.Decimal
 DAY = datetime.date(2024, 5, 1)

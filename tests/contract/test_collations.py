@@ -60,7 +60,7 @@ COLLATIONS = ["NOCASE.NOACCENT", *(pytest.param(one, marks=pytest.mark.slow) for
 
 
 def meant(cell: str, otherwise: str) -> str:
-    """Return the category of a cell, as `rows/encode.py` defines it."""
+    """Return the category of a cell, as `rows/cells/readings.py` defines it."""
     spelled = {"TRUE": "true", "True": "true", "3.0": "3", "3.0E0": "3"}
     return cell if cell in LISTED else spelled.get(cell, otherwise)
 

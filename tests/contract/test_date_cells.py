@@ -27,11 +27,11 @@ from parameters import one_in
 from tacit.errors import Unread
 from tacit.policy.attributes import Attribute, Dates, Integers
 from tacit.policy.domain import Domain
-from tacit.rows.date_texts import arrow_date
-from tacit.rows.encode import Column
-from tacit.rows.engines import engine_for, with_readings
-from tacit.rows.kinds import code_of
+from tacit.rows.cells.date_texts import arrow_date
+from tacit.rows.cells.kinds import code_of
+from tacit.rows.cells.readings import Column
 from tacit.rows.rows import open_rows
+from tacit.rows.sources.engines import engine_for, with_readings
 
 STEPS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 LARGEST = 2**63 - 1

@@ -71,7 +71,7 @@ def test_an_interrupt_at_any_time_is_one(engine: str, attempt: int) -> None:
 ENDLESS = """
 import os, signal, sys, threading
 from tacit.errors import InternalError, Terminated, terminated
-from tacit.rows.engines import engine_for
+from tacit.rows.sources.engines import engine_for
 from tacit.rows.guard import cancelled_by_interrupt, closed
 
 number = getattr(signal, sys.argv[2])
@@ -437,10 +437,10 @@ sys.argv = ["tacit", "run", "job.yaml"]
 sys.exit(tacit_command.main())
 """
 # from the first module that `tacit run` needs to the last
-LATE = ("tacit.release.job_file", "numpy._core._exceptions", "sqlalchemy.sql.visitors", "pandas._libs.tslibs.nattype")
+LATE = ("tacit.jobs.job_file", "numpy._core._exceptions", "sqlalchemy.sql.visitors", "pandas._libs.tslibs.nattype")
 MORE_LATE = (
     "numpy",
-    "tacit.plan.query",
+    "tacit.plan.question",
     "duckdb",
     "pyarrow.lib",
     "pandas",

@@ -38,9 +38,9 @@ RUNNER = """
 import json, os, signal, sys
 import altair, jinja2, tacit, vl_convert
 from tacit.errors import TacitError
-from tacit.release.job_file import read_job
+from tacit.jobs.job_file import read_job
 from tacit.release.session import Session
-from tacit.report import publish as publishing
+from tacit.report import job_folder as publishing
 
 # no race is for the pictures, and what draws them takes a second to start in each child
 vl_convert.vegalite_to_svg = lambda *_, **__: "<svg xmlns='http://www.w3.org/2000/svg'/>"

@@ -18,14 +18,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tacit.plan.tally import CellCounts, CellSums, Tally
+from tacit.plan.measure.tally import CellCounts, CellSums, Tally
 from tacit.policy.attributes import Categories, Flag, Grid, Integers
 from tacit.policy.domain import Domain
 from tacit.policy.where import where
-from tacit.rows import batches, one_pass
-from tacit.rows.counting import Asked
-from tacit.rows.opened import Opened
+from tacit.rows.counts import batches, one_pass
+from tacit.rows.counts.counting import Asked
 from tacit.rows.rows import open_rows
+from tacit.rows.sources.opened import Opened
 
 ROWS = 700
 DOMAIN = Domain(

@@ -16,7 +16,7 @@ from parameters import one_in
 from tacit.errors import InternalError
 from tacit.policy.attributes import Categories, Flag
 from tacit.policy.domain import Domain
-from tacit.rows import batches, one_pass
+from tacit.rows.counts import batches, one_pass
 from tacit.rows.rows import open_rows
 
 WAYS: dict[str, Callable[[pa.Array], pa.Array]] = {

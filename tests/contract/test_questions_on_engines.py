@@ -24,7 +24,7 @@ import pytest
 
 import tacit as tc
 from tacit.policy.domain import positions
-from tacit.release.answers import count_once
+from tacit.release.estimate.answers import count_once
 from tacit.release.session import open_for
 
 DOMAIN = tc.Domain(

@@ -20,7 +20,7 @@ from parameters import one_in
 from tacit.errors import DataRefused
 from tacit.policy.attributes import Attribute, Categories, Dates, Integers, Items
 from tacit.policy.domain import Domain
-from tacit.rows import rehearsal
+from tacit.rows.counts import dry_run as rehearsal
 from tacit.rows.rows import open_rows
 
 TYPES: list[pa.DataType] = [

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from tacit.rows.row_names import name_of, not_a_day, person_name, unseen_sign
+from tacit.rows.cells.row_names import name_of, not_a_day, person_name, unseen_sign
 
 KEY = bytes(32)
 POLICY = tc.Policy(

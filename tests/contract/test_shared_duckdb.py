@@ -14,8 +14,8 @@ import pytest
 
 from tacit.policy.attributes import Integers
 from tacit.policy.domain import Domain
-from tacit.rows.engines import duckdb_engine
 from tacit.rows.rows import open_rows
+from tacit.rows.sources.engines import duckdb_engine
 
 DOMAIN = Domain({"a": Integers(0, 2)})
 

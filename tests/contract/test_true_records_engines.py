@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from tacit.release import gathered_records
-from tacit.release.true_records import FiledRecords
+from tacit.release.results import assemble_records as gathered_records
+from tacit.release.results.true_records import FiledRecords
 
 KEY = bytes(32)
 DOMAIN = tc.Domain(

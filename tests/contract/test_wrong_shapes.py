@@ -20,8 +20,8 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
+from tacit.draft.draft import draft, draft_policy
 from tacit.errors import InternalError, TacitError, bare, sealed
-from tacit.rows.draft import draft, draft_policy
 from tacit.rows.guard import closed
 from tacit.rows.rows import open_rows
 

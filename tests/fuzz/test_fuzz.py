@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from cli.shell import Outcome, inside, tacit
 from fuzz.documents import CANARY, JOB, MONITOR, POLICY, documents, predicates
 from fuzz.harness import Hang, in_time, refusals
-from tacit.monitor.file import read_monitor_file
-from tacit.plan.queries import count
-from tacit.plan.steps import largest_step
-from tacit.policy.file import read_policy
+from tacit.jobs.job_file import read_job
+from tacit.jobs.job_plan import plan_job
+from tacit.jobs.monitor_file import read_monitor_file
+from tacit.plan.questions import count
+from tacit.plan.sensitivity.steps import largest_step
+from tacit.policy.files.policy_file import read_policy
 from tacit.policy.where import where
-from tacit.release.job_file import read_job
-from tacit.release.job_plan import plan_job
 
 MANY = os.environ.get("TACIT_EXAMPLES") == "fresh"
 DOMAIN = read_policy(POLICY).domain

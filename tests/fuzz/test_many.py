@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from fuzz.harness import broken, refusals
-from tacit.monitor.file import read_monitor_file
-from tacit.plan.queries import count
-from tacit.plan.steps import largest_step
-from tacit.policy.file import read_policy
-from tacit.publish.table_job import read_table_job
-from tacit.release.case_file import read_job_or_case
-from tacit.release.job_file import read_job
-from tacit.release.job_plan import plan_job
+from tacit.jobs.case_file import read_job_or_case
+from tacit.jobs.job_file import read_job
+from tacit.jobs.job_plan import plan_job
+from tacit.jobs.monitor_file import read_monitor_file
+from tacit.jobs.table_file import read_table_job
+from tacit.plan.questions import count
+from tacit.plan.sensitivity.steps import largest_step
+from tacit.policy.files.policy_file import read_policy
 
 FEW = 150  # of each kind
 PART = 20_000  # that one worker takes at a time; how many of these follows from what one document takes

@@ -11,7 +11,7 @@ import pytest
 
 import tacit as tc
 from tacit import noise
-from tacit.mechanism.alarm import chance_certainly_below
+from tacit.monitor.alarm import chance_certainly_below
 from tacit.papers import data
 from tacit.papers.lists_002 import best_by_threshold
 from tacit.papers.monitoring import drawn_arrivals, expected_false_alarms, simulated_false_alarms, watched
@@ -28,7 +28,7 @@ from tacit.papers.trials import (
     top_k_trials,
 )
 from tacit.plan.choose import choose
-from tacit.release.selected import select
+from tacit.release.results.selections import select
 
 HALF = Fraction(1, 2)
 ROOT = Path(__file__).parents[2]

@@ -19,14 +19,14 @@ import tacit as tc
 from line_laws import norm
 from parameters import every_two_together, examples
 from strategies import facts, linear_queries, policies
-from tacit.audit import worlds
-from tacit.audit.exact_audit import plan_loss
-from tacit.audit.neighbour_check import check_neighbours
-from tacit.noise.cube import Cube
+from tacit.audit.exact_audits import worlds
+from tacit.audit.exact_audits.exact_audit import plan_loss
+from tacit.audit.sampled_audits.neighbour_check import check_neighbours
+from tacit.noise.cube.law import Cube
 from tacit.noise.grouped import GroupedNoise
-from tacit.noise.line_noise import LineNoise
+from tacit.noise.line.law import LineNoise
 from tacit.plan.choose import choose
-from tacit.plan.queries import Count, Cumulative, Marginals, Ranges, Total
+from tacit.plan.questions import Count, Cumulative, Marginals, Ranges, Total
 
 DOMAIN = tc.Domain({"x": tc.Integers(0, 2), "s": tc.Categories(["m", "f"])})
 RECORDS = [(x, s) for x in (0, 1, 2) for s in "mf"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.dependence.cancellation import cancellations, cancelling_epsilon
+from tacit.audit.exclusion_audits.cancellation import cancellations, cancelling_epsilon
 from tacit.dependence.closed_forms import bit_pair, own_information, own_suppression
 from tacit.dependence.information import mutual_information
 from tacit.dependence.suppression import Suppression, suppression

@@ -10,8 +10,8 @@ from brute_force import step_by_data_sets
 from parameters import every_two_together, examples
 from strategies import facts, linear_queries, policies
 from tacit.errors import PlanError
-from tacit.plan.queries import count, cumulative, histogram, total
-from tacit.plan.steps import largest_step
+from tacit.plan.questions import count, cumulative, histogram, total
+from tacit.plan.sensitivity.steps import largest_step
 from tacit.policy import knowledge, secrets
 from tacit.policy.attributes import Flag, Integers
 from tacit.policy.domain import Domain

@@ -17,8 +17,8 @@ from brute_force import every_record
 from parameters import examples
 from strategies import families, policies
 from tacit.errors import PolicyError
-from tacit.plan.queries import cumulative
-from tacit.plan.steps import largest_step
+from tacit.plan.questions import cumulative
+from tacit.plan.sensitivity.steps import largest_step
 from tacit.policy import knowledge, secrets
 from tacit.policy.attributes import Categories, Decimals, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import tacit as tc
 from parameters import examples
 from tacit.plan.choose import Plan, choose
-from tacit.release.infer import infer
-from tacit.release.measure import measure
-from tacit.release.selected import select
-from tacit.report.charts import chart
+from tacit.release.estimate.infer import infer
+from tacit.release.estimate.measure import measure
+from tacit.release.results.selections import select
+from tacit.report.charts.release_charts import chart
 
 SIZE = 24
 DOMAIN = tc.Domain({"x": tc.Integers(0, SIZE - 1), "y": tc.Integers(0, 2), "c": tc.Items(SIZE)})

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 import tacit as tc
 from brute_force import edges_of
 from parameters import examples
-from tacit.plan.grids.grid_plan import GridPlan
-from tacit.plan.grids.moves import grid_moves
-from tacit.plan.grids.squares import Moments, Prediction, Region, fit_of, model_of
-from tacit.plan.grids.strategy import Strategy, Weighted
-from tacit.plan.grids.sums import GridSums
-from tacit.plan.grids.workload import rectangle_variances
+from tacit.plan.measure.grids.squares import Moments, Prediction, Region, fit_of, model_of
+from tacit.plan.measure.grids.strategy import Strategy, Weighted
+from tacit.plan.measure.grids.sums import GridSums
+from tacit.plan.measure.grids.workload import rectangle_variances
+from tacit.plan.plans.grid_plan import GridPlan
+from tacit.plan.sensitivity.grid_moves import grid_moves
 from tacit.policy.policy import ABSENT
 
 SECRETS = {

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit.policy import intervals
-from tacit.policy.intervals import Intervals
+from tacit.policy.edges import intervals
+from tacit.policy.edges.intervals import Intervals
 
 sets = st.frozensets(st.integers(-30, 30))
 

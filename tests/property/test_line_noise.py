@@ -8,7 +8,7 @@ import pytest
 
 from line_laws import drawn_logs, norm, outputs, random_law, steps
 from tacit.errors import PlanError
-from tacit.noise.line_noise import DRAWN, LineNoise
+from tacit.noise.line.law import DRAWN, LineNoise
 
 F = Fraction
 SMALL = [

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 import tacit as tc
 from parameters import examples
-from tacit.audit.exact_audit import plan_loss
+from tacit.audit.exact_audits.exact_audit import plan_loss
 from tacit.errors import InternalError
 from tacit.noise.grouped import GroupedNoise
-from tacit.noise.line_noise import LineNoise
+from tacit.noise.line.law import LineNoise
 from tacit.plan import choose as choosing
 from tacit.plan.choose import every_plan
-from tacit.plan.query import resolve
-from tacit.plan.strategy import Strategy
+from tacit.plan.measure.strategy import Strategy
+from tacit.plan.question import resolve
 
 NEARLY = 1 - Fraction(1, 2**15)
 

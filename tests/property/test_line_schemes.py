@@ -15,12 +15,12 @@ from line_layouts import matrix
 from parameters import examples
 from tacit import noise
 from tacit.noise.grouped import GroupedNoise
-from tacit.plan.line_moves import LineMoves
-from tacit.plan.strategies.candidates import line_schemes
-from tacit.plan.strategies.line_sums import LineSums
-from tacit.plan.strategies.ordered import ordered_hierarchical
-from tacit.plan.strategies.ramps import best_ramps
-from tacit.plan.strategies.trees import best_tree, single_values, uniform_tree
+from tacit.plan.measure.lines.candidates import line_schemes
+from tacit.plan.measure.lines.line_sums import LineSums
+from tacit.plan.measure.lines.ordered import ordered_hierarchical
+from tacit.plan.measure.lines.ramps import best_ramps
+from tacit.plan.measure.lines.trees import best_tree, single_values, uniform_tree
+from tacit.plan.sensitivity.line_moves import LineMoves
 
 F = Fraction
 KEY = b"tacit tests of schemes for lines"

@@ -16,10 +16,10 @@ from line_layouts import dense, layouts, matrix, noises
 from parameters import examples
 from tacit.errors import PlanError
 from tacit.noise.grouped import GroupedNoise
-from tacit.plan.line_moves import LineMoves
-from tacit.plan.steps import free_step
-from tacit.plan.strategies.layout import Layout
-from tacit.plan.strategies.line_sums import LineSums
+from tacit.plan.measure.lines.layout import Layout
+from tacit.plan.measure.lines.line_sums import LineSums
+from tacit.plan.sensitivity.line_moves import LineMoves
+from tacit.plan.sensitivity.steps import free_step
 
 
 def changes(layout, moves):

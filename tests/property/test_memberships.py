@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import tacit as tc
 from parameters import examples
-from tacit.plan.memberships import AxisCells, Memberships
-from tacit.plan.steps import largest_step
-from tacit.plan.zoom import Zoomed
+from tacit.plan.measure.soft_cells import AxisCells, Memberships
+from tacit.plan.plans.zoom import Zoomed
+from tacit.plan.sensitivity.steps import largest_step
 
 
 @st.composite

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.mechanism.alarm import NO_VALUE
 from tacit.monitor import monitor
+from tacit.monitor.alarm import NO_VALUE
 from tacit.monitor.events import Events
 
 T, WINDOW, STEPS = 2, 2, 4

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.mechanism.alarm import NO_VALUE
 from tacit.monitor import checks, monitor
+from tacit.monitor.alarm import NO_VALUE
 from tacit.monitor.events import Events, read_events
 
 T, WINDOW, STEPS, EPSILON = 1, 2, 4, 1.0

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from brute_force import answers_of, edges_of
 from parameters import examples
 from strategies import linear_queries, policies
-from tacit.noise.cube import Cube
+from tacit.noise.cube.law import Cube
+from tacit.plan.calibrate import independent_noise, noise_for
 from tacit.plan.choose import choose
-from tacit.plan.noise_for import independent_noise, noise_for
-from tacit.plan.query import resolve
-from tacit.plan.steps import LargestStep, largest_step
+from tacit.plan.question import resolve
+from tacit.plan.sensitivity.steps import LargestStep, largest_step
 
 EPSILONS = st.sampled_from([Fraction(1, 100), Fraction(1, 3), Fraction(1), Fraction(5, 2), Fraction(20)])
 

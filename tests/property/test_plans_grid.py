@@ -17,9 +17,9 @@ import tacit as tc
 from brute_force import answers_of, edges_of, every_record, known_numbers
 from parameters import every_two_together
 from tacit.plan.choose import choose
-from tacit.plan.queries import Cumulative, Marginals
-from tacit.plan.query import resolve
-from tacit.plan.totals import exact_attributes, exact_groups
+from tacit.plan.question import resolve
+from tacit.plan.questions import Cumulative, Marginals
+from tacit.plan.sensitivity.exact_totals import exact_attributes, exact_groups
 
 DOMAIN = tc.Domain({"x": tc.Integers(0, 2), "s": tc.Categories(["m", "f"])})
 FAMILIES = {

@@ -1,7 +1,7 @@
 """What one row's move along a secret edge does to the rows that count, by brute force on small domains.
 
 The rule is that of `tests/rows_that_count.py`, which other tests compare with every engine. The claims are those of
-`tacit/rows/first_rows.py`, and the exceptions that it and the limits name are shown to be ones.
+`tacit/rows/counts/row_choice.py`, and the exceptions that it and the limits name are shown to be ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 
 import tacit as tc
 from rows_that_count import in_order, row_key
-from tacit.plan.steps import largest_step
+from tacit.plan.sensitivity.steps import largest_step
 
 Row = tuple[int, ...]
 ONE = tc.Domain({"p": tc.Integers(0, 1), "x": tc.Integers(0, 3)})

@@ -14,13 +14,13 @@ import pytest
 import tacit as tc
 from brute_force import answers_of, edges_of
 from parameters import every_two_together
-from tacit.noise.cube import Cube
-from tacit.noise.tilted_cube import TiltedCube
+from tacit.noise.cube.law import Cube
+from tacit.noise.cube.tilted import TiltedCube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
-from tacit.plan.ranking import BarOutput, BarPlan, TopKPlan
-from tacit.plan.selection_plan import measured_log_probability
-from tacit.plan.verdicts import AbovePlan, BelowPlan
+from tacit.plan.plans.selection_plan import measured_log_probability
+from tacit.plan.plans.thresholds import AbovePlan, BelowPlan
+from tacit.plan.plans.top_k import BarOutput, BarPlan, TopKPlan
 
 HIGHEST = 2  # counts go from 0 to this, plus what the moving person adds
 BARS = range(-1, HIGHEST + 5)

@@ -17,7 +17,7 @@ from brute_force import edges_of, every_record
 from parameters import examples
 from strategies import policies, predicates
 from tacit.errors import PlanError
-from tacit.plan.showing import COIN, HIDDEN, OPEN, changes, changing_edge, showing, tells_presence
+from tacit.plan.plans.visible_records import COIN, HIDDEN, OPEN, changes, changing_edge, showing, tells_presence
 from tacit.policy.domain import positions
 from tacit.policy.policy import ABSENT
 

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 import tacit as tc
 from parameters import examples
 from strategies import linear_queries, policies
-from tacit.noise.combined import bounds_near, error_bounds
-from tacit.noise.cube import Cube
+from tacit.noise.bounds.of_sums import bounds_near, error_bounds
+from tacit.noise.cube.law import Cube
 from tacit.noise.two_scale import TwoScale
-from tacit.plan import spread
 from tacit.plan.choose import choose, every_plan
-from tacit.plan.query import resolve
-from tacit.plan.spread import spread_of
+from tacit.plan.errors import error_laws as spread
+from tacit.plan.errors.error_laws import spread_of
+from tacit.plan.question import resolve
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99)
 EPSILONS = ("0.5", 3, 7, 12, 20)
@@ -236,8 +236,8 @@ def test_one_sided_cubes_cover_in_sums():
 )
 @pytest.mark.parametrize("count", [1, 10, 10**9])
 def test_exact_totals_stay_whole_numbers(query, count):
-    from tacit.release.infer import infer
-    from tacit.release.measure import measure
+    from tacit.release.estimate.infer import infer
+    from tacit.release.estimate.measure import measure
 
     policy = line(100, 300)
     for epsilon in ("0.01", 1, 20):

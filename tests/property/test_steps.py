@@ -13,9 +13,9 @@ from brute_force import answers_of, edges_of, every_record, largest, step_by_edg
 from parameters import examples
 from strategies import domains, families, linear_queries, policies
 from tacit.errors import PlanError
-from tacit.plan.queries import Count, Marginals, Total, count, cumulative, histogram, marginals
-from tacit.plan.query import resolve
-from tacit.plan.steps import largest_step
+from tacit.plan.question import resolve
+from tacit.plan.questions import Count, Marginals, Total, count, cumulative, histogram, marginals
+from tacit.plan.sensitivity.steps import largest_step
 from tacit.policy.attributes import Flag, Integers
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy

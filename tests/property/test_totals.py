@@ -13,10 +13,10 @@ from brute_force import answers_of, edges_of, every_record, known_numbers
 from parameters import examples
 from strategies import TABLES, facts, linear_queries, policies, predicates
 from tacit.plan.choose import choose
-from tacit.plan.directions import directions
-from tacit.plan.queries import Cumulative, Marginals, cumulative
-from tacit.plan.query import resolve
-from tacit.plan.totals import exact_attributes, exact_cumulative, exact_groups, finest_groups
+from tacit.plan.question import resolve
+from tacit.plan.questions import Cumulative, Marginals, cumulative
+from tacit.plan.sensitivity.directions import directions
+from tacit.plan.sensitivity.exact_totals import exact_attributes, exact_cumulative, exact_groups, finest_groups
 from tacit.policy.policy import ABSENT, Policy
 
 
@@ -132,7 +132,7 @@ def test_under_knowledge_agreeing_data_sets_have_the_same_exact_totals_in_many_p
 
 
 def test_a_plan_with_several_rows_per_person_uses_no_totals():
-    from tacit.plan.queries import histogram
+    from tacit.plan.questions import histogram
     from tacit.policy.attributes import Categories
     from tacit.policy.domain import Domain
     from tacit.policy.secrets import everything

@@ -13,8 +13,8 @@ import pytest
 
 import tacit as tc
 from brute_force import edges_of, step_by_edges
-from tacit.plan import weighted_sums
-from tacit.plan.queries.total import MOST_PRODUCTS
+from tacit.plan.questions.total import MOST_PRODUCTS
+from tacit.plan.sensitivity import weighted_sums
 
 DOMAIN = tc.Domain({"v": tc.Integers(-2, 6, 2), "w": tc.Integers(-2, 2), "g": tc.Flag()})
 SECRETS = {

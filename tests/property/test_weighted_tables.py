@@ -15,10 +15,10 @@ import tacit as tc
 from brute_force import answers_of, edges_of
 from parameters import examples
 from tacit import noise
-from tacit.plan.weighted_tables import STRATEGY, TablesPlan, scales_for, table_changes
-from tacit.release.agree import agreement, nearest
-from tacit.release.infer import infer
-from tacit.release.measure import measure
+from tacit.plan.plans.weighted_tables import STRATEGY, TablesPlan, scales_for, table_changes
+from tacit.release.estimate.agree import agreement, nearest
+from tacit.release.estimate.infer import infer
+from tacit.release.estimate.measure import measure
 from tacit.release.planner import Planner
 
 DOMAIN = tc.Domain({"a": tc.Integers(0, 1), "b": tc.Integers(0, 5), "c": tc.Categories([*"pqr"])})

@@ -14,14 +14,14 @@ from scipy.stats import beta, binomtest
 
 import tacit as tc
 from tacit import noise
-from tacit.mechanism.additive import blur
-from tacit.noise.cube import Cube
+from tacit.noise.bounds.coverage import noise_bounds
+from tacit.noise.cube.law import Cube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
-from tacit.plan.coverage import noise_bounds
-from tacit.release.answers import true_answers
-from tacit.release.infer import infer
-from tacit.release.measure import measure
+from tacit.plan.draws.additive import blur
+from tacit.release.estimate.answers import true_answers
+from tacit.release.estimate.infer import infer
+from tacit.release.estimate.measure import measure
 from tacit.rows.rows import open_rows
 
 ALPHA = 1e-5

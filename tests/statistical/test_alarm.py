@@ -14,8 +14,8 @@ from scipy.stats import binomtest, chisquare, geom
 
 import tacit as tc
 from tacit import noise
-from tacit.mechanism.alarm import NO_VALUE, alarm_noise, chance_certainly_below, decide, decide_all
 from tacit.monitor import monitor
+from tacit.monitor.alarm import NO_VALUE, alarm_noise, chance_certainly_below, decide, decide_all
 
 ALPHA = 1e-5
 ONE = Fraction(1)

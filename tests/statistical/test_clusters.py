@@ -17,18 +17,18 @@ import pytest
 import tacit as tc
 from tacit import noise
 from tacit.audit import Verdict
-from tacit.audit.exact_audit import plan_loss
-from tacit.mechanism.additive import blur
-from tacit.mechanism.zoom import draw_stages
+from tacit.audit.exact_audits.exact_audit import plan_loss
 from tacit.plan.choose import choose
-from tacit.plan.cluster_grids import grid_of
-from tacit.plan.lloyd import centres_of, spread_around
-from tacit.plan.memberships import Memberships
-from tacit.plan.queries.clusters import ClustersPlan
-from tacit.release.answers import true_answers
-from tacit.release.clusters import clustered
-from tacit.release.infer import infer
-from tacit.release.measure import Measurements
+from tacit.plan.draws.additive import blur
+from tacit.plan.draws.zoom import draw_stages
+from tacit.plan.measure.cluster_grids import grid_of
+from tacit.plan.measure.soft_cells import Memberships
+from tacit.plan.plans.kmeans import centres_of, spread_around
+from tacit.plan.questions.clusters import ClustersPlan
+from tacit.release.estimate.answers import true_answers
+from tacit.release.estimate.infer import infer
+from tacit.release.estimate.measure import Measurements
+from tacit.release.results.clusters import clustered
 from tacit.release.session import open_for
 
 LINE = tc.Policy(tc.Domain({"x": tc.Integers(0, 29)}), tc.secrets.within(1, "x"), [tc.known.size(60)])

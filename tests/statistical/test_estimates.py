@@ -17,11 +17,11 @@ import pytest
 
 import tacit as tc
 from tacit import noise
-from tacit.mechanism.additive import blur
 from tacit.plan.choose import choose
-from tacit.release.answers import true_answers
-from tacit.release.infer import infer
-from tacit.release.measure import Measurements, measure
+from tacit.plan.draws.additive import blur
+from tacit.release.estimate.answers import true_answers
+from tacit.release.estimate.infer import infer
+from tacit.release.estimate.measure import Measurements, measure
 from tacit.rows.rows import open_rows
 
 OPTIONS = {"none": (False, False), "fit": (True, False), "positive": (False, True), "both": (True, True)}

@@ -11,7 +11,7 @@ import pytest
 from line_laws import norm, outputs
 from tacit import noise
 from tacit.audit import Verdict, sampled
-from tacit.noise.line_noise import DRAWN, LineNoise
+from tacit.noise.line.law import DRAWN, LineNoise
 
 ALPHA = 1e-6
 KEY = b"tacit noise on lines, statistics"

@@ -14,9 +14,9 @@ import pytest
 from tacit import noise
 from tacit.audit import Verdict, sampled
 from tacit.noise.grouped import GroupedNoise
-from tacit.plan.line_moves import LineMoves
-from tacit.plan.strategies.layout import Layout
-from tacit.plan.strategies.scheme import Scheme
+from tacit.plan.measure.lines.layout import Layout
+from tacit.plan.measure.lines.scheme import Scheme
+from tacit.plan.sensitivity.line_moves import LineMoves
 
 ALPHA = 1e-6
 KEY = b"tacit audit of measured sums, 01"

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.audit.reconstructing.reconstruction_attacks import planted_tables
+from tacit.audit.reconstruction_audits.reconstruction_attacks import planted_tables
 from tacit.papers.reconstruction_004 import floor_ratios, groups_of, workload
 from tacit.papers.tables_004 import adult_table
 from tacit.publish.criterion import Channel, Criterion

@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from tacit import noise
-from tacit.noise.cube import Cube
-from tacit.noise.radius_draws import RejectedRadius, TabledRadius, radius_sampler
+from tacit.noise.cube.draws import RejectedRadius, TabledRadius, radius_sampler
+from tacit.noise.cube.law import Cube
 from tacit.noise.scales import as_scale
 from tacit.noise.two_scale import TwoScale
 

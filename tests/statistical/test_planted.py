@@ -11,7 +11,7 @@ from scipy.stats import beta
 
 from tacit import noise
 from tacit.audit import Verdict, sampled
-from tacit.audit.planted import planted
+from tacit.audit.selfcheck.planted import planted
 
 ALPHA = 1e-6
 KEY = b"tacit planted leaks, statistical"

@@ -8,8 +8,8 @@ import pytest
 
 import tacit as tc
 from tacit import noise
-from tacit.mechanism.additive import blur
-from tacit.plan.grids.workload import rectangle_variances
+from tacit.plan.draws.additive import blur
+from tacit.plan.measure.grids.workload import rectangle_variances
 
 REPEATS = 300
 KEY = b"rectangles on grids, thirty-two "

@@ -14,18 +14,19 @@ import pytest
 import tacit as tc
 from tacit import noise
 from tacit.audit import Verdict
-from tacit.audit.canonical import canonical
-from tacit.audit.made_up import made_up
-from tacit.audit.releases import READ_FIRST, Remembered, WholeRelease, list_published
-from tacit.mechanism.additive import blur
+from tacit.audit.sampled_audits.canonical import canonical
+from tacit.audit.sampled_audits.made_up import made_up
+from tacit.audit.sampled_audits.releases import READ_FIRST, Remembered, WholeRelease, list_published
 from tacit.plan.choose import choose
-from tacit.plan.tally import CellCounts
-from tacit.release import drawn, planner
-from tacit.release import measure as measuring
+from tacit.plan.draws.additive import blur
+from tacit.plan.measure.tally import CellCounts
+from tacit.release import execute as drawn
+from tacit.release import planner
 from tacit.release import session as sessions
-from tacit.release.infer import infer
-from tacit.release.measure import measure
-from tacit.release.selected import select
+from tacit.release.estimate import measure as measuring
+from tacit.release.estimate.infer import infer
+from tacit.release.estimate.measure import measure
+from tacit.release.results.selections import select
 from tacit.rows.rows import open_rows
 
 KEY = b"tacit audits of whole releases.."

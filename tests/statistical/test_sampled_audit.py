@@ -15,7 +15,7 @@ from scipy.stats import binom
 import tacit as tc
 from tacit import noise
 from tacit.audit import Verdict, sampled
-from tacit.audit.registry import MECHANISMS
+from tacit.audit.selfcheck.registry import MECHANISMS
 
 ALPHA = 1e-6
 RUNS = 200

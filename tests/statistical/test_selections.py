@@ -16,13 +16,13 @@ from scipy.stats import binomtest, chisquare, norm
 
 import tacit as tc
 from tacit import noise
-from tacit.mechanism.selection import draw_output
-from tacit.mechanism.thresholds import scan
-from tacit.mechanism.top_k import choose_over_bar
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
-from tacit.plan.ranking import BarPlan, TopKPlan
-from tacit.release.selected import select
+from tacit.plan.draws.selection import draw_output
+from tacit.plan.draws.thresholds import scan
+from tacit.plan.draws.top_k import choose_over_bar
+from tacit.plan.plans.top_k import BarPlan, TopKPlan
+from tacit.release.results.selections import select
 
 ALPHA = 1e-5
 SECRETS = {

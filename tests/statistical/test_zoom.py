@@ -12,11 +12,11 @@ from scipy import stats
 
 import tacit as tc
 from tacit import noise
-from tacit.mechanism import zoom
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
-from tacit.plan.queries.clusters import ClustersPlan
-from tacit.plan.zoom import LOOK
+from tacit.plan.draws import zoom
+from tacit.plan.plans.zoom import LOOK
+from tacit.plan.questions.clusters import ClustersPlan
 
 ALPHA = 1e-6
 

@@ -18,7 +18,7 @@ from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
 from tacit.ledger.applications import Weighing
 from tacit.plan.leakage.shown import Shown
-from tacit.rows.file_contents import FileContents
+from tacit.rows.files.contents import FileContents
 
 WORLDS = {("late", "early"): 0.2, ("late", "late"): 0.1, ("early", "early"): 0.2, ("early", "late"): 0.5}
 DAY = tc.Dependence.from_table(WORLDS, names=("arrival", "leaving"))

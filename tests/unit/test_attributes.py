@@ -16,10 +16,10 @@ import yaml
 import tacit as tc
 from tacit.policy.attributes import KINDS, Attribute, Dates, Decimals
 from tacit.policy.domain import positions
-from tacit.policy.file import read_policy, write_policy
-from tacit.policy.schema import policy_schema
+from tacit.policy.files.policy_file import read_policy, write_policy
+from tacit.policy.files.schema import policy_schema
 from tacit.policy.secrets import FAMILIES
-from tacit.rows.kinds import CELLS
+from tacit.rows.cells.kinds import CELLS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 EXAMPLES = [

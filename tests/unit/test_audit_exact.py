@@ -13,12 +13,12 @@ import pytest
 
 import tacit as tc
 from tacit.audit import Loss
-from tacit.audit.exact_audit import plan_loss
-from tacit.audit.registry import MECHANISMS
-from tacit.noise.cube import Cube
+from tacit.audit.exact_audits.exact_audit import plan_loss
+from tacit.audit.selfcheck.registry import MECHANISMS
+from tacit.noise.cube.law import Cube
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose, every_plan
-from tacit.plan.query import resolve
+from tacit.plan.question import resolve
 
 FLAG = tc.Domain({"sick": tc.Flag()})
 ONE_WAY = tc.Policy(FLAG, tc.secrets.values({"sick": [True]}))
@@ -338,7 +338,7 @@ def test_the_upper_end_of_a_selection_is_never_below_what_a_wider_search_finds(q
     """Losses of selections may grow with the distance of the counts for ever."""
     policy = tc.Policy(tc.Domain({"d": tc.Categories(["a", "b", "c"])}), secrets)
     found = tc.audit.exact(query, policy, 1)
-    monkeypatch.setattr("tacit.audit.selections.FAR", 40)
+    monkeypatch.setattr("tacit.audit.exact_audits.selections.FAR", 40)
     wider = tc.audit.exact(query, policy, 1)
     assert wider.forward.low <= found.forward.high
     assert 0.5 <= found.forward.low <= found.forward.high <= 1 + 1e-9

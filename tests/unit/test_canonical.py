@@ -23,7 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit as tc
-from tacit.audit.canonical import MOST_FEATURES, canonical, inversions, taken_apart
+from tacit.audit.sampled_audits.canonical import MOST_FEATURES, canonical, inversions, taken_apart
 
 
 @dataclass

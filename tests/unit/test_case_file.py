@@ -14,13 +14,13 @@ import pytest
 import yaml
 
 import tacit as tc
-from tacit.audit.excluding.case_audit import audit_case
+from tacit.audit.exclusion_audits.case_audit import audit_case
+from tacit.jobs.case_file import case_schema, read_case, read_job_or_case
+from tacit.jobs.job_plan import check_leakage, plan_job
+from tacit.jobs.job_run import run_job
 from tacit.plan.leakage.shown import Shown
-from tacit.release.case_file import case_schema, read_case, read_job_or_case
-from tacit.release.job_plan import check_leakage, plan_job
-from tacit.release.job_run import run_job
-from tacit.report.asking_graph import LETTER, LINE_HEIGHT, graph_chart, meets
-from tacit.report.leakage_charts import leakage_page, posterior_chart, trade_off_chart
+from tacit.report.charts.asking_graph import LETTER, LINE_HEIGHT, graph_chart, meets
+from tacit.report.charts.leakage_charts import leakage_page, posterior_chart, trade_off_chart
 
 POLICY = {
     "domain": {"arrival": {"categories": ["late", "early"]}, "leaving": {"integers": [15, 17]}},

@@ -12,9 +12,9 @@ import pytest
 
 import tacit as tc
 from tacit import noise
-from tacit.plan import verdicts
-from tacit.release import selected
+from tacit.plan.plans import thresholds as verdicts
 from tacit.release.certificate import Certificate
+from tacit.release.results import selections as selected
 
 DOMAIN = tc.Domain({"age": tc.Integers(0, 9), "bought": tc.Items(60)})
 POLICY = tc.Policy(DOMAIN, tc.secrets.within(2, "age") | tc.secrets.values({"bought": [1]}))

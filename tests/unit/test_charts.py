@@ -15,10 +15,10 @@ from rich.console import Console
 
 import tacit as tc
 from tacit import noise
-from tacit.report.charts import chart, chart_png, chart_svg, chart_text, comparison_chart
-from tacit.report.linear_charts import PANELS
+from tacit.report.charts.chart_parts import TOP, interval_rows
+from tacit.report.charts.linear_charts import PANELS
+from tacit.report.charts.release_charts import chart, chart_png, chart_svg, chart_text, comparison_chart
 from tacit.report.text import ledger_table, plan_table, release_table
-from tacit.report.views import TOP, interval_rows
 
 MOST_MARKS = 5_000
 EVIL = "<script>alert(1)</script>&\"'"

@@ -11,9 +11,9 @@ import pytest
 from rows_that_count import in_order
 from tacit.policy.attributes import Categories, Integers
 from tacit.policy.domain import Domain
-from tacit.rows import chosen_rows
-from tacit.rows.batches import Batch
-from tacit.rows.chosen_rows import whole_people
+from tacit.rows.counts import chosen_rows
+from tacit.rows.counts.batches import Batch
+from tacit.rows.counts.chosen_rows import whole_people
 from tacit.rows.rows import open_rows
 
 NARROW = {"ward": Categories(["A", "B", "C"]), "cost": Integers(0, 99)}

@@ -13,10 +13,10 @@ import pytest
 import tacit as tc
 from tacit import noise
 from tacit.plan.choose import choose
-from tacit.plan.cluster_grids import grid_of, grids
-from tacit.plan.lloyd import FEW_POINTS, centres_of, nearest, spread_around
-from tacit.plan.queries.clusters import ClustersPlan
-from tacit.release.clusters import ClustersRecord
+from tacit.plan.measure.cluster_grids import grid_of, grids
+from tacit.plan.plans.kmeans import FEW_POINTS, centres_of, nearest, spread_around
+from tacit.plan.questions.clusters import ClustersPlan
+from tacit.release.results.clusters import ClustersRecord
 
 PLANE = tc.Domain({"x": tc.Integers(0, 99), "y": tc.Integers(0, 99), "sex": tc.Categories(["f", "m"])})
 TOWNS = np.array([[20, 30], [75, 25], [50, 80]])

@@ -9,8 +9,8 @@ import pytest
 
 from tacit.amounts import as_fraction
 from tacit.errors import PlanError
-from tacit.noise import radius
-from tacit.noise.cube import Cube
+from tacit.noise.cube import radius
+from tacit.noise.cube.law import Cube
 from tacit.noise.scales import as_scale
 from tacit.noise.two_scale import TwoScale
 

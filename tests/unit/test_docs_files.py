@@ -12,12 +12,12 @@ import pytest
 import yaml
 
 from cli.shell import inside
-from tacit.plan.queries import QUESTIONS
-from tacit.plan.questions import KEYWORDS
-from tacit.policy.file import read_policy, write_policy
-from tacit.policy.schema import policy_schema
+from tacit.jobs.job_file import job_schema, read_job
+from tacit.plan.questions import QUESTIONS
+from tacit.plan.questions.written import KEYWORDS
+from tacit.policy.files.policy_file import read_policy, write_policy
+from tacit.policy.files.schema import policy_schema
 from tacit.policy.where import where
-from tacit.release.job_file import job_schema, read_job
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 README = DOCS.parent / "README.md"

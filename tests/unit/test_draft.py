@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 import yaml
 
+from tacit.draft.draft import REVIEW, draft_policy
 from tacit.errors import DataRefused
 from tacit.policy.attributes import Categories, Dates, Decimals, Flag, Integers, Items
-from tacit.policy.file import read_policy
+from tacit.policy.files.policy_file import read_policy
 from tacit.policy.secrets import TakingPart
-from tacit.rows.draft import REVIEW, draft_policy
-from tacit.rows.sample import sample_of
+from tacit.rows.files.sample import sample_of
 
 N = 30
 TABLE = {

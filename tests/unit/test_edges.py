@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
-from tacit.plan.responses import meet
-from tacit.policy.edges import Blocks, FromTo, ItemMoves, Near, Same
-from tacit.policy.intervals import Intervals
+from tacit.plan.sensitivity.responses import meet
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.edges.relations import Blocks, FromTo, ItemMoves, Near, Same
 
 SIZE = 4
 AXIS = range(SIZE)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 import tacit as tc
-from tacit.release import agree, shared_sums
-from tacit.release.agree import agreement, nearest
-from tacit.release.estimate import following, increasing, nonnegative, with_totals
-from tacit.release.shared_sums import check_agreement, shared_names
+from tacit.release.estimate import agree, shared_sums
+from tacit.release.estimate.agree import agreement, nearest
+from tacit.release.estimate.cell_estimates import following, increasing, nonnegative, with_totals
+from tacit.release.estimate.shared_sums import check_agreement, shared_names
 
 numbers = st.floats(-20, 20).map(lambda x: round(x, 3))
 

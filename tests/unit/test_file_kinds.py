@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tacit.draft.draft import draft_policy
 from tacit.errors import DataRefused
 from tacit.policy.attributes import Integers
 from tacit.policy.domain import Domain
-from tacit.rows.draft import draft_policy
 from tacit.rows.rows import open_rows
 
 CANARY = "CANARY7f3a"

@@ -11,10 +11,10 @@ import pytest
 
 import tacit as tc
 from tacit.ledger.ledger import Ledger
-from tacit.plan.line_moves import _Counted
-from tacit.plan.queries.count import Count
-from tacit.plan.queries.cumulative import Cumulative
-from tacit.plan.queries.marginals import Marginals
+from tacit.plan.questions.count import Count
+from tacit.plan.questions.cumulative import Cumulative
+from tacit.plan.questions.marginals import Marginals
+from tacit.plan.sensitivity.line_moves import _Counted
 from tacit.policy.attributes import Integers
 from tacit.policy.genuine import is_genuine
 from tacit.policy.secrets.one_attribute import Attributes

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.shell import inside
+from tacit.draft.draft import draft_policy
 from tacit.errors import DataRefused
-from tacit.rows.draft import draft_policy
-from tacit.rows.headers import known_names, looks_like_a_value
+from tacit.rows.files.headers import known_names, looks_like_a_value
 
 CITIES = ["Berlin", "Bern", "Paris", "Rome"]
 ROWS = [(f"Anna Smith {n}", 20 + n % 60, CITIES[n % 4], ["flu", "HIV"][n % 2]) for n in range(200)]

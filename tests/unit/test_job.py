@@ -13,10 +13,10 @@ import yaml
 
 import tacit as tc
 from tacit.errors import BudgetExceeded, DataRefused, JobError, LedgerError, PlanError, PolicyError, Refused
-from tacit.release import job_file
-from tacit.release.job_file import Job, job_schema, read_job
-from tacit.release.job_plan import check_rows, plan_job
-from tacit.release.job_run import run_job
+from tacit.jobs import job_file
+from tacit.jobs.job_file import Job, job_schema, read_job
+from tacit.jobs.job_plan import check_rows, plan_job
+from tacit.jobs.job_run import run_job
 
 POLICY = """\
 name: clinic

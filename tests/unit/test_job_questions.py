@@ -11,10 +11,10 @@ import pytest
 
 import tacit as tc
 from tacit.errors import TacitError
-from tacit.plan.queries import QUESTIONS
-from tacit.plan.query import Query, resolve
+from tacit.jobs.job_file import read_job
+from tacit.plan.question import Query, resolve
+from tacit.plan.questions import QUESTIONS
 from tacit.policy.attributes import Attribute
-from tacit.release.job_file import read_job
 
 DOMAIN: dict[str, Attribute] = {
     "temp": tc.Decimals(34, 42, step=0.1),

@@ -12,11 +12,11 @@ import pytest
 import yaml
 
 import tacit as tc
-from tacit.plan.query import resolve
-from tacit.plan.questions import from_document
-from tacit.release.job_file import job_schema, read_job
-from tacit.release.job_plan import plan_job
-from tacit.report.publish import publish
+from tacit.jobs.job_file import job_schema, read_job
+from tacit.jobs.job_plan import plan_job
+from tacit.plan.question import resolve
+from tacit.plan.questions.written import from_document
+from tacit.report.job_folder import publish
 
 JOB = """\
 policy:

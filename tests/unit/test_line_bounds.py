@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tacit.noise.two_scale import TwoScale
-from tacit.plan.line_errors import bound_of_noise, bound_of_sums
+from tacit.plan.errors.line_errors import bound_of_noise, bound_of_sums
 
 LEVELS = (0.5, 0.8, 0.95, 0.99, 0.9999)
 

@@ -9,12 +9,13 @@ import pytest
 from line_laws import drawn_rates, tables_of
 from tacit import noise
 from tacit.errors import PlanError
-from tacit.noise import line_draws, line_splits
 from tacit.noise.keystream import Keystream
-from tacit.noise.line_messages import Message, joined, sharpened, smoothed, unit_message
-from tacit.noise.line_noise import LineNoise
-from tacit.noise.line_splits import BAND, Split
-from tacit.noise.line_tables import make_tables
+from tacit.noise.line import draws as line_draws
+from tacit.noise.line import splits as line_splits
+from tacit.noise.line.law import LineNoise
+from tacit.noise.line.messages import Message, joined, sharpened, smoothed, unit_message
+from tacit.noise.line.splits import BAND, Split
+from tacit.noise.line.tables import make_tables
 
 F = Fraction
 KEY = bytes(range(32))

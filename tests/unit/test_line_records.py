@@ -12,7 +12,7 @@ import pytest
 
 import tacit as tc
 from tacit import noise
-from tacit.plan.queries.ranges import MOST_LISTED
+from tacit.plan.questions.ranges import MOST_LISTED
 
 SMALL = tc.Domain({"x": tc.Integers(10, 33), "sick": tc.Flag()})
 LARGE = tc.Domain({"x": tc.Integers(0, 1999)})

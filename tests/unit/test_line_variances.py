@@ -8,10 +8,10 @@ import pytest
 from line_laws import drawn_rates, norm, outputs
 from tacit import noise
 from tacit.errors import PlanError
-from tacit.noise import line_moments
 from tacit.noise.keystream import Keystream
-from tacit.noise.line_noise import DRAWN, LineNoise
-from tacit.noise.line_variances import LineVariances
+from tacit.noise.line import moments as line_moments
+from tacit.noise.line.law import DRAWN, LineNoise
+from tacit.noise.line.variances import LineVariances
 
 F = Fraction
 SMALL = [

@@ -11,14 +11,14 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tacit.plan.tally import CellCounts
+from tacit.plan.measure.tally import CellCounts
 from tacit.policy.attributes import Attribute, Categories, Decimals, Flag, Integers
 from tacit.policy.domain import Domain
-from tacit.rows import positions
-from tacit.rows.batches import Batch
-from tacit.rows.engines.engine import schema_of
-from tacit.rows.kinds import code_of
+from tacit.rows.cells import encoder as positions
+from tacit.rows.cells.kinds import code_of
+from tacit.rows.counts.batches import Batch
 from tacit.rows.rows import open_rows
+from tacit.rows.sources.engines.engine import schema_of
 
 WIDE = positions._WIDEST_TABLE
 ATTRIBUTES: dict[str, Attribute] = {

@@ -14,9 +14,9 @@ import pytest
 import tacit as tc
 from tacit.monitor import monitor
 from tacit.monitor.history import History, Verdict
-from tacit.report import monitor_chart as charts
-from tacit.report.charts import chart_png, chart_svg
-from tacit.report.monitor_chart import history_table, read_points, verdict_text, write_monitor
+from tacit.report.charts import monitor_chart as charts
+from tacit.report.charts.monitor_chart import history_table, read_points, verdict_text, write_monitor
+from tacit.report.charts.release_charts import chart_png, chart_svg
 
 POLICY = tc.Policy(
     tc.Domain({"visited": tc.Items(["gym", "<cafe>", "park"])}), secrets=tc.secrets.values({"visited": [1]})

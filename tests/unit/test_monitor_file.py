@@ -14,9 +14,9 @@ import yaml
 from fuzz.documents import BESIDE_ITS_POLICY as FILE
 from fuzz.documents import TOWN
 from tacit.errors import BudgetExceeded, DataRefused, Refused
+from tacit.jobs.monitor_file import event_files, monitor_schema, read_monitor_file, step_in_name
 from tacit.ledger.ledger import Ledger
 from tacit.monitor.clock import as_clock
-from tacit.monitor.file import event_files, monitor_schema, read_monitor_file, step_in_name
 from tacit.monitor.monitor import MapMonitor, PlaceMonitor
 
 

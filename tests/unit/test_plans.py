@@ -20,14 +20,14 @@ import pytest
 import tacit as tc
 from tacit import noise
 from tacit.cli import main
+from tacit.jobs.job_file import Job, read_job
+from tacit.jobs.job_plan import plan_job
+from tacit.jobs.job_run import run_job
 from tacit.plan import choose as choosing
 from tacit.plan import explain as explaining
-from tacit.plan.any_plan import AnyPlan
-from tacit.release.job_file import Job, read_job
-from tacit.release.job_plan import plan_job
-from tacit.release.job_run import run_job
+from tacit.plan.plans.plan import AnyPlan
 from tacit.release.planner import Planner
-from tacit.report.publish import publish
+from tacit.report.job_folder import publish
 
 DOMAIN = tc.Domain({"age": tc.Integers(0, 9), "ill": tc.Flag(), "bought": tc.Items(6, at_most=2)})
 POLICY = tc.Policy(DOMAIN, tc.secrets.within(2, "age") | tc.secrets.values({"bought": [1]}))
@@ -171,7 +171,7 @@ def test_a_planned_job_is_executed_as_it_was_planned(counted: Counted, small_job
 
 
 def test_a_job_counts_its_rows_in_one_call(small_job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tacit.release import drawn
+    from tacit.release import execute as drawn
 
     tally, calls = drawn.true_answers, []
     monkeypatch.setattr(drawn, "true_answers", lambda plans, rows: calls.append(len(plans)) or tally(plans, rows))

@@ -17,7 +17,7 @@ import pytest
 from scipy import stats
 
 from tacit import noise
-from tacit.audit.planted import PlantedLeak, planted, planted_leak
+from tacit.audit.selfcheck.planted import PlantedLeak, planted, planted_leak
 
 ALPHA = 1e-6
 KEY = b"tacit planted leaks, unit tests1"

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tacit as tc
-from tacit.release.private_counts import counts_of_columns, counts_under
+from tacit.release.curator.private_counts import counts_of_columns, counts_under
 
 ROWS = pd.DataFrame({"sex": ["F", "M", "M", None, "F"], "age": [30.0, 31.0, np.nan, 31.0, 30.0], "who": list("abcde")})
 TABLES = [("sex", "age"), ("age",)]

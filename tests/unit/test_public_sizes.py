@@ -17,13 +17,13 @@ import pytest
 import tacit
 from tacit.errors import TacitError
 from tacit.plan.choose import choose
-from tacit.plan.queries import count, histogram, marginals, ranges
-from tacit.plan.queries.ranges import ListedRangesResponse
-from tacit.plan.query import resolve
-from tacit.plan.questions import from_document
-from tacit.plan.responses import Move
-from tacit.plan.steps import largest_step
-from tacit.policy.file import read_policy
+from tacit.plan.question import resolve
+from tacit.plan.questions import count, histogram, marginals, ranges
+from tacit.plan.questions.ranges import ListedRangesResponse
+from tacit.plan.questions.written import from_document
+from tacit.plan.sensitivity.responses import Move
+from tacit.plan.sensitivity.steps import largest_step
+from tacit.policy.files.policy_file import read_policy
 
 SOURCE = str(Path(tacit.__file__).parent)
 
@@ -144,7 +144,7 @@ def test_many_ranges_are_bounded_by_windows_and_never_below_what_pairs_give(
     line = found.domain.axes_of("x")[0]
     response = ListedRangesResponse(line, tuple(query.positions(found.domain)))  # type: ignore[union-attr]
     relation = found.shapes[0].relation("x", line.size)
-    everything = tacit.policy.intervals.Intervals.full(line.size)
+    everything = tacit.policy.edges.intervals.Intervals.full(line.size)
     move = Move(relation=relation, hidden=everything, cover=everything)
     exact = {(jump.fall, jump.rise) for jump in response.moved(move)}
     bound = {(jump.fall, jump.rise) for jump in response._moved_by_windows(move)}

@@ -14,8 +14,8 @@ import pytest
 
 import tacit as tc
 from tacit.ledger.table_book import TableNote
-from tacit.plan.tally import CellCounts
-from tacit.publish import source
+from tacit.plan.measure.tally import CellCounts
+from tacit.publish import paid_tables as source
 from tacit.publish.criterion import Channel
 from tacit.publish.perturbation import Uniform
 from tacit.release.publication import Publication, announced

@@ -17,12 +17,12 @@ import pytest
 
 import tacit as tc
 from tacit.errors import BudgetExceeded, JobError
+from tacit.jobs.job_file import Job, read_job
 from tacit.ledger.ledger import Run
-from tacit.release.job_file import Job, read_job
 from tacit.report import draft_folder
-from tacit.report import publish as publish_module
+from tacit.report import job_folder as publish_module
 from tacit.report.draft_folder import begin_draft, is_complete
-from tacit.report.publish import PublishError, publish
+from tacit.report.job_folder import PublishError, publish
 from tacit.rows.guard import charges
 
 JOB = """\
@@ -124,7 +124,9 @@ def test_nothing_of_a_row_is_in_any_file(job: Job) -> None:
 
 def test_files_depend_on_rows_only_through_released_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # the same released values from very different people: then every file must be the same, to the last byte
-    monkeypatch.setattr("tacit.release.measure.blur", lambda truth, plan: np.arange(len(truth), dtype=np.int64) % 7)
+    monkeypatch.setattr(
+        "tacit.release.estimate.measure.blur", lambda truth, plan: np.arange(len(truth), dtype=np.int64) % 7
+    )
     seen = []
     for number, (ages, diseases) in enumerate([([1, 2], ["flu", "hiv"]), ([99] * 500, [CANARY] * 500), ([], [])]):
         folder = tmp_path / str(number)
@@ -271,7 +273,7 @@ def test_a_budget_that_others_take_before_the_charge_is_a_refusal_that_leaves_no
 
 
 def test_what_was_paid_for_and_never_made_is_said_to_be_lost(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tacit.release.measure.blur", lambda truth, plan: 1 / 0)
+    monkeypatch.setattr("tacit.release.estimate.measure.blur", lambda truth, plan: 1 / 0)
     with pytest.raises(PublishError, match=r"Budget was spent for the whole job \(0.5 in all\) and is lost"):
         publish(job)
     assert not job.out.with_name("results.part").exists()
@@ -469,7 +471,7 @@ def test_an_interrupt_stays_an_interrupt(job: Job, monkeypatch: pytest.MonkeyPat
 
 
 def test_large_tables_are_parquet_and_the_report_links_them(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("tacit.release.table_file", "tacit.report.csv_tables"):
+    for module in ("tacit.release.results.value_files", "tacit.report.csv_tables"):
         monkeypatch.setattr(f"{module}.LARGEST_CSV", 100)
     out = publish(job)
     tables = {"ages.csv", "both of them.parquet", "young.csv"}

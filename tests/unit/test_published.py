@@ -13,10 +13,10 @@ import pytest
 
 import tacit as tc
 from tacit import noise
-from tacit.audit.disclosing.confidences import Asked, Confidences
-from tacit.audit.disclosing.published import OneScale, Planned
-from tacit.noise.cube import Cube
-from tacit.release.private_counts import counts_under
+from tacit.audit.disclosure_audits.confidences import Asked, Confidences
+from tacit.audit.disclosure_audits.published import OneScale, Planned
+from tacit.noise.cube.law import Cube
+from tacit.release.curator.private_counts import counts_under
 
 RUNS = 10_000
 SURE = 5.0  # standard errors: fewer than one false alarm in a million numbers

@@ -16,12 +16,12 @@ from brute_force import answers_of, every_record
 from tacit import noise
 from tacit.errors import PlanError
 from tacit.plan.choose import choose
-from tacit.plan.queries import QUESTIONS
-from tacit.plan.query import resolve
-from tacit.plan.questions import KEYWORDS, example, from_document, query_schema
-from tacit.plan.tally import CellCounts, CellSums, ItemHolders
-from tacit.release.answers import true_answers
-from tacit.report.charts import chart, chart_text
+from tacit.plan.measure.tally import CellCounts, CellSums, ItemHolders
+from tacit.plan.question import resolve
+from tacit.plan.questions import QUESTIONS
+from tacit.plan.questions.written import KEYWORDS, example, from_document, query_schema
+from tacit.release.estimate.answers import true_answers
+from tacit.report.charts.release_charts import chart, chart_text
 from tacit.rows.rows import open_rows
 
 DOMAIN = tc.Domain(

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.plan.questions import from_document
-from tacit.release.job_file import read_job
+from tacit.jobs.job_file import read_job
+from tacit.plan.questions.written import from_document
 
 DOMAIN = tc.Domain(
     {

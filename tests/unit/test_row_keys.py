@@ -21,10 +21,10 @@ from scipy import stats
 from rows_that_count import PRIME, START, in_order, row_key
 from tacit.policy.attributes import Categories, Integers
 from tacit.policy.domain import Domain
-from tacit.rows.encode import Column
-from tacit.rows.engines import DuckDBEngine
-from tacit.rows.row_keys import row_keys, whole_keys, with_numbers, with_person_keys, with_words
+from tacit.rows.cells.readings import Column
+from tacit.rows.counts.row_keys import row_keys, whole_keys, with_numbers, with_person_keys, with_words
 from tacit.rows.rows import open_rows
+from tacit.rows.sources.engines import DuckDBEngine
 
 ALPHA = 1e-6
 PEOPLE = 60_000

@@ -24,13 +24,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from tacit.errors import DataRefused, PlanError
-from tacit.plan.tally import CellCounts, ItemHolders
+from tacit.plan.measure.tally import CellCounts, ItemHolders
 from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.where import where
-from tacit.rows.engines.file_engines import CsvEngine
-from tacit.rows.item_counts import ItemCounts
+from tacit.rows.counts.item_counts import ItemCounts
 from tacit.rows.rows import open_rows
+from tacit.rows.sources.engines.file_engines import CsvEngine
 
 AGES = Domain({"age": Integers(0, 9), "sex": Categories(["m", "w"])})
 PEOPLE = pd.DataFrame({"age": [1, 2, 2, 99], "sex": ["m", "w", "w", "m"], "who": [1, 2, 3, 4]})
@@ -354,7 +354,7 @@ def test_a_header_that_is_no_utf8(tmp_path: Path) -> None:
 SPILL = """
 import os, sys
 from pathlib import Path
-from tacit.rows import engines
+from tacit.rows.sources import engines
 connection = engines.embedded()
 connection.execute("SET memory_limit = '60MB'")
 connection.execute("SET threads = 1")

@@ -27,7 +27,7 @@ from tacit.errors import DataRefused, InternalError, TacitError, Unread
 from tacit.policy.attributes import Categories, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.where import where
-from tacit.rows import listed_cells
+from tacit.rows.cells import category_cells as listed_cells
 from tacit.rows.rows import Rows, closed, open_rows
 
 CANARY = "CANARY-7f3a"

@@ -15,9 +15,9 @@ import pytest
 import tacit as tc
 from tacit import noise
 from tacit.plan.choose import choose
-from tacit.plan.ranking import BarPlan, TopKPlan, largest_places
-from tacit.plan.selection_noise import restrict, shift
-from tacit.report.charts import chart_png, chart_text
+from tacit.plan.plans.selection_noise import restrict, shift
+from tacit.plan.plans.top_k import BarPlan, TopKPlan, largest_places
+from tacit.report.charts.release_charts import chart_png, chart_text
 
 CLICKS = tc.Domain({"clicked": tc.Items(40)})
 FALLING = tc.Policy(CLICKS, tc.secrets.values({"clicked": [1]}))

@@ -344,7 +344,7 @@ def exit_code_of_a_forked_release(s):
 
 
 def test_no_true_answer_hangs_on_an_exception(monkeypatch):
-    from tacit.release import drawn as module
+    from tacit.release import execute as module
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
@@ -366,9 +366,9 @@ def test_no_true_answer_hangs_on_an_exception(monkeypatch):
 @pytest.mark.parametrize("query", [tc.cumulative("x"), tc.ranges("x", "all")], ids=str)
 def test_cumulative_counts_never_fall_whatever_the_strategy(query, presence):
     from tacit.plan.choose import every_plan
-    from tacit.plan.query import resolve
-    from tacit.release.infer import infer
-    from tacit.release.measure import measure
+    from tacit.plan.question import resolve
+    from tacit.release.estimate.infer import infer
+    from tacit.release.estimate.measure import measure
 
     policy = tc.Policy(tc.Domain({"x": tc.Integers(0, 39)}), tc.secrets.within(6, "x"), presence=presence)
     true = np.bincount(np.random.default_rng(3).integers(0, 40, 60), minlength=40)
@@ -506,8 +506,8 @@ def test_marginals_of_people_with_several_rows_are_not_sums_of_a_joint_table():
 def test_consistent_marginals_see_nothing_but_noisy_counts():
     """Two data sets, one secret edge apart, with noise that makes them equal, give equal results."""
     from tacit.plan.choose import choose
-    from tacit.release.infer import infer
-    from tacit.release.measure import Measurements
+    from tacit.release.estimate.infer import infer
+    from tacit.release.estimate.measure import Measurements
 
     plan = choose(tc.marginals(ways=2), POLICY, 1)
     rng = np.random.default_rng(5)

@@ -10,11 +10,13 @@ import pytest
 
 import tacit as tc
 from tacit.plan.labels import Labels
-from tacit.release import gathered_records, true_records
-from tacit.rows import frames, key_numbers
-from tacit.rows.frames import cells_like
-from tacit.rows.key_numbers import KeyNumbers
-from tacit.rows.shown_files import ShownFile
+from tacit.release.results import assemble_records as gathered_records
+from tacit.release.results import true_records
+from tacit.rows.cells import key_numbers
+from tacit.rows.cells.key_numbers import KeyNumbers
+from tacit.rows.files.shown_files import ShownFile
+from tacit.rows.sources import frames
+from tacit.rows.sources.frames import cells_like
 
 WINGS = ["z", "a", "m"]
 CELLS = {

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tacit import noise
-from tacit.noise.combined import error_bounds
-from tacit.noise.sum_bounds import half_width
+from tacit.noise.bounds.of_sums import error_bounds
+from tacit.noise.bounds.of_variances import half_width
 from tacit.noise.two_scale import TwoScale
 
 SCALES = [Fraction(1, 4), Fraction(1), Fraction(5), Fraction(60)]

@@ -16,7 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tacit as tc
-from tacit.release.table_file import LARGEST_CSV, decimals_for, file_name, rounded, spreadsheet_safe, write_frame
+from tacit.release.results.value_files import (
+    LARGEST_CSV,
+    decimals_for,
+    file_name,
+    rounded,
+    spreadsheet_safe,
+    write_frame,
+)
 from tacit.report.csv_tables import write_release
 
 EVIL = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1+1", '=HYPERLINK("x")']
@@ -295,7 +302,7 @@ def test_parquet_has_the_columns_and_numbers_of_csv(
 ) -> None:
     record = session_of_all_kinds().release(tc.marginals(sets=[[names[0]], list(names)]), epsilon="1/3")
     small = write_release(tmp_path, "it", record)
-    monkeypatch.setattr("tacit.release.table_file.LARGEST_CSV", 5)
+    monkeypatch.setattr("tacit.release.results.value_files.LARGEST_CSV", 5)
     monkeypatch.setattr("tacit.report.csv_tables.LARGEST_CSV", 5)
     large = write_release(tmp_path, "it", record)
     first, one, both, *cross = small

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import tacit as tc
-from tacit.release.true_records import ends_of_trials
+from tacit.release.results.true_records import ends_of_trials
 
 DOMAIN = tc.Domain(
     {

@@ -11,8 +11,8 @@ from brute_force import every_record
 from parameters import examples
 from strategies import domains, predicates
 from tacit.errors import PlanError, PolicyError
-from tacit.plan.queries import count, cumulative, histogram, marginals
-from tacit.plan.query import resolve
+from tacit.plan.question import resolve
+from tacit.plan.questions import count, cumulative, histogram, marginals
 from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain, positions
 from tacit.policy.where import Both, Compare, Either, Not, col, where

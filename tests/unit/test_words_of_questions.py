@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import every_plan
-from tacit.report.charts import chart, comparison_chart
+from tacit.plan.plans.plan import AnyPlan
+from tacit.report.charts.chart_parts import short_labels
+from tacit.report.charts.release_charts import chart, comparison_chart
 from tacit.report.html import html_report
 from tacit.report.text import plan_table
-from tacit.report.views import short_labels
 
 DOMAIN = tc.Domain({"age": tc.Integers(0, 29), "income": tc.Integers(0, 19), "place": tc.Grid(rows=6, columns=8)})
 POLICY = tc.Policy(DOMAIN, tc.secrets.within(3, "age") | tc.secrets.within(2, "income") | tc.secrets.within(2, "place"))

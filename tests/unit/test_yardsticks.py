@@ -13,8 +13,8 @@ import polars as pl
 import pytest
 
 import tacit as tc
-from tacit.audit.disclosing.yardsticks import SeveralYardsticks
-from tacit.release.curator import PRIVATE
+from tacit.audit.disclosure_audits.yardsticks import SeveralYardsticks
+from tacit.release.curator.warning import PRIVATE
 
 TABLE_2_1 = pd.DataFrame(
     {

@@ -16,19 +16,19 @@ import pytest
 import tacit as tc
 from tacit import noise
 from tacit.amounts import rough
-from tacit.audit.exact_audit import plan_loss
-from tacit.audit.worlds import every_edge
-from tacit.mechanism.zoom import draw_stages
+from tacit.audit.exact_audits.exact_audit import plan_loss
+from tacit.audit.exact_audits.worlds import every_edge
 from tacit.noise.two_scale import TwoScale
-from tacit.plan.cell_weights import of_totals, shared_out
+from tacit.plan.calibrate import independent_noise
 from tacit.plan.choose import choose
-from tacit.plan.cluster_grids import grid_of
-from tacit.plan.memberships import AxisCells, Memberships
-from tacit.plan.noise_for import independent_noise
-from tacit.plan.queries.clusters import ClustersPlan
-from tacit.plan.zoom import LOOK, Zoomed, closer, look_at
+from tacit.plan.draws.zoom import draw_stages
+from tacit.plan.measure.cell_weights import of_totals, shared_out
+from tacit.plan.measure.cluster_grids import grid_of
+from tacit.plan.measure.soft_cells import AxisCells, Memberships
+from tacit.plan.plans.zoom import LOOK, Zoomed, closer, look_at
+from tacit.plan.questions.clusters import ClustersPlan
 from tacit.policy.policy import ABSENT
-from tacit.release.clusters import ClustersRecord
+from tacit.release.results.clusters import ClustersRecord
 from tacit.report.html import html_report
 from tacit.report.text import release_table
 
@@ -460,7 +460,7 @@ def test_what_is_drawn_depends_on_true_counts_only_through_noisy_ones(monkeypatc
         tc.clusters("x", "y", k=3), tc.Policy(COUNTRY, tc.secrets.everything(), [tc.known.size(20_000)]), "1/2"
     )
     monkeypatch.setattr(
-        "tacit.mechanism.zoom.blur", lambda truth, part: np.where(np.arange(len(truth)) == 7, 20_000, 0)
+        "tacit.plan.draws.zoom.blur", lambda truth, part: np.where(np.arange(len(truth)) == 7, 20_000, 0)
     )
     outcomes = []
     for rows in (concentrated(), concentrated()[["y", "x"]].set_axis(["x", "y"], axis=1)):

@@ -15,46 +15,28 @@ planted                                   mistakes on purpose, which the audits 
 
 In reading order:
 
-    worlds           records, edges and neighbouring data sets, from the definitions
-    exact_audit      the exact audit
-    loss             what it finds
-    selections       the loss of selections among a few counts
-    shown_records    what is shown of true records
-    sampled_audit    the sampled audit
-    draws            outputs, drawn many at a time
-    canonical        what a reader sees of an output
-    packages         what belongs to a call, and what to each of its outputs
-    views            where in an output a leak may show
-    events           events that tell two samples apart
-    trees            a small classifier for outputs with structure
-    neighbour_check  data sets that are given for an audit
-    made_up          made-up data sets, as rows that a session can open
-    releases         the audit of a whole release
-    ask              questions that are written on a command line
-    subjects         mechanisms of this package, ready to be audited
-    table_subjects   ways to publish a table, ready to be audited
-    registry         one case for each way in which answers are blurred
-    planted          what the audits must find
-    possible_worlds  what somebody learns who knows what the policy declares, or more
-    excluding        what leaving records out gives away where attributes depend on each other
-    reconstructing   how well a few people's values can be estimated from a table
-    disclosing       what noisy answers and tables tell of groups of people
-    table            the table of all audits
+    exact_audits           the worst loss, computed
+    sampled_audits         what outputs alone show
+    exclusion_audits       what leaving records out gives away where attributes depend on each other
+    disclosure_audits      what noisy answers and tables tell of groups of people
+    reconstruction_audits  how well a few people's values can be estimated from a table
+    questions              questions that are written on a command line
+    selfcheck              our own mechanisms and planted mistakes
 """
 
-from tacit.audit.disclosing.disclosures import Disclosure, disclosure
-from tacit.audit.disclosing.ratios import closeness, ratio_cdf
-from tacit.audit.disclosing.yardsticks import SeveralYardsticks, Yardsticks, syntactic
-from tacit.audit.exact_audit import exact
-from tacit.audit.excluding.exclusion_audit import Exclusion, exclusion
-from tacit.audit.excluding.exclusion_results import Freedom, LeakReport, WorstOutcome
-from tacit.audit.loss import ExactAudit, Loss, Witness
-from tacit.audit.planted import planted
-from tacit.audit.planted.planted_leak import PlantedLeak
-from tacit.audit.possible_worlds import PosteriorOdds, posterior_odds, steps_among
-from tacit.audit.reconstructing.reconstruction_audit import ReconstructionAudit, reconstruction
-from tacit.audit.releases import release
-from tacit.audit.sampled_audit import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
+from tacit.audit.disclosure_audits.disclosures import Disclosure, disclosure
+from tacit.audit.disclosure_audits.ratios import closeness, ratio_cdf
+from tacit.audit.disclosure_audits.yardsticks import SeveralYardsticks, Yardsticks, syntactic
+from tacit.audit.exact_audits.exact_audit import exact
+from tacit.audit.exact_audits.loss import ExactAudit, Loss, Witness
+from tacit.audit.exact_audits.possible_worlds import PosteriorOdds, posterior_odds, steps_among
+from tacit.audit.exclusion_audits.exclusion_audit import Exclusion, exclusion
+from tacit.audit.exclusion_audits.exclusion_results import Freedom, LeakReport, WorstOutcome
+from tacit.audit.reconstruction_audits.reconstruction_audit import ReconstructionAudit, reconstruction
+from tacit.audit.sampled_audits.releases import release
+from tacit.audit.sampled_audits.sampled_audit import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
+from tacit.audit.selfcheck.planted import planted
+from tacit.audit.selfcheck.planted.planted_leak import PlantedLeak
 
 __all__ = [
     "Disclosure",

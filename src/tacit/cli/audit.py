@@ -15,8 +15,8 @@ from tacit.errors import PlanError, nearest
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tacit.audit.reconstructing.attacked_tables import AttackRow
-    from tacit.audit.table import AuditRow
+    from tacit.audit.reconstruction_audits.attacked_tables import AttackRow
+    from tacit.audit.selfcheck.table import AuditRow
 
 app = typer.Typer(no_args_is_help=True, help="Check what a mechanism promises.", rich_markup_mode=None)
 
@@ -28,9 +28,9 @@ NEVER = "NONE_FOUND proves nothing by itself: it says which losses this many sam
 @app.command("list", short_help="Name everything that can be audited without a policy.")
 def show_names(*, as_json: AsJson = False) -> None:
     """Name our mechanisms, the planted leaks, and tables that are attacked."""
-    from tacit.audit.planted import planted
-    from tacit.audit.reconstructing.attacked_tables import attacked_tables
-    from tacit.audit.registry import MECHANISMS
+    from tacit.audit.reconstruction_audits.attacked_tables import attacked_tables
+    from tacit.audit.selfcheck.planted import planted
+    from tacit.audit.selfcheck.registry import MECHANISMS
 
     leaks = {name: leak.mistake for name, leak in planted.items()}
     tables = {name: table.what for name, table in attacked_tables.items()}
@@ -84,12 +84,12 @@ def audit_job(
     Where several releases look at the coins of the same rows, also all of them, one after the other. Opens no row that
     is to be released, spends nothing: neighbours are made up from the policy.
     """
-    from tacit.audit.releases import WholeRelease, seconds_each
-    from tacit.audit.sampled_audit import check_power
-    from tacit.audit.subjects import asked_subject, subject_of
-    from tacit.audit.table import audit_subject, audit_whole
-    from tacit.release.case_file import read_job_or_case
-    from tacit.release.job_plan import plan_releases
+    from tacit.audit.sampled_audits.releases import WholeRelease, seconds_each
+    from tacit.audit.sampled_audits.sampled_audit import check_power
+    from tacit.audit.sampled_audits.subjects import asked_subject, subject_of
+    from tacit.audit.selfcheck.table import audit_subject, audit_whole
+    from tacit.jobs.case_file import read_job_or_case
+    from tacit.jobs.job_plan import plan_releases
 
     found = read_job_or_case(job)
     _, plans = plan_releases(found)
@@ -148,9 +148,9 @@ def audit_disclosure(
 
     This reads private data and shows what it finds: it is for whoever holds the rows, who says so with --curator.
     """
-    from tacit.audit.disclosing.disclosures import disclosure
-    from tacit.release.job_file import read_job
-    from tacit.release.job_plan import check_rows, plan_releases
+    from tacit.audit.disclosure_audits.disclosures import disclosure
+    from tacit.jobs.job_file import read_job
+    from tacit.jobs.job_plan import check_rows, plan_releases
 
     if not curator:
         raise PlanError(
@@ -177,7 +177,7 @@ def audit_disclosure(
         jump=jump,
     )
     if chart is not None:
-        from tacit.report.charts import chart_png, chart_svg
+        from tacit.report.charts.release_charts import chart_png, chart_svg
 
         drawn = audited.chart()
         if chart.suffix.lower() == ".png":
@@ -199,8 +199,8 @@ def audit_everything(
     as_json: AsJson = False,
 ) -> int:
     """Audit everything. Exit code 1 unless every planted leak is found and no mechanism of ours leaks."""
-    from tacit.audit.sampled_audit import check_power
-    from tacit.audit.table import as_markdown, audit_named, claimed_by, names
+    from tacit.audit.sampled_audits.sampled_audit import check_power
+    from tacit.audit.selfcheck.table import as_markdown, audit_named, claimed_by, names
 
     if write is not None and (write.is_dir() or not write.parent.is_dir()):
         raise PlanError(
@@ -217,9 +217,9 @@ def audit_everything(
 
 
 def _named(name: str, samples: int, alpha: float, on: Callable[[float], None]) -> AuditRow | AttackRow:
-    from tacit.audit.sampled_audit import check_power
-    from tacit.audit.table import audit_named, claimed_by, names
-    from tacit.plan.questions import KEYWORDS
+    from tacit.audit.sampled_audits.sampled_audit import check_power
+    from tacit.audit.selfcheck.table import audit_named, claimed_by, names
+    from tacit.plan.questions.written import KEYWORDS
 
     if name not in names():
         is_question = name in KEYWORDS
@@ -234,11 +234,11 @@ def _named(name: str, samples: int, alpha: float, on: Callable[[float], None]) -
 def _asked(
     name: str, ask: str | None, policy: Path, epsilon: str, samples: int, alpha: float, on: Callable[[float], None]
 ) -> AuditRow:
-    from tacit.audit.ask import written
-    from tacit.audit.sampled_audit import check_power
-    from tacit.audit.subjects import subject_of
-    from tacit.audit.table import audit_subject
-    from tacit.plan.questions import example
+    from tacit.audit.questions import written
+    from tacit.audit.sampled_audits.sampled_audit import check_power
+    from tacit.audit.sampled_audits.subjects import subject_of
+    from tacit.audit.selfcheck.table import audit_subject
+    from tacit.plan.questions.written import example
     from tacit.policy.policy import Policy
     from tacit.release.planner import Planner
 
@@ -258,7 +258,7 @@ def _report(
     then: Callable[[list[AuditRow | AttackRow]], Any] = lambda done: None,
 ) -> int:
     """Audit one after the other, show the tables, and say whether all is as it must be."""
-    from tacit.audit.table import HEADINGS
+    from tacit.audit.selfcheck.table import HEADINGS
 
     done: list[AuditRow | AttackRow] = []
     with progress("auditing", as_json=as_json) as on_progress:

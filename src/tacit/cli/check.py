@@ -61,13 +61,13 @@ def check_policy(
     people would remain; with --key also whether these columns name every row once. These are true counts, for whoever
     holds the data: they are written nowhere and are part of no release.
     """
-    from tacit.policy.file import load_policy
+    from tacit.policy.files.policy_file import load_policy
 
     found = load_policy(policy)
     if pair and rows:
         raise PolicyError("must stand alone", key="--pair", fix="Leave out --rows.")
     if rows:
-        from tacit.release.row_check import check_rows
+        from tacit.release.curator.row_check import check_rows
 
         checked = check_rows(found, rows, person=person, per_person=per_person, order=order, item=item, key=key or ())
         if as_json:
@@ -79,7 +79,7 @@ def check_policy(
         if given is not None:
             raise PolicyError("needs --rows", key=f"--{name}", given=given, fix="Name the files of rows.")
     if pair:
-        from tacit.policy.pair import check_pair
+        from tacit.policy.words.pair import check_pair
 
         named = check_pair(found, *pair)
         if as_json:
@@ -91,8 +91,15 @@ def check_policy(
 
 
 def _describe(found: Policy, *, as_json: bool) -> None:
-    from tacit.plan.knowledge_cost import costs_for_tables
-    from tacit.policy.describe import Section, description, protected_examples, protections, public_facts, warnings
+    from tacit.plan.sensitivity.fact_cost import costs_for_tables
+    from tacit.policy.words.describe import (
+        Section,
+        description,
+        protected_examples,
+        protections,
+        public_facts,
+        warnings,
+    )
 
     costs = costs_for_tables(found)
     if not as_json:

@@ -26,7 +26,7 @@ def run_demo(
     as_json: AsJson = False,
 ) -> None:
     """Release eight statistics of the Adult data under a policy, and leave policy, job and report in a new folder."""
-    from tacit.release.job_file import read_job
+    from tacit.jobs.job_file import read_job
 
     folder = _new_folder(out)
     for name in FILES:

@@ -12,8 +12,8 @@ from tacit.cli.screen import AsJson, command, note, show, show_json
 from tacit.errors import PlanError, Refused
 
 if TYPE_CHECKING:
-    from tacit.audit.excluding.case_audit import CaseAudit
-    from tacit.release.case_file import Case
+    from tacit.audit.exclusion_audits.case_audit import CaseAudit
+    from tacit.jobs.case_file import Case
 
 CaseFile = Annotated[Path, typer.Argument(metavar="CASE.yaml", help="The case file.")]
 
@@ -31,8 +31,8 @@ def audit_exclusion(
     Spends nothing, and opens no private row unless the case has them counted (`unprotected: true`). Epsilons are those
     of the case, or those planned under its limit.
     """
-    from tacit.audit.excluding.case_audit import HEADINGS, audit_case
-    from tacit.release.case_file import read_case
+    from tacit.audit.exclusion_audits.case_audit import HEADINGS, audit_case
+    from tacit.jobs.case_file import read_case
 
     found = audit_case(read_case(case))
     written = [] if output is None else _write(found, output)
@@ -54,8 +54,8 @@ def audit_exclusion(
 
 def plan_leakage(case: Path, *, as_json: bool) -> int:
     """Show the epsilons that release the most under the limit of a case, with a bound on what could be better."""
+    from tacit.jobs.case_file import read_case
     from tacit.plan.leakage.leakage_plan import METHODS
-    from tacit.release.case_file import read_case
 
     found = read_case(case)
     plan = found.plan()
@@ -73,7 +73,7 @@ def plan_leakage(case: Path, *, as_json: bool) -> int:
 
 def _refusal(case: Case) -> str:
     """Return the sentence with which a run of the case would be refused for what it tells, or nothing."""
-    from tacit.release.job_plan import check_leakage, plan_job
+    from tacit.jobs.job_plan import check_leakage, plan_job
 
     try:
         check_leakage(plan_job(case.to_run()))
@@ -85,8 +85,8 @@ def _refusal(case: Case) -> str:
 def _write(audit: CaseAudit, folder: Path) -> list[Path]:
     """Write the page, the charts and the data of an audit into a new folder."""
     from tacit.cli.screen import plain_document
-    from tacit.report.charts import chart_png
-    from tacit.report.leakage_charts import leakage_charts, leakage_page
+    from tacit.report.charts.leakage_charts import leakage_charts, leakage_page
+    from tacit.report.charts.release_charts import chart_png
 
     if folder.exists():
         raise PlanError("must not exist yet", key="--output", given=str(folder), fix="Name a new folder.")

@@ -14,7 +14,7 @@ from tacit.cli.screen import AsJson, note, show, show_json
 from tacit.errors import DataRefused, PlanError
 
 if TYPE_CHECKING:
-    from tacit.monitor.file import MonitorFile, OpenMonitors
+    from tacit.jobs.monitor_file import MonitorFile, OpenMonitors
     from tacit.monitor.history import History, MapVerdict, Verdict
 
 monitor_app = typer.Typer(help="Watch places in files of events, and show what was said.", rich_markup_mode=None)
@@ -40,8 +40,8 @@ def run_monitors(
     with a dot or an underscore, and rename them when they are complete. With --follow the command goes on until it is
     stopped; with --json it then prints one document per line.
     """
-    from tacit.monitor.file import event_files, read_monitor_file
-    from tacit.report.monitor_chart import read_points
+    from tacit.jobs.monitor_file import event_files, read_monitor_file
+    from tacit.report.charts.monitor_chart import read_points
 
     found = read_monitor_file(config)
     if found.points is not None:
@@ -114,7 +114,7 @@ def show_monitors(
     if as_json:
         show_json({"monitors": [_history(file, history) for file, history in histories.items()]})
         return
-    from tacit.report.monitor_chart import history_table
+    from tacit.report.charts.monitor_chart import history_table
 
     show(history_table({file.stem: history for file, history in histories.items()}))
 
@@ -122,7 +122,7 @@ def show_monitors(
 @monitor_app.command("schema", short_help="Print the JSON schema of monitor files.")
 def show_monitor_schema(*, as_json: AsJson = False) -> None:
     """Print the JSON schema of monitor files; editors complete and check with it."""
-    from tacit.monitor.file import monitor_schema
+    from tacit.jobs.monitor_file import monitor_schema
 
     show_json(monitor_schema())  # a schema is JSON with or without --json
 
@@ -133,7 +133,7 @@ def _files(where: str, opened: OpenMonitors, interval: float | None) -> Iterator
     A file that comes while we watch is taken when it has not changed between two looks; one that was refused is tried
     again when it has.
     """
-    from tacit.monitor.file import event_files
+    from tacit.jobs.monitor_file import event_files
 
     before: dict[str, tuple[int, int]] = {}
     tried: dict[str, tuple[int, int]] = {}
@@ -170,15 +170,15 @@ def _taken(file: Path, opened: OpenMonitors, *, patient: bool) -> dict[str, Verd
 
 
 def _publish(found: MonitorFile, opened: OpenMonitors) -> None:
-    from tacit.report.monitor_chart import write_monitor
+    from tacit.report.charts.monitor_chart import write_monitor
 
     for name, monitor in opened.monitors.items():
         write_monitor(monitor.history, monitor.certificate, found.out, name, found.points)
 
 
 def _draw(history: History, file: Path, points: Path | None) -> None:
-    from tacit.report.charts import chart_png, chart_svg
-    from tacit.report.monitor_chart import monitor_chart
+    from tacit.report.charts.monitor_chart import monitor_chart
+    from tacit.report.charts.release_charts import chart_png, chart_svg
 
     drawn = monitor_chart(history, points=points)
     if file.suffix.lower() == ".png":
@@ -199,7 +199,7 @@ def _begun(found: MonitorFile, where: str) -> str:
 
 def _words(verdict: Verdict | MapVerdict) -> str:
     from tacit.monitor.history import NOT_ASKED, MapVerdict
-    from tacit.report.monitor_chart import verdict_text
+    from tacit.report.charts.monitor_chart import verdict_text
 
     if not isinstance(verdict, MapVerdict):
         return f"{verdict_text(verdict)} (at {verdict.time})"  # a late file is no verdict about its own day

@@ -12,9 +12,9 @@ from tacit.cli.screen import AsJson, command, note, show, show_json, width
 from tacit.errors import DataRefused, JobError, LedgerError, PlanError, Refused, TacitError
 
 if TYPE_CHECKING:
+    from tacit.jobs.job_file import Job
     from tacit.plan.explain import Explanation
-    from tacit.release.job_file import Job
-    from tacit.release.record import ReleaseRecord
+    from tacit.release.results.record import ReleaseRecord
 
 ONE_ROW_EACH = (
     "Each row counts as one person; if a person may own several rows, name the column: `person: ..` in the policy or "
@@ -48,8 +48,8 @@ def show_plan(
 
         return plan_leakage(case, as_json=as_json)
     from tacit.amounts import shown
-    from tacit.release.case_file import read_job_or_case
-    from tacit.release.job_plan import check_files, check_leakage, check_policy, check_rows, plan_job, remaining
+    from tacit.jobs.case_file import read_job_or_case
+    from tacit.jobs.job_plan import check_files, check_leakage, check_policy, check_rows, plan_job, remaining
 
     found = read_job_or_case(job)
     plan, left = plan_job(found), remaining(found)
@@ -112,7 +112,7 @@ def people_and_budget(job: Job) -> dict[str, Any]:
 
 def notes(job: Job) -> list[str]:
     """Return what a job assumes without saying it."""
-    from tacit.policy.describe import rows_in_words
+    from tacit.policy.words.describe import rows_in_words
 
     policy = job.about()
     return [
@@ -124,7 +124,7 @@ def notes(job: Job) -> list[str]:
 
 def left_out_unseen(job: Job) -> str:
     """Say that a release does not tell how many rows do not fit, and which command does."""
-    from tacit.release.job_file import DEMO
+    from tacit.jobs.job_file import DEMO
 
     folder, unseen = Path(job.file).parent, "Rows that do not fit the policy are left out unseen; look first"
     policy = job.places["policy"][1] if "policy" in job.places else ""

@@ -11,7 +11,7 @@ from tacit.cli.plan import notes, people_and_budget
 from tacit.cli.screen import AsJson, note, show, show_json
 
 if TYPE_CHECKING:
-    from tacit.publish.table_job import TableJob
+    from tacit.jobs.table_file import TableJob
 
 NOT_REMEMBERED = "Without a ledger another run does not know of this table; both together would tell more than one."
 SIZES = (10, 100, 1_000)  # of groups for which errors are shown before anything is known of the rows
@@ -38,13 +38,13 @@ def publish_table(
     The report says what is promised, what is not prevented, and how accurate reconstructions from the table are. With
     --plan no row is opened and nothing is spent.
     """
-    from tacit.publish.table_job import read_table_job
+    from tacit.jobs.table_file import read_table_job
 
     found = read_table_job(job)
     if plan:
         _show_plan(found, as_json=as_json)
         return
-    from tacit.report.publish_table import publish_table, report_lines
+    from tacit.report.table_folder import publish_table, report_lines
 
     table, out = publish_table(found), found.job.out
     if as_json:
@@ -57,7 +57,7 @@ def publish_table(
 
 def _show_plan(asked: TableJob, *, as_json: bool) -> None:
     from tacit.amounts import shown
-    from tacit.release.job_plan import check_cost, check_out, check_policy, check_rows, check_table, remaining
+    from tacit.jobs.job_plan import check_cost, check_out, check_policy, check_rows, check_table, remaining
 
     for check in (check_out, check_cost, check_rows, check_policy):
         check(asked.job)

@@ -11,8 +11,8 @@ from tacit.cli.plan import notes, people_and_budget, show_table
 from tacit.cli.screen import AsJson, note, progress, show, show_json
 
 if TYPE_CHECKING:
-    from tacit.release.job_file import Job
-    from tacit.release.record import ReleaseRecord
+    from tacit.jobs.job_file import Job
+    from tacit.release.results.record import ReleaseRecord
 
 
 def run_releases(
@@ -21,7 +21,7 @@ def run_releases(
     as_json: AsJson = False,
 ) -> None:
     """Charge the budget, make every release of a job, and write values, certificates and a report to a new folder."""
-    from tacit.release.case_file import read_job_or_case
+    from tacit.jobs.case_file import read_job_or_case
 
     found = read_job_or_case(job)
     made = make_releases(found, as_json=as_json)
@@ -34,9 +34,9 @@ def run_releases(
 
 def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
     """Run a job, with a bar while it lasts and then the table of what it cost; return what was made and where."""
-    from tacit.release.job_plan import plan_job
-    from tacit.release.table_file import file_name
-    from tacit.report.publish import publish
+    from tacit.jobs.job_plan import plan_job
+    from tacit.release.results.value_files import file_name
+    from tacit.report.job_folder import publish
 
     plan = plan_job(job)  # the one that is shown, charged, executed and reported
     # before anything is paid for: what cannot be told must not come up afterwards

@@ -27,18 +27,18 @@ def show_schema(
     """Print the JSON schema of policy, job, case or table files; editors complete and check with it."""
     # A schema is JSON with or without --json.
     if file is File.policy:
-        from tacit.policy.schema import policy_schema
+        from tacit.policy.files.schema import policy_schema
 
         show_json(policy_schema())
     elif file is File.case:
-        from tacit.release.case_file import case_schema
+        from tacit.jobs.case_file import case_schema
 
         show_json(case_schema())
     elif file is File.table:
-        from tacit.publish.table_job import table_schema
+        from tacit.jobs.table_file import table_schema
 
         show_json(table_schema())
     else:
-        from tacit.release.job_file import job_schema
+        from tacit.jobs.job_file import job_schema
 
         show_json(job_schema())

@@ -5,15 +5,12 @@ how much one did tell.
 
 In reading order:
 
-    factor             tables with most cells zero, in logarithms
-    elimination        exact inference on them
-    given_tables       tables and frames, as people give them
-    given_networks     networks, as people give them
-    dependence         a joint distribution of attributes
-    suppression        what somebody believes who sees some attributes released and others not
-    information        every outcome that somebody could see: what they tell on average, and at worst
-    closed_forms       the published formulas for two yes/no attributes
-    cancellation       where two suppressions cancel each other
-    partial_knowledge  what somebody holds for possible who knows the dependence roughly
-    posterior_bounds   what they can believe, at least and at most
+    factor          tables with most cells zero, in logarithms
+    elimination     exact inference on them
+    given_tables    tables and frames, as people give them
+    given_networks  networks, as people give them
+    dependence      a joint distribution of attributes
+    suppression     what somebody believes who sees some attributes released and others not
+    information     every outcome that somebody could see: what they tell on average, and at worst
+    closed_forms    the published formulas for two yes/no attributes
 """

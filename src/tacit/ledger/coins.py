@@ -12,7 +12,7 @@ Assumes     Without a key, who may read the ledger may know its secrets: with th
             same keys, one would tell the coins of the other. Two such tables have a data set each, or the coins are
             rotated in between.
 Why         Coins that are remembered follow from one secret for each data set, never printed, and the names of a line
-            (`plan/records_plan.py`) and of the source (`rows/file_columns.py`). With a key the secret is HMAC-SHA-256
+            (`plan/plans/records.py`) and of the source (`rows/files/columns.py`). With a key the secret is HMAC-SHA-256
             of a random text that the ledger keeps; seals are of other texts, so that they tell nothing about it. Lines
             carry a mark of that secret and a seal of the ledger, so that with a key nobody else can raise one, and all
             rows are under one seal, so that nobody can take one out or put one back (`ledger/row_seals.py`). A price

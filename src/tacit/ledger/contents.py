@@ -7,11 +7,11 @@ Guarantee   Coins of a line that were made for some files are used again only wh
             Whoever reads the ledger, and has not the secret of its coins, learns nothing about the files.
 Assumes     That files have changed between two releases may be said. Bytes are looked at only where a file was touched:
             its size, its times and its place on the disk tell. What is no file (frames, queries, Spark) is not looked
-            at: a record under its key must then not change, as `plan/records_plan.py` assumes. Rows of a ledger are
+            at: a record under its key must then not change, as `plan/plans/records.py` assumes. Rows of a ledger are
             what was written (`ledger/row_seals.py`): one that is gone or was put back is refused.
 Why         A gap that is filled later, by the same coin, was a secret before. Equal bytes are equal rows. Lines behind
             the end of a file that was whole leave its rows as they were, and since no key may be there twice
-            (`release/show_records.py`), they have keys, and so coins, of their own.
+            (`release/results/suppress_records.py`), they have keys, and so coins, of their own.
             What is kept of a line's files is written in the transaction that charges for it, before rows are opened,
             and only if nobody else has written meanwhile: so no two processes use one line for different bytes. The
             longest content counts, so that lines that were added are held to as well.
@@ -46,7 +46,7 @@ _ANEW: Final = 'Nothing was charged. Say version=".." with a new text: it has it
 
 
 class Content(Protocol):
-    """What files hold; see `rows/file_contents.py`."""
+    """What files hold; see `rows/files/contents.py`."""
 
     @property
     def stamp(self) -> str:

@@ -10,5 +10,5 @@ In reading order:
     journal   what a monitor remembers, changed in whole steps
     history   what it has published
     promises  what it promises, in words
-    file      monitor files
+    alarm     is a count below a threshold
 """

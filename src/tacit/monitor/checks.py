@@ -1,7 +1,7 @@
 """What a monitor refuses before it is begun: numbers out of range, unknown places, policies that it cannot keep.
 
 Whether counts can only fall along secret edges, so that one-sided noise hides a visit, is derived from the policy
-(`plan/steps.py`, `plan/directions.py`), never declared.
+(`plan/sensitivity/steps.py`, `plan/sensitivity/directions.py`), never declared.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tacit.ledger.ledger import Ledger
 from tacit.monitor.events import EventColumns
 from tacit.monitor.history import Places, position_of, size_of
 from tacit.noise.scales import LARGEST_SCALE, SMALLEST_SCALE
-from tacit.plan.coupling import is_touched
-from tacit.plan.directions import directions
-from tacit.plan.queries import Marginals, count, histogram
-from tacit.plan.steps import LargestStep, largest_step
+from tacit.plan.questions import Marginals, count, histogram
+from tacit.plan.sensitivity.coupling import is_touched
+from tacit.plan.sensitivity.directions import directions
+from tacit.plan.sensitivity.steps import LargestStep, largest_step
 from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
-from tacit.policy.edges import STAY_ITEMS, EdgeShape, Same
+from tacit.policy.edges.relations import STAY_ITEMS, EdgeShape, Same
 from tacit.policy.policy import Policy, as_policy
 from tacit.policy.where import col
 

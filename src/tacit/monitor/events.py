@@ -2,12 +2,13 @@
 
 A batch is a path or pattern of CSV or Parquet files, a frame of any engine that `rows/engines` knows, an iterable
 of records (mappings, or bare places), or nothing at all. A row has a place, and may have a time, a person and an id of
-the event. Places are read as `rows/encode.py` reads them; rows with an unknown place, or without a person where one
-is asked for, are left out. Times are whole numbers, or dates (without a zone: UTC). Nothing here fails on a cell.
+the event. Places are read as `rows/cells/readings.py` reads them; rows with an unknown place, or without a person where
+one is asked for, are left out. Times are whole numbers, or dates (without a zone: UTC). Nothing here fails on a cell.
 
 Ids are the same across batches, files, engines and restarts iff their texts are (`identity`): texts as they are,
 numbers and texts of plain decimals by their value (1, 1.0 and "1.0" are one, "007" is not 7), true and "True" are one
-(and not 1), dates by their moment. Persons are told apart by the rule that names of rows have (`rows/row_names.py`), in
+(and not 1), dates by their moment. Persons are told apart by the rule that names of rows have
+(`rows/cells/row_names.py`), in
 which 7 and "007" are one: one person who counted as two would be seen twice. A state that an older Tacit began goes on
 with people by such texts.
 
@@ -38,19 +39,21 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from tacit.errors import DataRefused, InternalError, TacitError, Unread
 from tacit.monitor.clock import LONGEST, UNITS, Clock, iso_date, moment_of, ticks_of
 from tacit.policy.attributes import Attribute
-from tacit.policy.intervals import Intervals
-from tacit.policy.table_names import TABLE_NAMES
-from tacit.rows.encode import Code, Column, number_in, spelling
-from tacit.rows.engines import PERSON, Engine, engine_for, with_readings
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.files.table_names import TABLE_NAMES
+from tacit.rows.cells.kinds import code_of
+from tacit.rows.cells.readings import Code, Column, number_in, spelling
+from tacit.rows.cells.row_names import person_name
 from tacit.rows.guard import closed
-from tacit.rows.kinds import code_of
-from tacit.rows.row_names import person_name
+from tacit.rows.sources.engines import PERSON, Engine, engine_for, with_readings
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 Span = tuple[int, int]
 
-NAMES: Final = "as rows"  # how people are told apart (`rows/row_names.py`); a state keeps the rule that it was begun by
+NAMES: Final = (
+    "as rows"  # how people are told apart (`rows/cells/row_names.py`); a state keeps the rule that it was begun by
+)
 OPTIONAL_TIME: Final = "time"  # the default column: a batch without it is taken as of its arrival
 _RECORDS: Final = object()  # stands for a batch that is gone through record by record
 _NUMBER_STARTS: Final = frozenset("-0123456789")

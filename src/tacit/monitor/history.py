@@ -18,12 +18,12 @@ from typing import Any, Final
 import numpy as np
 
 from tacit.errors import PlanError, PolicyError, word_or_kind
-from tacit.mechanism.alarm import ABOVE, CERTAINLY_BELOW, alarm_noise
+from tacit.monitor.alarm import ABOVE, CERTAINLY_BELOW, alarm_noise
 from tacit.monitor.clock import Clock
 from tacit.monitor.journal import Alarm, Published, read_published
 from tacit.noise.two_scale import TwoScale
 from tacit.policy.attributes import Attribute, Categories, Items
-from tacit.release.table_file import write_frame
+from tacit.release.results.value_files import write_frame
 
 PAUSED: Final = "paused"
 ALREADY_ALARMED: Final = "already alarmed"

@@ -11,7 +11,7 @@ Assumes     The clock is public: batches come, and steps pass, whatever they hol
             state, and there is one of it: a copy that goes on by itself draws noise of its own about the same visits.
             Along secret edges visits are taken away and never added: derived from the policy, refused otherwise.
 Why         "Certainly below" only becomes more likely when a visit is taken away, so it is free; an alarm costs
-            epsilon / v for each counted visit of the unit (`mechanism/alarm.py`). PlaceMonitor: a visit counts in steps
+            epsilon / v for each counted visit of the unit (`monitor/alarm.py`). PlaceMonitor: a visit counts in steps
             that span at most `window`, and after an alarm a public timer lets `window` steps pass, so each visit is in
             at most one alarm; a person's first v visits over the life of the monitor are kept, so a person pays at most
             v times epsilon / v. MapMonitor: a visit counts at one place, and a place alarms at most once. Duplicates
@@ -44,7 +44,8 @@ from tacit.amounts import as_epsilon, shown
 from tacit.drawing import draw
 from tacit.errors import InternalError, PlanError, Refused, kind_of, sealed
 from tacit.ledger.ledger import Ledger
-from tacit.mechanism.alarm import (
+from tacit.monitor import checks, journal
+from tacit.monitor.alarm import (
     ABOVE,
     CERTAINLY_BELOW,
     NO_VALUE,
@@ -53,7 +54,6 @@ from tacit.mechanism.alarm import (
     decide,
     decide_all,
 )
-from tacit.monitor import checks, journal
 from tacit.monitor.clock import Clock, as_clock
 from tacit.monitor.counting import MapCounting, PlaceCounting
 from tacit.monitor.events import OPTIONAL_TIME, EventColumns, Events, Span, batch_name, read_events
@@ -68,7 +68,7 @@ from tacit.monitor.history import (
 from tacit.monitor.journal import Alarm, Journal
 from tacit.monitor.promises import MapPromise, PlacePromise, Promised
 from tacit.noise import is_replayed
-from tacit.plan.steps import LargestStep
+from tacit.plan.sensitivity.steps import LargestStep
 from tacit.policy.policy import Policy
 from tacit.release.certificate import Certificate
 from tacit.rows.guard import closed

@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Final
 
 from tacit.amounts import shown
-from tacit.mechanism.alarm import ABOVE, CERTAINLY_BELOW
+from tacit.monitor.alarm import ABOVE, CERTAINLY_BELOW
 from tacit.monitor.events import EventColumns
 from tacit.monitor.history import ALREADY_ALARMED, NOT_ASKED, PAUSED
 

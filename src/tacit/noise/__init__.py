@@ -5,36 +5,24 @@ There are no seeds. Tests replay a stream with `with noise.replayed(noise.Keystr
 
 In reading order:
 
-    law             what every law says about itself
-    two_scale       geometric noise, with a scale for either side
-    cube            many numbers at once
-    radius          the radius of a cube: expectations
-    radius_draws    the radius of a cube: exact draws
-    tilted_cube     noise for counts that were chosen because they are large
-    grouped         a scale for each group of entries
-    combined        bounds on sums of noises
-    sum_bounds      the same for sums of very many, from their variance
-    line_noise      running counts, all at once
-    line_messages   the parts of such noise: what they weigh together
-    line_cells      the parts of such noise: cells, and their rates
-    line_tables     the parts of such noise: tables that keep the promise
-    line_splits     the parts of such noise: exact draws of one, given two
-    line_draws      the parts of such noise: all of them
-    line_moments    second moments of such noise, between two exact counts
-    line_variances  variances of such noise, of any run
-    log_concave     bounds on noise whose variance is known
-    thinning        many records at once, by their counts
-    draws           uniform integers, coins and permutations
-    kept_coins      coins that are kept, and remembered
-    tables          exact draws by inversion
-    scales          scales that can be drawn
-    keystream       the stream of random bits behind everything
+    law         what every law says about itself
+    two_scale   geometric noise, with a scale for either side
+    cube        many numbers at once
+    grouped     a scale for each group of entries
+    thinning    many records at once, by their counts
+    draws       uniform integers, coins and permutations
+    kept_coins  coins that are kept, and remembered
+    tables      exact draws by inversion
+    scales      scales that can be drawn
+    keystream   the stream of random bits behind everything
+    bounds      bounds on errors
+    line        running counts, all at once
 """
 
 from typing import Any
 
 from tacit.errors import PlanError, kind_of
-from tacit.noise.cube import cube, cube_is_supported
+from tacit.noise.cube.law import cube, cube_is_supported
 from tacit.noise.draws import Size, bernoulli, permutation, uniform_below
 from tacit.noise.keystream import Keystream, is_replayed, replayed
 from tacit.noise.law import Law

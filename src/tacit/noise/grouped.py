@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import PlanError
+from tacit.noise.cube.radius import FloatArray, IntArray
 from tacit.noise.draws import Size, shape_of
 from tacit.noise.law import EvenJointLaw, quantile_of, whole_numbers
-from tacit.noise.radius import FloatArray, IntArray
 from tacit.noise.scales import as_scale
 from tacit.noise.two_scale import TwoScale
 

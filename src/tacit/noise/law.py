@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tacit.errors import PlanError
+from tacit.noise.cube.radius import FloatArray, IntArray
 from tacit.noise.draws import Size
-from tacit.noise.radius import FloatArray, IntArray
 
 RAREST: Final = 2.0**-53  # what a table of a law may leave out at either end
 MOST_VALUES: Final = 1 << 20  # of such a table

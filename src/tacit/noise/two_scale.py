@@ -31,10 +31,10 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tacit.noise.cube.radius import FloatArray
 from tacit.noise.draws import Size, count_of, give_shape
 from tacit.noise.keystream import current_stream
 from tacit.noise.law import Law, quantile_of, whole_numbers
-from tacit.noise.radius import FloatArray
 from tacit.noise.scales import LARGEST_SCALE, ScaleLike, as_scale
 from tacit.noise.tables import IntArray, two_scale_sampler
 

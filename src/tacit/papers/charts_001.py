@@ -12,8 +12,8 @@ import numpy as np
 from tacit.dependence.closed_forms import BitPair
 from tacit.papers.building_001 import APPLICATIONS, EQUAL, PLANNED, SUM, Point
 from tacit.papers.occupancy import Days, Occupancy, clock
-from tacit.report.monitor_chart import ORANGE
-from tacit.report.views import BLUE, INK, LINE, SKY, styled
+from tacit.report.charts.chart_parts import BLUE, INK, LINE, SKY, styled
+from tacit.report.charts.monitor_chart import ORANGE
 
 Row = dict[str, Any]
 GREEN: Final = "#009E73"

@@ -13,8 +13,8 @@ from tacit.papers.lists_002 import MIDDLE, Grid, Measured, Task
 from tacit.papers.monitoring import BATCH
 from tacit.papers.places_002 import EPSILONS, MAP_THRESHOLD, VARIED, Maps, Point
 from tacit.papers.trials import ALGORITHM_1, ALGORITHM_2, FREE_GAP, OURS, Number
-from tacit.report.monitor_chart import ALARM, ORANGE, SAFE
-from tacit.report.views import BLUE, LINE, styled
+from tacit.report.charts.chart_parts import BLUE, LINE, styled
+from tacit.report.charts.monitor_chart import ALARM, ORANGE, SAFE
 
 Row = dict[str, Any]
 COLOURS: Final = {OURS: BLUE, ALGORITHM_1: "#009E73", ALGORITHM_2: "#009E73", FREE_GAP: ORANGE}

@@ -13,7 +13,7 @@ from tacit.papers import ranges_003 as lines
 from tacit.papers.constraints_003 import MINUS, PLUS
 from tacit.papers.ordered_003 import OrderedHierarchical
 from tacit.papers.trials import OURS, Number
-from tacit.report.views import BLUE, INK, LINE, styled
+from tacit.report.charts.chart_parts import BLUE, INK, LINE, styled
 
 Row = dict[str, Any]
 # one colour for each secret, from everything to the narrowest; readable in grey too

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import altair as alt
 
-from tacit.report.views import styled
+from tacit.report.charts.chart_parts import styled
 
 Row = dict[str, Any]
 NAMES: Final = {"p": "p", "lam": "lambda", "delta": "delta", "rows": "records"}  # of the parameters that move

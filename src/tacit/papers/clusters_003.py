@@ -17,7 +17,7 @@ from tacit.papers.kmeans_003 import ITERATIONS, Floats, K, Weighted, best_object
 from tacit.papers.ranges_003 import KM
 from tacit.papers.results import Claim, Table, about, check, said, spread
 from tacit.papers.trials import OURS, Number
-from tacit.plan.queries import clusters
+from tacit.plan.questions import clusters
 from tacit.policy.attributes import Grid, Integers
 from tacit.policy.domain import Domain
 from tacit.policy.knowledge import size

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import noise
-from tacit.audit.possible_worlds import steps_among
+from tacit.audit.exact_audits.possible_worlds import steps_among
 from tacit.papers.constraints_003 import SmallPolicy, World, attribute_graph, complete, marginal
 from tacit.papers.results import Claim, check, same
-from tacit.plan.queries import count, histogram
-from tacit.plan.steps import largest_step
+from tacit.plan.questions import count, histogram
+from tacit.plan.sensitivity.steps import largest_step
 from tacit.policy import knowledge as known
 from tacit.policy.attributes import Integers
 from tacit.policy.domain import Domain

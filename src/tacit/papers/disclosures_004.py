@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tacit.audit.disclosing.disclosure_curves import SANITY
-from tacit.audit.disclosing.disclosures import Disclosure, disclosure
-from tacit.audit.disclosing.ratios import closeness
+from tacit.audit.disclosure_audits.disclosure_curves import SANITY
+from tacit.audit.disclosure_audits.disclosures import Disclosure, disclosure
+from tacit.audit.disclosure_audits.ratios import closeness
 from tacit.papers import charts_004 as charts
 from tacit.papers.parts import Part, Setting
 from tacit.papers.results import Claim, Table, about, check, same

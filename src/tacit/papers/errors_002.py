@@ -15,13 +15,13 @@ from typing import Any, Final
 import numpy as np
 
 from tacit.audit import sampled
-from tacit.audit.planted import planted
-from tacit.audit.planted.planted_leak import Release
+from tacit.audit.selfcheck.planted import planted
+from tacit.audit.selfcheck.planted.planted_leak import Release
 from tacit.noise.two_scale import TwoScale
 from tacit.papers.results import Claim, check, same
 from tacit.papers.trials import items_policy
-from tacit.plan.queries import below
-from tacit.plan.verdicts import plan_below
+from tacit.plan.plans.thresholds import plan_below
+from tacit.plan.questions import below
 
 SMALL: Final = Fraction(1, 100)  # epsilon
 _REACH: Final = 50  # scales; beyond lies less than 1e-20

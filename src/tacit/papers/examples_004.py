@@ -12,8 +12,8 @@ from scipy.integrate import quad
 from scipy.special import gammaincc
 
 from tacit import noise
-from tacit.audit.disclosing.ratios import closeness, ratio_cdf
-from tacit.audit.disclosing.yardsticks import syntactic
+from tacit.audit.disclosure_audits.ratios import closeness, ratio_cdf
+from tacit.audit.disclosure_audits.yardsticks import syntactic
 from tacit.papers.parts import Part, Setting
 from tacit.papers.results import Claim, Table, check, same
 from tacit.papers.tables_004 import read_adult

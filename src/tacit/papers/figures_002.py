@@ -17,7 +17,7 @@ from tacit.papers.lists_002 import ALL, FEW, Grid, data_claims, goal_cell, ranki
 from tacit.papers.places_002 import ONE, Maps, all_maps, map_claims, one_place, one_place_claims
 from tacit.papers.results import Reproduction, tally
 from tacit.papers.streams import OnProgress, Streams
-from tacit.report.monitor_chart import monitor_chart
+from tacit.report.charts.monitor_chart import monitor_chart
 
 TITLE: Final = "Asymmetric differential privacy (document 002), recomputed"
 OF_THE_PAPER: Final = ("BMS-POS", "Kosarak", "T40I10D100K")

@@ -16,15 +16,15 @@ import numpy.typing as npt
 from tacit import noise
 from tacit.papers.trials import Number
 from tacit.plan.choose import choose
-from tacit.plan.queries import cumulative, ranges
+from tacit.plan.questions import cumulative, ranges
 from tacit.policy.attributes import Integers
 from tacit.policy.domain import Domain
 from tacit.policy.knowledge import size
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import everything, within
-from tacit.release.estimate import increasing
-from tacit.release.infer import infer
-from tacit.release.measure import measure
+from tacit.release.estimate.cell_estimates import increasing
+from tacit.release.estimate.infer import infer
+from tacit.release.estimate.measure import measure
 
 IntArray = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

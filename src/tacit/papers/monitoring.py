@@ -1,7 +1,7 @@
 """Maps of places as in document 002: batches of people arrive, and each update says which places are certainly safe.
 
 Of each person the first check-in counts, so that one person is at one place, as Algorithm 4 needs. One run per map goes
-through `MapMonitor`; many runs use the decision that it is made of (`mechanism/alarm.py`) on the same counts.
+through `MapMonitor`; many runs use the decision that it is made of (`monitor/alarm.py`) on the same counts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit import noise
-from tacit.mechanism.alarm import NO_VALUE, chance_certainly_below, decide_all
+from tacit.monitor.alarm import NO_VALUE, chance_certainly_below, decide_all
 from tacit.monitor.history import History
 from tacit.monitor.monitor import MapMonitor
 from tacit.papers.data import CheckIns

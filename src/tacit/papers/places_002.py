@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from tacit.mechanism.alarm import NO_VALUE, decide_all
+from tacit.monitor.alarm import NO_VALUE, decide_all
 from tacit.monitor.history import History
 from tacit.papers.data import CheckIns
 from tacit.papers.monitoring import (

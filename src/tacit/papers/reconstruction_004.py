@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from tacit.audit.reconstructing.own_rows import own_row_gain
-from tacit.audit.reconstructing.reconstruction_attacks import planted_tables
+from tacit.audit.reconstruction_audits.own_rows import own_row_gain
+from tacit.audit.reconstruction_audits.reconstruction_attacks import planted_tables
 from tacit.noise.thinning import thin
 from tacit.papers.charts_reconstruction_004 import NAMES, error_chart, size_chart, violation_chart
 from tacit.papers.parts import Part, Setting

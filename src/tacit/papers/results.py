@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 import vl_convert
 
-from tacit.report.charts import chart_svg
+from tacit.report.charts.release_charts import chart_svg
 
 YES: Final = "yes"
 NO: Final = "no"

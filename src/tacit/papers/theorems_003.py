@@ -29,8 +29,8 @@ from tacit.papers.constraints_003 import (
 )
 from tacit.papers.kmeans_003 import exact_sensitivity, printed_sensitivity
 from tacit.papers.results import Claim, Table, check, said, same
-from tacit.plan.queries import histogram, ranges, total
-from tacit.plan.steps import largest_step
+from tacit.plan.questions import histogram, ranges, total
+from tacit.plan.sensitivity.steps import largest_step
 from tacit.policy import knowledge as known
 from tacit.policy.attributes import Integers
 from tacit.policy.domain import Domain

@@ -1,7 +1,7 @@
 """Many runs of the mechanisms on known counts: how far off the values are, and how many of the right items come out.
 
 What is measured of ours is the mechanism of a release: a plan from `tacit.plan.choose`, answered by
-`tacit.release.selected`, without opening rows or charging a budget.
+`tacit.release.results.selections`, without opening rows or charging a budget.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from tacit.papers.baselines import (
     free_gap_top_k,
 )
 from tacit.plan.choose import choose
-from tacit.plan.queries import above, top_k
+from tacit.plan.questions import above, top_k
 from tacit.policy.attributes import Items
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import values as secret_values
-from tacit.release.selected import select
+from tacit.release.results.selections import select
 
 IntArray = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tacit.audit.reconstructing.reconstruction_audit import audit_groups
+from tacit.audit.reconstruction_audits.reconstruction_audit import audit_groups
 from tacit.papers.charts_reconstruction_004 import NAMES
 from tacit.papers.results import Claim, Table, check, same
 from tacit.publish.criterion import Channel, Criterion, chernoff_size, largest_size

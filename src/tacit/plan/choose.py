@@ -19,20 +19,20 @@ import numpy as np
 from tacit.amounts import as_epsilon
 from tacit.errors import TacitError, safe_cause
 from tacit.noise.law import Law
-from tacit.plan.any_plan import AnyPlan
-from tacit.plan.counted_tables import CountedTable, counted_tables
+from tacit.plan.calibrate import noise_for
+from tacit.plan.errors.error_laws import AnySpread, kept, spread_of
+from tacit.plan.errors.predict import expected_variance, groups_used
 from tacit.plan.fault import PlanningFault
-from tacit.plan.noise_for import noise_for
-from tacit.plan.predict import expected_variance, groups_used
-from tacit.plan.query import Bools, Ints, Linear, resolve
-from tacit.plan.selection_plan import noise_name
-from tacit.plan.spread import AnySpread, kept, spread_of
-from tacit.plan.steps import largest_step
-from tacit.plan.strategy import Strategy
+from tacit.plan.measure.strategy import Strategy
+from tacit.plan.plans.counted_tables import CountedTable, counted_tables
+from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.selection_plan import noise_name
+from tacit.plan.question import Bools, Ints, Linear, resolve
+from tacit.plan.sensitivity.steps import largest_step
 from tacit.policy.policy import Policy, as_policy
 
 if TYPE_CHECKING:
-    from tacit.plan.runs import LineErrors
+    from tacit.plan.errors.runs import LineErrors
 
 _AS_GOOD: Final = 0.998
 

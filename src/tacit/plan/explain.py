@@ -12,11 +12,11 @@ from typing import Any
 
 from tacit.amounts import rough, shown
 from tacit.errors import PlanError, sealed
-from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import choose, plain_plan
-from tacit.plan.knowledge_cost import FactCost, costs_for_plan
-from tacit.policy.describe import rows_in_words
+from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.sensitivity.fact_cost import FactCost, costs_for_plan
 from tacit.policy.policy import as_policy
+from tacit.policy.words.describe import rows_in_words
 
 
 @dataclass(frozen=True)

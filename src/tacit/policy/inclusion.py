@@ -33,7 +33,8 @@ Why         What counts of a data set under a policy, and which of these are nei
             (`per_person`, `at_most`) are rows about which the weaker policy promises nothing, and so are those that
             count by another `order` or are read from another `item`.
             Which rows of an owner count follows from `order` and from which attributes no secret edge moves, by the
-            rule of `rows/first_rows.py`. So only policies for which that is the same column and the same attributes
+            rule of `rows/counts/row_choice.py`. So only policies for which that is the same column and the same
+            attributes
             surely let the same rows count. Under another rule other rows count, so the rule has a name, `CHOICE`,
             which is part of the fingerprint of every policy that depends on it: an account that was charged under
             another rule takes no release under this one.
@@ -46,10 +47,10 @@ from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.domain import Domain, Record
-from tacit.policy.edges import Absence, EdgeShape
-from tacit.policy.intervals import Intervals
+from tacit.policy.edges.classes import axes_of, cells, holds
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.edges.relations import Absence, EdgeShape
 from tacit.policy.where import Test
 
 if TYPE_CHECKING:

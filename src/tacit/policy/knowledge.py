@@ -1,8 +1,8 @@
 """What the world already knows about the data set: its size, whole marginals, counts of predicates.
 
 Knowledge couples people: if the number of hiv patients is public and one record changes, another must have changed
-with it. So knowledge never makes a release cheaper by itself, it raises the largest step (`plan/coupling.py`), and in
-return a release may use the known numbers exactly.
+with it. So knowledge never makes a release cheaper by itself, it raises the largest step
+(`plan/sensitivity/coupling.py`), and in return a release may use the known numbers exactly.
 """
 
 from __future__ import annotations

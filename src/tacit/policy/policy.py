@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Final
 from tacit.errors import PolicyError, kind_of, nearest, sealed, word_or_kind
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain, positions
-from tacit.policy.edges import Absence, EdgeShape
+from tacit.policy.edges.relations import Absence, EdgeShape
 from tacit.policy.genuine import as_plain, is_genuine, stranger
 from tacit.policy.knowledge import Known, KnownSize
 from tacit.policy.secrets import Everything, Secrets, TakingPart, Union
 
 if TYPE_CHECKING:
-    from tacit.policy.shortest import Distance
+    from tacit.policy.edges.chains import Distance
 
 PRESENCE: Final = ("public", "secret")
 
@@ -237,7 +237,7 @@ class Policy:
 
         Infinity where no chain exists. The way back may be another one, or none. None is somebody not in the data.
         """
-        from tacit.policy.shortest import distance
+        from tacit.policy.edges.chains import distance
 
         return distance(self, hidden, cover)
 
@@ -266,7 +266,7 @@ class Policy:
 
     def document(self) -> dict[str, Any]:
         """Return the policy as a policy file says it."""
-        from tacit.policy.file import policy_document
+        from tacit.policy.files.policy_file import policy_document
 
         return policy_document(self)
 
@@ -287,7 +287,7 @@ class Policy:
     @sealed
     def load(cls, path: str | Path) -> Policy:
         """Read a policy file."""
-        from tacit.policy.file import load_policy
+        from tacit.policy.files.policy_file import load_policy
 
         return load_policy(path)
 
@@ -295,13 +295,13 @@ class Policy:
     @sealed
     def from_yaml(cls, text: str, *, file: str = "policy") -> Policy:
         """Read a policy from a text."""
-        from tacit.policy.file import read_policy
+        from tacit.policy.files.policy_file import read_policy
 
         return read_policy(text, file=file)
 
     def to_yaml(self) -> str:
         """Write the policy as a text that `from_yaml` reads back."""
-        from tacit.policy.file import write_policy
+        from tacit.policy.files.policy_file import write_policy
 
         return write_policy(self)
 
@@ -311,7 +311,7 @@ class Policy:
 
     def describe(self) -> str:
         """Say in plain words what is protected against what, with examples and warnings."""
-        from tacit.policy.describe import describe
+        from tacit.policy.words.describe import describe
 
         return describe(self)
 

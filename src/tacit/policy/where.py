@@ -25,8 +25,8 @@ import numpy as np
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
+from tacit.policy.edges.intervals import Intervals
 from tacit.policy.genuine import as_plain, is_genuine, settle, stranger
-from tacit.policy.intervals import Intervals
 
 _SYMBOLS: Final = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 _DEEPEST: Final = 250  # predicates are walked recursively

@@ -16,7 +16,6 @@ In reading order:
     perturbation     uniform perturbation
     table            what is published
     generalise       public values that say the same become one
-    source           where counts come from, and who pays
     perturbed_table  uniform perturbation of rows, or of a session
     sampled          a perturbed sample of each group
     groupwise        a retention for each size of a group
@@ -27,7 +26,8 @@ In reading order:
     estimates        what a table says about many people
     private_tables   the best of these
     versions         rows that came later
-    table_job        files that ask for a table
+    local            randomised response of single people
+    paid_tables      where counts come from, and who pays
 """
 
 from tacit.publish.estimates import Reconstruction, reconstruct

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import PlanError, PolicyError, kind_of, nearest, sealed, word_or_kind
-from tacit.plan.query import as_plan_error
+from tacit.plan.question import as_plan_error
 from tacit.policy.attributes import Categories
 from tacit.policy.domain import Domain
 from tacit.policy.where import Where

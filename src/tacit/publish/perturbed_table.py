@@ -9,8 +9,8 @@ from typing import Any
 from tacit.errors import PlanError, sealed
 from tacit.publish.criterion import Channel, as_retention
 from tacit.publish.groups import Columns
+from tacit.publish.paid_tables import Choice, columns_for, published
 from tacit.publish.perturbation import Uniform, retention_for
-from tacit.publish.source import Choice, columns_for, published
 from tacit.publish.table import AGAIN, PublishedTable
 from tacit.release.planner import yes_or_no
 

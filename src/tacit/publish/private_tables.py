@@ -18,9 +18,9 @@ from tacit.publish.groupwise import Groupwise
 from tacit.publish.masked import Masked
 from tacit.publish.masked_columns import MaskedColumns
 from tacit.publish.method import Ints, Method
+from tacit.publish.paid_tables import Choice, columns_for, published
 from tacit.publish.perturbed_table import chosen_channel
 from tacit.publish.sampled import Sampled
-from tacit.publish.source import Choice, columns_for, published
 from tacit.publish.table import AGAIN, PublishedTable
 from tacit.release.planner import yes_or_no
 

@@ -32,13 +32,13 @@ from tacit.publish.groupwise import Groupwise
 from tacit.publish.masked import Masked
 from tacit.publish.masked_columns import MaskedColumns
 from tacit.publish.method import Method, PromisingMethod
+from tacit.publish.paid_tables import REPLAYED, Choice, columns_for, published
 from tacit.publish.perturbation import Uniform
 from tacit.publish.sampled import Sampled
-from tacit.publish.source import REPLAYED, Choice, columns_for, published
 from tacit.publish.table import AGAIN, ONE_PER, Account, PublishedTable
 from tacit.release.planner import yes_or_no
 from tacit.release.session import Session
-from tacit.rows.row_names import name_of
+from tacit.rows.cells.row_names import name_of
 
 _OF_AN_ACCOUNT: Final = ("dataset", "policy", "policy_fingerprint", "ledger")
 ONCE: Final = "each record was given once, as whoever appended rows says"

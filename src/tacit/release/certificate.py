@@ -16,9 +16,9 @@ from typing import Any
 from tacit.amounts import shown
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
-from tacit.plan.any_plan import AnyPlan
-from tacit.policy.describe import rows_in_words
+from tacit.plan.plans.plan import AnyPlan
 from tacit.policy.policy import Policy
+from tacit.policy.words.describe import rows_in_words
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,8 @@ from tacit.errors import PlanError, PolicyError, kind_of, nearest, word_or_kind
 from tacit.ledger.applications import Applications, Weighing
 from tacit.ledger.coin_seals import shown_name
 from tacit.ledger.ledger import Ledger
-from tacit.plan.any_plan import AnyPlan
 from tacit.plan.leakage.shown import Seen, Shown
+from tacit.plan.plans.plan import AnyPlan
 from tacit.policy.attributes.attribute import Attribute
 from tacit.policy.policy import Policy
 

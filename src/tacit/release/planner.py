@@ -1,8 +1,8 @@
 """Plans, each made once, and known by whoever made them.
 
 Guarantee   Of the plans that a caller hands in, only one that was made here, under the policy that is charged, and that
-            nobody changed since is ever executed. `release/asking.py` plans its questions by itself, under the policy
-            that was charged, and takes no plan from anybody.
+            nobody changed since is ever executed. `release/interactive.py` plans its questions by itself, under the
+            policy that was charged, and takes no plan from anybody.
 Assumes     Nobody writes into the fields of a frozen object by force.
 Why         A plan says which noise is added. One that was changed (`dataclasses.replace`), came out of a file or was
             made under another policy might add too little; it would be charged as if it had not. So a plan counts only
@@ -18,10 +18,10 @@ from typing import Any, final
 from weakref import WeakValueDictionary
 
 from tacit.errors import PlanError, kind_of
-from tacit.plan.any_plan import AnyPlan
 from tacit.plan.choose import choose
+from tacit.plan.plans.plan import AnyPlan
 from tacit.policy.policy import Policy, as_policy
-from tacit.release.shared_sums import check_agreement
+from tacit.release.estimate.shared_sums import check_agreement
 
 
 @final

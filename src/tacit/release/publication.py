@@ -2,8 +2,8 @@
 
 Guarantee   A session hands true counts only to a publication that was announced here and that nobody changed since: the
             very object, of this very class. Any other thing is refused before anything is charged, without asking it.
-Assumes     Whoever announces a publication keeps its promise: of modules of this package `publish/source.py` alone may.
-            Nobody writes into the fields of a frozen object by force.
+Assumes     Whoever announces a publication keeps its promise: of modules of this package `publish/paid_tables.py` alone
+            may. Nobody writes into the fields of a frozen object by force.
 Why         What sees true counts decides what leaves. An object that only looks like a publication could return them,
             for any price. So one counts only as the very object that was announced, as a plan does
             (`release/planner.py`): a copy, one that was changed and one of a derived class are none.
@@ -24,9 +24,9 @@ from tacit.amounts import as_epsilon
 from tacit.errors import PlanError, kind_of
 from tacit.ledger.ledger import Receipt
 from tacit.ledger.table_book import TableNote
-from tacit.plan.tally import Tally
+from tacit.plan.measure.tally import Tally
 from tacit.policy.policy import Policy
-from tacit.rows.engines import MakeFrame
+from tacit.rows.sources.engines import MakeFrame
 
 Make = Callable[[Sequence[npt.NDArray[Any]], MakeFrame, str, Receipt | None], object]
 

@@ -22,27 +22,27 @@ from tacit.errors import DataRefused, InternalError, LedgerError, PlanError, kin
 from tacit.ledger.applications import Applications
 from tacit.ledger.coins import Due
 from tacit.ledger.ledger import Ledger, Receipt
-from tacit.plan.any_plan import AnyPlan
-from tacit.plan.disjoint import disjoint_groups
 from tacit.plan.explain import Explanation, notebook_cell
-from tacit.plan.verdicts import BelowPlan
+from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.thresholds import BelowPlan
+from tacit.plan.sensitivity.parallel_composition import disjoint_groups
 from tacit.policy.policy import Policy, as_policy
-from tacit.release.answers import check_answerable, counts_of
-from tacit.release.asking import Asking, allow
+from tacit.release.budget import NOTHING_PAID, Paid, Purse, fixed
 from tacit.release.certificate import Certificate, certify
-from tacit.release.drawn import Drawn, Reserved, true_answers
+from tacit.release.estimate.answers import check_answerable, counts_of
+from tacit.release.execute import Drawn, Reserved, true_answers
+from tacit.release.interactive import Asking, allow
 from tacit.release.leakage_watch import LeakageWatch
 from tacit.release.planner import Planner, yes_or_no
 from tacit.release.publication import Publication, check_announced
-from tacit.release.purse import NOTHING_PAID, Paid, Purse, fixed
-from tacit.release.record import ReleaseRecord
-from tacit.release.selected import SelectionRecord, select
+from tacit.release.results.record import ReleaseRecord
+from tacit.release.results.selections import SelectionRecord, select
 from tacit.release.split import Costs, Parent, Pay, Split
-from tacit.rows.file_columns import is_file, source_files, source_name
-from tacit.rows.file_contents import FileContents
+from tacit.rows.files.columns import is_file, source_files, source_name
+from tacit.rows.files.contents import FileContents
 from tacit.rows.guard import closed, paid_for
-from tacit.rows.named_columns import columns_of
 from tacit.rows.rows import Rows, open_rows
+from tacit.rows.sources.named_columns import columns_of
 
 
 class Session:

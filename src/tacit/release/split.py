@@ -2,8 +2,8 @@
 
 Guarantee   For every two neighbouring data sets, all that was released about the groups of a split, taken together,
             loses at most what the session was charged for the split.
-Assumes     `plan/disjoint.py`: between neighbours one group changes and no other. What each group has spent is kept in
-            this process alone.
+Assumes     `plan/sensitivity/parallel_composition.py`: between neighbours one group changes and no other. What each
+            group has spent is kept in this process alone.
 Why         The session has always been charged at least as much as any single group has spent: a release is made only
             after the sum of its group is known to fit in what was charged, or the difference was charged to the session
             in one transaction of its ledger, as for any release. Only then is the sum moved. Whoever crashes in between
@@ -26,15 +26,15 @@ from typing import Any, NoReturn
 from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, InternalError, PlanError, sealed
 from tacit.ledger.ledger import Receipt
-from tacit.plan.any_plan import AnyPlan
-from tacit.plan.disjoint import Groups
 from tacit.plan.explain import Explanation, explain
-from tacit.plan.query import resolve
-from tacit.policy.classes import axes_of, cells, holds
+from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.question import resolve
+from tacit.plan.sensitivity.parallel_composition import Groups
+from tacit.policy.edges.classes import axes_of, cells, holds
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 from tacit.release.planner import Planner
-from tacit.release.record import ReleaseRecord
+from tacit.release.results.record import ReleaseRecord
 
 Costs = Sequence[tuple[Fraction, str]]
 Charge = Callable[[Costs], Sequence[Receipt | None]]

@@ -3,7 +3,7 @@
 NAME.csv has all answers of a release. Marginals also get NAME.SEX-AGE.csv for each table, and every table of two
 attributes NAME.cross.csv or NAME.SEX-AGE.cross.csv, whose rows are the values of the longer attribute. `share` is a
 value divided by the sum of its table's values. Labels are made safe for spreadsheets. A table that is too large for one
-is NAME.parquet or NAME.SEX-AGE.parquet, without a cross table (`release/table_file.py`).
+is NAME.parquet or NAME.SEX-AGE.parquet, without a cross table (`release/results/value_files.py`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.release.record import ReleaseRecord
-from tacit.release.table_file import LARGEST_CSV, write_cross_table, write_table
+from tacit.release.results.record import ReleaseRecord
+from tacit.release.results.value_files import LARGEST_CSV, write_cross_table, write_table
 
 MOST_TABLES: Final = 200  # more files than that nobody opens one by one
 _WIDEST: Final = 500  # columns of a cross table

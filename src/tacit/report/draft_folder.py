@@ -21,9 +21,9 @@ from pathlib import Path
 
 from tacit.amounts import shown
 from tacit.errors import JobError, LedgerError, system_reason
+from tacit.jobs.job_file import Job
+from tacit.jobs.job_plan import FINISHED
 from tacit.ledger.ledger import Ledger, Run
-from tacit.release.job_file import Job
-from tacit.release.job_plan import FINISHED
 
 PART = ".part"
 MARK = ".run"

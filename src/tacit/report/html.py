@@ -26,13 +26,21 @@ from markupsafe import Markup, escape
 
 from tacit.amounts import rough, shown, shown_with_decimal
 from tacit.plan.explain import Explanation
-from tacit.policy.describe import Section, description, of_the_rows_counted, rows_in_words
 from tacit.policy.policy import Policy
-from tacit.release.number_texts import number_texts
-from tacit.release.record import Ints, ReleaseRecord
-from tacit.release.table_file import file_name
-from tacit.report.charts import chart, chart_svg, chart_text, comparison_chart, condition, parts, question
-from tacit.report.views import BLUE, LINE
+from tacit.policy.words.describe import Section, description, of_the_rows_counted, rows_in_words
+from tacit.release.results.number_texts import number_texts
+from tacit.release.results.record import Ints, ReleaseRecord
+from tacit.release.results.value_files import file_name
+from tacit.report.charts.chart_parts import BLUE, LINE
+from tacit.report.charts.release_charts import (
+    chart,
+    chart_svg,
+    chart_text,
+    comparison_chart,
+    condition,
+    parts,
+    question,
+)
 
 ROWS_SHOWN: Final = 50
 FILES_SHOWN: Final = 13  # links; marginals of many attributes have a file for each table

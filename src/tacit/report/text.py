@@ -10,13 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from tacit.amounts import rough, shown
-from tacit.plan.any_plan import AnyPlan
-from tacit.plan.query import Query
+from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.question import Query
 
 if TYPE_CHECKING:  # a table of plans needs no ledger and no release
     from tacit.ledger.ledger import Account, Entry
     from tacit.plan.explain import Explanation
-    from tacit.release.record import ReleaseRecord
+    from tacit.release.results.record import ReleaseRecord
 
 
 def plan_table(explanations: Mapping[str, Explanation] | Sequence[Explanation]) -> Table:

@@ -1,15 +1,17 @@
 """The only door to people's rows: any frame or file goes in, counts per cell of the declared domain come out.
 
 Guarantee   Only counts and totals leave the engine (and, for what shows records as they are, positions of single rows:
-            `rows/records.py`), each row counted at the position that `rows/encode.py` gives it
+            `rows/counts/records.py`), each row counted at the position that `rows/cells/readings.py` gives it
             on every engine. An answer is a sum over people of something that depends on that person's rows alone, as a
             bag: shuffling rows changes nothing, and one person changes an answer by what one person can add. Once
             reading has begun, every failure is one fixed sentence without cause or context.
-Assumes     A source has the same rows each time it is read (`rows/opened.py` looks whether it may not).
+Assumes     A source has the same rows each time it is read (`rows/sources/opened.py` looks whether it may not).
 Why         A row is in the data iff every attribute of the domain has a position for it, whatever is asked: all
-            queries see the same people. Which of a person's rows count, `rows/first_rows.py` says; after that, a person
+            queries see the same people. Which of a person's rows count, `rows/counts/row_choice.py` says; after that, a
+            person
             counts once in each cell, and every kept row in a total. Tables are counted in one pass over batches of rows
-            (`rows/one_pass.py`) or by the engine (`rows/engine_tables.py`), and it does not matter by which.
+            (`rows/counts/one_pass.py`) or by the engine (`rows/counts/engine_tables.py`), and it does not matter by
+            which.
 Checked by  tests/property/test_rows_people.py, tests/contract/test_rows_engines.py,
             tests/contract/test_rows_changed.py, tests/contract/test_one_pass.py, tests/unit/test_rows.py,
             tests/unit/test_rows_canary.py.
@@ -24,21 +26,21 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import DataRefused, InternalError, sealed
-from tacit.plan.tally import CellCounts, CellSums, ItemHolders, Tally
+from tacit.plan.measure.tally import CellCounts, CellSums, ItemHolders, Tally
 from tacit.policy.domain import Domain
 from tacit.policy.where import Test
-from tacit.rows.asked_tables import asked_of, items_of, numbers_of, where_of
-from tacit.rows.counting import JOINT, Asked, Counted
-from tacit.rows.engine_tables import EngineTables
-from tacit.rows.engines import MakeFrame, unreadable
+from tacit.rows.counts.counting import JOINT, Asked, Counted
+from tacit.rows.counts.dry_run import rehearse
+from tacit.rows.counts.engine_tables import EngineTables
+from tacit.rows.counts.item_counts import CountedItems, Counts, ItemCounts
+from tacit.rows.counts.one_pass import OnePass
+from tacit.rows.counts.records import Work, asked_records, worked_on
 from tacit.rows.guard import closed
-from tacit.rows.item_counts import CountedItems, Counts, ItemCounts
-from tacit.rows.named_columns import NamedColumns
-from tacit.rows.one_pass import OnePass
-from tacit.rows.opened import Opened
-from tacit.rows.opening import opened_source
-from tacit.rows.records import Work, asked_records, worked_on
-from tacit.rows.rehearsal import rehearse
+from tacit.rows.sources.asked_tables import asked_of, items_of, numbers_of, where_of
+from tacit.rows.sources.engines import MakeFrame, unreadable
+from tacit.rows.sources.named_columns import NamedColumns
+from tacit.rows.sources.opened import Opened
+from tacit.rows.sources.opening import opened_source
 
 
 class Rows(Protocol):
@@ -56,7 +58,7 @@ class Rows(Protocol):
         """Refuse, without opening a row, attributes and columns that cannot name rows."""
 
     def records(self, names: Sequence[str], key: Sequence[str], work: Work) -> Iterator[Any]:
-        """Yield what work returns for the positions of each batch of rows; see `rows/records.py`."""
+        """Yield what work returns for the positions of each batch of rows; see `rows/counts/records.py`."""
 
     @property
     def frame(self) -> MakeFrame:

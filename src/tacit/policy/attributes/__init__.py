@@ -2,7 +2,6 @@
 
 In reading order:
 
-    keys        what a policy file says: keys, their readers and JSON schemas
     attribute   every behaviour of a kind
     integers    whole numbers of a range
     decimals    numbers on a lattice such as tenths
@@ -11,8 +10,6 @@ In reading order:
     flag        yes or no
     grid        a cell of a map
     items       a set of items
-
-A new kind is a module, a line below, and how its cells are read in `rows/kinds.py`.
 """
 
 from __future__ import annotations

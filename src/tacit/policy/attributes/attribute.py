@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from tacit.errors import PolicyError, nearest
-from tacit.policy.attributes.keys import Key, Row
-from tacit.policy.intervals import Intervals
-from tacit.policy.yaml_entries import Entry
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.files.spec import Key, Row
+from tacit.policy.files.yaml_entries import Entry
 
 Value: TypeAlias = Any
 CLIP: Final = "clip"

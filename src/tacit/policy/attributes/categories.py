@@ -9,9 +9,9 @@ from typing import Any
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, Line, Value, alike
-from tacit.policy.attributes.keys import VALUE, Key, Row, mapping, read_keys, schema_of
+from tacit.policy.files.spec import VALUE, Key, Row, mapping, read_keys, schema_of
+from tacit.policy.files.yaml_entries import Entry
 from tacit.policy.genuine import as_plain
-from tacit.policy.yaml_entries import Entry
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from tacit.errors import PolicyError, nearest
 from tacit.policy.attributes.attribute import Attribute, Line, Value, is_clip
-from tacit.policy.attributes.keys import Key, Row, clip_or, clip_or_schema, mapping, read_keys, read_two, schema_of, two
+from tacit.policy.files.spec import Key, Row, clip_or, clip_or_schema, mapping, read_keys, read_two, schema_of, two
+from tacit.policy.files.yaml_entries import YAML_TAG, Entry
 from tacit.policy.genuine import as_plain
-from tacit.policy.yaml_entries import YAML_TAG, Entry
 
 PERIODS: Final = ("day", "week", "month", "quarter", "year")
 _EXAMPLES: Final = dict(zip(PERIODS, ("2024-03-01", "2024-W10", "2024-03", "2024-Q1", "2024"), strict=True))

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, Line, Value, is_clip, rank_of_number
-from tacit.policy.attributes.keys import Key, Row, clip_or, clip_or_schema, mapping, read_keys, read_two, schema_of, two
+from tacit.policy.files.spec import Key, Row, clip_or, clip_or_schema, mapping, read_keys, read_two, schema_of, two
+from tacit.policy.files.yaml_entries import YAML_TAG, Entry
 from tacit.policy.genuine import as_plain
-from tacit.policy.yaml_entries import YAML_TAG, Entry
 
 _MOST_DIGITS: Final = 15  # of a decimal number that a 64-bit float stands for
 _NUMBER: Final[dict[str, Any]] = {"type": "number"}

@@ -9,9 +9,9 @@ from typing import Any
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, Line, Value, rank_of_number
-from tacit.policy.attributes.keys import Key, Row, mapping, read_keys, schema_of
+from tacit.policy.files.spec import Key, Row, mapping, read_keys, schema_of
+from tacit.policy.files.yaml_entries import YAML_TAG, Entry
 from tacit.policy.genuine import settle
-from tacit.policy.yaml_entries import YAML_TAG, Entry
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from typing import Any
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import CLIP, Attribute, Axis, Value
 from tacit.policy.attributes.integers import Integers
-from tacit.policy.attributes.keys import (
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.files.spec import (
     POSITIVE,
     Key,
     Row,
@@ -24,9 +25,8 @@ from tacit.policy.attributes.keys import (
     schema_of,
     two,
 )
+from tacit.policy.files.yaml_entries import Entry
 from tacit.policy.genuine import settle
-from tacit.policy.intervals import Intervals
-from tacit.policy.yaml_entries import Entry
 
 _PARTS = ("row", "column")
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, Line, Value, is_clip, rank_of_number
-from tacit.policy.attributes.keys import (
+from tacit.policy.files.spec import (
     POSITIVE,
     WHOLE,
     Key,
@@ -22,8 +22,8 @@ from tacit.policy.attributes.keys import (
     schema_of,
     two,
 )
+from tacit.policy.files.yaml_entries import YAML_TAG, Entry
 from tacit.policy.genuine import settle
-from tacit.policy.yaml_entries import YAML_TAG, Entry
 
 _NOT_WHOLE: Final = "Round it, or declare decimals:"
 

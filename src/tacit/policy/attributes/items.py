@@ -13,10 +13,10 @@ from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, Axis, Value, alike
 from tacit.policy.attributes.categories import Categories
 from tacit.policy.attributes.integers import Integers
-from tacit.policy.attributes.keys import POSITIVE, WHOLE, Key, Row, mapping, read_keys, schema_of
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.files.spec import POSITIVE, WHOLE, Key, Row, mapping, read_keys, schema_of
+from tacit.policy.files.yaml_entries import Entry
 from tacit.policy.genuine import as_plain
-from tacit.policy.intervals import Intervals
-from tacit.policy.yaml_entries import Entry
 
 _MOST_ITEMS: Final = 100  # in one example
 _MOST_BITS: Final = 100_000  # of the number of sets

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tacit.policy.attributes.keys import Row
 from tacit.policy.domain import Domain, Record
-from tacit.policy.edges import EdgeShape
+from tacit.policy.edges.relations import EdgeShape
+from tacit.policy.files.spec import Row
+from tacit.policy.files.yaml_entries import Entry
 from tacit.policy.secrets.family import MOST_NAMES, Candidate, Fields, Promise, Secrets, listed, schema_of_family
 from tacit.policy.secrets.one_attribute import Attributes
 from tacit.policy.secrets.sensitive_records import Records
 from tacit.policy.where import Where
-from tacit.policy.yaml_entries import Entry
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Value
-from tacit.policy.attributes.keys import PART, Row, mapping
 from tacit.policy.domain import Domain, Record, canonical
-from tacit.policy.edges import Blocks, EdgeShape, FromTo
-from tacit.policy.intervals import Intervals
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.edges.relations import Blocks, EdgeShape, FromTo
+from tacit.policy.files.spec import PART, Row, mapping
+from tacit.policy.files.yaml_entries import Entry
 from tacit.policy.secrets.family import (
     Candidate,
     Fields,
@@ -25,7 +26,6 @@ from tacit.policy.secrets.family import (
     read_value,
     schema_of_family,
 )
-from tacit.policy.yaml_entries import Entry
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Final
 
 from tacit.amounts import shown
 from tacit.errors import PolicyError, nearest
-from tacit.policy.attributes.keys import NAMES, Row, mapping
 from tacit.policy.domain import Domain, Record
-from tacit.policy.edges import EdgeShape, ItemMoves, Metric, Near, Relation
+from tacit.policy.edges.relations import EdgeShape, ItemMoves, Metric, Near, Relation
+from tacit.policy.files.spec import NAMES, Row, mapping
+from tacit.policy.files.yaml_entries import YAML_TAG, Entry
 from tacit.policy.genuine import as_plain
 from tacit.policy.secrets.family import (
     MOST_NAMES,
@@ -30,7 +31,6 @@ from tacit.policy.secrets.family import (
     schema_of_family,
 )
 from tacit.policy.where import Where
-from tacit.policy.yaml_entries import YAML_TAG, Entry
 
 METRICS: Final = ("l1", "l2", "linf")
 # short exponents only: the exact fraction of 1e999999999 would not fit into memory

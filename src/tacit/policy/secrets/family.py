@@ -17,13 +17,13 @@ import numpy as np
 from tacit.errors import PolicyError, kind_of
 from tacit.policy.attributes import Attribute
 from tacit.policy.attributes.attribute import Value
-from tacit.policy.attributes.keys import PREDICATE, Row, mapping
 from tacit.policy.domain import Domain, Record
-from tacit.policy.edges import Absence, EdgeShape, FromTo, ItemMoves
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.edges.relations import Absence, EdgeShape, FromTo, ItemMoves
+from tacit.policy.files.spec import PREDICATE, Row, mapping
+from tacit.policy.files.yaml_entries import Entry
 from tacit.policy.genuine import settle
-from tacit.policy.intervals import Intervals
 from tacit.policy.where import Where, where
-from tacit.policy.yaml_entries import Entry
 
 Fields: TypeAlias = dict[str, Value]
 MOST_NAMES = 3  # attributes of one family that get examples of their own

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from tacit.errors import PolicyError, kind_of
 from tacit.policy.attributes.attribute import Value
-from tacit.policy.attributes.keys import ANY, PART, Row, two
 from tacit.policy.domain import Domain, Record, canonical
-from tacit.policy.edges import EdgeShape, FromTo, ItemMoves
-from tacit.policy.intervals import Intervals
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.edges.relations import EdgeShape, FromTo, ItemMoves
+from tacit.policy.files.spec import ANY, PART, Row, two
+from tacit.policy.files.yaml_entries import Entry
 from tacit.policy.secrets.family import (
     MOST_NAMES,
     Candidate,
@@ -27,7 +28,6 @@ from tacit.policy.secrets.family import (
     schema_of_family,
 )
 from tacit.policy.where import Where
-from tacit.policy.yaml_entries import Entry
 
 
 @dataclass(frozen=True)

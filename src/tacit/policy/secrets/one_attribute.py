@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from tacit.policy.attributes.keys import NAMES, Row
 from tacit.policy.domain import Domain, Record
-from tacit.policy.edges import EdgeShape
+from tacit.policy.edges.relations import EdgeShape
+from tacit.policy.files.spec import NAMES, Row
+from tacit.policy.files.yaml_entries import Entry
 from tacit.policy.secrets.family import (
     MOST_NAMES,
     Candidate,
@@ -23,7 +24,6 @@ from tacit.policy.secrets.family import (
     read_names,
     schema_of_family,
 )
-from tacit.policy.yaml_entries import Entry
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from tacit.errors import PolicyError
-from tacit.policy.classes import axes_of, cells, holds
 from tacit.policy.domain import Domain, positions
+from tacit.policy.edges.classes import axes_of, cells, holds
 from tacit.policy.secrets.family import Fields
 from tacit.policy.where import Test
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
-from tacit.policy.attributes.keys import PREDICATE, Row
 from tacit.policy.domain import Domain, Record, positions
-from tacit.policy.edges import EdgeShape
+from tacit.policy.edges.relations import EdgeShape
+from tacit.policy.files.spec import PREDICATE, Row
+from tacit.policy.files.yaml_entries import Entry
 from tacit.policy.secrets.family import Candidate, Fields, Promise, Secrets, Setting, schema_of_family
 from tacit.policy.secrets.one_attribute import Attributes
 from tacit.policy.secrets.picked_records import is_picked, record_with
 from tacit.policy.where import Where, where
-from tacit.policy.yaml_entries import Entry
 
 
 @dataclass(frozen=True)

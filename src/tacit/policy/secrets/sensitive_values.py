@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Value
-from tacit.policy.attributes.keys import PART, Row
 from tacit.policy.domain import Domain, Record, canonical
-from tacit.policy.edges import EdgeShape, FromTo, ItemMoves, Relation
-from tacit.policy.intervals import Intervals
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.edges.relations import EdgeShape, FromTo, ItemMoves, Relation
+from tacit.policy.files.spec import PART, Row
+from tacit.policy.files.yaml_entries import Entry
 from tacit.policy.secrets.family import (
     MOST_NAMES,
     Candidate,
@@ -28,7 +29,6 @@ from tacit.policy.secrets.family import (
     schema_of_family,
 )
 from tacit.policy.where import Where
-from tacit.policy.yaml_entries import Entry
 
 
 @dataclass(frozen=True)

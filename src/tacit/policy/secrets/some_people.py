@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
-from tacit.policy.attributes.keys import Row
 from tacit.policy.domain import Domain, Record, positions
-from tacit.policy.edges import EdgeShape
+from tacit.policy.edges.relations import EdgeShape
+from tacit.policy.files.spec import Row
+from tacit.policy.files.yaml_entries import Entry
 from tacit.policy.secrets.family import Candidate, Fields, Promise, Secrets, Setting
 from tacit.policy.secrets.picked_records import is_picked, record_with
 from tacit.policy.where import Where
-from tacit.policy.yaml_entries import Entry
 
 
 @dataclass(frozen=True)

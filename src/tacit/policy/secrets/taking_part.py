@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
-from tacit.policy.attributes.keys import Row
 from tacit.policy.domain import Domain, Record
-from tacit.policy.edges import Absence, EdgeShape
+from tacit.policy.edges.relations import Absence, EdgeShape
+from tacit.policy.files.spec import Row
+from tacit.policy.files.yaml_entries import Entry
 from tacit.policy.secrets.family import MOST_NAMES, Candidate, Fields, Promise, Secrets, Setting, schema_of_family
 from tacit.policy.secrets.picked_records import record_with
 from tacit.policy.where import Where
-from tacit.policy.yaml_entries import Entry
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
 from tacit.policy.domain import Domain, Record
-from tacit.policy.edges import Absence, EdgeShape
+from tacit.policy.edges.relations import Absence, EdgeShape
+from tacit.policy.files.yaml_entries import Entry
 from tacit.policy.secrets.family import Promise, Secrets
 from tacit.policy.where import Where
-from tacit.policy.yaml_entries import Entry
 
 
 @dataclass(frozen=True)

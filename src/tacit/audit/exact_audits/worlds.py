@@ -1,0 +1,219 @@
+"""Worlds for an audit: records, secret edges and neighbouring data sets, straight from the definitions.
+
+Slow and simple on purpose: nothing here uses the planner's largest steps, so that a wrong one shows. A domain that is
+too large to go through is represented by the values at which predicates, blocks and distances begin and end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from math import isqrt, prod
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.plan.question import Linear
+from tacit.plan.questions import Count, Marginals
+from tacit.policy.attributes.attribute import Axis
+from tacit.policy.domain import Domain, positions
+from tacit.policy.edges.relations import STAY_ITEMS, Blocks, EdgeShape, FromTo, Near, Same
+from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize
+from tacit.policy.policy import ABSENT, Policy
+from tacit.policy.where import Test
+
+Ints = npt.NDArray[np.int64]
+MOST_RECORDS: Final = 400  # all ordered pairs of them are tried
+MOST_COUPLED: Final = 100  # the same where others have to move as well
+MOST_NEIGHBOURS: Final = 300_000  # pairs of data sets, where knowledge couples people
+MOST_ENDS: Final = 40
+MOST_NUMBERS: Final = 30_000_000  # answers of all records together
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Two data sets, as tuples of records: the same people, of whom one (or several, coupled) moved."""
+
+    hidden: tuple[Any, ...]
+    cover: tuple[Any, ...]
+
+
+def every_value(attribute: Any) -> list[Any]:
+    """Return every value that one attribute can have."""
+    return list(attribute.every_value())
+
+
+def every_record(domain: Domain) -> list[Any]:
+    """Return every record of a domain."""
+    return list(product(*(every_value(attribute) for attribute in domain.values())))
+
+
+def added(query: Linear, domain: Domain, record: Any) -> Ints:
+    """Return what one person adds to the answers, straight from the meaning of the query."""
+    picked = record is not ABSENT and (
+        query.where is None or query.where.compile(domain).of_record(positions(domain, record))
+    )
+    if not picked:
+        return np.zeros(query.size(domain), dtype=np.int64)
+    return query.added_by(dict(zip(domain, record, strict=True)), domain)
+
+
+def answers(query: Linear, domain: Domain, people: Iterable[Any]) -> Ints:
+    """Return the answers on a data set of these people."""
+    return sum((added(query, domain, record) for record in people), np.zeros(query.size(domain), dtype=np.int64))
+
+
+def contributions(query: Linear, domain: Domain, records: Iterable[Any]) -> dict[Any, Ints]:
+    """Return what each of these records adds to the answers; nobody adds nothing."""
+    return {record: added(query, domain, record) for record in (*records, ABSENT)}
+
+
+def change_along(pair: Neighbours, adds: dict[Any, Ints]) -> Ints:
+    """Return how the answers change from hidden to cover."""
+    moves = [adds[b] - adds[a] for a, b in zip(pair.hidden, pair.cover, strict=True)]
+    return moves[0] if len(moves) == 1 else np.sum(moves, axis=0, dtype=np.int64)
+
+
+def every_edge(policy: Policy, records: Sequence[Any] | None = None) -> list[tuple[Any, Any]]:
+    """Return every secret edge between these records (all of the domain), in the order of the domain."""
+    records = every_record(policy.domain) if records is None else records
+    found = [(a, b) for a, b in product(records, repeat=2) if a != b and policy.secrets.has_edge(policy.domain, a, b)]
+    if policy.absences:
+        both = [*((record, ABSENT) for record in records), *((ABSENT, record) for record in records)]
+        found += [edge for edge in both if policy.has_edge(*edge)]
+    return found
+
+
+def known_numbers(policy: Policy, people: Iterable[Any]) -> tuple[int, ...]:
+    """Return what is public about a data set of these people."""
+    people, numbers = tuple(people), []
+    for fact in policy.known:
+        match fact:
+            case KnownSize():
+                numbers.append(sum(record is not ABSENT for record in people))
+            case KnownMarginal(names):
+                numbers += answers(Marginals((names,)), policy.domain, people).tolist()
+            case KnownCount(where):
+                numbers += answers(Count(where), policy.domain, people).tolist()
+    return tuple(numbers)
+
+
+def neighbours(policy: Policy, records: Sequence[Any] | None = None) -> list[Neighbours]:
+    """Return neighbouring data sets, as small as they can be.
+
+    One person along an edge where that leaves everything known as it was; otherwise one or two more people move to
+    restore it. That is every such pair and triple, or some of them where there are too many.
+    """
+    values = every_record(policy.domain) if records is None else list(records)
+    secret = every_edge(policy, values)
+    if not policy.known:
+        return [Neighbours((a,), (b,)) for a, b in secret]
+    everybody = [*values, ABSENT] if policy.absences else values
+    numbers = {record: known_numbers(policy, (record,)) for record in everybody}
+    by_change: dict[tuple[int, ...], list[tuple[Any, Any]]] = {}
+    for a, b in product(everybody, repeat=2):
+        if a != b:
+            by_change.setdefault(minus(numbers[b], numbers[a]), []).append((a, b))
+    found: list[Neighbours] = []
+    for left, (a, b) in zip(range(len(secret), 0, -1), secret, strict=True):
+        room = max(1, (MOST_NEIGHBOURS - len(found)) // left)  # shared evenly by the edges that are left
+        change = minus(numbers[b], numbers[a])
+        if not any(change):
+            found.append(Neighbours((a,), (b,)))
+            continue
+        back = minus((0,) * len(change), change)
+        found += [Neighbours((a, c), (b, d)) for c, d in _some(by_change.get(back, []), room)]
+        each = isqrt(room // min(room, len(by_change)))
+        for one, moves in islice(by_change.items(), room):
+            rest = minus(back, one)
+            if any(one) and one != back and any(rest) and rest in by_change:
+                both = product(_some(moves, each), _some(by_change[rest], each))
+                found += [Neighbours((a, c, e), (b, d, f)) for (c, d), (e, f) in both]
+    return found
+
+
+def _some(moves: list[tuple[Any, Any]], most: int) -> list[tuple[Any, Any]]:
+    """Return so many moves at most, spread evenly."""
+    return moves[:: (len(moves) - 1) // most + 1]
+
+
+def is_coupled(policy: Policy, records: Sequence[Any]) -> bool:
+    """Say whether somebody who moves along an edge changes what is known, so that others have to move as well."""
+    return bool(policy.known) and any(
+        known_numbers(policy, (a,)) != known_numbers(policy, (b,)) for a, b in every_edge(policy, records)
+    )
+
+
+def minus(whole: tuple[int, ...], part: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the differences, number by number."""
+    return tuple(x - y for x, y in zip(whole, part, strict=True))
+
+
+def records_to_try(policy: Policy, query: Linear) -> tuple[list[Any], bool]:
+    """Return records that between them should show the worst edges, and whether they are all that there are."""
+    domain, at_once = policy.domain, MOST_COUPLED if policy.known else MOST_RECORDS
+    most = max(2, min(at_once, MOST_NUMBERS // max(query.size(domain), 1)))
+    if domain.size <= most:
+        return every_record(domain), True
+    found: dict[Any, None] = {}
+    shapes = policy.shapes or (EdgeShape(),)
+    for shape in shapes:
+        tried = {name: list(dict.fromkeys(_values_to_try(name, policy, shape, query))) for name in domain}
+        while prod(len(values) for values in tried.values()) > max(2, most // len(shapes)):
+            longest = max(tried, key=lambda name: len(tried[name]))
+            tried[longest].pop()
+        found.update(dict.fromkeys(product(*tried.values())))
+    return list(found), False
+
+
+def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: Linear) -> Iterator[Any]:
+    """Yield the values of an attribute at which something begins or ends along these edges, the most telling first."""
+    domain, tests = policy.domain, _tests(policy, shape, query)
+    attribute = domain[name]
+    if attribute.is_set:
+        mentioned = [axis.item for test in tests for axis, _ in test.atoms if axis.attribute == name]
+        looked_at = mentioned or name in query.mentioned() or shape.item_moves(name) != STAY_ITEMS
+        places = [place for place in dict.fromkeys(mentioned) if place is not None]
+        yield from list(attribute.telling_sets(places))[: None if looked_at else 1]
+        return
+    by_axis = []
+    for axis in domain.axes_of(name):
+        tested = any(found.name == axis.name for test in tests for found, _ in test.atoms)
+        ends = list(dict.fromkeys(_positions_to_try(axis, shape, tests)))
+        if name in query.mentioned() or tested:
+            by_axis.append(ends)
+        else:
+            # the query does not see it: only as much as the edges need
+            by_axis.append(
+                ends[:1] if shape.any_elsewhere or shape.relation(axis.name, axis.size) == Same() else ends[:2]
+            )
+    # a grid has two axes, everything else one
+    yield from (attribute.value(places[0]) if len(places) == 1 else tuple(places) for places in product(*by_axis))
+
+
+def _tests(policy: Policy, shape: EdgeShape, query: Linear) -> list[Test]:
+    asked = [query.where.compile(policy.domain)] if query.where is not None else []
+    starts = [shape.only_from, *(absence.only_from for absence in policy.absences)]
+    return [*asked, *(test for test in starts if test is not None)]
+
+
+def _positions_to_try(axis: Axis, shape: EdgeShape, tests: list[Test]) -> Iterator[int]:
+    last, ends, reaches = axis.size - 1, [], set[int]()
+    match shape.relation(axis.name, axis.size):
+        case Near(reach):
+            reaches.add(reach)
+        case Blocks(width, _):
+            ends += [width - 1, last // width * width]
+        case FromTo(hidden, cover, _):
+            ends += [place for part in (hidden, cover) for low, high in part for place in (low, high)]
+    for test in tests:
+        for tested, found in test.atoms:
+            if tested.name == axis.name:
+                ends += [at for low, high in found for at in (low, low - 1, high, high + 1)]
+    ends = [place for place in dict.fromkeys([*ends, 0, last]) if 0 <= place <= last][:MOST_ENDS]
+    for place in ends:
+        yield place
+        for reach in sorted(reaches, reverse=True):
+            yield from (near for near in (place + reach, place - reach) if 0 <= near <= last)

@@ -1,0 +1,278 @@
+"""Mechanisms of this package, ready to be audited: what they claim, and two inputs on which their loss is largest.
+
+The inputs are true answers at the two ends of a secret edge, found by the exact audit, or built from the policy where
+outputs are too many to go through. What is sampled is the mechanism itself, as a session calls it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, singledispatch
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.audit.exact_audits.exact_audit import exact, law_loss, plan_loss
+from tacit.audit.exact_audits.loss import ExactAudit
+from tacit.audit.exact_audits.selections import MOST_COUNTS
+from tacit.audit.exact_audits.worlds import Ints, Neighbours, change_along, contributions, neighbours, records_to_try
+from tacit.audit.sampled_audits.draws import FEWEST, Progress
+from tacit.audit.sampled_audits.sampled_audit import SampledAudit, sampled
+from tacit.audit.sampled_audits.shown_records import claimed, drawn, is_named, law_of, telling_records
+from tacit.monitor.alarm import NO_VALUE, alarm_noise, decide_all
+from tacit.plan.choose import Plan
+from tacit.plan.draws.additive import blur
+from tacit.plan.draws.selection import draw_output
+from tacit.plan.draws.zoom import draw_stages
+from tacit.plan.plans.derived import DerivedPlan
+from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.records import RecordsPlan
+from tacit.plan.plans.selection_plan import SelectionPlan
+from tacit.plan.question import Linear
+from tacit.plan.questions.clusters import ClustersPlan
+from tacit.policy.attributes import Integers
+from tacit.policy.domain import Domain
+from tacit.policy.policy import Policy
+from tacit.policy.secrets import pairs
+from tacit.publish.local import RandomisedResponse
+
+Array = npt.NDArray[Any]
+MOST_SHOWN: Final = 50_000  # numbers of an output; of more, only some that change are looked at
+MOST_DRAWN: Final = 15 * 10**6  # numbers that are drawn of either side
+MOST_ASKED: Final = 250_000  # rows that a session is asked about, several times
+MOST_ONE_BY_ONE: Final = 10**5  # samples of a mechanism that is drawn one output at a time ..
+MOST_STAGED: Final = 4_000  # of one that decides for each output what is counted ..
+MOST_MOVED: Final = 4  # .. and how many of the numbers of either stage are looked at
+SECONDS_ONE_BY_ONE: Final = 15  # .. and about how long that may take
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A mechanism under audit. `release(answers, size)` draws outputs for given true answers."""
+
+    name: str
+    mechanism: str
+    epsilon: float
+    hidden: Any
+    cover: Any
+    release: Callable[[Any, int], Array]
+    exact: Callable[[], ExactAudit] | None = None
+    most_samples: int = 10**9
+
+    def sampled(self, samples: int, alpha: float, progress: Progress | None = None) -> SampledAudit:
+        """Look for a leak at the claimed epsilon."""
+        return sampled(self.release, self.hidden, self.cover, self.epsilon, samples, alpha, progress=progress)
+
+
+def subject_of(name: str, plan: AnyPlan) -> Subject:
+    """Return what a session would do for a plan, with the two inputs that should show its loss best."""
+    hidden, cover, release, most, found = play(plan)
+    known = None if found is None else lambda: found
+    return Subject(name, plan.mechanism, float(plan.epsilon), hidden, cover, release, known, most)
+
+
+class Played(NamedTuple):
+    """Two inputs, how outputs are drawn for them, how many can be drawn, and the exact audit where there is one."""
+
+    hidden: Ints
+    cover: Ints
+    release: Callable[[Ints, int], Array]
+    most_samples: int
+    exact: ExactAudit | None
+
+
+@singledispatch
+def play(plan: AnyPlan) -> Played:
+    """Return how a plan is drawn from, on two inputs that should show its loss best."""
+    raise TypeError(type(plan).__name__)
+
+
+@play.register(Plan)
+@play.register(DerivedPlan)
+def _play_parts(plan: Plan | DerivedPlan) -> Played:
+    hidden, cover = _farthest(plan)
+    most = max(FEWEST, MOST_DRAWN // len(hidden))
+    return Played(hidden, cover, _blurred(plan.parts, hidden, cover), most, plan_loss(plan))
+
+
+@play.register
+def _(plan: ClustersPlan) -> Played:
+    """Draw the look and what follows from it, where there is one, among people who all stand in one cell."""
+    if plan.look is None:
+        return _play_parts(plan)
+    bases = plan.tallied
+    hidden, cover = _farthest(plan, bases)
+    others = np.zeros_like(hidden)
+    others[np.argmax(hidden)] = others[-1] = round(plan.people) - 1  # the last number is how many there are
+    release = _staged(plan, hidden, cover)
+    most = min(MOST_STAGED, _most_samples(release, hidden + others))
+    return Played(hidden + others, cover + others, release, most, plan_loss(plan))
+
+
+@play.register(SelectionPlan)
+def _(plan: SelectionPlan) -> Played:
+    found = plan_loss(plan) if plan.base.size(plan.policy.domain) <= MOST_COUNTS else None
+    if found is not None and found.witness is not None:
+        hidden, cover = np.array(found.witness.hidden), np.array(found.witness.cover)
+    else:
+        hidden, cover = _farthest(plan)
+    release = _drawn(plan, len(hidden))
+    return Played(hidden, cover, release, _most_samples(release, hidden), found)
+
+
+@play.register
+def _(plan: RecordsPlan) -> Played:
+    return _played([plan], plan_loss(plan))
+
+
+def asked_subject(name: str, plans: Sequence[RecordsPlan]) -> Subject:
+    """Return questions for true records, asked one after the other, with what they cost together."""
+    epsilon = claimed(*plans)
+    found = exact(law_of(*plans), plans[0].policy, epsilon)
+    hidden, cover, release, most, _ = _played(plans, found)
+    return Subject(name, plans[0].mechanism, float(epsilon), hidden, cover, release, lambda: found, most)
+
+
+def _played(plans: Sequence[RecordsPlan], found: ExactAudit) -> Played:
+    domain, worst = plans[0].policy.domain, found.witness
+    if worst is not None and len(worst.hidden) == len(worst.cover) == 1:
+        edge = worst.hidden[0], worst.cover[0]
+    else:  # somebody comes or leaves, or others move along: what is drawn is one record that changes
+        edge = telling_records(plans[0])
+    hidden, cover = (
+        np.array([domain[name].position(value) for name, value in zip(domain, record, strict=True)]) for record in edge
+    )
+    most = MOST_ASKED if is_named(plans) else MOST_DRAWN
+    return Played(hidden, cover, drawn(*plans), most, found)
+
+
+def visits_policy(step: int) -> Policy:
+    """Return the policy under which a person's visits to a place, up to so many, may be none."""
+    visits = Domain({"visits": Integers(0, step)})
+    return Policy(visits, pairs([(many, 0) for many in range(1, step + 1)]))
+
+
+def decision_subject(name: str, epsilon: Fraction, *, step: int, threshold: int = 3) -> Subject:
+    """Return one decision of a monitor, about a place where a person has up to `step` visits that may be none."""
+    last = threshold + 4 * step
+
+    def law(people: tuple[tuple[int], ...]) -> dict[int, float]:
+        count, of_noise = sum(many for (many,) in people), alarm_noise(epsilon, step=step)
+        values = {value: float(of_noise.pmf(value - count)) for value in range(threshold, last)}
+        tail = {last: float(of_noise.survival(last - 1 - count))}  # further out the likelihood ratio stays the same
+        return {NO_VALUE: float(of_noise.cdf(threshold - 1 - count)), **values, **tail}
+
+    return Subject(
+        name,
+        "one-sided geometric noise, shown from the threshold on",
+        float(epsilon),
+        threshold,
+        threshold - step,
+        lambda count, size: decide_all(np.full(size, count), threshold, epsilon, step=step),
+        lambda: exact(law, visits_policy(step), epsilon, people=3),
+    )
+
+
+def local_subject(name: str, rule: RandomisedResponse, policy: Policy) -> Subject:
+    """Return the answer of one person to a yes/no question, which is the only attribute of a policy."""
+    return Subject(
+        name,
+        str(rule),
+        float(rule.epsilon),
+        True,
+        False,
+        lambda truth, size: rule.answers(np.full(size, truth)).astype(np.int64),
+        lambda: exact(lambda people: rule.law(truth=people[0][0]), policy, rule.epsilon),
+    )
+
+
+def _farthest(plan: AnyPlan, shown: Sequence[Linear] = ()) -> tuple[Ints, Ints]:
+    """Return answers of two neighbours, one of whom moves the answers as far as anybody can; those of all parts.
+
+    With `shown`, the answers of these questions instead.
+    """
+    policy = plan.policy
+    records = list(dict.fromkeys(r for part in plan.parts for r in records_to_try(policy, part.base)[0]))
+    adds = [contributions(part.base, policy.domain, records) for part in plan.parts]
+
+    def cost(pair: Neighbours) -> float:
+        total = 0.0
+        for part, added in zip(plan.parts, adds, strict=True):
+            change = change_along(pair, added)
+            laws = part.laws()
+            total += float(sum(law_loss(law, change[at]) for law, at in laws) if laws else np.abs(change).sum())
+        return total
+
+    nobody = Neighbours((records[0],), (records[0],))
+    pair = max(neighbours(policy, records), key=cost, default=nobody)
+    if shown:
+        adds = [contributions(one, policy.domain, records) for one in shown]
+    change = np.concatenate([change_along(pair, added) for added in adds])
+    others = plan.telling_others(change != 0)
+    own = np.concatenate([np.asarray(sum(added[record] for record in pair.hidden)) for added in adds])
+    hidden = np.asarray(own + (0 if others is None else others), dtype=np.int64)
+    return hidden, np.asarray(hidden + change)
+
+
+def _blurred(parts: Sequence[Plan], hidden: Ints, cover: Ints) -> Callable[[Ints, int], Array]:
+    """Return how noisy answers are drawn; of very many, only some of those that change."""
+    starts = np.cumsum([part.base.size(part.policy.domain) for part in parts])[:-1]
+
+    def blurred(answers: Ints) -> Array:
+        each = zip(np.split(answers, starts, axis=-1), parts, strict=True)
+        return np.concatenate([blur(own, part) for own, part in each], axis=-1)
+
+    if len(hidden) <= MOST_SHOWN:
+        return lambda answers, size: blurred(np.tile(answers, (size, 1)))
+    moved = np.flatnonzero(hidden != cover)
+    shown = moved[:: len(moved) // 1_000 + 1]
+
+    def release(answers: Ints, size: int) -> Array:
+        return np.array([blurred(answers)[shown] for _ in range(size)])
+
+    return release
+
+
+def _staged(plan: ClustersPlan, hidden: Ints, cover: Ints) -> Callable[[Ints, int], Array]:
+    """Return how clusters are drawn: how many cells were counted, people, and of look and counts what changes.
+
+    Each output is a row of numbers; what is not there is zero.
+    """
+
+    @cache
+    def moved(base: Linear) -> Ints:
+        here, there = (base.answers([answers[:-1]], plan.policy.domain) for answers in (hidden, cover))
+        return np.flatnonzero(here != there)[:MOST_MOVED]
+
+    def one(answers: Ints) -> Ints:
+        _, (counted, people, *look) = draw_stages(plan, answers[:-1], answers[-1:])
+        row = np.zeros(2 + 2 * MOST_MOVED, dtype=np.int64)
+        row[:2] = len(counted.noisy), people.noisy[0]
+        for part, at in zip((counted, *look), (2, 2 + MOST_MOVED), strict=False):
+            shown = part.noisy[moved(part.plan.base)]
+            row[at : at + len(shown)] = shown
+        return row
+
+    return lambda answers, size: np.array([one(answers) for _ in range(size)])
+
+
+def _drawn(plan: SelectionPlan, many: int) -> Callable[[Ints, int], Array]:
+    """Return how outputs of a selection are drawn, each as a row of numbers."""
+
+    def release(counts: Ints, size: int) -> Array:
+        return np.array([plan.row_of(draw_output(plan, counts), many) for _ in range(size)], dtype=np.int64)
+
+    return release
+
+
+def _most_samples(release: Callable[[Ints, int], Array], counts: Ints) -> int:
+    """Return how many outputs of either side can be drawn one by one in a reasonable time."""
+    release(counts, 1)  # the first draw makes its tables
+    start = time.perf_counter()
+    release(counts, 10)
+    each = (time.perf_counter() - start) / 10
+    return max(FEWEST, min(MOST_ONE_BY_ONE, int(SECONDS_ONE_BY_ONE / each / 2)))

@@ -1,0 +1,180 @@
+"""Noise of the wrong shape or size: the mechanism is a true answer plus noise, and the noise does not fit the steps.
+
+one-sided-noise-two-directions         One-sided noise on a count that may rise along an edge, 3 -> 4: the output 3
+                                       (probability 0.63) is impossible at `cover`. Right: two-sided noise.
+sensitivity-one-for-replaced-records   Everything is secret and the number of people public: a person who changes cell
+                                       lowers one count and raises another. Noise for one step loses 2. Event: both
+                                       counts on the hidden side, probability 0.53. Right: noise for two.
+composition-unpaid                     Two independent answers at eps each, sold as eps. Loss 2, probability 0.53.
+                                       Right: half of the budget for each.
+noise-scale-rounded                    Scale 1/eps = 5/3 rounded down to a whole number: 1. Loss 1 instead of 0.6, by
+                                       any output of 5 or more, probability 0.73.
+randomised-response-second-coin        ln 3 is right for `half of the people tell the truth, the others toss a coin`.
+                                       With three quarters for a half the loss is ln 7 (probability 7/8).
+bounds-from-data                       A sum of values in 0..100, with noise for the largest value that occurs: 100 at
+                                       `hidden`, 30 at `cover`. The tails have different widths, so the loss has no
+                                       bound; outputs from 175 on (probability 0.5) lose 3.3. Right: the declared bound.
+cells-read-off-the-data                A noisy histogram of the cells that occur. A cell that is there proves that
+                                       somebody is in it: infinite loss, probability 1. Right: all declared cells.
+joint-noise-one-cell                   Joint noise on the running counts of 0..2, within 1: 0.4 for the count that a
+                                       move changes, and 0.6 for the cells, as if it changed one. It leaves one and
+                                       joins another: loss 1.6, by outputs whose first count is 1 or more and no less
+                                       than the second, probability 0.67. Right: 0.3 for each of two cells. (A share
+                                       2^-16 is never drawn: it pays for rounding.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+
+from tacit import noise
+from tacit.audit.selfcheck.planted.planted_leak import PlantedLeak
+from tacit.noise.line.law import DRAWN, LineNoise
+from tacit.noise.tables import IntArray
+
+ABSENT = -1000  # stands for a cell that is not in the output; no noisy count comes near it
+_LARGEST_VALUE = 100
+_OF_A_COUNT = Fraction(2, 5)
+
+
+def _one_sided_count(count: int, size: int) -> IntArray:
+    """Return a count with one-sided noise at epsilon = 1."""
+    return count + noise.geometric(1, size)  # BROKEN: the count may rise along an edge
+
+
+def _count(count: int, size: int, *, scale: Fraction | int = 1) -> IntArray:
+    """Return a count with two-sided noise."""
+    return count + noise.discrete_laplace(scale, size)
+
+
+def _two_counts(counts: Sequence[int], size: int, *, scale: int) -> IntArray:
+    """Return a histogram of two cells with two-sided noise."""
+    return np.array(counts) + noise.discrete_laplace(scale, (size, 2))
+
+
+def _two_answers(count: int, size: int, *, scale: int) -> IntArray:
+    """Return the same count twice, with independent two-sided noise."""
+    return count + noise.discrete_laplace(scale, (size, 2))
+
+
+def _randomised_response(answer: int, size: int, *, truthful: Fraction) -> IntArray:
+    """Return the true answer with this probability, and else that of a fair coin."""
+    return np.where(noise.bernoulli(truthful, size), answer, noise.uniform_below(2, size))
+
+
+def _sum(values: Sequence[int], size: int, *, declared: bool) -> IntArray:
+    """Return the sum of values that are zero or more, at epsilon = 1."""
+    bound = _LARGEST_VALUE if declared else max(values)  # BROKEN: the largest value of the data is no public bound
+    return sum(values) + noise.discrete_laplace(bound, size)
+
+
+def _histogram(cells: Sequence[int], size: int, *, declared: bool) -> IntArray:
+    """Return how many people are in each of three cells, at epsilon = 1."""
+    counts = np.bincount(cells, minlength=3)
+    noisy = counts + noise.discrete_laplace(2, (size, 3))
+    if not declared:
+        noisy[:, counts == 0] = ABSENT  # BROKEN: which cells are listed depends on the data
+    return noisy
+
+
+def _running_counts(values: Sequence[int], size: int, *, cell: Fraction) -> IntArray:
+    """Return for each of the values 0 to 2 how many people have at most that, with joint noise; the last is public."""
+    counts = np.cumsum(np.bincount(values, minlength=3))
+    return counts + LineNoise((3,), 1, _OF_A_COUNT, (cell,), None).draw(size)
+
+
+PLANTED = (
+    PlantedLeak(
+        name="one-sided-noise-two-directions",
+        mistake="one-sided noise on a count that may rise as well as fall",
+        source="Asymmetric differential privacy (aLap) outside its scope",
+        claimed_epsilon=1.0,
+        hidden=3,
+        cover=4,
+        release=_one_sided_count,
+        repaired=_count,
+        exact_loss=math.inf,
+    ),
+    PlantedLeak(
+        name="sensitivity-one-for-replaced-records",
+        mistake="noise for one count, although a replaced record changes two",
+        source="classic",
+        claimed_epsilon=1.0,
+        hidden=(5, 3),
+        cover=(4, 4),
+        release=partial(_two_counts, scale=1),  # BROKEN: two counts change by one
+        repaired=partial(_two_counts, scale=2),
+        exact_loss=2.0,
+    ),
+    PlantedLeak(
+        name="composition-unpaid",
+        mistake="two answers about the same people for the price of one",
+        source="classic",
+        claimed_epsilon=1.0,
+        hidden=5,
+        cover=4,
+        release=partial(_two_answers, scale=1),  # BROKEN: each answer costs the whole epsilon
+        repaired=partial(_two_answers, scale=2),
+        exact_loss=2.0,
+    ),
+    PlantedLeak(
+        name="noise-scale-rounded",
+        mistake="the scale of the noise is rounded to a whole number, downwards",
+        source="classic",
+        claimed_epsilon=0.6,
+        hidden=5,
+        cover=4,
+        release=partial(_count, scale=int(1 / 0.6)),  # BROKEN: int() of 1.67 is 1
+        repaired=partial(_count, scale=Fraction(5, 3)),
+        exact_loss=1.0,
+    ),
+    PlantedLeak(
+        name="randomised-response-second-coin",
+        mistake="the share of people who tell the truth is taken for the share of true answers",
+        source="classic",
+        claimed_epsilon=math.log(3),
+        hidden=1,
+        cover=0,
+        release=partial(_randomised_response, truthful=Fraction(3, 4)),  # BROKEN: true answers are 7/8 then
+        repaired=partial(_randomised_response, truthful=Fraction(1, 2)),
+        exact_loss=math.log(7),
+    ),
+    PlantedLeak(
+        name="bounds-from-data",
+        mistake="noise is scaled to the largest value that occurs",
+        source="classic",
+        claimed_epsilon=1.0,
+        hidden=(20, 30, 25, 100),
+        cover=(20, 30, 25, 0),
+        release=partial(_sum, declared=False),
+        repaired=partial(_sum, declared=True),
+        exact_loss=math.inf,
+    ),
+    PlantedLeak(
+        name="cells-read-off-the-data",
+        mistake="lists the cells that occur, each with a noisy count",
+        source="classic",
+        claimed_epsilon=1.0,
+        hidden=(0, 0, 1, 2),
+        cover=(0, 0, 1, 0),
+        release=partial(_histogram, declared=False),
+        repaired=partial(_histogram, declared=True),
+        exact_loss=math.inf,
+    ),
+    PlantedLeak(
+        name="joint-noise-one-cell",
+        mistake="joint noise on running counts pays for one cell, although a move leaves one and joins another",
+        source="classic",
+        claimed_epsilon=1.0,
+        hidden=(0, 2),
+        cover=(1, 2),
+        release=partial(_running_counts, cell=1 - _OF_A_COUNT),  # BROKEN: two cells change
+        repaired=partial(_running_counts, cell=(1 - _OF_A_COUNT) / 2),
+        exact_loss=float(DRAWN * (_OF_A_COUNT + 2 * (1 - _OF_A_COUNT))),
+    ),
+)

@@ -1,0 +1,250 @@
+"""Every mechanism of the package under audit: one case for each way in which answers are blurred.
+
+A test holds this list against the queries and the mechanism modules that exist, so that a new one is audited from the
+day it is written. Each case names the modules that it goes through. Monitors ask no question: their case is what they
+do for one place at one time. Nor do people who answer for themselves, nor tables: their case is one group of people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from tacit.audit.sampled_audits.subjects import (
+    Subject,
+    asked_subject,
+    decision_subject,
+    local_subject,
+    subject_of,
+    visits_policy,
+)
+from tacit.audit.selfcheck.table_subjects import group_policy, table_subject
+from tacit.plan.choose import choose, every_plan
+from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.question import resolve
+from tacit.plan.questions import (
+    above,
+    below,
+    clusters,
+    count,
+    cumulative,
+    histogram,
+    marginals,
+    mean,
+    median,
+    quantiles,
+    ranges,
+    rectangles,
+    top_k,
+    total,
+    true_records,
+)
+from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
+from tacit.policy.domain import Domain
+from tacit.policy.knowledge import count as known_count
+from tacit.policy.knowledge import size
+from tacit.policy.policy import Policy
+from tacit.policy.secrets import Secrets, attributes, everything, partition, records, taking_part, values, within
+from tacit.publish.criterion import Channel, Criterion
+from tacit.publish.groupwise import Groupwise
+from tacit.publish.local import RandomisedResponse, mangat, warner
+from tacit.publish.masked import Masked
+from tacit.publish.masked_columns import MaskedColumns
+from tacit.publish.method import Method
+from tacit.publish.perturbation import Uniform
+from tacit.publish.sampled import Sampled
+
+EPSILON: Final = 1
+IN_A_CORNER: Final = 2  # epsilon, where few outputs show the whole loss: a larger one is seen with fewer samples
+
+TABLE: Final = "table"  # the keyword of what is no question but a table of people
+_CHANNEL: Final = Channel(Fraction(1, 2), 3)
+_TWO_COLUMNS: Final = Channel(Fraction(1, 2), 4, (2, 2))
+_CRITERION: Final = Criterion(Fraction(2, 5), Fraction(2, 5))  # of four records three are sampled
+_HALF: Final = Fraction(EPSILON, 2)
+_PEOPLE: Final = Domain(
+    {
+        "age": Integers(0, 5),
+        "disease": Categories(["flu", "hiv", "none"]),
+        "sick": Flag(),
+    }
+)
+_FEW: Final = Domain({"age": Integers(0, 2), "sick": Flag()})
+_DOSES: Final = Domain({"age": Integers(0, 3), "dose": Integers(-1, 2)})
+_PLANE: Final = Domain({"age": Integers(0, 5), "stage": Integers(0, 4)})
+_MAP: Final = Domain({"place": Grid(4, 3)})
+_NEAR_AGE: Final = Policy(Domain({"age": Integers(0, 7)}), within(3, "age"))
+_MAY_LEAVE: Final = Policy(Domain({"age": Integers(0, 3)}), within(2, "age"), presence="secret")
+_CLICKS: Final = Domain({"clicked": Items(3)})
+_EVERYTHING: Final = Policy(_PEOPLE, everything())
+_ONE_WAY: Final = Policy(_PEOPLE, values({"disease": ["hiv"]}))
+_SOME_SECRET: Final = Policy(_PEOPLE, records("disease == 'hiv'"))
+_TWO_VALUES: Final = Policy(_PEOPLE, values({"disease": ["hiv"], "sick": [True]}))
+_NEAR: Final = Policy(_PEOPLE, within(2, "age"))
+_FEW_NEAR: Final = Policy(Domain({"place": Integers(0, 29)}), within(1, "place"), [size(60)])
+_MANY_NEAR: Final = Policy(Domain({"place": Integers(0, 99)}), within(2, "place"), [size(1500)])
+_FALLING: Final = Policy(_CLICKS, values({"clicked": [1]}))
+_RISING: Final = Policy(_CLICKS, values({"clicked": [0]}))
+_BOTH: Final = Policy(_CLICKS, attributes("clicked"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mechanism, the modules in `plan/draws/` or `publish/` that it goes through, and under which policy.
+
+    `plan` makes what a session would execute for `query`, or one of the ways that it compares; monitors, tables and
+    several questions at once have neither.
+    """
+
+    keyword: str
+    modules: tuple[str, ...]
+    epsilon: int | Fraction
+    policy: Policy
+    make: Callable[[], Subject]
+    query: Any = None
+    plan: Callable[[], AnyPlan] | None = None
+
+
+def _case(name: str, query: Any, policy: Policy, *modules: str, epsilon: int = EPSILON) -> tuple[str, Case]:
+    return _planned(name, query, policy, modules or ("additive",), epsilon, lambda: choose(query, policy, epsilon))
+
+
+def _planned(
+    name: str, query: Any, policy: Policy, modules: tuple[str, ...], epsilon: int, plan: Callable[[], AnyPlan]
+) -> tuple[str, Case]:
+    keyword = next(iter(query.document()))
+    return name, Case(keyword, modules, epsilon, policy, lambda: subject_of(name, plan()), query, plan)
+
+
+def _line_case(name: str, query: Any, policy: Policy, strategy: str) -> tuple[str, Case]:
+    """Return a question about a line that is measured in one way, whichever is the best at this size."""
+
+    def plan() -> AnyPlan:
+        plans = every_plan(resolve(query, policy.domain).counted, policy, Fraction(IN_A_CORNER))
+        return next(plan for plan in plans if plan.strategy.startswith(strategy))
+
+    return _planned(name, query, policy, ("additive",), IN_A_CORNER, plan)
+
+
+def _decision(name: str, *, step: int) -> tuple[str, Case]:
+    """Return what a monitor does at one time for one place, where a person has up to so many visits."""
+    policy = visits_policy(step)
+    return name, Case(
+        "monitor", ("alarm",), EPSILON, policy, lambda: decision_subject(name, Fraction(EPSILON), step=step)
+    )
+
+
+def _asked(name: str, *asked: tuple[Any, Fraction], policy: Policy) -> tuple[str, Case]:
+    """Return several questions for true records, one after the other, which together cost EPSILON."""
+
+    def plans() -> list[Any]:
+        return [choose(query, policy, epsilon) for query, epsilon in asked]
+
+    return name, Case("true_records", ("suppression",), EPSILON, policy, lambda: asked_subject(name, plans()))
+
+
+def _local(name: str, rule: RandomisedResponse, secret: Secrets) -> tuple[str, Case]:
+    """Return the answer of one person, who needs trust nobody."""
+    policy = Policy(Domain({"sick": Flag()}), secret)
+    return name, Case("local", ("local",), EPSILON, policy, lambda: local_subject(name, rule, policy))
+
+
+def _table(name: str, method: Method, *modules: str) -> tuple[str, Case]:
+    """Return a way to publish a table of people."""
+    policy = group_policy(method.channel.values)
+    return name, Case(TABLE, modules, method.epsilon, policy, lambda: table_subject(name, method))
+
+
+MECHANISMS: Final[Mapping[str, Case]] = dict(
+    [
+        _case("count-two-sided", count("sick == True"), _EVERYTHING),
+        _case("count-one-sided", count("disease == 'hiv'"), _ONE_WAY),
+        _case("count-with-secret-presence", count(), Policy(_PEOPLE, attributes("sick"), presence="secret")),
+        _case("count-with-knowledge", count("age < 3"), Policy(_PEOPLE, attributes("age"), [known_count("age < 2")])),
+        _case("histogram-two-sided", histogram("disease"), _EVERYTHING),
+        _case("histogram-sides-by-cell", histogram("disease"), _ONE_WAY),
+        _case("histogram-sensitive-records", histogram("disease"), Policy(_PEOPLE, records("disease == 'hiv'"))),
+        _case("histogram-taking-part", histogram("disease"), Policy(_PEOPLE, taking_part())),
+        _case(
+            "histogram-of-some-people", histogram("age", "sick"), Policy(_FEW, within(1, "age", where="sick == True"))
+        ),
+        _case("count-of-some-who-take-part", count(), Policy(_PEOPLE, taking_part(where="sick == True"))),
+        _case("histogram-blocks", histogram("age"), Policy(_PEOPLE, partition("age", width=3))),
+        _case("marginals", marginals("age", "disease", ways=1), Policy(_PEOPLE, attributes("age", "disease"))),
+        _case("marginals-weighted", marginals(sets=[["sick"], ["age", "disease"]]), _EVERYTHING, epsilon=IN_A_CORNER),
+        _case("cumulative", cumulative("age"), _NEAR),
+        _line_case("cumulative-through-cells", cumulative("age"), _EVERYTHING, "by adding up"),
+        _case("ranges", ranges("age", "all"), _NEAR),
+        _case("rectangles", rectangles("age", "stage", "all"), Policy(_PLANE, within(2, "age", "stage"))),
+        _case("rectangles-listed", rectangles("age", "stage", [[0, 2, 0, 1]]), Policy(_PLANE, everything())),
+        _case("rectangles-blocks", rectangles("place", "all"), Policy(_MAP, partition("place", width=[2, 2]))),
+        _line_case("ranges-joint-noise", ranges("age", "all"), _NEAR_AGE, "joint noise"),
+        _line_case("ranges-counts-and-cells", ranges("age", "all"), _NEAR_AGE, "ordered hierarchical"),
+        _line_case("cumulative-joint-noise-with-secret-presence", cumulative("age"), _MAY_LEAVE, "joint noise"),
+        _line_case("cumulative-ramps-and-cells", cumulative("age"), _MAY_LEAVE, "ramps"),
+        _line_case("cumulative-tree-of-cells", cumulative("age"), _MAY_LEAVE, "tree"),
+        _case("total-two-scale", total("age"), Policy(_PEOPLE, records("age == 1"))),
+        _case("total", total("age"), _NEAR),
+        _case(
+            "total-weighted", total("age", weight="dose"), Policy(_DOSES, within(2, "age", "dose")), epsilon=IN_A_CORNER
+        ),
+        _case("total-by-cell", total("age", by="sick"), Policy(_FEW, everything()), epsilon=IN_A_CORNER),
+        _case("total-by-cell-one-way", total("age", by="disease"), _ONE_WAY),
+        _case("mean", mean("age"), _EVERYTHING),
+        _case(
+            "mean-by-cell",
+            mean("age", by="sick"),
+            Policy(_FEW, attributes("age", "sick")),
+            epsilon=IN_A_CORNER,
+        ),
+        _case("mean-with-secret-presence", mean("age"), Policy(_PEOPLE, attributes("sick"), presence="secret")),
+        _case("median", median("age"), _NEAR),
+        _case(
+            "quantiles",
+            quantiles("age", [0.25, 0.75]),
+            Policy(_FEW, attributes("age"), presence="secret"),
+            epsilon=IN_A_CORNER,
+        ),
+        _case("clusters", clusters("age", k=2), _EVERYTHING),
+        _case("clusters-with-ramps", clusters("place", k=2), _FEW_NEAR),
+        _case("clusters-look-then-zoom", clusters("place", k=1), _MANY_NEAR, "additive", "zoom", epsilon=IN_A_CORNER),
+        _case("items-one-sided-cube", histogram("clicked"), _FALLING),
+        _case("items-cube", histogram("clicked"), _BOTH),
+        _case("top-k-falling", top_k("clicked", 2), _FALLING, "top_k", "selection"),
+        _case("top-k-rising", top_k("clicked", 1), _RISING, "top_k", "selection"),
+        _case("top-k-both", top_k("clicked", 1), _BOTH, "top_k", "selection"),
+        _case("below-falling", below(item=("clicked", 0), threshold=3), _FALLING, "thresholds", "selection"),
+        _case("below-both", below(item=("clicked", 0), threshold=3), _BOTH, "thresholds", "selection"),
+        _case("above-falling", above("clicked", 3, at_most=2), _FALLING, "thresholds", "selection"),
+        _case("above-thresholds", above("clicked", [2, 4, 3], at_most=2), _FALLING, "thresholds", "selection"),
+        _case("above-rising", above("clicked", 3, at_most=2), _RISING, "thresholds", "selection"),
+        _case("above-both", above("clicked", 3, at_most=1), _BOTH, "thresholds", "selection"),
+        _case("true-records", true_records(["disease", "sick"]), _SOME_SECRET, "suppression"),
+        _case("true-records-with-a-key", true_records(["age", "disease"], key="id"), _SOME_SECRET, "suppression"),
+        _case("true-records-whole", true_records("disease", key=["age", "sick"]), _SOME_SECRET, "suppression"),
+        _case("true-records-two-coins", true_records(["disease", "sick"], key="id"), _TWO_VALUES, "suppression"),
+        _asked(
+            "true-records-asked-again",  # and with a larger epsilon, of which the coins are a superset
+            *((true_records(["age", "disease"], key="id"), each) for each in (_HALF, Fraction(EPSILON), _HALF)),
+            policy=_SOME_SECRET,
+        ),
+        _asked(
+            "true-records-for-two-applications",
+            (true_records("disease", key="id", application="one"), _HALF),
+            (true_records("sick", key="id", application="other"), _HALF),
+            policy=_TWO_VALUES,
+        ),
+        _local("local-warner", warner(EPSILON), attributes("sick")),
+        _local("local-mangat", mangat(EPSILON), values({"sick": [True]})),
+        _table("table-perturbed", Uniform(_CHANNEL), "perturbation"),
+        _table("table-of-samples", Sampled(_CHANNEL, _CRITERION, Fraction(1)), "perturbation", "sampled"),
+        _table("table-by-group-wise-retention", Groupwise(_CHANNEL, _CRITERION, Fraction(1)), "groupwise"),
+        _table("table-masked", Masked(Channel(Fraction(1, 2), 2), _CRITERION), "masked"),
+        _table("table-masked-of-three-values", Masked(_CHANNEL, _CRITERION), "masked"),
+        _table("table-masked-of-two-columns", MaskedColumns(_TWO_COLUMNS, _CRITERION), "masked_columns"),
+        _decision("place-decision", step=1),
+        _decision("place-decision-of-several-visits", step=2),
+    ]
+)

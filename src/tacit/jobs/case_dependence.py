@@ -1,0 +1,191 @@
+"""The dependence of a case file: a table, counts of a file, or a network, with the values of the policy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from tacit.dependence.dependence import Dependence
+from tacit.errors import InternalError, JobError, nearest
+from tacit.plan.questions.marginals import Marginals
+from tacit.policy.domain import Domain
+from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.policy import Policy
+from tacit.policy.secrets import everything
+from tacit.rows.files.identity import files_below
+
+_FORMS: Final = ("table", "counts", "network")
+MOST_CELLS: Final = 2**20  # of a dependence that is counted
+
+
+def read_dependence(entry: Entry, policy: Policy, folder: Path, rows: Mapping[str, Entry]) -> Dependence:
+    """Read the dependence of a case; `rows` are the private ones, which are counted only with a mark.
+
+    They are paths and patterns, each with the place where it was written.
+    """
+    fields = entry.fields(_FORMS)
+    if len(fields) != 1:
+        raise entry.refuse("must have one of the keys table, counts and network", given=sorted(fields), fix="Keep one.")
+    ((form, below),) = fields.items()
+    read = {"table": _table, "network": _network}
+    found = _counts(below, policy, folder, rows) if form == "counts" else read[form](below, policy)
+    for name in found.names:
+        _attribute(below, name, policy.domain)
+    return found
+
+
+def _attribute(entry: Entry, name: str, domain: Domain) -> None:
+    if name not in domain:
+        raise entry.refuse(
+            "must be about attributes of the policy", given=name, fix=nearest(name, list(domain), most=20)
+        )
+
+
+def read_value(entry: Entry, domain: Domain, name: str) -> Any:
+    """Return a value of an attribute, or refuse one that it does not have."""
+    value = domain[name].read_value(entry)
+    with entry.blamed():
+        return domain[name].value(domain[name].position(value))
+
+
+def _table(entry: Entry, policy: Policy) -> Dependence:
+    fields = entry.fields(("names", "cells"), required=("names", "cells"))
+    names = [one.text() for one in fields["names"].listed()]
+    for name in names:
+        _attribute(fields["names"], name, policy.domain)
+    cells: dict[tuple[Any, ...], float] = {}
+    for one in fields["cells"].listed():
+        parts = one.listed()
+        if len(parts) != len(names) + 1:
+            raise one.refuse(
+                f"must have a value for each of {', '.join(names)}, then the probability",
+                given=one.plain(),
+                fix="Write [late, early, 0.2].",
+            )
+        cell = tuple(read_value(part, policy.domain, name) for name, part in zip(names, parts, strict=False))
+        if cell in cells:
+            raise one.refuse("must not be given twice", given=one.plain(), fix="Add the two up.")
+        cells[cell] = float(parts[-1].real())
+    with fields["cells"].blamed({"names": fields["names"]}):
+        return Dependence.from_table(cells, names=names)
+
+
+def _network(entry: Entry, policy: Policy) -> Dependence:
+    for name in entry.mapping():
+        _attribute(entry, name, policy.domain)
+    tables = {name: _conditional(name, below, policy.domain) for name, below in entry.mapping().items()}
+    with entry.blamed(entry.mapping()):
+        return Dependence.from_network(tables)
+
+
+def _conditional(name: str, entry: Entry, domain: Domain) -> Any:
+    """Return the table of one attribute, by value; below `given` and `table`, by the values of its parents first."""
+    mapping = entry.mapping()
+    if set(mapping) != {"given", "table"}:
+        if any(below.is_mapping or below.is_list for below in mapping.values()):
+            entry.fields(("given", "table"), required=("given", "table"))  # refuses what is misspelt or missing
+        return _chances(entry, domain, name)
+    parents = [one.text() for one in mapping["given"].one_or_more()]
+    for parent in parents:
+        _attribute(mapping["given"], parent, domain)
+
+    def below(found: Entry, left: list[str]) -> Any:
+        if not left:
+            return _chances(found, domain, name)
+        return {_value(found, domain, left[0], key): below(one, left[1:]) for key, one in found.mapping().items()}
+
+    nested = below(mapping["table"], parents)
+    return {"given": parents, "table": nested if len(parents) == 1 else dict(_flat(nested, len(parents)))}
+
+
+def _flat(nested: Any, depth: int, before: tuple[Any, ...] = ()) -> Any:
+    if not depth:
+        yield before, nested
+        return
+    for value, below in nested.items():
+        yield from _flat(below, depth - 1, (*before, value))
+
+
+def _chances(entry: Entry, domain: Domain, name: str) -> dict[Any, float]:
+    return {_value(entry, domain, name, key): float(one.real()) for key, one in entry.mapping().items()}
+
+
+def _value(entry: Entry, domain: Domain, name: str, key: str) -> Any:
+    """Return the value that a key stands for: keys are texts, whatever the attribute is."""
+    known = {domain[name].words(value): value for value in domain[name].every_value()}
+    if key not in known:
+        raise entry.refuse(f"must have values of {name} as keys", given=key, fix=nearest(key, list(known), most=10))
+    return known[key]
+
+
+def _counts(entry: Entry, policy: Policy, folder: Path, rows: Mapping[str, Entry]) -> Dependence:
+    """Count a public or earlier data set, read as the policy reads rows."""
+    # the engines take seconds to load, and most cases and jobs are only looked at
+    from tacit.release.estimate.answers import true_answers
+    from tacit.rows.guard import closed
+    from tacit.rows.rows import open_rows
+
+    known = ("file", "attributes", "smoothing", "unprotected")
+    fields = entry.fields(known, required=("file", "attributes"))
+    names = [one.text() for one in fields["attributes"].one_or_more()]
+    for name in names:
+        _attribute(fields["attributes"], name, policy.domain)
+    domain = Domain({name: policy.domain[name] for name in names})
+    cells = math.prod(attribute.size for attribute in domain.values())
+    if cells > MOST_CELLS:
+        raise fields["attributes"].refuse(
+            f"must have at most {MOST_CELLS:,} cells together", given=cells, fix="Name fewer, or give a network."
+        )
+    path = fields["file"].path_in(folder)
+    if not path.is_file():
+        raise fields["file"].refuse(
+            "must be a file", given=fields["file"].text(), fix="Check the path; it is relative to the case file."
+        )
+    unprotected = fields["unprotected"].yes_or_no() if "unprotected" in fields else False
+    if not unprotected:
+        _check_public(fields["file"], path, rows)
+    smoothing = _smoothing(fields["smoothing"]) if "smoothing" in fields else 0.0
+    # whoever is in it: a row is a row
+    plain = Policy(domain, everything())
+    query = Marginals((tuple(names),))
+    opened = open_rows(str(path), domain)
+    counted = closed(lambda: true_answers(query, opened, plain), InternalError("rows were open"))
+    values = {name: domain[name].every_value() for name in names}
+    shape = tuple(len(each) for each in values.values())
+    with fields["file"].blamed(fields):
+        table = counted.reshape(shape) + smoothing
+        if not table.sum() > 0:
+            raise JobError("must have a row that the policy reads", key="file", fix="Check the file, or add smoothing.")
+        found = Dependence.from_table(table / table.sum(), names=names, values=values)
+    return replace(found, unprotected=unprotected)
+
+
+def _smoothing(entry: Entry) -> float:
+    found = float(entry.real())
+    if found < 0:
+        raise entry.refuse("must be zero or more", given=found, fix="Write 0.5, or leave it out to add nothing.")
+    return found
+
+
+def _check_public(entry: Entry, path: Path, rows: Mapping[str, Entry]) -> None:
+    """Refuse to count a file that is among the private rows, or may be: of every path it must be clear what it is."""
+    for private, written in rows.items():
+        try:
+            found = files_below(private)
+        except (OSError, ValueError):
+            found = []
+        if not found:
+            raise written.refuse(
+                "must lead to a file, or nobody can tell whether the dependence is counted from it",
+                given=written.text(),
+                fix="Check the path; it is relative to the case file.",
+            )
+        if any(path.samefile(one) for one in found):
+            raise entry.refuse(
+                "must be public: it is the rows of the case, and nobody pays for what their counts tell",
+                given=entry.text(),
+                fix="Count an earlier data set, or write `unprotected: true` and show the result to nobody.",
+            )

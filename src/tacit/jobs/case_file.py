@@ -1,0 +1,390 @@
+"""Case files: a policy, how attributes depend on each other, who asks for what, who colludes, and what may be learned.
+
+Guarantee   The whole file is read and checked before anything else happens. A dependence that is counted from a file is
+            counted as the policy reads rows; the private rows themselves, by whatever path, pattern or folder they are
+            named, are counted only if the file says `unprotected: true`, and what comes of that carries the mark.
+            Of a dependence with the mark nothing reaches a release, a certificate or a ledger: an epsilon that would be
+            planned by it and limits that rest on it are refused where a case is run.
+Assumes     The case file is trusted as much as the command that runs it. What it counts is public, or marked.
+Why         A case is a job with more keys: the same file is audited, planned and run, so that what was planned is what
+            is released. A key that is misspelled or left out is refused, never guessed.
+Checked by  tests/unit/test_case_file.py, tests/cli/test_leakage_commands.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+from tacit.amounts import as_fraction
+from tacit.dependence.dependence import Dependence
+from tacit.errors import JobError, PlanError, nearest
+from tacit.jobs.case_dependence import read_dependence, read_value
+from tacit.jobs.case_options import OPTIONS, for_limits, for_plan, read_options
+from tacit.jobs.job_file import JOB_KEYS, PLANNED, Job, job_below, job_schema, open_job, rows_below
+from tacit.ledger.applications import Applications
+from tacit.plan.choose import choose
+from tacit.plan.leakage.budget import leakage_budget
+from tacit.plan.leakage.leakage_plan import LeakagePlan
+from tacit.plan.leakage.setting import EVERYBODY
+from tacit.plan.question import Query
+from tacit.policy.files.policy_file import policy_below
+from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.policy import Policy
+
+_CASE_KEYS: Final = (
+    "dependence",
+    "sensitive",
+    "applications",
+    "coalitions",
+    "epsilon",
+    "limit",
+    *OPTIONS,
+)
+_WHOLE: Final = "the case"
+_MADE_PUBLIC: Final = "Count a public or an earlier data set, or leave the limit out and write the epsilons as numbers."
+DECIMALS: Final = 4  # of an epsilon that is planned for a release
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a case file says. `job` is None where it names no rows: then there is nothing to run.
+
+    `epsilon` has what each application is shown of each attribute, as far as the file says so; the rest is planned.
+    `options` are those of `jobs/case_options.py` that the file gives.
+    """
+
+    name: str
+    file: str
+    policy: Policy
+    dependence: Dependence
+    sensitive: Mapping[str, tuple[Any, ...]]
+    applications: Mapping[str, tuple[str, ...]]
+    coalitions: Mapping[str, tuple[str, ...]]
+    epsilon: Mapping[str, Mapping[str, float]] | None
+    limit: Any
+    options: Mapping[str, Any]
+    job: Job | None
+    places: Mapping[str, Entry] = field(repr=False, compare=False)
+    made: dict[str, LeakagePlan] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def groups(self) -> Mapping[str, tuple[str, ...]]:
+        """Everybody who could learn something, by name: each application alone, and the coalitions of the file.
+
+        A coalition of one stands for its application. Without coalitions everybody is taken to pool what they see.
+        Plans, audits and releases all go by these.
+        """
+        given = self.coalitions or ({EVERYBODY: tuple(self.applications)} if len(self.applications) > 1 else {})
+        called = {members[0]: name for name, members in given.items() if len(members) == 1}
+        return {**{called.get(name, name): (name,) for name in self.applications}, **given}
+
+    def plan(self) -> LeakagePlan:
+        """Return the epsilons that release the most under the limit of the file; it is made once."""
+        if "plan" not in self.made:
+            self.made["plan"] = self.plan_with()
+        return self.made["plan"]
+
+    def plan_with(self, limit: Any = None, **others: Any) -> LeakagePlan:
+        """Return the same under another limit, or with other options."""
+        wanted = self.limit if limit is None else limit
+        if wanted is None:
+            raise JobError(
+                "must be given for a plan", key="limit", file=self.file, fix="Add `limit: 0.1`, in nats, to the case."
+            )
+        with self.places["case"].blamed(self.places), self._told_of_a_cap():
+            return leakage_budget(
+                self.dependence,
+                sensitive=self.sensitive,
+                limit=wanted,
+                applications=self.applications,
+                coalitions=self.groups,
+                **for_plan({**self.options, **others}),
+            )
+
+    @contextmanager
+    def _told_of_a_cap(self) -> Iterator[None]:
+        """Say how a file gives a cap, where a plan needs one and the file has none."""
+        try:
+            yield
+        except PlanError as refused:
+            if refused.key != "cap" or "cap" in self.places:
+                raise
+            line = self.places["limit"].line if "limit" in self.places else None
+            fix = "Add `cap: 5`, which releases 99 of 100, or lower the limit."
+            told = JobError(refused.rule, key="cap", file=self.file, line=line, fix=fix)
+        else:
+            return
+        raise told
+
+    def epsilons(self) -> Mapping[str, Mapping[str, float]]:
+        """Return what each application is shown of each attribute: as the file says, or as planned."""
+        return self.plan().epsilon if self.epsilon is None else self.epsilon
+
+    def to_run(self) -> Job:
+        """Return the job of the case with its limits, or refuse a case that cannot be run."""
+        if self.job is None:
+            whole = self.places["case"]
+            raise whole.refuse(
+                "must have the keys rows and releases to be run",
+                given=sorted(whole.mapping()),
+                fix="Add them to the case.",
+            )
+        if self.dependence.unprotected and "limit" in self.places:
+            raise self.places["limit"].refuse(
+                "must be left out where releases are made: the dependence is unprotected, and what a limit refuses "
+                "would tell about people for whom nobody paid",
+                fix=_MADE_PUBLIC,
+            )
+        return replace(self.job, leakage=self.limits())
+
+    def limits(self) -> Applications | None:
+        """Return the limits that releases are held against; None if the case has no limit."""
+        if self.limit is None:
+            return None
+        with self.places["case"].blamed(self.places):
+            return Applications(
+                self.dependence,
+                sensitive=self.sensitive,
+                coalitions=self.groups,
+                limit=self.limit,
+                **for_limits(self.options),
+            )
+
+
+def is_case(top: Entry) -> bool:
+    """Say whether a file is a case: a job has no dependence."""
+    return top.is_mapping and "dependence" in top.mapping()
+
+
+def read_job_or_case(path: str | Path) -> Job:
+    """Read what `tacit run` and `tacit plan` are given: a job, or the job of a case with its limits."""
+    top = open_job(path)
+    if not is_case(top):
+        return job_below(top, path)
+    # named anew, not opened anew: what was looked at is what is read
+    return _case_below(replace(top, source=replace(top.source, whole=_WHOLE)), path).to_run()
+
+
+def read_case(path: str | Path) -> Case:
+    """Read a case file; every refusal names the file, the line, the key, the rule, the value given and the fix."""
+    return _case_below(open_job(path, whole=_WHOLE, kind="a case file"), path)
+
+
+def _case_below(top: Entry, path: str | Path) -> Case:
+    if not top.is_mapping:
+        raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")
+    fields = top.fields((*JOB_KEYS, *_CASE_KEYS), required=("policy", "dependence", "sensitive", "applications"))
+    if "limit" not in fields and "epsilon" not in fields:
+        raise top.refuse("must have the key limit or the key epsilon", given=sorted(fields), fix="Add `limit: 0.1`.")
+    policy = policy_below(fields["policy"], Path(path).parent)
+    folder = Path(path).absolute().parent
+    private = rows_below(fields["rows"], folder) if "rows" in fields else {}
+    dependence = read_dependence(fields["dependence"], policy, folder, private)
+    sensitive = _by_attribute(fields["sensitive"], policy, dependence)
+    applications = _groups(fields["applications"], list(dependence.names), "an attribute of the dependence")
+    coalitions = _coalitions(fields, applications)
+    case = Case(
+        name=fields["name"].text() if "name" in fields else Path(path).stem,
+        file=str(path),
+        policy=policy,
+        dependence=dependence,
+        sensitive=sensitive,
+        applications=applications,
+        coalitions=coalitions,
+        epsilon=_epsilons(fields["epsilon"], applications) if "epsilon" in fields else None,
+        limit=_limit(fields["limit"]) if "limit" in fields else None,
+        options=read_options(fields),
+        job=None,
+        places={**fields, "case": top},
+    )
+    _check_limited(fields.get("limit"), case)
+    case.limits()  # refused now, with its line, if it means nothing
+    if "rows" not in fields and "releases" not in fields:
+        return case
+    return replace(case, job=job_below(top, path, also=_CASE_KEYS, planned=lambda query: _planned(case, query)))
+
+
+def _planned(case: Case, query: Query) -> Fraction:
+    """Return what a release must cost for its attribute to have the epsilon that the case plans or gives."""
+    tried = [one for one in choose(query, case.policy, 1).shows if not one.is_public]
+    if len(tried) == 1 and tried[0].application and tried[0].application not in case.applications:
+        raise JobError(
+            "must be an application of the case, since the epsilon is planned",
+            key="application",
+            given=tried[0].application,
+            fix=nearest(tried[0].application, list(case.applications)),
+        )
+    if len(tried) != 1 or tried[0].application not in case.applications:
+        raise JobError(
+            "must be a number, unless one attribute is shown to an application of the case",
+            key="epsilon",
+            given=PLANNED,
+            fix="Write {true_records: {columns: [arrival], key: [room, day], application: lighting}}, or a number.",
+        )
+    if case.dependence.unprotected and case.epsilon is None:
+        raise JobError(
+            "must be a number: the dependence is unprotected, and what is planned would tell about people for "
+            "whom nobody paid",
+            key="epsilon",
+            given=PLANNED,
+            fix=f"{_MADE_PUBLIC} To look at the plan, leave rows and releases out.",
+        )
+    (one,) = tried
+    wanted = case.epsilons()[one.application].get(one.attribute)
+    if wanted is None or not wanted > 0:
+        raise JobError(
+            f"must be a number: the case {'plans nothing of' if wanted is None else 'leaves nothing for'} "
+            f"{one.attribute} for {one.application}",
+            key="epsilon",
+            given=PLANNED,
+            fix="Leave the release out, or raise the limit.",
+        )
+    # rounded down to what people can read, where that leaves anything
+    short = Fraction(math.floor(wanted * 10**DECIMALS), 10**DECIMALS)
+    return (short or as_fraction(wanted, key="epsilon")) / one.epsilon
+
+
+def _limit(entry: Entry) -> Any:
+    return {name: one.real() for name, one in entry.mapping().items()} if entry.is_mapping else entry.real()
+
+
+def _groups(entry: Entry, known: list[str], what: str) -> dict[str, tuple[str, ...]]:
+    """Return lists of names by name: what applications ask for, or who colludes."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, listed in entry.mapping().items():
+        members = listed.one_or_more()
+        if not members:
+            raise listed.refuse("must not be empty", given=[], fix=f"Name {what}.")
+        for one in members:
+            if one.text() not in known:
+                raise one.refuse(f"must be {what}", given=one.text(), fix=nearest(one.text(), known))
+        found[name] = tuple(dict.fromkeys(one.text() for one in members))
+    if not found:
+        raise entry.refuse("must not be empty", given={}, fix="Name one: [..].")
+    return found
+
+
+def _coalitions(fields: Mapping[str, Entry], applications: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return who colludes; every group has a name of its own, also where an application is one by itself."""
+    if "coalitions" not in fields:
+        if EVERYBODY in applications and len(applications) > 1:
+            fix = "Rename it: without coalitions, that is all of them together."
+            raise fields["applications"].refuse(f"must not be called {EVERYBODY}", given=EVERYBODY, fix=fix)
+        return {}
+    found = _groups(fields["coalitions"], list(applications), "an application of the case")
+    for name, members in found.items():
+        if name in applications and members != (name,):
+            raise fields["coalitions"].refuse(
+                "must not have the name of an application, unless it is alone in it", given=name, fix="Rename it."
+            )
+    return found
+
+
+def _check_limited(entry: Entry | None, case: Case) -> None:
+    """Refuse a limit that could be meant for an attribute or for a group."""
+    for name in case.limit if isinstance(case.limit, Mapping) else ():
+        if entry is not None and name in case.sensitive and name in case.groups:
+            raise entry.refuse(
+                "must not be both an attribute and an application or coalition", given=name, fix="Rename one of them."
+            )
+
+
+def _epsilons(entry: Entry, applications: Mapping[str, tuple[str, ...]]) -> dict[str, dict[str, float]]:
+    """Return the epsilon of each application and attribute; all of them must be there."""
+    found: dict[str, dict[str, float]] = {}
+    for name, given in entry.fields(tuple(applications), required=tuple(applications)).items():
+        asked = applications[name]
+        each = given.fields(asked, required=asked) if given.is_mapping else dict.fromkeys(asked, given)
+        found[name] = {}
+        for attribute, one in each.items():
+            epsilon = float(one.real())
+            if epsilon < 0:
+                raise one.refuse("must not be negative", given=epsilon, fix="Write 0 to show nothing.")
+            found[name][attribute] = epsilon
+    return found
+
+
+def _by_attribute(entry: Entry, policy: Policy, dependence: Dependence) -> dict[str, tuple[Any, ...]]:
+    found: dict[str, tuple[Any, ...]] = {}
+    for name, listed in entry.mapping().items():
+        if name not in dependence.values:
+            fix = nearest(name, list(dependence.names))
+            raise listed.refuse("must be an attribute of the dependence", given=name, fix=fix)
+        found[name] = tuple(read_value(one, policy.domain, name) for one in listed.one_or_more())
+        for value, one in zip(found[name], listed.one_or_more(), strict=True):
+            if value not in dependence.values[name]:
+                known = ", ".join(map(str, dependence.values[name][:10]))
+                raise one.refuse(f"must be a value of {name} in the dependence", given=value, fix=f"Known: {known}.")
+    return found
+
+
+# ---- the JSON schema ------------------------------------------------------------------------------------------------
+
+
+def case_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of case files: that of jobs, with more keys."""
+    found = job_schema()
+    text: dict[str, Any] = {"type": "string", "minLength": 1}
+    names = {"anyOf": [text, {"type": "array", "minItems": 1, "items": text}]}
+    number = {"type": "number", "minimum": 0}
+    value = {"type": ["string", "integer", "number", "boolean"]}
+    by_name = {"type": "object", "minProperties": 1, "additionalProperties": names}
+    one_or_each = {"anyOf": [number, {"type": "object", "minProperties": 1, "additionalProperties": number}]}
+    table = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["names", "cells"],
+        "properties": {
+            "names": {"type": "array", "minItems": 1, "items": text},
+            "cells": {"type": "array", "minItems": 1, "items": {"type": "array", "minItems": 2, "items": value}},
+        },
+    }
+    counts = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["file", "attributes"],
+        "properties": {
+            "file": {**text, "description": "A public or earlier data set, relative to the case file."},
+            "attributes": names,
+            "smoothing": {**number, "description": "Added to the count of every cell."},
+            "unprotected": {"type": "boolean", "description": "It is the private rows: show the result to nobody."},
+        },
+    }
+    forms = {"table": table, "counts": counts, "network": {"type": "object", "minProperties": 1}}
+    found["title"], found["description"] = "Tacit case", "Who is shown what, and what may be learned from it."
+    found["required"] = ["policy", "dependence", "sensitive", "applications"]
+    found["anyOf"] = [{"required": ["limit"]}, {"required": ["epsilon"]}]
+    releases = found["properties"]["releases"]["items"]["properties"]
+    releases["epsilon"] = {"anyOf": [{"const": PLANNED}, *releases["epsilon"].pop("anyOf")], **releases["epsilon"]}
+    found["properties"] |= {
+        "dependence": {
+            "type": "object",
+            "additionalProperties": False,
+            "minProperties": 1,
+            "maxProperties": 1,
+            "properties": forms,
+            "description": "How attributes depend on each other: a table, counts of a file, or a network.",
+        },
+        "sensitive": {
+            "type": "object",
+            "minProperties": 1,
+            "additionalProperties": {"anyOf": [value, {"type": "array", "items": value}]},
+            "description": "The sensitive values of each protected attribute.",
+        },
+        "applications": {**by_name, "description": "Which attributes each application asks for."},
+        "coalitions": {**by_name, "description": "Applications that pool what they see; all, if left out."},
+        "epsilon": {
+            "type": "object",
+            "additionalProperties": one_or_each,
+            "description": "What each application is shown of each attribute; planned under the limit if left out.",
+        },
+        "limit": {**one_or_each, "description": "What may be learned, in nats: in all, or for each of some."},
+        **{key: dict(option.schema) for key, option in OPTIONS.items()},
+    }
+    return found

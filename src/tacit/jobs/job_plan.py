@@ -1,0 +1,308 @@
+"""What a job would do and cost, and whether it could run: everything that can be said before rows are opened.
+
+Guarantee   Nothing is charged and no row is opened: plans are made of the policy, what remains is read from the ledger,
+            and of the rows only the names of files and columns are looked at.
+Assumes     What is found here may change before the job runs, so whoever runs it asks again.
+Why         A job is refused for what it says, for what it costs and for where it would write before anybody pays.
+Checked by  tests/unit/test_job.py, tests/unit/test_plans.py, tests/cli/test_startup.py.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tacit.amounts import shown
+from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused
+from tacit.jobs.job_file import RELEASES, Job, JobRelease
+from tacit.plan.explain import Explanation, explain
+from tacit.plan.plans.plan import AnyPlan
+from tacit.policy.files.policy_file import attribute_line
+from tacit.release.planner import Planner
+from tacit.rows.files.columns import column_names, source_files, source_name
+from tacit.rows.files.contents import FileContents
+from tacit.rows.files.headers import known_columns
+
+if TYPE_CHECKING:
+    from tacit.ledger.ledger import Ledger
+    from tacit.ledger.table_book import TableNote
+
+FINISHED: Final = "finished.json"  # written last into the folder of a job: a folder without it is half written
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """What a job will do: the plan of each release by name, made once, and what explains it."""
+
+    job: Job
+    planner: Planner = field(repr=False)
+    explanations: Mapping[str, Explanation]
+    cost: Fraction  # less than all epsilons where something was paid for before
+
+    @property
+    def plans(self) -> list[AnyPlan]:
+        """The plans, in the order of the job."""
+        return [explanation.plan for explanation in self.explanations.values()]
+
+
+def plan_job(job: Job) -> JobPlan:
+    """Plan each release of a job: what it would cost, how wrong it would be and what would remain after it.
+
+    Nothing is charged and no row is opened. What remains falls below zero from the release on that does not fit.
+    """
+    left = start = remaining(job)
+    planner, plans = plan_releases(job)
+    reached: Mapping[str, Fraction] = _reached(job, [line for plan in plans.values() for line in plan.lines_asked])
+    found = {}
+    for name, plan in plans.items():
+        left -= plan.cost(reached)
+        reached = {**reached, **{line: max(at, reached.get(line, at)) for line, at in plan.lines_asked.items()}}
+        found[name] = explain(plan, remaining=left)
+    return JobPlan(job, planner, found, start - left)
+
+
+def planned(job: Job | JobPlan, *checks: Callable[[Job], None]) -> JobPlan:
+    """Return a job as it was planned, or plan it; first it is refused for whatever these checks find."""
+    for check in checks:
+        check(job.job if isinstance(job, JobPlan) else job)
+    return job if isinstance(job, JobPlan) else plan_job(job)
+
+
+def plan_releases(job: Job) -> tuple[Planner, dict[str, AnyPlan]]:
+    """Return the plan of each release of a job by name, whatever remains, and who made them."""
+    planner = Planner(job.about())
+    found = {}
+    for release in job.releases:
+        with _name_in_refusals(job, release):
+            options = {"consistent": release.consistent, "nonnegative": release.nonnegative}
+            found[release.name] = planner.plan(release.query, release.epsilon, **options)
+    return planner, found
+
+
+def remaining(job: Job) -> Fraction:
+    """Return what the job may spend: what its ledger has left for the data set, and never more than its budget."""
+    with _begun_ledger(job) as ledger:
+        if ledger is not None and (job.budget is None or _has_account(ledger, job)):
+            left = ledger.remaining(dataset=job.dataset, analyst=job.analyst)
+            return left if job.budget is None else min(left, job.budget)
+    if job.budget is None:
+        raise JobError(
+            "must be given, since the ledger is new",
+            key="budget",
+            file=job.file,
+            fix="Add `budget: 1.0`, or grant a budget: `tacit ledger grant`.",
+        )
+    return job.budget
+
+
+def _reached(job: Job, lines: Sequence[str]) -> Mapping[str, Fraction]:
+    """Return how far lines of coins that are remembered were paid for."""
+    if not lines:
+        return {}
+    with _begun_ledger(job) as ledger:
+        source = source_name(job.rows)
+        found = ledger is not None and ledger.coins_begun(dataset=job.dataset, lines=lines, source=source)
+        return found.reached if found else {}
+
+
+def check_policy(job: Job) -> None:
+    """Refuse a policy under which the job could not be charged to its account. Nothing is charged.
+
+    Raises:
+        LedgerError: With the sentence that the charge would give.
+    """
+    with _begun_ledger(job) as ledger:
+        if ledger is not None and _has_account(ledger, job):
+            ledger.check_policies(dataset=job.dataset, policies=[job.about()], analyst=job.analyst)
+
+
+def check_table(job: Job, table: TableNote) -> None:
+    """Refuse a table that would undo what another one promises. Nothing is charged.
+
+    Raises:
+        PlanError: With the sentence that the charge would give.
+    """
+    with _begun_ledger(job) as ledger:
+        if ledger is not None:
+            ledger.check_table(dataset=job.dataset, table=table)
+
+
+def check_limits_kept(plan: JobPlan) -> None:
+    """Refuse limits on what applications learn where no ledger keeps the coins and what was shown.
+
+    Another run would toss new coins, and nobody would know of the first: both together tell more than a limit.
+    """
+    job = plan.job
+    if job.leakage is not None and job.ledger is None and any(one.shows for one in plan.plans):
+        raise JobError(
+            "must be given where a limit holds: without one, coins are forgotten after the run, and another run would "
+            "show more than the limit allows",
+            key="ledger",
+            file=job.file,
+            fix="Add `ledger: ledger.db`, and always the same for the same rows. Nothing was charged.",
+        )
+
+
+def check_leakage(plan: JobPlan) -> None:
+    """Refuse a job that would show applications more of single records than limits allow. Nothing is charged.
+
+    Raises:
+        Refused: With the sentence that the run would give.
+    """
+    job = plan.job
+    check_limits_kept(plan)
+    if job.ledger is None:
+        return
+    # here, not above: a database takes long to load
+    from tacit.release.leakage_watch import LeakageWatch
+
+    watch = LeakageWatch(job.leakage, job.about())
+    lines = [line for one in plan.plans for line in one.lines_asked]
+    with _begun_ledger(job) as ledger:
+        coins = ledger and ledger.coins_begun(dataset=job.dataset, lines=lines, source=source_name(job.rows))
+        watch.check(plan.plans, ledger, job.dataset, coins.mark if coins else "")
+
+
+def check_files(plan: JobPlan) -> None:
+    """Refuse files that do not hold what they held when coins were made for their rows. Nothing is charged.
+
+    Raises:
+        DataRefused: With the sentence that the run would give.
+    """
+    job, lines = plan.job, [line for one in plan.plans for line in one.lines_asked]
+    if not lines:
+        return
+    with _begun_ledger(job) as ledger:
+        coins = ledger and ledger.coins_begun(dataset=job.dataset, lines=lines, source=source_name(job.rows))
+        if coins:
+            coins.kept_now(FileContents(source_files(job.rows)), lines)
+
+
+@contextmanager
+def _begun_ledger(job: Job) -> Iterator[Ledger | None]:
+    """Open the ledger of a job, if there is one to look at: the first release begins a file that is not there yet."""
+    if job.ledger is None:
+        yield None
+        return
+    # here, not above: a database takes long to load, and a job that has none is planned without
+    from tacit.ledger.address import address_of
+    from tacit.ledger.ledger import Ledger
+
+    file = address_of(job.ledger).file
+    if (
+        file is not None
+        and file.parent.is_dir()
+        and (not file.exists() or (file.is_file() and not file.stat().st_size))
+    ):
+        yield None
+        return
+    with Ledger(job.ledger, create=False) as ledger:
+        yield ledger
+
+
+def _has_account(ledger: Ledger, job: Job) -> bool:
+    return any(account.dataset == job.dataset for account in ledger.accounts())
+
+
+@contextmanager
+def _name_in_refusals(job: Job, release: JobRelease) -> Iterator[None]:
+    """Say which release of which file a refusal is about."""
+    try:
+        yield
+    except Refused as refusal:
+        located = refusal.located(file=job.file, key=f"release {release.name!r}: {refusal.key}")
+    else:
+        return
+    raise located
+
+
+# ---- what must be so ------------------------------------------------------------------------------------------------
+
+
+def check_cost(job: Job) -> None:
+    """Refuse a job that costs more than what remains."""
+    left = remaining(job)
+    if any(release.query.remembers for release in job.releases):
+        return  # what was paid before is known once the ledger is charged, which refuses before rows are opened
+    if job.cost > left:
+        raise BudgetExceeded(
+            f"must not cost more in all than what remains, {shown(left)}",
+            key=RELEASES if job.releases else "table",
+            given=shown(job.cost),
+            file=job.file,
+            fix="Ask for less, or grant more budget. Nothing was charged.",
+        )
+
+
+def check_out(job: Job) -> None:
+    """Refuse a folder for the results that is not free: nothing is ever overwritten, and no link followed."""
+    out = job.out
+    if out.is_symlink():
+        # also one that leads nowhere: the folder could not be put in its place after everything was paid for
+        raise job.refuse("out", "must be a folder of its own, not a link", given=str(out), fix="Name another.")
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return
+    half = out.is_dir() and not (out / FINISHED).exists()
+    raise job.refuse(
+        "out",
+        "must be a new or empty folder; this one has no finished.json, so it is half written or not a release"
+        if half
+        else "must be a new or empty folder",
+        given=str(out),
+        fix="Remove it after a look, or name another." if half else "Name another; releases are never overwritten.",
+    )
+
+
+def check_rows(job: Job) -> None:
+    """Refuse files of rows that do not exist, are no tables, or lack a column; no row is opened."""
+    for path in job.rows:
+        if Path(path).is_file() or any(Path(match).is_file() for match in glob.iglob(path, recursive=True)):
+            continue
+        is_pattern = glob.has_magic(job.places.get(path, (0, path))[1])
+        raise job.refuse(
+            "rows",
+            "must match a file" if is_pattern else "must be a file that exists",
+            given=path,
+            fix="Check the path; it is relative to the job file.",
+            place=path,
+        )
+    _check_columns(job)
+
+
+def _check_columns(job: Job) -> None:
+    """Refuse rows that lack a column which the job needs, with the line that names it."""
+    try:
+        names, refusal = column_names(job.rows), None
+    except DataRefused as refused:
+        names, refusal = [], refused
+    if refusal is not None:
+        raise job.refuse("rows", refusal.rule, given=job.rows[0], fix=refusal.fix, place=job.rows[0])
+    policy = job.about()
+    declared = {
+        column: name for name, attribute in policy.domain.items() for column in attribute.read_from(name, policy.item)
+    }
+    fix = known_columns(names, declared) or "Check the name in the header of the file."
+    for column, name in declared.items():
+        if column not in names:
+            file, line = _declared_at(job, name)
+            key = f"domain.{name}" if column == name else f"domain.{name}: {column}"
+            raise JobError("must be a column of the rows", key=key, file=file, line=line, fix=fix)
+    for key, wanted in (("person", policy.person), ("order", policy.order)):
+        if wanted is not None and wanted not in names:
+            raise job.refuse(key, "must be a column of the rows", given=wanted, fix=fix)
+
+
+def _declared_at(job: Job, name: str) -> tuple[str, int | None]:
+    """Return the file and the line that declare an attribute."""
+    policy = job.places.get("policy", (0, ""))[1]
+    file = Path(job.file).parent / policy if policy else Path(job.file)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        return policy or job.file, attribute_line(text, name, below="" if policy else "policy")
+    except (OSError, UnicodeDecodeError, Refused):  # it was read before, and may have changed
+        return policy or job.file, None

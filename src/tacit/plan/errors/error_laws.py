@@ -1,0 +1,277 @@
+"""How estimates spread around the truth: the law of each answer's estimate, shared by all answers that have the same.
+
+The estimate of an answer is sum over j of weight_j * noisy_j, plus what is known exactly. Here are the weights, grouped
+by law, for every way in which answers are estimated:
+
+* an entry by itself: weight 1;
+* a cell of a group with an exact total: least squares subtracts the share v_i / sum of v of the group's error;
+* k of n cells of a block with an exact total, added up: weights 1 - k/n inside and -k/n outside;
+* the difference of two cumulative counts: weights 1 and -1.
+
+Where sums of cells have too many laws, those of nearly as many cells share one, and their bounds are moved outwards by
+a bound on what they differ by (`noise/bounds/of_sums.py`).
+
+Tables that were made to agree are at least as close to the truth as each by itself. They have the intervals of the
+latter, which hold at least at their level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.noise.bounds.of_sums import Term, bounds_near
+from tacit.noise.law import Law
+from tacit.plan.measure.block_sums import Blocks
+
+if TYPE_CHECKING:
+    from tacit.plan.choose import Plan
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+Array = TypeVar("Array", bound="np.ndarray[Any, Any]")
+Apart: TypeAlias = tuple[tuple[Law, int, int], ...]
+MOST_LAWS: Final = 1500  # that are worked out for one release, at a few milliseconds each; more share some
+RATIOS: Final = (1.005, 1.01, 1.02, 1.04, 1.08, 1.16, 1.32, 1.64, 2.0, 4.0)  # of the numbers of cells that are tried
+
+
+class AnySpread(Protocol):
+    """What is known of the errors of estimates."""
+
+    def bounds(self, level: float) -> tuple[Floats, Floats]:
+        """Return for each answer low <= estimate - truth <= high, which holds at this level."""
+
+    def variances(self) -> Floats:
+        """Return the variance of each answer's estimate."""
+
+    def exact(self) -> Bools:
+        """Return which answers have no noise at all."""
+
+
+def kept(array: Array) -> Array:
+    """Return an array that nobody can write to, nor make writeable again: a plan is what was explained, for good."""
+    own = array if array.base is None else array.copy()
+    own.flags.writeable = False
+    return own.view()
+
+
+@dataclass(frozen=True, eq=False)
+class ShapedSpread:
+    """Errors of which variances are known, and a bound for each level and variance that holds on either side."""
+
+    variance: Floats
+    bound: Callable[[float, Floats], Floats]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variance", kept(self.variance))
+
+    def bounds(self, level: float) -> tuple[Floats, Floats]:
+        """Return for each answer low <= estimate - truth <= high, which holds at this level."""
+        most = self.bound(level, self.variance)
+        return -most, most
+
+    def variances(self) -> Floats:
+        """Return the variance of each answer's estimate."""
+        return self.variance
+
+    def exact(self) -> Bools:
+        """Return which answers have no noise at all."""
+        return np.asarray(self.variance == 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """The laws of the errors of estimates, and for each answer which of them is its own."""
+
+    laws: tuple[tuple[Term, ...], ...]
+    which: Ints
+    apart: tuple[Apart, ...] | None = None  # how far each law may be from those of its answers; None: they are the same
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "which", kept(self.which))
+
+    def bounds(self, level: float) -> tuple[Floats, Floats]:
+        """Return for each answer low <= estimate - truth <= high, which holds at this level."""
+        apart = self.apart or ((),) * len(self.laws)
+        each = [bounds_near(law, far, level) for law, far in zip(self.laws, apart, strict=True)]
+        found = np.array(each, dtype=np.float64).reshape(-1, 2)
+        return self._of_each(found[:, 0]), self._of_each(found[:, 1])
+
+    def variances(self) -> Floats:
+        """Return the variance of each answer's estimate; of answers that share a law, that of the law."""
+        each = [sum(many * weight**2 * law.variance() for law, weight, many in terms) for terms in self.laws]
+        return self._of_each(np.array(each, dtype=np.float64))
+
+    def exact(self) -> Bools:
+        """Return which answers have no noise at all."""
+        silent = [not any(weight and many and law.variance() for law, weight, many in terms) for terms in self.laws]
+        if self.apart is not None:
+            silent = [is_silent and not far for is_silent, far in zip(silent, self.apart, strict=True)]
+        return self._of_each(np.array(silent, dtype=np.bool_))
+
+    def _of_each(self, numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return for each answer the number of its law."""
+        return np.broadcast_to(numbers, self.which.shape) if len(numbers) == 1 else numbers[self.which]
+
+
+def spread_of(plan: Plan) -> AnySpread:
+    """Return the laws of the estimates of a plan."""
+    if plan.noise is None:
+        return Spread(((),), np.zeros(plan.answers, dtype=np.int64))
+    if plan.on_line:
+        return spread_of_runs(plan, *plan.query.runs(plan.policy.domain))
+    return _by_entry(plan)
+
+
+def spread_of_runs(plan: Plan, low: Ints, high: Ints) -> AnySpread:
+    """Return the laws of the estimated counts of these runs of positions."""
+    if plan.noise is None:
+        return Spread(((),), np.zeros(len(low), dtype=np.int64))
+    errors = plan.line_errors
+    if errors is not None:
+        return errors.spread(low, high)
+    # counts whose noise is drawn together: bounds of differences hold whatever they have in common
+    noisy = np.ones(plan.base.size(plan.policy.domain), dtype=np.bool_) if plan.fixed is None else ~plan.fixed
+    return of_two_counts(plan.noise, noisy[high], (low > 0) & noisy[low - 1])
+
+
+def of_two_counts(noise: Law, plus: Bools, minus: Bools) -> Spread:
+    """Return the laws of differences of two counts, of which either may be noisy."""
+    kinds = np.stack([plus, minus], axis=1).astype(np.int64)
+    return _shared(kinds, lambda kind: ((noise, 1.0, int(kind[0])), (noise, -1.0, int(kind[1]))))
+
+
+def of_cells(noise: Law, low: Ints, high: Ints, blocks: Blocks | None) -> Spread:
+    """Return the laws of sums of neighbouring cells, in blocks with exact totals."""
+    pieces = _pieces(low, high, blocks, even=_is_even(noise))
+    shared = pieces
+    for ratio in RATIOS:
+        if int(_numbered(shared).max(initial=0)) < MOST_LAWS:
+            break
+        shared = _nearby(pieces, ratio)
+
+    def of_pieces(piece: Sequence[int]) -> tuple[Term, ...]:
+        terms: list[Term] = []
+        for inside, whole in (piece[:2], piece[2:]):
+            share = inside / whole if whole else 0.0
+            terms += [(noise, 1 - share, int(inside)), (noise, -share, int(whole - inside) if whole else 0)]
+        return tuple(terms)
+
+    spread = _shared(shared, of_pieces)
+    if shared is pieces:
+        return spread
+    most = np.zeros((len(spread.laws), 4), dtype=np.int64)
+    np.maximum.at(most, spread.which, np.abs(pieces - shared))
+    whole = np.zeros_like(most)
+    whole[spread.which] = shared
+    apart = zip(most.tolist(), whole.tolist(), strict=True)
+    return Spread(
+        spread.laws,
+        spread.which,
+        tuple(tuple((noise, far[end], of[end + 1]) for end in (0, 2) if far[end]) for far, of in apart),
+    )
+
+
+def _by_entry(plan: Plan) -> Spread:
+    entries = plan.base.size(plan.policy.domain)
+    laws = plan.laws()
+    own: Ints = np.broadcast_to(np.int64(0), (entries,))
+    if len(laws) > 1:
+        own = np.zeros(entries, dtype=np.int64)
+        for number, (_, where) in enumerate(laws):
+            own[where] = number
+    groups = plan.groups
+    if groups is None:
+        return Spread(tuple(((law, 1.0, 1),) for law, _ in laws), own)
+    # how many cells of each law a group has; groups that have the same are alike
+    starts = np.cumsum([len(group) for group in groups])[:-1]
+    composition = []
+    for group, mine in zip(groups, np.split(own, starts), strict=True):
+        many = int(group.max()) + 1
+        counts = np.stack([np.bincount(group, mine == law, minlength=many) for law in range(len(laws))], axis=1)
+        composition.append(counts.astype(np.int64))
+    listed = np.concatenate(composition)
+    _, first, alike = np.unique(_numbered(listed), return_index=True, return_inverse=True)
+    members = listed[first].tolist()
+    variances = [law.variance() for law, _ in laws]
+
+    def in_group(kind: int) -> tuple[Term, ...]:
+        mine, group = divmod(kind, len(members))
+        doubt = sum(many * variance for many, variance in zip(members[group], variances, strict=True))
+        share = variances[mine] / doubt if doubt > 0 else 0.0
+        terms: list[Term] = [(laws[mine][0], 1 - share, 1)]
+        for number, many in enumerate(members[group]):
+            terms.append((laws[number][0], -share, many - (number == mine)))
+        return tuple(terms)
+
+    if len(laws) * len(members) == 1:
+        return Spread((in_group(0),), own)
+    # of each cell the law and the kind of group, as one number
+    ends = np.cumsum([len(counts) for counts in composition])[:-1]
+    parts = [numbers[group] for numbers, group in zip(np.split(alike.reshape(-1), ends), groups, strict=True)]
+    kinds = own * len(members) + np.concatenate(parts)
+    there = np.bincount(kinds, minlength=len(laws) * len(members)) > 0
+    which = (np.cumsum(there) - 1)[kinds].astype(np.int64)
+    return Spread(tuple(in_group(kind) for kind in np.flatnonzero(there).tolist()), which)
+
+
+def _shared(kinds: Ints, law_of: Any) -> Spread:
+    """Return one law for all answers of a kind."""
+    _, first, which = np.unique(_numbered(kinds), return_index=True, return_inverse=True)
+    return Spread(tuple(law_of(kind) for kind in kinds[first].tolist()), which.reshape(-1).astype(np.int64))
+
+
+def _numbered(kinds: Ints) -> Ints:
+    """Return one number for each kind, a row of numbers."""
+    key = np.zeros(len(kinds), dtype=np.int64)
+    for column in kinds.T:
+        # renumbered after each column, so that the product stays below the square of how many rows there are
+        key = np.unique(key * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].reshape(-1)
+    return key
+
+
+def _is_even(noise: Law) -> bool:
+    return noise.is_even
+
+
+def _pieces(low: Ints, high: Ints, blocks: Blocks | None, *, even: bool) -> Ints:
+    """Return for each sum of cells how many it takes of how many, at its two ends; of 0 where no total is exact.
+
+    The error of the other cells of a block is the negative of it, which is as likely with `even` noise.
+    """
+    nothing = np.zeros_like(low)
+    if blocks is None:
+        return np.stack([high - low + 1, nothing, nothing, nothing], axis=1)
+    same = blocks.first[low] == blocks.first[high]
+    head = np.where(same, high - low + 1, blocks.last[low] - low + 1)
+    tail = np.where(same, 0, high - blocks.first[high] + 1)
+    whole = blocks.last[low] - blocks.first[low] + 1
+    other = np.where(same, 0, blocks.last[high] - blocks.first[high] + 1)
+    # whole blocks are exact, and the order of the two ends does not matter
+    ends = np.stack([np.where(head == whole, 0, head), whole, np.where(tail == other, 0, tail), other], axis=1)
+    if even:
+        ends[:, [0, 2]] = np.minimum(ends[:, [0, 2]], ends[:, [1, 3]] - ends[:, [0, 2]])
+    ends[ends[:, 0] == 0, :2] = 0
+    ends[ends[:, 2] == 0, 2:] = 0
+    swap = ends[:, 0] * (whole.max() + 1) + ends[:, 1] < ends[:, 2] * (whole.max() + 1) + ends[:, 3]
+    ends[swap] = ends[swap][:, [2, 3, 0, 1]]
+    return ends
+
+
+def _nearby(pieces: Ints, ratio: float) -> Ints:
+    """Return sums of nearly as many cells, of which fewer differ."""
+    out = pieces.copy()
+    for inside, whole in ((0, 1), (2, 3)):
+        k, n = pieces[:, inside], pieces[:, whole]
+        less = np.where((n > 0) & (2 * k > n), n - k, k)  # as far from half of the block, on its near side
+        steps = np.arange(0, np.log(less.max(initial=1) + 1) / np.log(ratio) + 2)
+        grid = np.unique(np.ceil(ratio**steps)).astype(np.int64)
+        near = grid[np.searchsorted((grid[:-1] + grid[1:]) / 2, less)]
+        near = np.where(n > 0, np.minimum(near, n // 2), near)
+        out[:, inside] = np.where(k == 0, 0, np.where((n > 0) & (2 * k > n), n - near, near))
+    return out

@@ -1,0 +1,14 @@
+"""What noise is added to: tables, sums on lines and grids, and soft cells.
+
+In reading order:
+
+    block_sums       sums of noisy cells with exact totals
+    cell_weights     from noisy counts of cells to weights
+    strategy         a way to answer
+    tally            what rows are counted for
+    grids            counts of rectangles on a grid
+    lines            ways to measure a line, and what follows from them
+    line_strategies  every way to measure a line that is worth trying
+    soft_cells       people shared out between the cells of a coarse grid
+    cluster_grids    which of these grids, for clusters
+"""

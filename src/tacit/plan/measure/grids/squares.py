@@ -1,0 +1,338 @@
+"""Least squares on one region of a grid: from noisy sums to its cells, and the variance of any rectangle, exactly.
+
+What is measured in a region of `width` x `height` cells, with independent noise:
+
+* the cells of some levels, each a tiling by rectangles; those of a level are unions of those of the level before;
+* ramps along x: for each stretch of B columns the sum over people of clamp(end of the stretch - column, 0, B), which is
+  B times the average of the running counts on the stretch; the same along y;
+* the number of people, where no secret edge changes it.
+
+Why it is fast. Let E_l average over the cells of level l, of area a_l, with t_l = 1 / the variance of their noise. The
+levels alone have the precision P = sum of t_l a_l E_l. The E_l are projections, each onto a part of the one before, so
+P has the eigenvalue p_l = t_0 a_0 + .. + t_l a_l on what E_l keeps and E_(l+1) does not, and its inverse is the sum of
+(1/p_l - 1/p_(l-1)) E_l. Ramps and the total are few numbers, K: they are an update of rank K (Woodbury), and averages
+of functions of x alone are functions of x alone. So nothing larger than K x K is ever inverted, and a rectangle, an
+indicator of x times one of y, has its variance from sums over x and sums over y.
+
+A region is filled up with empty cells to whole cells of its coarsest level. They are measured like the others, so that
+all cells of a level are alike; that nobody is in them is not used.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from tacit.plan.question import Floats, Ints
+
+_CANCELLED: Final = 1e-9  # share of a variance that rounding may be
+
+
+@dataclass(frozen=True)
+class Region:
+    """What is measured in a region: the sides of the cells of each level, and the widths of ramps (0: none)."""
+
+    width: int
+    height: int
+    sides: tuple[tuple[int, int], ...]
+    ramps: tuple[int, int] = (0, 0)
+    has_total: bool = True
+
+    @property
+    def padded(self) -> tuple[int, int]:
+        """Width and height with the empty cells that fill the coarsest cells up."""
+        wide, high = self.sides[-1]
+        return -(-self.width // wide) * wide, -(-self.height // high) * high
+
+    def ramp_count(self, axis: int) -> int:
+        """Return how many ramps there are along an axis."""
+        long, each = (self.width, self.height)[axis], self.ramps[axis]
+        return -(-long // each) if each else 0
+
+    def ramp_rows(self, axis: int) -> Ints:
+        """Return for each ramp (row) what a person at each position (column) adds to it."""
+        each = self.ramps[axis]
+        ends = each * np.arange(1, self.ramp_count(axis) + 1)
+        return np.asarray(np.clip(ends[:, None] - np.arange(self.padded[axis]), 0, each), dtype=np.int64)
+
+    def level_shape(self, level: int) -> tuple[int, int]:
+        """Return how many cells a level has along x and along y."""
+        (px, py), (wide, high) = self.padded, self.sides[level]
+        return px // wide, py // high
+
+    def sums(self, cells: Ints) -> list[Ints]:
+        """Return everything that is measured of regions (the first axis) with these counts: levels, ramps, totals."""
+        px, py = self.padded
+        full = np.zeros((len(cells), px, py), dtype=cells.dtype)
+        full[:, : self.width, : self.height] = cells
+        found = []
+        for level, (wide, high) in enumerate(self.sides):
+            nx, ny = self.level_shape(level)
+            found.append(full.reshape(-1, nx, wide, ny, high).sum(axis=(2, 4)))
+        for axis in (0, 1):
+            if self.ramps[axis]:
+                found.append(full.sum(axis=2 - axis) @ self.ramp_rows(axis).T)
+        if self.has_total:
+            found.append(full.sum(axis=(1, 2)))
+        return found
+
+    def sum_sizes(self) -> list[int]:
+        """Return how many numbers each of these sums has in one region."""
+        levels = [nx * ny for nx, ny in map(self.level_shape, range(len(self.sides)))]
+        ramps = [self.ramp_count(axis) for axis in (0, 1) if self.ramps[axis]]
+        return [*levels, *ramps, *([1] if self.has_total else [])]
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """What a set of rectangles asks of one axis of a region: for each pair of positions, how much both are inside."""
+
+    both: Floats
+
+    @classmethod
+    @lru_cache(maxsize=16)
+    def of_all_ranges(cls, segments: tuple[tuple[int, int], ...], size: int) -> Moments:
+        """Return the share of all ranges of a line that hold both positions, added up over segments of equal length."""
+        total = 0.0
+        for start, length in segments:
+            at = np.arange(start, start + length, dtype=np.float64)
+            total = total + (np.minimum.outer(at, at) + 1) * (size - np.maximum.outer(at, at))
+        return cls(np.asarray(total) / (size * (size + 1) / 2))
+
+
+class Averages:
+    """Averages over the cells of each level along one axis, and of the ramps of that axis."""
+
+    def __init__(self, region: Region, axis: int) -> None:
+        self.sides = [side[axis] for side in region.sides]
+        self.size = (region.width, region.height)[axis]
+        self.padded = region.padded[axis]
+        ramps = region.ramp_rows(axis).astype(np.float64) if region.ramps[axis] else np.zeros((0, self.padded))
+        self.ones = ramps.sum(axis=1)
+        self.rows = np.stack([self.averaged(ramps, side) for side in self.sides])  # level, ramp, position
+        self.gram = np.einsum("lkp,mp->lkm", self.rows, ramps)
+
+    def averaged(self, rows: Floats, side: int) -> Floats:
+        """Return functions of a position averaged over runs of `side` positions."""
+        if side == 1:
+            return rows
+        means = rows.reshape(*rows.shape[:-1], rows.shape[-1] // side, side).mean(axis=-1)
+        return np.repeat(means, side, axis=-1)
+
+    def kept(self, low: Ints, high: Ints) -> Floats:
+        """Return for each level and range the squared length of its indicator after averaging."""
+        found = np.empty((len(self.sides), len(low)))
+        for level, side in enumerate(self.sides):
+            first, last = low // side, high // side
+            head, tail = np.minimum(high, (first + 1) * side - 1) - low + 1, high - last * side + 1
+            inner = np.maximum(last - first - 1, 0) * side**2
+            found[level] = (head**2 + np.where(last > first, tail**2 + inner, 0)) / side
+        return found
+
+
+class RegionModel:
+    """The algebra of a region that does not depend on the noise."""
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        self.x, self.y = Averages(region, 0), Averages(region, 1)
+        self.areas = np.array([wide * high for wide, high in region.sides], dtype=np.float64)
+
+    def shares(self, precisions: Floats) -> Floats:
+        """Return the weight of each level's averages in the inverse of the precision of all levels."""
+        shares = 1 / np.cumsum(precisions * self.areas)
+        shares[1:] -= shares[:-1].copy()
+        return np.asarray(shares)
+
+    def few(self, shares: Floats, ramp_variances: Floats) -> Floats:
+        """Return the covariance of ramps and total: from the cells alone, with the noise of their measurement added."""
+        x, y = self.x, self.y
+        constant = float(shares.sum())
+        nx, ny, total = len(x.ones), len(y.ones), int(self.region.has_total)
+        found = np.empty((nx + ny + total, nx + ny + total))
+        found[:nx, :nx] = y.padded * np.einsum("l,lkm->km", shares, x.gram)
+        found[nx : nx + ny, nx : nx + ny] = x.padded * np.einsum("l,lkm->km", shares, y.gram)
+        _mirrored(found, slice(nx), slice(nx, nx + ny), constant * np.outer(x.ones, y.ones))
+        if total:
+            _mirrored(found, slice(nx), -1, constant * y.padded * x.ones)
+            _mirrored(found, slice(nx, nx + ny), -1, constant * x.padded * y.ones)
+            found[-1, -1] = constant * x.padded * y.padded
+        found[np.arange(nx + ny), np.arange(nx + ny)] += ramp_variances
+        return found
+
+
+@lru_cache(maxsize=64)
+def model_of(region: Region) -> RegionModel:
+    """Return the algebra of a region."""
+    return RegionModel(region)
+
+
+class Prediction:
+    """The mean variance of the rectangles of one workload in a region, for any noise."""
+
+    def __init__(self, model: RegionModel, x: Moments, y: Moments) -> None:
+        self.model = model
+        self._traces = np.array(
+            [
+                [_trace(axis, level, moments) for level in range(len(axis.sides))]
+                for axis, moments in ((model.x, x), (model.y, y))
+            ]
+        ).prod(axis=0)
+        self._x, self._y = _Crossed(model.x, x), _Crossed(model.y, y)
+
+    def variance(self, variances: Floats) -> float:
+        """Return the mean variance where the noise of levels and ramps, in this order, has these variances."""
+        model = self.model
+        levels = len(model.areas)
+        shares = model.shares(1 / variances[:levels])
+        plain = float(shares @ self._traces)
+        x, y = self._x, self._y
+        nx, ny, total = len(model.x.ones), len(model.y.ones), int(model.region.has_total)
+        constant = float(shares.sum())
+        if nx + ny == 0:
+            return max(plain - total * constant * x.total * y.total / (model.x.padded * model.y.padded), 0.0)
+        found = model.few(shares, _per_ramp(model.region, variances[levels:]))
+        asked = np.empty_like(found)
+        along_x, along_y = shares @ x.once, shares @ y.once
+        asked[:nx, :nx] = np.einsum("l,m,lmij->ij", shares, shares, x.twice) * y.total
+        asked[nx : nx + ny, nx : nx + ny] = np.einsum("l,m,lmij->ij", shares, shares, y.twice) * x.total
+        _mirrored(asked, slice(nx), slice(nx, nx + ny), np.outer(along_x, along_y))
+        if total:
+            _mirrored(asked, slice(nx), -1, along_x * constant * y.total)
+            _mirrored(asked, slice(nx, nx + ny), -1, along_y * constant * x.total)
+            asked[-1, -1] = constant**2 * x.total * y.total
+        from scipy.linalg import cho_solve  # takes longer to load than most plans to be made
+
+        try:
+            factor = np.linalg.cholesky(found)  # as `Fit` does: what is predicted can be fitted
+        except np.linalg.LinAlgError:
+            return math.inf
+        left = plain - float(np.trace(cho_solve((factor, True), asked)))
+        # where noise is nearly always zero on some sums and not on others, digits cancel: it is not known then
+        return left if left > _CANCELLED * plain else math.inf
+
+
+def _mirrored(matrix: Floats, rows: Any, columns: Any, part: Floats) -> None:
+    """Put a part into a symmetric matrix, on both sides of its diagonal."""
+    matrix[rows, columns] = part
+    matrix[columns, rows] = part.T
+
+
+class _Crossed:
+    """What a workload makes of the ramps of one axis."""
+
+    def __init__(self, axis: Averages, moments: Moments) -> None:
+        rows = axis.rows[:, :, : axis.size]
+        applied = rows @ moments.both
+        self.total = float(moments.both.sum())
+        self.once = applied.sum(axis=2)
+        self.twice = np.einsum("lip,mjp->lmij", applied, rows)
+
+
+def _trace(axis: Averages, level: int, moments: Moments) -> float:
+    """Return the trace of averaging times the workload: over each run, the sum of its entries over the length."""
+    side = axis.sides[level]
+    starts = np.arange(0, axis.size, side)
+    rows = np.add.reduceat(moments.both, starts, axis=0)
+    sums = np.add.reduceat(rows, starts, axis=1)
+    return float(np.trace(sums)) / side
+
+
+def _per_ramp(region: Region, variances: Floats) -> Floats:
+    """Return the variance of the noise of each ramp."""
+    each = [region.ramp_count(axis) for axis in (0, 1) if region.ramps[axis]]
+    return np.repeat(np.asarray(variances, dtype=np.float64), each)
+
+
+class Fit:
+    """Least squares on a region, for noise with these variances."""
+
+    def __init__(self, region: Region, variances: tuple[float, ...]) -> None:
+        self.region = region
+        self._model = model = model_of(region)
+        levels = len(region.sides)
+        noise = np.asarray(variances, dtype=np.float64)
+        self._precisions = 1 / noise[:levels]
+        self._shares = model.shares(self._precisions)
+        found = model.few(self._shares, _per_ramp(region, noise[levels:]))
+        self._factor = np.linalg.cholesky(found) if len(found) else None
+        # ramps after averaging, and their running sums along the axis: what a range of positions adds to each
+        self._rows = [np.einsum("l,lkp->kp", self._shares, axis.rows) for axis in (model.x, model.y)]
+        self._below = [np.concatenate([np.zeros((len(rows), 1)), rows.cumsum(axis=1)], axis=1) for rows in self._rows]
+
+    def variance(self, x_low: Ints, x_high: Ints, y_low: Ints, y_high: Ints) -> Floats:
+        """Return the variance of the estimate of each rectangle; its ends are positions in the region."""
+        model = self._model
+        plain = np.einsum("l,ln,ln->n", self._shares, model.x.kept(x_low, x_high), model.y.kept(y_low, y_high))
+        if self._factor is None:
+            return np.asarray(plain)
+        wide, high = x_high - x_low + 1, y_high - y_low + 1
+        seen = [
+            (self._below[0][:, x_high + 1] - self._below[0][:, x_low]) * high,
+            (self._below[1][:, y_high + 1] - self._below[1][:, y_low]) * wide,
+        ]
+        if self.region.has_total:
+            seen.append((self._shares.sum() * wide * high)[None])
+        from scipy.linalg import solve_triangular
+
+        known = solve_triangular(self._factor, np.concatenate(seen), lower=True)
+        return np.asarray(np.maximum(plain - np.einsum("kn,kn->n", known, known), 0.0))
+
+    def cells(self, sums: list[Floats]) -> Floats:
+        """Return the cells of regions (the first axis) from what was measured of each, in the order of the region."""
+        region, model = self.region, self._model
+        px, py = region.padded
+        weighted = np.zeros((len(sums[0]), px, py))
+        for (wide, high), precision, cells in zip(region.sides, self._precisions, sums, strict=False):
+            weighted += precision * _spread_out(cells, wide, high)
+        found = np.zeros_like(weighted)
+        for (wide, high), share in zip(region.sides, self._shares, strict=True):
+            found += share * _averaged(weighted, wide, high)
+        if self._factor is not None:
+            from scipy.linalg import solve_triangular
+
+            missing = self._missing(found, sums[len(region.sides) :])
+            pull = solve_triangular(self._factor, missing.T, lower=True)
+            pull = solve_triangular(self._factor, pull, lower=True, trans="T").T
+            nx, ny = len(model.x.ones), len(model.y.ones)
+            found += (pull[:, :nx] @ self._rows[0])[:, :, None] + (pull[:, nx : nx + ny] @ self._rows[1])[:, None, :]
+            if region.has_total:
+                found += self._shares.sum() * pull[:, -1][:, None, None]
+        return np.asarray(found[:, : region.width, : region.height])
+
+    def _missing(self, cells: Floats, measured: list[Floats]) -> Floats:
+        """Return by how much the measured ramps and totals exceed those of the cells."""
+        region = self.region
+        own = [
+            cells.sum(axis=2 - axis) @ region.ramp_rows(axis).T.astype(np.float64)
+            for axis in (0, 1)
+            if region.ramps[axis]
+        ]
+        if region.has_total:
+            own.append(cells.sum(axis=(1, 2))[:, None])
+        told = [part.reshape(len(cells), -1) for part in measured]
+        return np.asarray(np.concatenate(told, axis=1) - np.concatenate(own, axis=1))
+
+
+@lru_cache(maxsize=64)
+def fit_of(region: Region, variances: tuple[float, ...]) -> Fit:
+    """Return least squares on a region."""
+    return Fit(region, variances)
+
+
+def _spread_out(cells: Floats, wide: int, high: int) -> Floats:
+    """Return for each unit cell the number of the cell that holds it."""
+    return np.repeat(np.repeat(cells, wide, axis=1), high, axis=2)
+
+
+def _averaged(cells: Floats, wide: int, high: int) -> Floats:
+    """Return unit cells averaged over tiles."""
+    if wide == high == 1:
+        return cells
+    regions, px, py = cells.shape
+    means = cells.reshape(regions, px // wide, wide, py // high, high).mean(axis=(2, 4))
+    return _spread_out(means, wide, high)

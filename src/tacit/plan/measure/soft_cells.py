@@ -1,0 +1,288 @@
+"""People shared out between the cells of a coarse grid: what clusters are found from.
+
+Each axis is cut into cells. With a ramp of one position everybody is wholly in one cell: a histogram. With a wider ramp
+whoever stands near a border is partly in the cell on either side, in shares that change linearly across the ramp; on
+several axes the shares are multiplied. What one person adds to the cells adds up to one person, always.
+
+Guarantee   Along every secret edge of the policy, by which a record moves by at most r_i positions on axis i, the
+            shares that leave cells, and those that come to others, are each at most 1 - product of (1 - t_i), where
+            t_i = min(1, r_i / ramp_i) with a ramp, and without one 1 if the edge may cross a border and else 0. Under
+            a distance of kind l1, at most the largest of min(1, theta / (ramp_i * spacing_i)).
+Assumes     Ramps of one axis do not overlap: borders are at least a ramp apart. One row for each person.
+Why         Somebody's shares are the probabilities that independent draws, one for each axis, end in a cell. What
+            leaves cells is the total variation distance of two such laws: the chance that the draws differ when they
+            are coupled as well as can be. On one axis a step by one position changes the share beyond a border by
+            1/ramp at most, and no two borders share a step's worth of ramp: r positions change it by r/ramp. Draws of
+            several axes all agree with probability product of (1 - t_i); or they differ with probability at most the
+            sum of t_i, which under l1 is largest when one axis has the whole distance.
+Reference   Blowfish privacy, section 6, clusters cells where it sums up points; its Lemma 6.1 forgets edges that cross
+            a border. Shares that are Lipschitz in the position move by O(theta), whatever border is crossed.
+Checked by  tests/property/test_memberships.py, tests/unit/test_clusters.py
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tacit.plan.measure.cell_weights import shared_out
+from tacit.plan.measure.tally import CellCounts, Tally
+from tacit.plan.question import Floats, Ints, Linear, check_where, columns_of, in_words, suffix, with_where
+from tacit.plan.sensitivity.responses import Jump, Move, Response
+from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.domain import Domain
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.edges.relations import Near, Relation
+from tacit.policy.policy import Policy
+from tacit.policy.where import Where
+
+
+@dataclass(frozen=True)
+class AxisCells:
+    """An axis that is cut into cells: `borders` are the first positions of all cells but the first.
+
+    `ramp` is how many positions a border is spread over. Position p has the number `first` + p * `step` in the data.
+    """
+
+    axis: Axis
+    borders: tuple[int, ...]
+    first: float
+    step: float
+    ramp: int = 1
+
+    @property
+    def many(self) -> int:
+        """How many cells there are."""
+        return len(self.borders) + 1
+
+    @property
+    def parts(self) -> int:
+        """How many parts a person is cut into, so that every share is a whole number of parts."""
+        return self.ramp if self.ramp % 2 else 2 * self.ramp
+
+    @cached_property
+    def shares(self) -> tuple[Ints, Ints]:
+        """For each position the first cell that it has a share in, and how many parts lie in the cell after that."""
+        places = np.arange(self.axis.size, dtype=np.int64)
+        if not self.borders:
+            return np.zeros_like(places), np.zeros_like(places)
+        borders = np.array(self.borders, dtype=np.int64)
+        # the border nearest to a position: all others are too far away to share it out
+        middles = (borders[:-1] + borders[1:]) / 2
+        cell = np.searchsorted(middles, places + 0.5, side="right").astype(np.int64)
+        # how far the middle of a position lies beyond the beginning of the ramp, in halves
+        beyond = np.clip(2 * places + 1 - 2 * borders[cell] + self.ramp, 0, 2 * self.ramp)
+        beyond = beyond * self.parts // (2 * self.ramp)
+        whole = beyond == self.parts
+        return cell + whole, np.where(whole, 0, beyond)
+
+    @property
+    def ends(self) -> tuple[Floats, Floats]:
+        """The first and the last position of each cell."""
+        borders = np.array(self.borders, dtype=np.float64)
+        return np.concatenate([[0.0], borders]), np.append(borders - 1, self.axis.size - 1.0)
+
+    @property
+    def middles(self) -> Floats:
+        """The middle of each cell, in the numbers of the data."""
+        low, high = self.ends
+        return self.first + self.step * (low + high) / 2
+
+    @property
+    def widths(self) -> Floats:
+        """How wide each cell is, in the numbers of the data."""
+        low, high = self.ends
+        return abs(self.step) * (high - low + 1)
+
+    @property
+    def widest(self) -> int:
+        """How many positions the widest cell has."""
+        low, high = self.ends
+        return int((high - low + 1).max())
+
+    def reach(self, relation: Relation) -> Fraction:
+        """Return the largest share of a person that a move by this relation can take across borders."""
+        everywhere = Intervals.full(self.axis.size)
+        if self.ramp > 1:
+            found = relation.differences(everywhere, everywhere)
+            far = max(abs(found.lowest), abs(found.highest)) if found and self.borders else 0
+            return min(Fraction(far, self.ramp), Fraction(1))
+        return Fraction(int(any(self._crosses(relation, border) for border in self.borders)))
+
+    def _crosses(self, relation: Relation, border: int) -> bool:
+        below, beyond = Intervals.of([(0, border - 1)]), Intervals.of([(border, self.axis.size - 1)])
+        return bool(relation.targets(below) & beyond and relation.differences(below, beyond)) or bool(
+            relation.targets(beyond) & below and relation.differences(beyond, below)
+        )
+
+
+@dataclass(frozen=True)
+class Memberships(Linear):
+    """How many people are in each cell of a coarse grid, row by row; those near a ramp partly.
+
+    Numbers are counted in parts of a person.
+    """
+
+    names: tuple[str, ...]
+    axes: tuple[AxisCells, ...]
+    where: Where | None = None
+    keyword: ClassVar[str] = "clusters"
+
+    @property
+    def parts(self) -> int:
+        """How many parts a person is cut into."""
+        return math.prod(cells.parts for cells in self.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many cells there are along each axis."""
+        return tuple(cells.many for cells in self.axes)
+
+    def shape_words(self) -> str:
+        """Return in words which cells these are."""
+        ramps = " with ramps" if any(one.ramp > 1 for one in self.axes) else ""
+        return f"{' x '.join(f'{many:,}' for many in self.shape)} cells{ramps}"
+
+    def boxes(self) -> tuple[Floats, Floats]:
+        """Return the lowest and the highest number of each cell along each axis: a row for each cell."""
+        halves = [(cells.middles, cells.widths / 2) for cells in self.axes]
+        low, high = (np.meshgrid(*(middle + side * half for middle, half in halves), indexing="ij") for side in (-1, 1))
+        return tuple(np.stack([one.reshape(-1) for one in ends], axis=1) for ends in (low, high))  # type: ignore[return-value]
+
+    def points(self) -> Floats:
+        """Return the middle of each cell, in the numbers of the data: a row for each cell."""
+        low, high = self.boxes()
+        return (low + high) / 2
+
+    def weights(self, counted: Floats, spread: float, total: float) -> tuple[Floats, Floats]:
+        """Return weights of the cells from noisy counts, and numbers of people that noise makes no larger on average.
+
+        Weights are not negative; both add up to `total`. `spread` is the scale of the noise.
+        """
+        found = shared_out(counted.reshape(self.shape), total).reshape(-1)
+        return found, counted + (total - counted.sum()) / len(counted)
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what the domain does not have."""
+        check_where(self.where, domain)
+
+    def mentioned(self) -> frozenset[str]:
+        """Return every attribute that the query looks at."""
+        return frozenset(self.names) | columns_of(self.where)
+
+    def document(self) -> Any:
+        """Return the cells as plain data; job files ask for clusters, not for these."""
+        cells = [{"axis": one.axis.name, "cells": one.many, "ramp": one.ramp} for one in self.axes]
+        return {"cells": with_where({"axes": cells}, self.where)}
+
+    def words(self, domain: Domain) -> str:
+        """Return in words what is asked."""
+        return f"People by cells of {in_words(self.names)}"
+
+    def size(self, domain: Domain) -> int:
+        """Return how many cells there are."""
+        return math.prod(self.shape)
+
+    def unit(self, domain: Domain) -> Fraction:
+        """Return the part of a person that is counted."""
+        return Fraction(1, self.parts)
+
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
+        """Return the middle of each cell."""
+        points = self.points()
+        return {cells.axis.name: points[:, number].tolist() for number, cells in enumerate(self.axes)}
+
+    def tallies(self, policy: Policy) -> tuple[Tally, ...]:
+        """Return what rows are counted for."""
+        return (CellCounts(self.names, self.where),)
+
+    def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
+        """Share the people of every occupied cell of the domain out to the cells of the grid."""
+        table = np.asarray(tallied[0], dtype=np.int64).reshape(-1)
+        occupied = np.flatnonzero(table)
+        places = np.unravel_index(occupied, [cells.axis.size for cells in self.axes])
+        return self._shared_out(places, table[occupied])
+
+    def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
+        """The person's parts in the cells around the person."""
+        where = {axis: place for name in self.names for axis, place in domain[name].places(name, record[name]).items()}
+        places = [np.array([where[cells.axis.name]]) for cells in self.axes]
+        return self._shared_out(places, np.ones(1, dtype=np.int64))
+
+    def _shared_out(self, places: Sequence[Ints], people: Ints) -> Ints:
+        """Return how many parts of these people are in each cell; whole numbers throughout."""
+        out = np.zeros(math.prod(self.shape), dtype=np.int64)
+        found = [tuple(array[place] for array in cells.shares) for cells, place in zip(self.axes, places, strict=True)]
+        for corner in product(*([0, 1] if cells.ramp > 1 else [0] for cells in self.axes)):
+            cell, parts = np.zeros(len(people), dtype=np.int64), people
+            for cells, (first, after), side in zip(self.axes, found, corner, strict=True):
+                # a position without a share in the cell after its own adds nothing there
+                cell = cell * cells.many + np.minimum(first + side, cells.many - 1)
+                parts = parts * (after if side else cells.parts - after)
+            np.add.at(out, cell, parts)
+        return out
+
+    def response(self, domain: Domain) -> Response:
+        """Return how the cells respond to moves."""
+        return MembershipResponse(self.names, self.axes, self.parts, bound=any(one.ramp > 1 for one in self.axes))
+
+    def __str__(self) -> str:
+        shape = " x ".join(f"{many:,}" for many in self.shape)
+        return f"cells({', '.join(self.names)}, {shape}{suffix(self.where)})"
+
+
+@dataclass(frozen=True)
+class MembershipResponse:
+    """Shares of people in cells: how much of one person moves to other cells, or with `bound` at most."""
+
+    cells: tuple[str, ...]
+    axes: tuple[AxisCells, ...]
+    parts: int
+    bound: bool
+    line: Axis | None = None
+    items: str | None = None
+    staying_may_show_more: ClassVar[bool] = False
+
+    def moved(self, move: Move) -> Iterable[Jump]:
+        """As many parts leave cells as come to others."""
+        parts = math.floor(self._share(move) * self.parts)
+        return [Jump(parts, parts, parts, parts, 2 * parts * parts, bound=self.bound)] if parts else []
+
+    def left(self, move: Move) -> Iterable[Jump]:
+        """All parts of a person leave."""
+        return [Jump(0, self.parts, 0, self.parts, self.parts**2, bound=self.bound)]
+
+    def entered(self, move: Move) -> Iterable[Jump]:
+        """All parts of a person come."""
+        return [Jump(self.parts, 0, self.parts, 0, self.parts**2, bound=self.bound)]
+
+    def _share(self, move: Move) -> Fraction:
+        """Return the largest share of a person that such a move takes to other cells."""
+        changed = [cells for cells in self.axes if cells.axis.attribute in move.changed]
+        if move.shape is None:
+            return Fraction(int(bool(changed)))
+        metric = move.shape.metric
+        stays, sharing = Fraction(1), []
+        for cells in changed:
+            relation = move.shape.relation(cells.axis.name, cells.axis.size)
+            share = cells.reach(relation)
+            if metric is not None and metric.kind == "l1" and isinstance(relation, Near) and share:
+                sharing.append((cells, share))
+            else:
+                stays *= 1 - share
+        if metric is None or not sharing:
+            return 1 - stays
+        if len(sharing) == 1:
+            return 1 - stays * (1 - sharing[0][1])
+        each = [
+            metric.theta / (cells.ramp * Fraction(cells.axis.spacing)) if cells.ramp > 1 else share
+            for cells, share in sharing
+        ]
+        return 1 - stays * (1 - min(max(each), Fraction(1)))

@@ -1,0 +1,243 @@
+"""Questions whose answers follow from releases of linear ones, each with its share of epsilon.
+
+What is released are the noisy answers of the parts; everything after that is post-processing. The parts are planned,
+charged together, and measured as if they had been asked; the costs of all parts add up to epsilon.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
+
+from tacit.amounts import shown
+from tacit.plan.fault import PlanningFault
+from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.question import Bools, Floats, Linear, Query
+from tacit.plan.sensitivity.steps import LargestStep
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.domain import Domain
+from tacit.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from tacit.plan.choose import Plan
+
+PEOPLE: Final = 1000  # whom errors are stated for, where their number is not known
+
+
+class Released(Protocol):
+    """What is known of a part after its release."""
+
+    @property
+    def plan(self) -> Plan:
+        """How it was released."""
+
+    @property
+    def values(self) -> Floats:
+        """The estimates."""
+
+    @property
+    def exact(self) -> Bools:
+        """Which of them have no noise."""
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return ends that hold the true answers, each with this probability."""
+
+
+def range_of(attribute: Any) -> tuple[float, float]:
+    """Return the smallest and the largest number of an attribute."""
+    ends = attribute.number(0), attribute.number(attribute.size - 1)
+    low, high = (float(end * attribute.unit) for end in ends)
+    return low, high
+
+
+class Derived(Query):
+    """A question whose answers follow from those of linear ones.
+
+    `roles` are what these are called, `measured` is one number of the first, and all of them.
+    """
+
+    roles: ClassVar[tuple[str, ...]]
+    measured: ClassVar[tuple[str, str]]
+
+    @abstractmethod
+    def size(self, domain: Domain) -> int:
+        """Return how many numbers the answer has."""
+
+    @abstractmethod
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
+        """Return the columns that say what each answer is about."""
+
+    @abstractmethod
+    def parts(self, policy: Policy, epsilon: Fraction) -> tuple[Plan, ...]:
+        """Return the plans of the parts; their costs add up to epsilon."""
+
+    @abstractmethod
+    def values(self, parts: Sequence[Released], domain: Domain) -> Floats:
+        """Return the answers from the estimates of the parts."""
+
+    @abstractmethod
+    def ends(self, parts: Sequence[Released], domain: Domain, level: float) -> tuple[Floats, Floats]:
+        """Return ends that hold each true answer with this probability."""
+
+    @abstractmethod
+    def expected_error(self, parts: Sequence[Plan], people: float) -> float:
+        """Return the expected error of an answer about so many people, where the range does not bound it."""
+
+    @abstractmethod
+    def range(self, domain: Domain) -> tuple[float, float]:
+        """Return the smallest and the largest number that an answer can be."""
+
+    @abstractmethod
+    def prediction(self) -> str:
+        """Return in words how the expected error depends on the people."""
+
+    @abstractmethod
+    def terms(self, parts: Sequence[Plan]) -> list[str]:
+        """Return in words what an answer means."""
+
+    def never_negative(self, domain: Domain) -> bool:
+        """Say no: answers lie in the declared range anyway."""
+        return False
+
+    def plan(self, policy: Policy, epsilon: Fraction) -> DerivedPlan:
+        """Return the plan of all parts."""
+        self.counted.check_size(policy.domain)
+        parts = self.parts(policy, epsilon)
+        if sum(part.epsilon for part in parts) != epsilon:
+            raise PlanningFault("parts that do not cost epsilon together")
+        step, why = parts[0].step, parts[0].why
+        if len(parts) > 1:
+            named = list(zip(self.roles, parts, strict=True))
+            step = step_of(named)
+            why = "; ".join(f"{role} cost epsilon {shown(part.epsilon)}: {part.why}" for role, part in named)
+        known = policy.known_people
+        return DerivedPlan(self, policy, epsilon, step, why, parts, strategy=parts[0].strategy, known_people=known)
+
+
+def step_of(named: Sequence[tuple[str, Plan]]) -> LargestStep:
+    """Return the step of the first part, with the reasons of all."""
+    why, still = (
+        tuple(f"{role}: {line}" for role, part in named for line in getattr(part.step, reasons))
+        for reasons in ("why", "still")
+    )
+    return replace(named[0][1].step, why=why, still=still)
+
+
+@dataclass(frozen=True)
+class DerivedPlan(AnyPlan):
+    """How the parts of a question will be answered.
+
+    `step` is that of the first part, with the reasons of all; `known_people` how many there are, if that is declared.
+    """
+
+    query: Derived
+    parts: tuple[Plan, ...]
+    known_people: int | None = field(default=None, kw_only=True)
+
+    def for_the_people_of(self, other: AnyPlan) -> DerivedPlan:
+        """Return this plan with its error stated for as many people as that of another plan for the same question."""
+        return replace(self, known_people=getattr(other, "known_people", None))
+
+    @property
+    def base(self) -> Linear:
+        """What noise is added to, in the first part."""
+        return self.parts[0].base
+
+    @property
+    def answers(self) -> int:
+        """How many answers there are."""
+        return self.query.size(self.policy.domain)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no secret edge changes any of the parts."""
+        return all(part.is_exact for part in self.parts)
+
+    @property
+    def post_processing(self) -> list[str]:
+        """What is done to the noisy answers of the parts: cumulative counts are made not to fall in any case."""
+        return ["consistent"] if self.query.counted.fitting(self.base) else []
+
+    @property
+    def moved(self) -> tuple[str, str]:
+        """What the step is about: the numbers of the first part, or what they are read off."""
+        first = self.parts[0]
+        return self.query.measured if first.base == first.query else first.moved
+
+    @property
+    def mechanism(self) -> str:
+        """The name of the mechanism of each part."""
+        if len(self.parts) == 1:
+            return self.parts[0].mechanism
+        return ", ".join(f"{role}: {part.mechanism}" for role, part in self.named())
+
+    @property
+    def people(self) -> float:
+        """How many people an answer is expected to be about: their number if it is known, shared out evenly."""
+        known = self.known_people
+        cells = self.answers if self.query.split_by() else 1
+        return float(PEOPLE) if known is None else max(known / cells, 1.0)
+
+    @cached_property
+    def rmse(self) -> float:
+        """The expected root mean squared error of one answer about `people` people; never above the whole range."""
+        if self.is_exact:
+            return 0.0
+        low, high = self.query.range(self.policy.domain)
+        return min(self.query.expected_error(self.parts, self.people), high - low)
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """What is measured for the only part, drawn in text; nothing for several."""
+        return self.parts[0].drawn if len(self.parts) == 1 else ()
+
+    @property
+    def ways(self) -> dict[str, float]:
+        """Every way that was tried for the only part, with what its error makes of the answers; this one for several.
+
+        Errors of answers grow in proportion to those of what they are read off.
+        """
+        if len(self.parts) > 1 or self.parts[0].mse == 0:
+            return super().ways
+        worse = {name: mse / self.parts[0].mse for name, mse in self.parts[0].ways.items()}
+        return {name: ratio * self.mse for name, ratio in worse.items()}
+
+    @property
+    def assumption(self) -> str:
+        """Whom the expected error is for."""
+        if self.is_exact:
+            return ""
+        return f"{self.people:,.0f} people{' in each group' if self.query.split_by() else ''}"
+
+    def predictions(self) -> list[str]:
+        """Return in words what can be expected."""
+        if self.is_exact:
+            return []
+        declare = "" if self.known_people is not None else "; for the error of your own, declare `known: [{size: N}]`"
+        return [f"the error below is for {self.assumption}{self.query.prediction()}{declare}"]
+
+    def predicted(self) -> dict[str, Any]:
+        """Return the same as plain data."""
+        parts = {role: {"epsilon": str(part.epsilon), "value_rmse": part.rmse} for role, part in self.named()}
+        return {"value_rmse": self.rmse, "people": self.people, "parts": parts}
+
+    def terms(self) -> list[str]:
+        """Return in words what an answer means."""
+        return self.query.terms(self.parts)
+
+    def noise_document(self) -> dict[str, Any] | None:
+        """Return the noise of each part as plain, exact data."""
+        if self.is_exact:
+            return None
+        return {
+            role: {"epsilon": str(part.epsilon), **(part.noise_document() or {"law": "none"})}
+            for role, part in self.named()
+        }
+
+    def named(self) -> list[tuple[str, Plan]]:
+        """Return the parts, each with what it is called."""
+        return list(zip(self.query.roles, self.parts, strict=True))

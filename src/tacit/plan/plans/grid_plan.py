@@ -1,0 +1,225 @@
+"""The plan of a question about rectangles: what is measured, with which noise, and the error of any rectangle.
+
+Guarantee   For every secret edge hidden -> cover, every data set and every set O of outputs:
+            Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O].
+Assumes     `plan/sensitivity/grid_moves.py` bounds the moves, `plan/measure/grids/strategy.py` what they change; of
+            listed rectangles that are measured by themselves, nobody is in more than the deepest cell has.
+Why         Noise is independent and two-sided geometric: a change by m of the sums of a group costs m / scale. The
+            changes of all groups together cost at most epsilon (`Weighted.loss`); no edge changes the exact numbers.
+            Least squares works on noisy and exact numbers alone.
+Reference   Blowfish privacy, sections 5 and 7; the matrix mechanism (least squares on noisy sums).
+Checked by  tests/property/test_grids.py, tests/statistical/test_rectangles.py
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+
+from tacit.noise.bounds.of_variances import half_width
+from tacit.noise.grouped import GroupedNoise
+from tacit.noise.law import Law
+from tacit.noise.two_scale import TwoScale
+from tacit.plan.choose import Plan
+from tacit.plan.measure.grids.search import UNIT_CELLS, candidates, listed_change
+from tacit.plan.measure.grids.strategy import Strategy, Weighted
+from tacit.plan.measure.grids.sums import GridSums
+from tacit.plan.measure.grids.workload import Workload, rectangle_variances
+from tacit.plan.question import Bools, Floats, Ints, in_words
+from tacit.plan.questions.rectangles import Rectangles
+from tacit.plan.sensitivity.cells import Cells
+from tacit.plan.sensitivity.grid_moves import GridMoves, grid_moves
+from tacit.plan.sensitivity.responses import Watched
+from tacit.plan.sensitivity.steps import LargestStep
+from tacit.policy.policy import Policy
+
+NO_NOISE: Final = 1e-9  # a variance that is nothing but rounding
+EXACT: Final = "no secret edge changes the counts of cells, so they are released exactly"
+
+
+@dataclass(frozen=True)
+class GridPlan(Plan):
+    """How counts of rectangles are estimated, from `sums`; None: the listed rectangles are measured by themselves.
+
+    `weighted` has the noise of the sums, if there is any. `tried` are all ways that were, with their expected mean
+    squared errors, the best first.
+    """
+
+    query: Rectangles
+    moves: GridMoves = field(kw_only=True, repr=False)
+    workload: Workload = field(kw_only=True, repr=False)
+    sums: GridSums | None = field(kw_only=True, repr=False)
+    weighted: Weighted | None = field(kw_only=True)
+    tried: tuple[tuple[str, float], ...] = field(kw_only=True)
+
+    @property
+    def groups(self) -> None:
+        """None: exact numbers are entries of the base."""
+        return
+
+    @property
+    def fixed(self) -> None:
+        """None: exact numbers are entries of the base."""
+        return
+
+    @property
+    def variance(self) -> float:
+        """The expected variance of a rectangle, averaged over those that are asked for."""
+        return self.tried[0][1]
+
+    @property
+    def spread(self) -> Any:
+        """How far the estimates of the answers are off."""
+        return AnswerErrors(self)
+
+    @property
+    def ways(self) -> dict[str, float]:
+        """Every way to answer that was tried, with the expected mean squared error of one rectangle."""
+        return dict(self.tried)
+
+    @property
+    def way(self) -> str:
+        """The way that was chosen, by its name among all that were tried."""
+        return self.tried[0][0]
+
+    @property
+    def watched(self) -> Watched:
+        """The counts of cells: sums of them change as these do."""
+        return Cells((self.query.names,), self.query.where)
+
+    @property
+    def tells_all(self) -> bool:
+        """Whether any rectangle can be told after the release, not only the listed ones."""
+        return self.sums is not None
+
+    def cells(self, entries: Floats) -> Floats | None:
+        """Return the estimates of all cells from noisy entries of the base; None where only rectangles are measured."""
+        if self.sums is None:
+            return None
+        if self.weighted is None:
+            return entries.reshape(self.sums.sizes)
+        return self.sums.cells(entries, self.weighted.variances)
+
+    def variances(self, ends: Ints) -> Floats:
+        """Return the variance of the estimate of each rectangle: first and last position along x, then along y."""
+        if self.noise is None:
+            return np.zeros(len(ends))
+        if self.weighted is None:
+            return np.full(len(ends), self.noise.variance())
+        return rectangle_variances(self.weighted.strategy, self.weighted.variances, self.moves, ends)
+
+    def half_widths(self, level: float, ends: Ints) -> Floats:
+        """Return by how much each estimate is off at most, with this probability."""
+        if self.noise is None:
+            return np.zeros(len(ends))
+        if self.weighted is None:
+            return np.full(len(ends), float(self.noise.quantile((1 + level) / 2)))
+        return half_width(level, self.variances(ends), self.weighted.laws)
+
+    def proven_loss(self, *, backward: bool = False) -> Fraction | float:
+        """Return the loss of the worst move; it is the same in both directions, since the noise is even."""
+        return super().proven_loss() if self.weighted is None else self.weighted.loss(self.moves)
+
+    def predicted(self) -> dict[str, Any]:
+        """Return what is expected, as plain data."""
+        return {"value_rmse": self.rmse, "candidates": dict(self.tried)}
+
+    def terms(self) -> list[str]:
+        """Return what can be told besides."""
+        return [] if self.tells_all else ["only the listed rectangles were measured; no other can be told from them"]
+
+
+@dataclass(frozen=True)
+class AnswerErrors:
+    """How far the estimates of a plan's answers are off: what `plan/errors/error_laws.py` says of other questions."""
+
+    plan: GridPlan
+
+    def bounds(self, level: float) -> tuple[Floats, Floats]:
+        """Return for each answer low <= estimate - truth <= high, which holds at this level."""
+        far = self.plan.half_widths(level, self.plan.query.ends(self.plan.policy.domain))
+        return -far, far
+
+    def variances(self) -> Floats:
+        """Return the variance of each answer's estimate."""
+        return self.plan.variances(self.plan.query.ends(self.plan.policy.domain))
+
+    def exact(self) -> Bools:
+        """Return which answers have no noise at all."""
+        return self.variances() < NO_NOISE
+
+
+def plan_rectangles(
+    query: Rectangles, names: tuple[str, ...], workload: Workload, policy: Policy, epsilon: Fraction
+) -> GridPlan:
+    """Return the plan with the smallest expected error for a checked question about rectangles."""
+    query.check_size(policy.domain)
+    query.check_rows_of_one(policy)
+    moves, step = grid_moves(names, query.where, policy)
+    if step.l1 == 0:
+        sums = GridSums.of(names, Strategy(), replace(moves, has_totals=False), query.where)
+        return GridPlan(
+            query, policy, epsilon, step, EXACT, sums, None, query.size(policy.domain),
+            moves=moves, workload=workload, sums=sums, weighted=None, tried=((UNIT_CELLS, 0.0),),
+        )  # fmt: skip
+    found = candidates(moves, workload, epsilon)
+    best = found[0]
+    tried = tuple((one.name, one.variance) for one in found if one.variance < math.inf)
+    if best.weighted is None:
+        noise: Law = TwoScale(best.scale, best.scale)
+        most = listed_change(moves, workload)
+        one_way, largest = (most, most) if moves.coupled is not None else (min(most, workload.deepest), 1)
+        corners = {(one_way, most - one_way), (most - one_way, one_way)}
+        step = LargestStep(
+            largest, largest, most, most * largest, tuple(sorted(corners)), step.why, exact=False, still=step.still
+        )
+        why = f"nobody changes more than {most} of the listed rectangles"
+        return GridPlan(
+            query, policy, epsilon, step, why, query, noise, query.size(policy.domain), strategy=best.name,
+            moves=moves, workload=workload, sums=None, weighted=None, tried=tried,
+        )  # fmt: skip
+    weighted = best.weighted
+    sums = GridSums.of(names, weighted.strategy, moves, query.where)
+    scales = (*(1 / rate for rate in weighted.rates), *([Fraction(0)] if moves.has_totals else []))
+    x, y = query.axes(policy.domain)
+    measured = in_words(weighted.strategy.names((x.name, y.name)))
+    why = (
+        f"of all ways that were tried, {best.name} have the smallest expected error"
+        if len(found) > 1
+        else "nothing but the counts of cells has a proven step"
+    )
+    return GridPlan(
+        query, policy, epsilon, _step(weighted.strategy, moves, step, measured), why, sums,
+        GroupedNoise(sums.group_sizes(), scales), query.size(policy.domain),
+        strategy=f"{best.name}: least squares on {measured}",
+        moves=moves, workload=workload, sums=sums, weighted=weighted, tried=tried,
+    )  # fmt: skip
+
+
+def _step(strategy: Strategy, moves: GridMoves, cells: LargestStep, measured: str) -> LargestStep:
+    """Return how far the sums of all groups move, from how far the counts of cells do."""
+    if strategy.groups == 1:
+        return cells
+    levels = len(strategy.sides)
+    widest = max((width for width in strategy.ramps), default=0)
+    profiles: set[tuple[int, int]] = set()
+    largest, l1, square = 1, 0, 0
+    for row in strategy.changes(moves):
+        counted, ramps = sum(row[:levels]), row[levels:]
+        l1 = max(l1, counted + sum(ramps))
+        square = max(square, counted + sum(min(widest, far) * far for far in ramps))
+        largest = max([largest, *(min(widest, far) for far in ramps)])
+        if 2 in row[:levels]:  # a move: from one cell to another, and along each axis either way
+            ways = [[(far, 0), (0, far)] for far in ramps]
+            for turn in product(*ways):
+                profiles.add((counted // 2 + sum(a for a, _ in turn), counted // 2 + sum(b for _, b in turn)))
+        else:
+            profiles |= {(counted + sum(ramps), 0), (0, counted + sum(ramps))}
+    note = f"measured are {measured}"
+    why = (*cells.why, note)
+    return LargestStep(largest, largest, l1, square, tuple(sorted(profiles)), why, exact=False, still=cells.still)

@@ -1,0 +1,301 @@
+"""What every plan has, whatever the question: one object that is explained, checked, charged, executed and reported.
+
+A plan is made once (`plan/choose.py`), from the policy and public parameters alone, and never changes. What is printed,
+what is written to a file and what is executed are the same object, so they cannot disagree.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacit.amounts import rough, shown
+from tacit.errors import PlanError, leads_to_a_file, path_words
+from tacit.noise.law import Law
+from tacit.plan.leakage.shown import Shown
+from tacit.plan.question import Bools, Ints, Linear, Query
+from tacit.plan.sensitivity.responses import Watched
+from tacit.plan.sensitivity.steps import LargestStep
+from tacit.policy.policy import Policy
+from tacit.policy.words.describe import of_the_rows_counted
+
+if TYPE_CHECKING:
+    from tacit.plan.plans.counted_tables import CountedTable
+
+
+@dataclass(frozen=True)
+class AnyPlan(ABC):
+    """How one question will be answered.
+
+    `why` gives the reason for the noise. `consistent` and `nonnegative` say what is done to the noisy answers
+    afterwards, as in `Session.plan`.
+    """
+
+    query: Query
+    policy: Policy
+    epsilon: Fraction
+    step: LargestStep
+    why: str
+    strategy: str = field(default="direct", kw_only=True)
+    consistent: bool = field(default=False, kw_only=True)
+    nonnegative: bool = field(default=False, kw_only=True)
+
+    if TYPE_CHECKING:  # fields of some kinds and properties of others
+
+        @property
+        def base(self) -> Linear:
+            """What is counted: noise is added to these counts, or they are compared."""
+
+        @property
+        def answers(self) -> int:
+            """How many answers there are, at most."""
+
+        @property
+        def parts(self) -> tuple[AnyPlan, ...]:
+            """The plans whose bases are counted: this one, or those that it is made of."""
+
+        @property
+        def noise(self) -> Law | None:
+            """The law of the noise in the released numbers; None where they are exact."""
+
+    @property
+    @abstractmethod
+    def rmse(self) -> float:
+        """The expected root mean squared error of one answer, averaged over the answers."""
+
+    @property
+    def mse(self) -> float:
+        """The expected mean squared error of one answer, averaged over the answers."""
+        return self.rmse**2
+
+    @property
+    def ways(self) -> dict[str, float]:
+        """Every way to answer that was tried, with the expected mean squared error of one answer: this one."""
+        return {self.strategy: self.mse}
+
+    @property
+    def shows(self) -> tuple[Shown, ...]:
+        """What is shown of single records as it is, and to whom; nothing by default, since answers are blurred."""
+        return ()
+
+    def never_shown(self, attribute: str) -> frozenset[Any] | None:
+        """Return the values of an attribute that are never shown, if all others have the same chance; else None."""
+        return None
+
+    @property
+    def way(self) -> str:
+        """The way to answer that was chosen, by the name that it has among all that were tried."""
+        return self.strategy
+
+    @property
+    def tallied(self) -> tuple[Linear, ...]:
+        """What rows are counted for: the bases of all parts, where answers are made of counts."""
+        return tuple(part.base for part in self.parts)
+
+    @property
+    def lines_asked(self) -> dict[str, Fraction]:
+        """The lines of coins that are remembered, each with the epsilon that it must have reached; none by default."""
+        return {}
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The attributes and columns that name rows; none by default."""
+        return ()
+
+    @property
+    def naming(self) -> tuple[str, ...]:
+        """The columns that name rows and are no attributes."""
+        return tuple(name for name in self.key if name not in self.policy.domain)
+
+    def cost(self, reached: Mapping[str, Fraction]) -> Fraction:
+        """Return what is to be paid, where lines of coins have reached so much already: all of it by default."""
+        return self.epsilon
+
+    @property
+    def table_rows(self) -> int:
+        """How many rows the published table has at most: what decides on the kind of its file."""
+        return self.answers
+
+    def under_plain(self) -> AnyPlan | None:
+        """Return the plan of plain differential privacy where it is no plan of the same question; else None."""
+        return None
+
+    def fit_together(self, taken: Sequence[Any], record: Any) -> bool:
+        """Say whether a made-up record can stand beside these in one data set."""
+        return True
+
+    @property
+    def watched(self) -> Watched:
+        """What shows how far people move the counts that noise is added to."""
+        return self.base
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """What is measured, drawn in text, line by line; nothing where there is nothing to draw."""
+        return ()
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> str:
+        """The name of the mechanism."""
+
+    @property
+    def mechanism_words(self) -> str:
+        """The mechanism and what it is used on, each once."""
+        if self.strategy in ("direct", self.mechanism):
+            return self.mechanism
+        return f"{self.mechanism}{',' if len(self.parts) == 1 else ';'} {self.strategy}"
+
+    @property
+    @abstractmethod
+    def is_exact(self) -> bool:
+        """Whether no secret edge changes any of the answers, so that nothing needs hiding."""
+
+    @abstractmethod
+    def predictions(self) -> list[str]:
+        """Return in words what can be expected beside the error of an answer, from public parameters alone."""
+
+    @abstractmethod
+    def predicted(self) -> dict[str, Any]:
+        """Return the same as plain data."""
+
+    @abstractmethod
+    def terms(self) -> list[str]:
+        """Return in words what an answer means beside its interval: this goes into certificates."""
+
+    def coin_terms(self, *, in_ledger: bool) -> list[str]:
+        """Return in words for how long coins are remembered, which hangs on who keeps them; none by default."""
+        return []
+
+    @abstractmethod
+    def noise_document(self) -> dict[str, Any] | None:
+        """Return the laws of the noise as plain, exact data; None where there is none."""
+
+    def laws(self) -> list[tuple[Law, Any]]:
+        """Return each law of the noise that is added to entries of the base, with those entries; none by default."""
+        return []
+
+    def counted_tables(self) -> Iterator[CountedTable]:
+        """Yield the tables of counts of everybody that are published, with the noise of each cell; none by default."""
+        return iter(())
+
+    def telling_others(self, moves: Bools) -> Ints | None:
+        """Return how many others in each count show most of a person who moves these; None where it does not matter."""
+        return None
+
+    @property
+    def assumption(self) -> str:
+        """Whom the expected error is for, where it depends on their number; else nothing."""
+        return ""
+
+    def for_the_people_of(self, other: AnyPlan) -> AnyPlan:
+        """Return this plan with its error stated for as many people as that of another: no matter, but for means."""
+        return self
+
+    @property
+    def post_processing(self) -> list[str]:
+        """What is done to the noisy answers afterwards; nothing is made consistent that cannot be otherwise."""
+        fits = self.consistent and bool(self.query.fitting(self.base))
+        return [word for word, is_done in (("consistent", fits), ("nonnegative", self.nonnegative)) if is_done]
+
+    @property
+    def about(self) -> str:
+        """Which rows every exact number and every interval is about, in words."""
+        return of_the_rows_counted(self.policy)
+
+    @property
+    def moved(self) -> tuple[str, str]:
+        """What the step is about: one number, and all of them."""
+        return "an answer", "answers"
+
+    @property
+    def unit(self) -> Fraction:
+        """What one unit of the step and of the noise is worth in the data."""
+        return self.base.unit(self.policy.domain)
+
+    def unit_document(self) -> dict[str, str]:
+        """Return the unit beside which whole numbers stand, unless it is one."""
+        return {} if self.unit == 1 else {"unit": shown(self.unit)}
+
+    def step_document(self) -> dict[str, Any]:
+        """Return the step as plain data: whole numbers, and the unit that they count."""
+        step = self.step
+        found = {"up": step.up, "down": step.down, "l1": step.l1, "l2": step.l2, "exact": step.exact}
+        return {**found, **self.unit_document()}
+
+    def document(self) -> dict[str, Any]:
+        """Return the plan as plain data, ready for JSON: exact amounts are texts."""
+        step = self.step
+        return {
+            "query": self.query.document(),
+            "epsilon": str(self.epsilon),
+            "answers": self.answers,
+            "step": self.step_document(),
+            "derivation": list(step.why),
+            "mechanism": self.mechanism,
+            "strategy": self.strategy,
+            "candidates": self.ways,
+            "noise": self.noise_document(),
+            "why": self.why,
+            "predicted": self.predicted(),
+            "expected_rmse": self.rmse,
+            "expected_mse": self.mse,
+            "post_processing": self.post_processing,
+            "policy_fingerprint": self.policy.fingerprint,
+        }
+
+    def save(self, path: str | Path) -> Path:
+        """Write the plan and its policy to a new JSON file, for those who review it.
+
+        Nothing reads such a file back: a plan is executed by the session that made it. To compare, plan again.
+        """
+        if not leads_to_a_file(path):
+            raise PlanError("must be the path of a new file", key="path", fix="For instance 'ages.plan.json'.")
+        text = json.dumps({**self.document(), "policy": self.policy.document()}, indent=2, ensure_ascii=False)
+        try:
+            with Path(path).open("x", encoding="utf-8", newline="\n") as file:
+                file.write(text + "\n")
+        except FileExistsError:
+            refusal = PlanError("must not exist yet", key=path_words(path), fix="Name another; nothing is overwritten.")
+        except OSError as fault:
+            reason = (fault.strerror or "refused").lower()
+            refusal = PlanError(f"must be a file that can be written ({reason})", key=path_words(path), fix="Check it.")
+        else:
+            return Path(path)
+        raise refusal
+
+    def lines(self, *, reasons: bool) -> list[str]:
+        """Return the plan in words, a line for each fact; with `reasons`, also why."""
+        step, unit = self.step, self.unit
+        bound = f"largest step{'' if self.moved[0] == 'an answer' else f' of {self.moved[0]}'}"
+        bound += "" if step.exact else " (proven bound)"
+        up, down, together = (shown(unit * size) for size in (step.up, step.down, step.l1))
+        asked = self.query.size_words(self.answers, self.policy.domain)
+        because = [f"    because {reason}" for reason in step.why] if reasons else []
+        return [
+            f"{self.query}: {asked} for epsilon {shown(self.epsilon)}",
+            f"  {bound}: up {up}, down {down}, in all {together} (Euclidean {rough(step.l2 * float(unit))})",
+            *because,
+            f"  mechanism: {self.mechanism_words}",
+            *([f"    because {self.why}"] if reasons else []),
+            *([f"    {line}" for line in self.drawn] if reasons else []),
+            *([f"  afterwards: {' and '.join(self.post_processing)}"] if self.post_processing else []),
+            *(f"  {line}" for line in self.predictions()),
+            f"  expected error of {self.query.error_of} (root mean square): {rough(self.rmse)}",
+        ]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__repr__ = AnyPlan.__repr__  # type: ignore[method-assign]  # of a dataclass, it would list every field
+
+    def __repr__(self) -> str:
+        return f"<plan of {self.query}, epsilon {shown(self.epsilon)}, expected error {self.rmse:.3g}>"
+
+    def __str__(self) -> str:
+        exact = f" (exact, {self.about})" if self.rmse == 0 else ""
+        return "\n".join(self.lines(reasons=False)) + exact

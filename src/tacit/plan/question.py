@@ -1,0 +1,341 @@
+"""The contract of a question: everything that one says about itself.
+
+A question is a small public object. It says what it is called and how job files write it, which attributes it looks at,
+what rows are counted for it, how its answers respond when one record moves, and through which other questions it may be
+answered. One module of `plan/questions/` holds all of that for one question; nothing outside asks which kind it is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import PlanError, PolicyError, kind_of
+from tacit.policy.genuine import is_genuine, settle, stranger
+from tacit.policy.where import Where, where
+
+if TYPE_CHECKING:
+    from tacit.noise.law import Law
+    from tacit.plan.errors.runs import LineErrors, Runs
+    from tacit.plan.measure.strategy import Strategy
+    from tacit.plan.measure.tally import Tally
+    from tacit.plan.sensitivity.responses import Response
+    from tacit.policy.attributes.attribute import Value
+    from tacit.policy.domain import Domain
+    from tacit.policy.policy import Policy
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+LARGEST_RELEASE: Final = 50_000_000  # answers; more would not fit beside the counts in a machine's memory
+
+
+class Query(ABC):
+    """A question. `where` restricts it to the people that a predicate picks."""
+
+    keyword: ClassVar[str]
+    error_of: ClassVar[str] = "one answer"  # what the expected error is about
+    where: Where | None
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+    @abstractmethod
+    def check(self, domain: Domain) -> None:
+        """Refuse what the domain does not have."""
+
+    @abstractmethod
+    def mentioned(self) -> frozenset[str]:
+        """Return every attribute that the query looks at."""
+
+    @abstractmethod
+    def document(self) -> Any:
+        """Return what a job file says for this query."""
+
+    @abstractmethod
+    def words(self, domain: Domain) -> str:
+        """Return in words what is asked, without its condition."""
+
+    @abstractmethod
+    def plan(self, policy: Policy, epsilon: Fraction) -> Any:
+        """Return the plan with the smallest expected error at this cost, for a query that was checked."""
+
+    @property
+    @abstractmethod
+    def counted(self) -> Linear:
+        """The linear query whose answers are looked at."""
+
+    def resolved(self, domain: Domain) -> Query:
+        """Return the query that a domain makes of this one, checked."""
+        self.check(domain)
+        return self
+
+    def among(self, people: Where) -> Query:
+        """Return the same question about those of its people whom a predicate picks."""
+        asked: Any = self
+        both = people if self.where is None else self.where & people
+        restricted: Query = replace(asked, where=both)
+        return restricted
+
+    def unit_words(self, domain: Domain) -> str:
+        """Return what the values are numbers of."""
+        return "people"
+
+    def error_unit(self, domain: Domain) -> str:
+        """Return what the expected error is a number of: the same as the values, where it is about them."""
+        return self.unit_words(domain)
+
+    def size_words(self, answers: int, domain: Domain) -> str:
+        """Return in words how many answers there are."""
+        return f"{answers:,} answer{'s' * (answers != 1)}"
+
+    def listed_words(self, domain: Domain) -> str:
+        """Return what the rows of the table of answers are called."""
+        return "answers"
+
+    def tables(self, domain: Domain) -> tuple[tuple[str, ...], ...]:
+        """Return the attributes of each table of cells that the answers are; none for other answers."""
+        return ()
+
+    def never_negative(self, domain: Domain) -> bool:
+        """Say whether no true answer can be below zero while a noisy one can."""
+        return True
+
+    def split_by(self) -> tuple[str, ...]:
+        """Return the attributes for each of whose cells there is one answer that is no count; none for others."""
+        return ()
+
+    def fitting(self, base: Linear) -> str:
+        """Say what making the answers consistent did, or nothing."""
+        return ""
+
+    @property
+    def remembers(self) -> bool:
+        """Whether asking again gives the same answer, and may cost nothing."""
+        return False
+
+
+class Linear(Query):
+    """A question whose answers are sums over people of a function of one record.
+
+    `counts_people` says whether answers are counts, which are never negative; `never_falls` whether each answer is at
+    least the one before it; `on_line` whether answers are counts of runs of neighbouring values; `gives_running`
+    whether running counts follow from noisy entries of this question. `entry_words` are what one answer, and all, are
+    called where others are read off them.
+    """
+
+    counts_people: ClassVar[bool] = True
+    never_falls: ClassVar[bool] = False
+    on_line: ClassVar[bool] = False
+    gives_running: ClassVar[bool] = False
+    entry_words: ClassVar[tuple[str, str]] = ("a measured count", "measured counts")
+
+    @property
+    def counted(self) -> Linear:
+        """The query itself."""
+        return self
+
+    @abstractmethod
+    def size(self, domain: Domain) -> int:
+        """Return how many numbers the answer has."""
+
+    @abstractmethod
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
+        """Return the columns that say what each answer is about."""
+
+    def unit(self, domain: Domain) -> Fraction:
+        """Return what one unit of the answers is worth; answers are counted in whole units."""
+        return Fraction(1)
+
+    @abstractmethod
+    def tallies(self, policy: Policy) -> tuple[Tally, ...]:
+        """Return what rows are counted for."""
+
+    @abstractmethod
+    def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
+        """Return the true answers, flat, in the order of the labels, from what was counted."""
+
+    @abstractmethod
+    def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
+        """Return what one person whom the predicate picks adds to the answers: the definition, for audits."""
+
+    @abstractmethod
+    def response(self, domain: Domain) -> Response:
+        """Return how the answers respond to moves."""
+
+    def plan(self, policy: Policy, epsilon: Fraction) -> Any:
+        """Return the plan with the smallest expected error among all ways to answer the query."""
+        from tacit.plan.choose import plan_linear
+
+        return plan_linear(self, policy, epsilon)
+
+    def check_size(self, domain: Domain) -> None:
+        """Refuse more answers than can be released."""
+        answers = self.size(domain)
+        if answers > LARGEST_RELEASE:
+            raise PlanError(
+                f"has {answers:,} answers, more than {LARGEST_RELEASE:,}",
+                key=str(self),
+                fix="Ask about fewer attributes, or coarser ones.",
+            )
+
+    def bases(self, policy: Policy) -> list[tuple[Linear, str]]:
+        """Return the queries whose noisy answers may answer this one, each with how, in words."""
+        return [(self, "direct")]
+
+    def strategies(self, policy: Policy, epsilon: Fraction) -> list[Strategy]:
+        """Return further ways to answer, with a noise of their own; none by default."""
+        return []
+
+    def check_rows_of_one(self, policy: Policy) -> None:
+        """Refuse what has no proven step where a person owns several rows; counts of cells have one."""
+
+    # ---- for a query that noise is added to: what is exact, and how its entries are used
+
+    def exact_groups(self, policy: Policy) -> list[Ints] | None:
+        """Return for each table a label per cell such that sums over equal labels are exact; None if there is none."""
+        return None
+
+    def finest_groups(self, policy: Policy) -> list[Ints] | None:
+        """Return the same, also where the labels are no product of those of single axes."""
+        return self.exact_groups(policy)
+
+    def directions(self, policy: Policy) -> tuple[Bools, Bools] | None:
+        """Return which entries can fall and which can rise, or None where all can do both."""
+        return None
+
+    def running(self, entries: Floats) -> Floats:
+        """Return the counts at or below each position of the line, from the entries."""
+        raise TypeError(self)
+
+    def line_errors(
+        self, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None, domain: Domain
+    ) -> LineErrors | None:
+        """Return how far counts of runs of positions are off that are made from noisy entries; None if unknown."""
+        raise TypeError(self)
+
+    # ---- for a query whose answers are read off a line
+
+    @property
+    def line_name(self) -> str:
+        """The attribute whose values stand on the line."""
+        raise TypeError(self)
+
+    def exact_running(self, policy: Policy) -> Bools | None:
+        """Return which running counts no secret edge changes; None if none is."""
+        raise TypeError(self)
+
+    def lists_values(self, domain: Domain) -> bool:
+        """Say whether single values stand for answers that are too many to be listed."""
+        return False
+
+    def runs(self, domain: Domain) -> tuple[Ints, Ints]:
+        """Return the first and last position of a line that each answer adds up."""
+        raise TypeError(self)
+
+    def workload(self, domain: Domain) -> Runs:
+        """Return the runs whose counts should be as good as possible; there may be more of them than answers."""
+        raise TypeError(self)
+
+    def read_off(self, below: Floats, domain: Domain) -> Floats:
+        """Return the answers from the counts below each position (one more entry than positions)."""
+        low, high = self.runs(domain)
+        return np.asarray(below[high + 1] - below[low])
+
+
+def resolve(query: Any, domain: Domain) -> Query:
+    """Return a query that is checked against a domain, or refuse."""
+    if not isinstance(query, Query):
+        fix = "For instance tc.histogram('age')."
+        raise PlanError(f"must be a query, not {kind_of(query)}", key="query", fix=fix)
+    if not is_genuine(query):
+        raise PlanError(
+            f"must be one of tc's own, of plain values and predicates; found {stranger(query)}",
+            key=f"query {getattr(type(query), 'keyword', '')}".rstrip(),
+            fix="One of another class might count something else than was planned. For instance tc.histogram('age').",
+        )
+    return query.resolved(domain)
+
+
+# ---- what the modules of questions share ----------------------------------------------------------------------------
+
+
+def as_plan_error(refusal: PolicyError, *, key: str = "") -> PlanError:
+    """Return what a policy refuses as what a plan refuses."""
+    return refusal.retold(PlanError, key=key)
+
+
+def read_where(given: Where | str | None) -> Where | None:
+    """Return a predicate that was written as a text or built, or None."""
+    return None if given is None else where(given)
+
+
+def attribute_of(domain: Domain, name: str, keyword: str) -> Any:
+    """Return an attribute, or refuse it in the words of a plan."""
+    try:
+        return domain.attribute(name, key=keyword)
+    except PolicyError as refusal:
+        raise as_plan_error(refusal) from None
+
+
+def check_where(predicate: Where | None, domain: Domain) -> None:
+    """Refuse a predicate that the domain does not understand."""
+    if predicate is None:
+        return
+    try:
+        predicate.compile(domain)
+    except PolicyError as refusal:
+        raise as_plan_error(refusal) from None
+
+
+def check_names(names: Sequence[Any], keyword: str) -> None:
+    """Refuse names that are not texts, and say how a list of them is written."""
+    for name in names:
+        if isinstance(name, str):
+            continue
+        listed = name if isinstance(name, list | tuple) and all(isinstance(part, str) for part in name) else ["age"]
+        raise PlanError(
+            "must name attributes one by one",
+            key=keyword,
+            given=name,
+            fix=f"Write {keyword}({', '.join(repr(part) for part in listed)}).",
+        )
+
+
+def columns_of(predicate: Where | None) -> frozenset[str]:
+    """Return the attributes that a predicate looks at."""
+    return frozenset() if predicate is None else predicate.columns()
+
+
+def with_where(said: dict[str, Any], predicate: Where | None) -> dict[str, Any]:
+    """Return what a job file says, with the predicate if there is one."""
+    return said if predicate is None else {**said, "where": str(predicate)}
+
+
+def suffix(predicate: Where | None) -> str:
+    """Return the predicate as it stands at the end of a query's name."""
+    return "" if predicate is None else f" where {predicate}"
+
+
+def in_words(names: Sequence[str]) -> str:
+    """Return names as they stand in a sentence."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def position_of_end(attribute: Any, end: Any, key: str) -> int:
+    """Return the place of an end of a range in its attribute, or refuse it in the words of a plan."""
+    try:
+        return int(attribute.position(end))
+    except PolicyError as refusal:
+        raise as_plan_error(refusal, key=key) from None
+
+
+def position(domain: Domain, name: str, value: Any) -> int:
+    """Return the place of a value in its attribute."""
+    return int(domain[name].position(value))

@@ -1,0 +1,192 @@
+"""`cumulative`: for each value of an ordered attribute, how many people have at most that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from tacit.noise.law import Law
+from tacit.plan.errors.runs import LineErrors, NoisyCounts, Runs
+from tacit.plan.examples import first_attribute, has_order
+from tacit.plan.measure.strategy import Strategy
+from tacit.plan.measure.tally import CellCounts, Tally
+from tacit.plan.question import (
+    LARGEST_RELEASE,
+    Bools,
+    Floats,
+    Ints,
+    Linear,
+    check_where,
+    columns_of,
+    position,
+    read_where,
+    suffix,
+    with_where,
+)
+from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question
+from tacit.plan.questions.marginals import Marginals
+from tacit.plan.questions.on_a_line import check_ordered, refuse_several_rows
+from tacit.plan.sensitivity.exact_totals import exact_cumulative
+from tacit.plan.sensitivity.responses import Jump, Move, Response, cover_ends, hidden_ends, running_counts_moved
+from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.domain import Domain
+from tacit.policy.policy import Policy
+from tacit.policy.where import Where
+
+
+@dataclass(frozen=True)
+class Cumulative(Linear):
+    """For each value v of an ordered attribute: how many people have at most v."""
+
+    name: str
+    where: Where | None = None
+    keyword: ClassVar[str] = "cumulative"
+    never_falls: ClassVar[bool] = True
+    on_line: ClassVar[bool] = True
+    gives_running: ClassVar[bool] = True
+    entry_words: ClassVar[tuple[str, str]] = ("a running count", "running counts")
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what the domain does not have."""
+        check_ordered(domain, self.name, self.keyword)
+        check_where(self.where, domain)
+
+    @property
+    def line_name(self) -> str:
+        """The attribute whose values stand on the line."""
+        return self.name
+
+    def mentioned(self) -> frozenset[str]:
+        """Return every attribute that the query looks at."""
+        return columns_of(self.where) | {self.name}
+
+    def size(self, domain: Domain) -> int:
+        """Return how many numbers the answer has."""
+        return domain[self.name].size
+
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
+        """Return the columns that say what each answer is about."""
+        return {f"{self.name} up to": domain[self.name].every_cell()}
+
+    def document(self) -> Any:
+        """Return what a job file says for this query."""
+        return {self.keyword: with_where({"attribute": self.name}, self.where)}
+
+    def words(self, domain: Domain) -> str:
+        """Return in words what is asked."""
+        return f"People with {self.name} up to each value"
+
+    def tallies(self, policy: Policy) -> tuple[Tally, ...]:
+        """Return what rows are counted for."""
+        return (CellCounts((self.name,), self.where),)
+
+    def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
+        """Return the counts up to each value."""
+        return np.cumsum(tallied[0], dtype=np.int64)
+
+    def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
+        """One from the person's own value on."""
+        out = np.zeros(self.size(domain), dtype=np.int64)
+        out[position(domain, self.name, record[self.name]) :] = 1
+        return out
+
+    def response(self, domain: Domain) -> Response:
+        """Return how the answers respond to moves."""
+        return CumulativeResponse(domain.axes_of(self.name)[0])
+
+    def bases(self, policy: Policy) -> list[tuple[Linear, str]]:
+        """Return the query itself, and the histogram whose cells can be added up."""
+        found: list[tuple[Linear, str]] = [(self, "direct")]
+        if policy.domain[self.name].size <= LARGEST_RELEASE:
+            found.append((Marginals(((self.name,),), self.where), "by adding up noisy cells"))
+        return found
+
+    def strategies(self, policy: Policy, epsilon: Fraction) -> list[Strategy]:
+        """Return the ways to measure the line."""
+        from tacit.plan.measure.line_strategies import line_strategies
+
+        counts, runs = self, self.workload(policy.domain)
+        return line_strategies(counts, self.name, self.where, policy, epsilon, runs)
+
+    def check_rows_of_one(self, policy: Policy) -> None:
+        """Refuse people who own several rows."""
+        refuse_several_rows(self, policy)
+
+    def exact_running(self, policy: Policy) -> Bools | None:
+        """Return which cumulative counts are exact, or None."""
+        return exact_cumulative(self.name, self.where, policy) if policy.per_person == 1 else None
+
+    def running(self, entries: Floats) -> Floats:
+        """Return the counts themselves."""
+        return entries
+
+    def line_errors(
+        self, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None, domain: Domain
+    ) -> LineErrors | None:
+        """Return how far differences of two noisy counts are off."""
+        if noise.is_joint and not noise.is_even:
+            return None  # dependent entries: sums are not predicted, so this strategy is not taken
+        noisy = np.ones(self.size(domain), dtype=np.bool_) if fixed is None else ~fixed
+        return NoisyCounts(noise, noisy)
+
+    def runs(self, domain: Domain) -> tuple[Ints, Ints]:
+        """Return the runs from the first position on."""
+        high = np.arange(domain[self.name].size, dtype=np.int64)
+        return np.zeros_like(high), high
+
+    def workload(self, domain: Domain) -> Runs:
+        """Return all prefixes."""
+        return Runs(domain[self.name].size, "prefixes")
+
+    def read_off(self, below: Floats, domain: Domain) -> Floats:
+        """Return the counts at each position."""
+        return below[1:]
+
+    def fitting(self, base: Linear) -> str:
+        """Say what making the counts consistent did."""
+        return "Cumulative counts were made not to fall."
+
+    def __str__(self) -> str:
+        return f"cumulative({self.name}{suffix(self.where)})"
+
+
+@dataclass(frozen=True)
+class CumulativeResponse:
+    """Counts of people at or below each position of a line."""
+
+    line: Axis
+    cells: tuple[str, ...] = ()
+    items: str | None = None
+    staying_may_show_more: ClassVar[bool] = False
+
+    def moved(self, move: Move) -> Iterable[Jump]:
+        """A move upwards by d lowers d of the counts by one; downwards, it raises them."""
+        return running_counts_moved(move)
+
+    def left(self, move: Move) -> Iterable[Jump]:
+        """All counts from the hidden position on fall."""
+        found = hidden_ends(move)
+        return [Jump.by_ones(rise=0, fall=self.line.size - found.lowest)] if found else []
+
+    def entered(self, move: Move) -> Iterable[Jump]:
+        """All counts from the cover position on rise."""
+        found = cover_ends(move)
+        return [Jump.by_ones(rise=self.line.size - found.lowest, fall=0)] if found else []
+
+
+def cumulative(name: str, *, where: Where | str | None = None) -> Cumulative:
+    """Ask for each value how many people have at most that."""
+    return Cumulative(name, read_where(where))
+
+
+CUMULATIVE: Final = Question(
+    "cumulative",
+    keys=(ATTRIBUTE, WHERE),
+    read=lambda said: cumulative(said["attribute"], where=said.get("where")),
+    example=lambda policy: cumulative(first_attribute(policy, "cumulative", has_order)),
+    shown=(("`{cumulative: age}`", "for each value, people with at most that"),),
+)

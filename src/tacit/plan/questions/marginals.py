@@ -1,0 +1,320 @@
+"""`histogram` and `marginals`: how many people are in each cell of some attributes, or have each item of a set."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from tacit.errors import PlanError
+from tacit.noise.law import Law
+from tacit.plan.errors.runs import LineErrors, NoisyCells
+from tacit.plan.examples import first_attribute
+from tacit.plan.labels import labels_of_cells, one_below_the_other
+from tacit.plan.measure.block_sums import blocks_of
+from tacit.plan.measure.tally import CellCounts, ItemHolders, Tally
+from tacit.plan.question import (
+    LARGEST_RELEASE,
+    Bools,
+    Floats,
+    Ints,
+    Linear,
+    Query,
+    attribute_of,
+    check_names,
+    check_where,
+    columns_of,
+    in_words,
+    position,
+    read_where,
+    suffix,
+    with_where,
+)
+from tacit.plan.question_keys import IN_A_HISTOGRAM, NAMES, TEXT, WHERE, Key, Question, names_of
+from tacit.plan.sensitivity.cells import Cells, cell_labels, cells_of, is_items
+from tacit.plan.sensitivity.directions import directions
+from tacit.plan.sensitivity.exact_totals import exact_groups, finest_groups
+from tacit.policy.attributes.attribute import Value
+from tacit.policy.domain import Domain
+from tacit.policy.policy import Policy
+from tacit.policy.where import Where
+
+MOST_SETS: Final = 20_000  # histograms of one release
+WAYS: Final = 2  # attributes of each histogram, if nobody says how many
+
+
+@dataclass(frozen=True)
+class Marginals(Cells, Linear):
+    """One histogram for each set of attributes; an ordinary histogram is one set.
+
+    The histogram of a set of items counts for each item the people who have it.
+    """
+
+    ways: int | None = None
+    keyword: ClassVar[str] = "marginals"
+    gives_running: ClassVar[bool] = True  # of one ordered attribute, which alone is a base of a line
+    entry_words: ClassVar[tuple[str, str]] = ("the count of a cell", "counts of cells")
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what the domain does not have."""
+        for names in self.sets:
+            for name in names:
+                attribute = attribute_of(domain, name, "histogram" if len(self.sets) == 1 else self.keyword)
+                if is_items(attribute) and len(names) > 1:
+                    raise PlanError(
+                        "must be asked alone", key="histogram", given=name, fix="Use `where` for the other attributes."
+                    )
+            if not names or len(set(names)) < len(names):
+                raise PlanError(
+                    "must name different attributes", key="histogram", given=list(names), fix="Remove the second one."
+                )
+        check_where(self.where, domain)
+
+    def mentioned(self) -> frozenset[str]:
+        """Return every attribute that the query looks at."""
+        return frozenset(name for names in self.sets for name in names) | columns_of(self.where)
+
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
+        """Return the columns that say what each answer is about; None where a histogram does not mention one."""
+        # one histogram has its columns as they were asked for, several those of the domain
+        if len(self.sets) == 1:
+            return {**cell_labels(self.sets[0], domain)}
+        values = {name: domain[name].every_cell() for names in self.sets for name in names}
+        own = [dict(zip(names, labels_of_cells([values[name] for name in names]), strict=True)) for names in self.sets]
+        sizes = self.sizes(domain)
+        return {
+            name: one_below_the_other([part.get(name, cells) for part, cells in zip(own, sizes, strict=True)])
+            for name in domain
+            if name in values
+        }
+
+    def document(self) -> Any:
+        """Return what a job file says for this query."""
+        if len(self.sets) == 1:
+            return {"histogram": with_where({"attributes": list(self.sets[0])}, self.where)}
+        if self.ways is not None:
+            names = list(dict.fromkeys(name for names in self.sets for name in names))
+            return {self.keyword: with_where({"attributes": names, "ways": self.ways}, self.where)}
+        return {self.keyword: with_where({"sets": [list(names) for names in self.sets]}, self.where)}
+
+    def words(self, domain: Domain) -> str:
+        """Return in words what is asked."""
+        if len(self.sets) == 1:
+            (names,) = self.sets
+            if self.is_items(domain):
+                return f"People by item of {names[0]}"
+            return f"People by {in_words(names)}"
+        ways = {len(names) for names in self.sets}
+        kind = {1: "single attributes", 2: "pairs of attributes"}.get(next(iter(ways)), "sets of attributes")
+        return f"People by {kind if len(ways) == 1 else 'sets of attributes'}"
+
+    def plan(self, policy: Policy, epsilon: Fraction) -> Any:
+        """Return the plan with the smallest expected error: with one noise for all tables, or one for each."""
+        from tacit.plan.plans.weighted_tables import plan_tables
+
+        return plan_tables(self, policy, epsilon)
+
+    def tallies(self, policy: Policy) -> tuple[Tally, ...]:
+        """Return what rows are counted for."""
+        if self.is_items(policy.domain):
+            return (ItemHolders(self.sets[0][0], self.where),)
+        return tuple(CellCounts(names, self.where) for names in self.sets)
+
+    def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
+        """Return all cells, one table after the other."""
+        return np.concatenate([np.asarray(table, dtype=np.int64).reshape(-1) for table in tallied])
+
+    def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
+        """One in a cell of each histogram, or one for each item."""
+        out = np.zeros(self.size(domain), dtype=np.int64)
+        start = 0
+        for names, cells in zip(self.sets, self.sizes(domain), strict=True):
+            attribute = domain[names[0]]
+            if is_items(attribute):
+                out[[start + place for place in attribute.positions(record[names[0]])]] = 1
+            else:
+                cell = 0
+                for name in names:
+                    cell = cell * domain[name].size + position(domain, name, record[name])
+                out[start + cell] = 1
+            start += cells
+        return out
+
+    def exact_groups(self, policy: Policy) -> list[Ints] | None:
+        """Return the groups of cells whose totals are exact; none where a person may count in several cells."""
+        return exact_groups(self, policy) if policy.per_person == 1 else None
+
+    def finest_groups(self, policy: Policy) -> list[Ints] | None:
+        """Return the same, with cells that no edge changes alone."""
+        return finest_groups(self, policy) if policy.per_person == 1 else None
+
+    def directions(self, policy: Policy) -> tuple[Bools, Bools] | None:
+        """Return which cells can fall and which can rise, or None where all can do both."""
+        return directions(self, policy)
+
+    def tables(self, domain: Domain) -> tuple[tuple[str, ...], ...]:
+        """Return the attributes of each table; items are in no table, since a person may have several."""
+        return () if self.is_items(domain) else self.sets
+
+    def running(self, entries: Floats) -> Floats:
+        """Return the counts at or below each cell of a single histogram."""
+        return np.cumsum(entries)
+
+    def line_errors(
+        self, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None, domain: Domain
+    ) -> LineErrors | None:
+        """Return how far sums of neighbouring noisy cells are off, after exact totals are used."""
+        if noise.is_joint:
+            return None  # dependent entries: sums are not predicted, so this strategy is not taken
+        return NoisyCells(noise, self.size(domain), None if groups is None else blocks_of(groups[0]))
+
+    def fitting(self, base: Linear) -> str:
+        """Say what making the tables consistent did."""
+        return "Tables were made to agree with each other." if len(self.sets) > 1 else ""
+
+    def __str__(self) -> str:
+        return Cells.__str__(self)
+
+
+@dataclass(frozen=True)
+class MarginalsOf(Query):
+    """All marginals of some attributes; which ones is known once there is a domain."""
+
+    names: tuple[str, ...]
+    ways: int
+    where: Where | None = None
+    keyword: ClassVar[str] = "marginals"
+
+    def resolved(self, domain: Domain) -> Marginals:
+        """Return the sets of attributes, checked."""
+        names = self.names or tuple(name for name in domain if not is_items(domain[name]))
+        for name in names:
+            attribute_of(domain, name, self.keyword)
+        if self.ways > len(names):
+            raise PlanError(
+                f"must be at most {len(names)}, the number of attributes",
+                key="marginals.ways",
+                given=self.ways,
+                fix="Lower it or name more attributes.",
+            )
+        _check_ways(names, self.ways, domain)
+        found = Marginals(tuple(itertools.combinations(names, self.ways)), self.where, self.ways)
+        found.check(domain)
+        return found
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what the domain does not have."""
+        self.resolved(domain)
+
+    def mentioned(self) -> frozenset[str]:
+        """Return the attributes that are named; without any, all of a domain's are meant."""
+        return frozenset(self.names) | columns_of(self.where)
+
+    def document(self) -> Any:
+        """Return what a job file says for this query."""
+        named = {"attributes": list(self.names)} if self.names else {}
+        return {self.keyword: with_where({**named, "ways": self.ways}, self.where)}
+
+    def words(self, domain: Domain) -> str:
+        """Return in words what is asked."""
+        return self.resolved(domain).words(domain)
+
+    def plan(self, policy: Policy, epsilon: Any) -> Any:
+        """Return the plan of the sets that the domain makes of it."""
+        return self.resolved(policy.domain).plan(policy, epsilon)
+
+    @property
+    def counted(self) -> Linear:
+        """Not known before there is a domain."""
+        raise TypeError(self)
+
+    def __str__(self) -> str:
+        ways = [f"ways={self.ways}"] if self.ways != WAYS else []
+        inside = f"{', '.join([*self.names, *ways])}{suffix(self.where)}"
+        return f"marginals({inside.strip()})"
+
+
+def histogram(*names: str, where: Where | str | None = None) -> Marginals:
+    """Ask for the number of people in each cell of these attributes; for a set of items, for each item."""
+    if not names:
+        raise PlanError("must name an attribute", key="histogram", given=[], fix="For instance histogram('age').")
+    check_names(names, "histogram")
+    return Marginals((tuple(names),), read_where(where))
+
+
+def marginals(
+    *names: str, ways: int = WAYS, sets: Iterable[Sequence[str]] | None = None, where: Where | str | None = None
+) -> MarginalsOf | Marginals:
+    """Ask for the histograms of all sets of `ways` attributes out of these (all by default), or of listed sets."""
+    if sets is not None:
+        listed = tuple(tuple(names) for names in sets)
+        if not listed:
+            raise PlanError("must list a set", key="marginals.sets", given=[], fix="Write [[a, b], [a, c]].")
+        return Marginals(listed, read_where(where))
+    if isinstance(ways, bool) or not isinstance(ways, int) or ways < 1:
+        raise PlanError("must be a whole number from 1", key="marginals.ways", given=ways, fix="Use 2.")
+    check_names(names, "marginals")
+    return MarginalsOf(tuple(names), int(ways), read_where(where))
+
+
+def _check_ways(names: tuple[str, ...], ways: int, domain: Domain) -> None:
+    """Refuse more histograms, or more cells in all of them, than can be released, before any is listed."""
+    many = math.comb(len(names), ways)
+    if many > MOST_SETS:
+        raise PlanError(
+            f"must make at most {MOST_SETS:,} histograms",
+            key="marginals.ways",
+            given=ways,
+            fix=f"{len(names)} attributes have {many:,} sets of {ways}: lower it, or name fewer attributes.",
+        )
+    # the sum over all sets of the product of their sizes, one attribute after the other
+    cells = [1, *[0] * ways]
+    for name in names:
+        for taken in range(ways, 0, -1):
+            cells[taken] += cells[taken - 1] * cells_of(domain[name])
+    if cells[ways] > LARGEST_RELEASE:
+        raise PlanError(
+            f"must have at most {LARGEST_RELEASE:,} answers in all",
+            key="marginals.ways",
+            given=ways,
+            fix=f"All sets of {ways} have {cells[ways]:,} cells: lower it, or name fewer attributes.",
+        )
+
+
+def _every_plain(policy: Policy) -> MarginalsOf | Marginals:
+    return marginals(*(name for name in policy.domain if not is_items(policy.domain[name])), ways=1)
+
+
+HISTOGRAM: Final = Question(
+    "histogram",
+    keys=(Key("attributes", NAMES, required=True), WHERE),
+    read=lambda said: histogram(*names_of(said["attributes"]), where=said.get("where")),
+    example=lambda policy: histogram(first_attribute(policy, "histogram", lambda _: True)),
+    shown=(("`{histogram: [ward, disease]}`", "people in each cell; of a set of items, people with each item"),),
+    by_group=IN_A_HISTOGRAM,
+)
+MARGINALS: Final = Question(
+    "marginals",
+    keys=(
+        Key("attributes", NAMES),
+        Key("ways", {"type": "integer", "minimum": 1}),
+        Key("sets", {"type": "array", "items": {"type": "array", "items": TEXT, "minItems": 1}}),
+        WHERE,
+    ),
+    read=lambda said: marginals(
+        *names_of(said.get("attributes", [])),
+        ways=said.get("ways", WAYS),
+        sets=said.get("sets"),
+        where=said.get("where"),
+    ),
+    example=_every_plain,
+    shown=(
+        ("`{marginals: {attributes: [a, b, c], ways: 2}}`", "the histograms of all pairs"),
+        ("`{marginals: {sets: [[a], [a, b]]}}`", "the listed histograms"),
+    ),
+)

@@ -1,0 +1,396 @@
+"""`ranges`: how many people have a value from low to high, for listed ranges or for all."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.errors import PlanError
+from tacit.plan.errors.runs import Runs
+from tacit.plan.examples import first_attribute, has_order
+from tacit.plan.labels import Labels
+from tacit.plan.measure.strategy import Strategy
+from tacit.plan.measure.tally import CellCounts, Tally
+from tacit.plan.question import (
+    LARGEST_RELEASE,
+    Bools,
+    Ints,
+    Linear,
+    check_where,
+    columns_of,
+    position,
+    position_of_end,
+    read_where,
+    suffix,
+    with_where,
+)
+from tacit.plan.question_keys import ATTRIBUTE, VALUE, WHERE, Key, Question
+from tacit.plan.questions.cumulative import Cumulative
+from tacit.plan.questions.marginals import Marginals
+from tacit.plan.questions.on_a_line import check_ordered, refuse_several_rows
+from tacit.plan.sensitivity.responses import Jump, Move, Response, cover_ends, ends_of, hidden_ends, meet
+from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.domain import Domain
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.edges.relations import Blocks
+from tacit.policy.genuine import as_plain
+from tacit.policy.policy import Policy
+from tacit.policy.where import Where
+
+MOST_LISTED: Final = 1_000_000  # ranges in the table of one release
+_MOST_PIECES: Final = 1_000_000  # pairs of pieces of a line that are looked at one by one
+
+
+@dataclass(frozen=True)
+class Ranges(Linear):
+    """How many people have a value from low to high, for each listed range, or for all of them (`ranges=None`)."""
+
+    name: str
+    ranges: tuple[tuple[Value, Value], ...] | None = None
+    where: Where | None = None
+    keyword: ClassVar[str] = "ranges"
+    on_line: ClassVar[bool] = True
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what the domain does not have."""
+        check_ordered(domain, self.name, self.keyword)
+        check_where(self.where, domain)
+        if self.ranges is not None:
+            if not self.ranges:
+                raise PlanError("must list a range", key="ranges", given=[], fix="Write [[low, high], ..], or all.")
+            self.positions(domain)
+
+    def resolved(self, domain: Domain) -> Ranges:
+        """Return the query with each value written in its one way, checked."""
+        self.check(domain)
+        if self.ranges is None:
+            return self
+        written = domain[self.name].canonical
+        return replace(self, ranges=tuple((written(low), written(high)) for low, high in self.ranges))
+
+    def positions(self, domain: Domain) -> list[tuple[int, int]]:
+        """Return the listed ranges as positions."""
+        attribute = domain[self.name]
+        found = []
+        for low, high in self.ranges or ():
+            ends = (
+                position_of_end(attribute, low, f"ranges: lower end of {self.name}"),
+                position_of_end(attribute, high, f"ranges: upper end of {self.name}"),
+            )
+            if ends[0] > ends[1]:
+                raise PlanError("must not end before it starts", key="ranges", given=[low, high], fix="Swap the ends.")
+            found.append(ends)
+        return found
+
+    def lists_values(self, domain: Domain) -> bool:
+        """Say whether there are too many ranges to list: then the answers are the counts of single values.
+
+        Any range is read off the record all the same.
+        """
+        return self.ranges is None and _how_many(domain[self.name].size) > MOST_LISTED
+
+    def runs(self, domain: Domain) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the first and the last position of each range in the table of answers."""
+        if self.ranges is not None:
+            ends = np.array(self.positions(domain), dtype=np.int64)
+            return ends[:, 0], ends[:, 1]
+        if self.lists_values(domain):
+            each = np.arange(domain[self.name].size, dtype=np.int64)
+            return each, each
+        low, high = np.triu_indices(domain[self.name].size)
+        return low.astype(np.int64), high.astype(np.int64)
+
+    def workload(self, domain: Domain) -> Runs:
+        """Return all ranges, or the listed ones."""
+        values = domain[self.name].size
+        return Runs(values, "ranges") if self.ranges is None else Runs(values, None, *self.runs(domain))
+
+    @property
+    def line_name(self) -> str:
+        """The attribute whose values stand on the line."""
+        return self.name
+
+    def mentioned(self) -> frozenset[str]:
+        """Return every attribute that the query looks at."""
+        return columns_of(self.where) | {self.name}
+
+    def size(self, domain: Domain) -> int:
+        """Return how many numbers the answer has: one for each range, or for each value where ranges are too many."""
+        values = domain[self.name].size
+        if self.ranges is not None:
+            return len(self.ranges)
+        return values if self.lists_values(domain) else _how_many(values)
+
+    def size_words(self, answers: int, domain: Domain) -> str:
+        """Return in words how many answers there are; any range is one, also where only values are listed."""
+        values = domain[self.name].size
+        if self.ranges is None:
+            return f"all {_how_many(values):,} ranges of {values:,} values"
+        return f"{answers:,} range{'s' * (answers != 1)}"
+
+    def listed_words(self, domain: Domain) -> str:
+        """Return what the rows of the table are: ranges, or values where ranges are too many."""
+        return "values" if self.lists_values(domain) else "ranges"
+
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
+        """Return the columns that say what each answer is about."""
+        first, last = f"{self.name} from", f"{self.name} to"
+        if self.ranges is not None:
+            return {first: [low for low, _ in self.ranges], last: [high for _, high in self.ranges]}
+        if self.lists_values(domain):
+            return {self.name: domain[self.name].every_cell()}
+        values, (low, high) = domain[self.name].every_cell(), self.runs(domain)
+        return {first: Labels(values, low), last: Labels(values, high)}
+
+    def document(self) -> Any:
+        """Return what a job file says for this query."""
+        listed = "all" if self.ranges is None else [list(ends) for ends in self.ranges]
+        return {self.keyword: with_where({"attribute": self.name, "ranges": listed}, self.where)}
+
+    def words(self, domain: Domain) -> str:
+        """Return in words what is asked."""
+        return f"People by range of {self.name}"
+
+    def tallies(self, policy: Policy) -> tuple[Tally, ...]:
+        """Return what rows are counted for."""
+        return (CellCounts((self.name,), self.where),)
+
+    def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
+        """Return the count of each range."""
+        below = np.concatenate([[0], np.cumsum(tallied[0], dtype=np.int64)])
+        low, high = self.runs(domain)
+        return np.asarray(below[high + 1] - below[low])
+
+    def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
+        """One in each range around the person's value."""
+        at, (low, high) = position(domain, self.name, record[self.name]), self.runs(domain)
+        return ((low <= at) & (at <= high)).astype(np.int64)
+
+    def response(self, domain: Domain) -> Response:
+        """Return how the answers respond to moves."""
+        line = domain.axes_of(self.name)[0]
+        if self.ranges is None:
+            return AllRangesResponse(line)
+        return ListedRangesResponse(line, tuple(self.positions(domain)))
+
+    def check_size(self, domain: Domain) -> None:
+        """Refuse more answers than can be released, and more values: ranges are read off the counts of all values."""
+        super().check_size(domain)
+        values = domain[self.name].size
+        if values > LARGEST_RELEASE:
+            raise PlanError(
+                f"has {values:,} values, more than {LARGEST_RELEASE:,}",
+                key=self.name,
+                fix="Ask for counts with `where`, or declare a coarser step.",
+            )
+
+    def bases(self, policy: Policy) -> list[tuple[Linear, str]]:
+        """Return the query itself, and the cells or cumulative counts that ranges can be read off."""
+        # all ranges are read off a line in any case, so that a record can tell each of them
+        return [
+            *([] if self.ranges is None else [(self, "direct")]),
+            (Marginals(((self.name,),), self.where), "by adding up noisy cells"),
+            (Cumulative(self.name, self.where), "as differences of noisy cumulative counts"),
+        ]
+
+    def exact_running(self, policy: Policy) -> Bools | None:
+        """Return which cumulative counts are exact, or None."""
+        return Cumulative(self.name, self.where).exact_running(policy)
+
+    def strategies(self, policy: Policy, epsilon: Fraction) -> list[Strategy]:
+        """Return the ways to measure the line."""
+        from tacit.plan.measure.line_strategies import line_strategies
+
+        counts, runs = Cumulative(self.name, self.where), self.workload(policy.domain)
+        return line_strategies(counts, self.name, self.where, policy, epsilon, runs)
+
+    def check_rows_of_one(self, policy: Policy) -> None:
+        """Refuse people who own several rows."""
+        refuse_several_rows(self, policy)
+
+    def fitting(self, base: Linear) -> str:
+        """Say what making the counts consistent did."""
+        return "The cumulative counts behind the ranges were made not to fall." if base.gives_running else ""
+
+    def __str__(self) -> str:
+        many = "all" if self.ranges is None else str(len(self.ranges))
+        return f"ranges({self.name}, {many}{suffix(self.where)})"
+
+
+@dataclass(frozen=True)
+class AllRangesResponse:
+    """Counts of people in every range of a line of T positions."""
+
+    line: Axis
+    cells: tuple[str, ...] = ()
+    items: str | None = None
+    staying_may_show_more: ClassVar[bool] = False
+
+    def moved(self, move: Move) -> Iterable[Jump]:
+        """A move by d leaves (u+1) d or so ranges and joins others: d (T+1-d) in all, whatever the start.
+
+        From u to v > u: the ranges [i, j] with i <= u <= j < v are left, (u+1)(v-u) of them; those with
+        u < i <= v <= j are joined, (v-u)(T-v) of them. How the sum splits depends on u; both extremes are returned.
+        """
+        found = move.relation.differences(move.hidden, move.cover)
+        size = self.line.size
+        distances = Intervals.of(
+            (low, high) if low > 0 else (-high, -low) for low, high in found.without(Intervals.points([0]))
+        )
+        for distance in _near_middle(distances, size + 1):
+            seen = distance * (size + 1 - distance)
+            yield Jump(seen, 0, 1, 1, seen)
+            yield Jump(0, seen, 1, 1, seen)
+
+    def left(self, move: Move) -> Iterable[Jump]:
+        """The (u+1)(T-u) ranges around the hidden position fall."""
+        yield from (
+            Jump.by_ones(rise=0, fall=self._around(place))
+            for place in _near_middle(hidden_ends(move), self.line.size - 1)
+        )
+
+    def entered(self, move: Move) -> Iterable[Jump]:
+        """The ranges around the cover position rise."""
+        yield from (
+            Jump.by_ones(rise=self._around(place), fall=0)
+            for place in _near_middle(cover_ends(move), self.line.size - 1)
+        )
+
+    def _around(self, position: int) -> int:
+        return (position + 1) * (self.line.size - position)
+
+
+@dataclass(frozen=True)
+class ListedRangesResponse:
+    """Counts of people in each of some listed ranges of a line."""
+
+    line: Axis
+    ranges: tuple[tuple[int, int], ...]
+    cells: tuple[str, ...] = ()
+    items: str | None = None
+    staying_may_show_more: ClassVar[bool] = False
+
+    def _pieces(self, positions: Intervals) -> list[tuple[int, int]]:
+        """Cut a set of positions wherever a range begins or ends."""
+        cuts = sorted({cut for low, high in self.ranges for cut in (low, high + 1)})
+        found = []
+        for start, end in positions:
+            inside = cuts[bisect_right(cuts, start) : bisect_right(cuts, end)]
+            found += list(zip([start, *inside], [*(cut - 1 for cut in inside), end], strict=True))
+        return found
+
+    def _membership(self, pieces: list[tuple[int, int]]) -> npt.NDArray[np.float64]:
+        lows = np.array([low for low, _ in self.ranges])
+        highs = np.array([high for _, high in self.ranges])
+        starts = np.array([start for start, _ in pieces])
+        return ((lows <= starts[:, None]) & (starts[:, None] <= highs)).astype(np.float64)
+
+    def moved(self, move: Move) -> Iterable[Jump]:
+        """Ranges around the hidden position only fall, those around the cover only rise."""
+        hidden, cover = self._pieces(move.hidden), self._pieces(move.cover)
+        if not hidden or not cover:
+            return []
+        if len(hidden) * len(cover) > _MOST_PIECES:
+            return self._moved_by_windows(move)
+        a, b = self._membership(hidden), self._membership(cover)
+        shared = a @ b.T
+        possible = meet(move.relation, hidden, cover)
+        falls, rises = (a.sum(1)[:, None] - shared)[possible], (b.sum(1)[None, :] - shared)[possible]
+        seen = np.unique(np.stack([falls, rises], axis=1).astype(np.int64), axis=0)
+        return [Jump.by_ones(rise=int(rise), fall=int(fall)) for fall, rise in seen]
+
+    def _moved_by_windows(self, move: Move) -> Iterable[Jump]:
+        """Bound what a move does, for more ranges than can be looked at in pairs.
+
+        Whoever moves up from u by at most d leaves only ranges that end in u .. u+d-1 and joins only ranges that begin
+        in u+1 .. u+d; downwards, it is the other way round. Within blocks u+d is the end of the block at most. Nobody
+        is in more ranges than lie around one position. Every move's window lies in one that starts where a range ends
+        or just before one begins.
+        """
+        far = max((abs(end) for end in ends_of(move.relation.differences(move.hidden, move.cover))), default=0)
+        if not far:
+            return []
+        lows, highs = (np.sort(np.array(ends, dtype=np.int64)) for ends in zip(*self.ranges, strict=True))
+        from_here = np.unique(np.concatenate([highs, lows - 1]))
+        upto = from_here + far
+        if isinstance(move.relation, Blocks):
+            width = move.relation.width
+            upto = np.minimum(upto, (from_here // width + 1) * width - 1)
+        starts = np.searchsorted(lows, upto, "right") - np.searchsorted(lows, from_here, "right")
+        ends = np.searchsorted(highs, upto) - np.searchsorted(highs, from_here)
+        around = int((np.searchsorted(lows, lows, "right") - np.searchsorted(highs, lows)).max())
+        seen = np.unique(np.minimum(np.stack([starts, ends], axis=1), around), axis=0)
+        return [
+            Jump.by_ones(rise=int(x), fall=int(y), bound=True)
+            for a, b in seen
+            for x, y in ((a, b), (b, a))
+            if a or b  # a bound of nothing is exact
+        ]
+
+    def left(self, move: Move) -> Iterable[Jump]:
+        """The ranges around the hidden position fall."""
+        return [Jump.by_ones(rise=0, fall=most) for most in self._most(hidden_ends(move))]
+
+    def entered(self, move: Move) -> Iterable[Jump]:
+        """The ranges around the cover position rise."""
+        return [Jump.by_ones(rise=most, fall=0) for most in self._most(cover_ends(move))]
+
+    def _most(self, positions: Intervals) -> list[int]:
+        pieces = self._pieces(positions)
+        if not pieces:
+            return []
+        starts = np.array([start for start, _ in pieces])
+        lows, highs = (np.sort(np.array(ends, dtype=np.int64)) for ends in zip(*self.ranges, strict=True))
+        return [int((np.searchsorted(lows, starts, "right") - np.searchsorted(highs, starts)).max())]
+
+
+def _how_many(values: int) -> int:
+    """Return how many ranges so many values have."""
+    return values * (values + 1) // 2
+
+
+def _near_middle(positions: Intervals, twice: int) -> list[int]:
+    """Return the members nearest to twice/2 from either side: the maximum of x (twice - x) is one of them."""
+    return sorted({positions.closest_to(twice // 2), positions.closest_to((twice + 1) // 2)}) if positions else []
+
+
+def ranges(name: str, ranges: Iterable[tuple[Value, Value]] | str, *, where: Where | str | None = None) -> Ranges:
+    """Ask how many people have a value from low to high (both included), for listed ranges or for "all"."""
+    if isinstance(ranges, str):
+        if as_plain(ranges) != "all":
+            raise PlanError("must be 'all' or a list", key="ranges", given=ranges, fix="Write [[low, high], ..].")
+        return Ranges(name, None, read_where(where))
+    if not isinstance(ranges, Iterable):
+        raise PlanError("must be 'all' or a list", key="ranges", given=ranges, fix="Write [[low, high], ..].")
+    listed = []
+    for ends in ranges:
+        if not isinstance(ends, tuple | list) or len(ends) != 2:
+            raise PlanError("must be [low, high]", key="ranges", given=ends, fix="Give both ends.")
+        listed.append((ends[0], ends[1]))
+    return Ranges(name, tuple(listed), read_where(where))
+
+
+_LISTED: Final = {
+    "type": "array",
+    "minItems": 1,
+    "items": {"type": "array", "items": VALUE, "minItems": 2, "maxItems": 2},
+}
+RANGES: Final = Question(
+    "ranges",
+    keys=(ATTRIBUTE, Key("ranges", {"anyOf": [{"const": "all"}, _LISTED]}, holds="ends"), WHERE),
+    read=lambda said: ranges(said["attribute"], said.get("ranges", "all"), where=said.get("where")),
+    example=lambda policy: ranges(first_attribute(policy, "ranges", has_order), "all"),
+    shown=(
+        (
+            "`{ranges: {attribute: age, ranges: [[0, 17], [18, 64]]}}`",
+            "people in each listed range, both ends included",
+        ),
+        ("`{ranges: age}`", "all ranges, any of which can be read off the release"),
+    ),
+)

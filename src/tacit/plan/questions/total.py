@@ -1,0 +1,329 @@
+"""`total`: the sum of an attribute's numbers over the people, or one for each cell of other attributes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from tacit.errors import PlanError
+from tacit.plan.examples import can_be_added_up, first_attribute
+from tacit.plan.measure.tally import CellCounts, CellSums, Tally
+from tacit.plan.question import (
+    Ints,
+    Linear,
+    Query,
+    attribute_of,
+    check_names,
+    check_where,
+    columns_of,
+    in_words,
+    position,
+    read_where,
+    suffix,
+    with_where,
+)
+from tacit.plan.question_keys import ATTRIBUTE, BY, TEXT, WHERE, Key, Question, names_of
+from tacit.plan.sensitivity.cells import cell_labels, is_items
+from tacit.plan.sensitivity.responses import Jump, Move, Response, corner_moves, cover_ends, ends_of, hidden_ends
+from tacit.plan.sensitivity.weighted_sums import Numbers, WeightedSumResponse
+from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.domain import Domain
+from tacit.policy.policy import Policy
+from tacit.policy.where import Where
+
+LARGEST_TOTAL: Final = 2**62
+LARGEST_PRODUCT: Final = LARGEST_TOTAL // 2**20  # of one person, so that the sum over a million is not cut
+MOST_PRODUCTS: Final = 5_000_000  # cells in each of which one number is added up before it is multiplied by the other
+
+
+@dataclass(frozen=True)
+class Summed(Query):
+    """What questions about the sum of an attribute have in common: of all people or, with `by`, in each cell."""
+
+    name: str
+    where: Where | None = None
+    by: tuple[str, ...] = ()
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what the domain does not have."""
+        check_summed(domain, self.name, self.by, self.keyword)
+        check_where(self.where, domain)
+
+    def mentioned(self) -> frozenset[str]:
+        """Return every attribute that the query looks at."""
+        return columns_of(self.where) | {self.name, *self.by}
+
+    def size(self, domain: Domain) -> int:
+        """Return how many numbers the answer has."""
+        return math.prod(domain[name].size for name in self.by)
+
+    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
+        """Return the columns that say what each answer is about."""
+        return {**cell_labels(self.by, domain)} if self.by else {f"{self.keyword} of": [str(self)]}
+
+    def document(self) -> Any:
+        """Return what a job file says for this query."""
+        by = {"by": list(self.by)} if self.by else {}
+        return {self.keyword: with_where({"attribute": self.name, **by}, self.where)}
+
+    def words(self, domain: Domain) -> str:
+        """Return in words what is asked."""
+        return f"{self.keyword.capitalize()} of {self.name}{by_words(self.by)}"
+
+    def split_by(self) -> tuple[str, ...]:
+        """Return the attributes for each of whose cells there is one answer."""
+        return self.by
+
+    def unit_words(self, domain: Domain) -> str:
+        """Return what the values are numbers of."""
+        return self.name
+
+    def __str__(self) -> str:
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        return f"{self.keyword}({self.name}{by}{suffix(self.where)})"
+
+
+@dataclass(frozen=True)
+class Total(Summed, Linear):
+    """The sum of an attribute over the people, in its unit; with `by`, one for each cell of these attributes.
+
+    Everybody's number is counted from `origin` (in units), which keeps what somebody adds small who comes or leaves.
+    With `weight`, everybody's number is multiplied by that attribute's.
+    """
+
+    origin: int = 0
+    weight: str | None = None
+    keyword: ClassVar[str] = "total"
+    counts_people: ClassVar[bool] = False
+
+    def check(self, domain: Domain) -> None:
+        """Refuse what the domain does not have."""
+        super().check(domain)
+        if self.weight is not None:
+            check_weight(domain, self.name, self.by, self.weight)
+
+    def check_size(self, domain: Domain) -> None:
+        """Refuse more sums than can be released or, with a weight, than can be made on the way."""
+        super().check_size(domain)
+        if self.weight is None:
+            return
+        split, _ = self._split(domain, self.weight)
+        cells = self.size(domain) * domain[split].size
+        if cells > MOST_PRODUCTS:
+            raise PlanError(
+                f"must have at most {MOST_PRODUCTS:,} values, here {cells:,}: one sum is made for each",
+                key="total.weight",
+                given=split,
+                fix="Declare a coarser step for one of the two, or ask for fewer cells.",
+            )
+        largest = math.prod(_largest(domain[name]) for name in (self.name, self.weight))
+        if largest > LARGEST_PRODUCT:
+            raise PlanError(
+                f"must be a product of at most {LARGEST_PRODUCT:.3g} units, here {float(largest):.3g}",
+                key="total.weight",
+                given=self.weight,
+                fix="Declare a coarser step or narrower ends for one of the two.",
+            )
+
+    def mentioned(self) -> frozenset[str]:
+        """Return every attribute that the query looks at."""
+        return super().mentioned() | ({self.weight} if self.weight is not None else frozenset())
+
+    def document(self) -> Any:
+        """Return what a job file says for this query."""
+        said = super().document()[self.keyword]
+        return {self.keyword: said if self.weight is None else {**said, "weight": self.weight}}
+
+    def words(self, domain: Domain) -> str:
+        """Return in words what is asked."""
+        if self.weight is None:
+            return super().words(domain)
+        return f"Total of {self.unit_words(domain)}{by_words(self.by)}"
+
+    def unit_words(self, domain: Domain) -> str:
+        """Return what the values are numbers of."""
+        return self.name if self.weight is None else f"{self.name} times {self.weight}"
+
+    def never_negative(self, domain: Domain) -> bool:
+        """Say whether nobody's number is below zero."""
+        lowest = [domain[self.name].number(0) - self.origin]
+        return min(lowest + ([] if self.weight is None else [domain[self.weight].number(0)])) >= 0
+
+    def unit(self, domain: Domain) -> Fraction:
+        """Return what one unit of the sums is worth."""
+        units = [domain[name].unit or Fraction(1) for name in (self.name, self.weight) if name is not None]
+        return math.prod(units, start=Fraction(1))
+
+    def _split(self, domain: Domain, weight: str) -> tuple[str, str]:
+        """Return which of number and weight splits people into cells, the one with fewer values; and the other one."""
+        return (weight, self.name) if domain[weight].size <= domain[self.name].size else (self.name, weight)
+
+    def tallies(self, policy: Policy) -> tuple[Tally, ...]:
+        """Return what rows are counted for: of products, the sums of one number for each value of the other."""
+        if self.weight is not None:
+            split, added = self._split(policy.domain, self.weight)
+            return (CellSums(added, (*self.by, split), self.where),)
+        sums = CellSums(self.name, self.by, self.where)
+        return (sums, CellCounts(self.by, self.where)) if self.origin else (sums,)
+
+    def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
+        """Return the sums, cut to what 62 bits hold: cutting never moves two sums further apart."""
+        sums = np.asarray(tallied[0], dtype=object)
+        if self.weight is not None:
+            split = domain[self._split(domain, self.weight)[0]]
+            by_value = sums.reshape(-1, split.size)
+            first, spacing = split.number(0), split.spacing
+            # first * (all sums) + spacing * (each sum as often as its position says)
+            sums = first * by_value.sum(axis=1) + spacing * (by_value @ np.arange(split.size).astype(object))
+        sums = sums.reshape(-1)
+        if self.origin:
+            sums = sums - self.origin * np.asarray(tallied[1]).astype(object).reshape(-1)
+        return np.array([max(-LARGEST_TOTAL, min(int(one), LARGEST_TOTAL)) for one in sums], dtype=np.int64)
+
+    def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
+        """The person's number, times the weight, in the person's cell."""
+        out = np.zeros(self.size(domain), dtype=np.int64)
+        cell = 0
+        for name in self.by:
+            cell = cell * domain[name].size + position(domain, name, record[name])
+        out[cell] = domain[self.name].number(position(domain, self.name, record[self.name])) - self.origin
+        if self.weight is not None:
+            out[cell] *= domain[self.weight].number(position(domain, self.weight, record[self.weight]))
+        return out
+
+    def response(self, domain: Domain) -> Response:
+        """Return how the sums respond to moves."""
+        attribute: Any = domain[self.name]
+        line, first = domain.axes_of(self.name)[0], attribute.number(0) - self.origin
+        if self.weight is None:
+            return SumResponse(line, self.by, first, attribute.spacing)
+        weight = domain[self.weight]
+        return WeightedSumResponse(
+            domain.axes_of(self.weight)[0],
+            line,
+            self.by,
+            Numbers(first, attribute.spacing),
+            Numbers(weight.number(0), weight.spacing),
+        )
+
+    def __str__(self) -> str:
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        times = "" if self.weight is None else f" times {self.weight}"
+        return f"{self.keyword}({self.name}{times}{by}{suffix(self.where)})"
+
+
+@dataclass(frozen=True)
+class SumResponse:
+    """The sum of a number in each cell; `first` is what the first position of the line adds, `spacing` each further."""
+
+    line: Axis
+    cells: tuple[str, ...]
+    first: int
+    spacing: int
+    items: str | None = None
+    # from -5 to 5 a person moves the sum of one cell by 10, but those of two cells by 5 each
+    staying_may_show_more: ClassVar[bool] = True
+
+    def _number(self, place: int) -> int:
+        return self.first + self.spacing * place
+
+    def moved(self, move: Move) -> Iterable[Jump]:
+        """A sum changes by the difference of the two numbers; between two cells, one loses and the other gains."""
+        if not move.changed:
+            found = move.relation.differences(move.hidden, move.cover)
+            return [Jump.of_one(end * self.spacing) for end in ends_of(found)]
+        return [Jump.between(self._number(start), self._number(end)) for start, end in corner_moves(move)]
+
+    def left(self, move: Move) -> Iterable[Jump]:
+        """A sum loses the hidden number."""
+        return [Jump.of_one(-self._number(end)) for end in ends_of(hidden_ends(move))]
+
+    def entered(self, move: Move) -> Iterable[Jump]:
+        """A sum gains the cover number."""
+        return [Jump.of_one(self._number(end)) for end in ends_of(cover_ends(move))]
+
+
+def _largest(attribute: Any) -> int:
+    """Return the largest size of a number, in units."""
+    return max(abs(int(attribute.number(place))) for place in (0, attribute.size - 1))
+
+
+def total(
+    name: str, by: str | Iterable[str] = (), *, weight: str | None = None, where: Where | str | None = None
+) -> Total:
+    """Ask for the sum of an attribute; with `by`, for one sum in each cell of these attributes.
+
+    With `weight`, everybody's number is first multiplied by that attribute's.
+    """
+    return Total(name, read_where(where), read_by(by, "total"), weight=weight)
+
+
+def read_by(by: Any, keyword: str) -> tuple[str, ...]:
+    """Return the attributes that split people into cells, or refuse."""
+    if not isinstance(by, str | list | tuple | set | frozenset):
+        raise PlanError("must name attributes", key=f"{keyword}.by", given=by, fix="Write by=('sex',).")
+    listed = tuple(names_of(by))
+    check_names(listed, f"{keyword}.by")
+    return listed
+
+
+def check_summed(domain: Domain, name: str, by: tuple[str, ...], keyword: str) -> None:
+    """Refuse what cannot be added up in these cells."""
+    if not can_be_added_up(attribute_of(domain, name, keyword)):
+        raise PlanError("must be declared as integers or decimals", key=keyword, given=name, fix="Count it instead.")
+    for other in by:
+        if is_items(attribute_of(domain, other, f"{keyword}.by")):
+            raise PlanError(
+                "must not be a set of items, since a person is in several of its cells",
+                key=f"{keyword}.by",
+                given=other,
+                fix="Use `where`, one release for each item.",
+            )
+    if name in by:
+        raise PlanError(
+            "must not be what is added up, since all are alike in such a cell",
+            key=f"{keyword}.by",
+            given=name,
+            fix=f"Ask for histogram({name!r}).",
+        )
+    if len(set(by)) < len(by):
+        raise PlanError("must name different attributes", key=f"{keyword}.by", given=list(by), fix="Remove one.")
+
+
+def check_weight(domain: Domain, name: str, by: tuple[str, ...], weight: str) -> None:
+    """Refuse what numbers cannot be multiplied by in these cells."""
+    key = "total.weight"
+    if not can_be_added_up(attribute_of(domain, weight, key)):
+        raise PlanError("must be declared as integers or decimals", key=key, given=weight, fix="Name another one.")
+    if weight == name or weight in by:
+        raise PlanError(
+            "must be another attribute than what is added up and what people are split by",
+            key=key,
+            given=weight,
+            fix="Name another one.",
+        )
+
+
+def by_words(by: tuple[str, ...]) -> str:
+    """Return the cells in words, or nothing."""
+    return f" by {in_words(by)}" if by else ""
+
+
+TOTAL: Final = Question(
+    "total",
+    keys=(ATTRIBUTE, BY, Key("weight", TEXT, "An attribute by which everybody's number is multiplied."), WHERE),
+    read=lambda said: total(
+        said["attribute"], by=said.get("by", ()), weight=said.get("weight"), where=said.get("where")
+    ),
+    example=lambda policy: total(first_attribute(policy, "total", can_be_added_up)),
+    shown=(
+        ("`{total: income}`", "the sum of a number"),
+        ("`{total: {attribute: income, by: [ward, sex]}}`", "one sum for each cell"),
+        ("`{total: {attribute: income, weight: months}}`", "the sum of one number times another"),
+    ),
+)

@@ -1,0 +1,499 @@
+"""How far one record is from another in secret edges: the shortest chain of edges, and what it passes through.
+
+Guarantee   A distance of k comes with a chain of k secret edges, and no shorter one exists; infinity: there is none.
+            Where that would take too long to find out the question is refused, never guessed. Where nothing is known, a
+            pair at distance k is protected at k times the epsilon; where something is, see `Distance.keeps_known`.
+Assumes     The policy's shapes are its edges (tests hold them against the definitions, edge by edge).
+Why         Axes that no shape moves stay as they are, so that predicates about them are settled beforehand. Shapes then
+            fall into groups that share no axis; an edge moves one group alone, so that distances of groups add up.
+            Within a group, all records that k edges lead to are kept as boxes (`policy/edges/boxes.py`). A group with
+            nothing
+            but one shared distance has closed forms (`_shared`). Otherwise each axis is first given the whole of a
+            shared distance, and one person any number of items: that can only make chains shorter, so that a chain of
+            real edges between real records which is as short as that is a shortest one. Where there is none, a shared
+            distance leads from a box to one box for each largest way of sharing it, and at last small domains are gone
+            through record by record. Absence is one record more, which nobody reaches but those who may leave.
+Reference   Blowfish privacy, equation 9: the loss grows with the distance in the policy's graph.
+Checked by  tests/property/test_distance.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain, islice, product
+from typing import Any, Final
+
+import numpy as np
+
+from tacit.errors import PolicyError
+from tacit.policy.attributes.attribute import Axis
+from tacit.policy.domain import Domain, positions
+from tacit.policy.edges.boxes import EFFORT, Leg, Move, Places, TooMany, are_listed, listed_legs, shortest_legs
+from tacit.policy.edges.classes import axes_of, cells, holds
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.edges.relations import EdgeShape, FromTo, Metric, Near, Relation, Same
+from tacit.policy.policy import ABSENT, Policy
+from tacit.policy.where import Test
+
+_SMALL: Final = 400  # records that are gone through one by one
+_MOST_REGIONS: Final = 5_000  # combinations of classes at which a predicate is asked
+_MOST_WAYS: Final = 5_000  # of sharing a distance
+_MOST_TABLE: Final = 20_000_000  # numbers in a table of what two axes can share
+
+
+class Distance(float):
+    """A number of secret edges, or infinity, with the chain itself.
+
+    >>> from tacit.policy.attributes import Integers
+    >>> from tacit.policy.secrets import within
+    >>> policy = Policy(Domain({"age": Integers(0, 99)}), within(5, "age"))
+    >>> far = distance(policy, {"age": 30}, {"age": 42})
+    >>> far == 3, far.path
+    (True, [{'age': 30}, {'age': 35}, {'age': 40}, {'age': 42}])
+    """
+
+    _policy: Policy
+    _legs: Sequence[Leg]
+    _last: Sequence[Any]
+
+    def __new__(cls, policy: Policy, last: Sequence[Any] = (), *, legs: Sequence[Leg] = ()) -> Distance:
+        """Make one from legs between places and the records that follow them; neither means that there is no chain."""
+        edges = sum(leg.edges for leg in legs) + len(last) - (not legs)
+        made = super().__new__(cls, edges if legs or last else math.inf)
+        made._policy, made._legs, made._last = policy, tuple(legs), tuple(last)
+        return made
+
+    def __repr__(self) -> str:
+        return "inf" if math.isinf(self) else str(int(self))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remade, (self._policy, self._last, self._legs)
+
+    def records(self) -> Iterator[Any]:
+        """Go through the records of the chain, from the first to the last; `ABSENT` is somebody not in the data."""
+        if self._legs:
+            here: Places = dict(self._legs[0].start)
+            yield _record_at(self._policy.domain, here)
+            for leg in self._legs:
+                for there in leg.places():
+                    here |= there
+                    yield _record_at(self._policy.domain, here)
+        yield from self._last
+
+    def then(self, *records: Any) -> Distance:
+        """Return the distance by a chain that goes on to these records."""
+        return Distance(self._policy, [*self._last, *records], legs=self._legs)
+
+    @property
+    def path(self) -> list[dict[str, Any] | None]:
+        """The records of the chain by attribute, None for "not in the data"; empty where there is no chain."""
+        domain = self._policy.domain
+        return [None if one is ABSENT else dict(zip(domain, one, strict=True)) for one in self.records()]
+
+    @property
+    def keeps_known(self) -> bool:
+        """Whether every record of the chain adds the same to all that is known.
+
+        Then each edge of it is a pair of neighbours by itself, and the first record looks like the last at the distance
+        times the epsilon. Otherwise other people have to move along, and nothing is claimed.
+        """
+        domain, facts = self._policy.domain, self._policy.known
+        if not facts:
+            return True
+        first = None
+        for record in self.records():
+            person = None if record is ABSENT else record
+            added = tuple(fact.added_by(person, domain) for fact in facts)
+            first = added if first is None else first
+            if added != first:
+                return False
+        return True
+
+
+def _remade(policy: Policy, last: Sequence[Any], legs: Sequence[Leg]) -> Distance:
+    return Distance(policy, last, legs=legs)
+
+
+def distance(policy: Policy, hidden: Any, cover: Any, *, effort: int = EFFORT) -> Distance:
+    """Return how many secret edges lead from one record to another, with a shortest chain; None: not in the data."""
+    domain = policy.domain
+    a: Any
+    b: Any
+    a, b = (ABSENT if side is None or side is ABSENT else domain.record(side) for side in (hidden, cover))
+    if a is b or a == b:
+        return Distance(policy, [a])
+    if policy.has_edge(a, b):
+        return Distance(policy, [a, b])
+    joins = any(absence.joins for absence in policy.absences)  # whoever is absent looks like anybody, or like nobody
+    if a is ABSENT:
+        return Distance(policy)
+    if joins and policy.has_edge(a, ABSENT):
+        return Distance(policy, [a, ABSENT, b])
+    direct = Distance(policy) if b is ABSENT else _between(policy, a, [_End.at(domain, b)], effort)
+    if not (joins or b is ABSENT) or direct <= 2:
+        return direct
+    ends = [end for absence in policy.absences for end in _End.where(absence.only_from)]
+    leaving = _between(policy, a, ends, effort)
+    through = [ABSENT] if b is ABSENT else [ABSENT, b]
+    if leaving + len(through) >= direct:
+        return direct
+    return leaving.then(*through)
+
+
+def _between(policy: Policy, hidden: Any, ends: Sequence[_End], effort: int) -> Distance:
+    """Return how far it is from one record to the nearest of several boxes, without absence."""
+    for generous in (True, False):
+        try:
+            found = [_search(policy, hidden, end, effort, generous=generous) for end in ends]
+        except TooMany:
+            continue
+        chains = [legs for legs in found if legs is not None]
+        shortest = min((sum(leg.edges for leg in legs) for legs in chains), default=math.inf)
+        for legs in chains:
+            if sum(leg.edges for leg in legs) == shortest and _is_real(policy, legs):
+                return Distance(policy, legs=legs)
+        if not chains:
+            return Distance(policy)
+    if policy.domain.size <= _SMALL:
+        return Distance(policy, _one_by_one(policy, hidden, ends))
+    raise PolicyError(
+        "is too far to look for: too many ways lead on from this record",
+        key="distance",
+        given=dict(zip(policy.domain, hidden, strict=True)),
+        fix="Ask about records that differ in fewer attributes.",
+    )
+
+
+@dataclass(frozen=True)
+class _End:
+    """Where a chain may end: at one record, or wherever some axes are at certain positions."""
+
+    parts: Mapping[Axis, Intervals]
+    record: Any = None
+
+    @classmethod
+    def at(cls, domain: Domain, record: Any) -> _End:
+        """Return the end that is one record."""
+        places = positions(domain, record)
+        parts = {axis: Intervals.points([places[axis.name]]) for name in domain for axis in domain.axes_of(name)}
+        for (name, attribute), value in zip(domain.attributes, record, strict=True):
+            chosen = attribute.positions(value) if attribute.is_set else ()
+            parts |= {_item_axis(name, item): Intervals.points([1]) for item in chosen}
+        return cls(parts, record)
+
+    @classmethod
+    def where(cls, test: Test | None) -> Iterator[_End]:
+        """Go through the ends at which a predicate holds."""
+        split = axes_of([test])
+        if math.prod(len(parts) for _, parts in split.values()) > _MOST_REGIONS:
+            raise PolicyError("must tell fewer classes of records apart", key="where", fix="Simplify the predicate.")
+        for cell in cells(split):
+            if holds(test, cell):
+                yield cls({split[name][0]: part for name, part in cell.items()})
+
+    def part(self, axis: Axis) -> Intervals:
+        """Return where an axis may end."""
+        if axis in self.parts:
+            return self.parts[axis]
+        return Intervals.points([0]) if self.record is not None else Intervals.full(axis.size)
+
+    def has(self, domain: Domain, record: Any) -> bool:
+        """Say whether a record is at this end."""
+        if self.record is not None:
+            return bool(record == self.record)
+        at = positions(domain, record)
+        return all(at[axis.name] in part for axis, part in self.parts.items())
+
+
+def _item_axis(name: str, item: int) -> Axis:
+    return Axis(name, 2, ordered=True, item=item)
+
+
+def _record_at(domain: Domain, places: Mapping[Axis, int]) -> Any:
+    """Return the record at these positions; items that are not mentioned are not in the set."""
+    found: list[Any] = []
+    for name, attribute in domain.attributes:
+        if attribute.is_set:
+            mine = [axis for axis, place in places.items() if axis.attribute == name and place]
+            found.append(frozenset(attribute.cell(axis.item) for axis in mine if axis.item is not None))
+            continue
+        at = [places[axis] for axis in domain.axes_of(name)]
+        found.append(attribute.value(at[0]) if len(at) == 1 else tuple(at))
+    return tuple(found)
+
+
+def _is_real(policy: Policy, legs: Sequence[Leg]) -> bool:
+    """Say whether a chain is one of real edges: of no set with too many items, and of no distance that was not shared.
+
+    The first edge of a leg goes as far as any other of it on every axis; items change on legs of one edge alone.
+    """
+    here: Places = dict(legs[0].start)
+    for leg in legs:
+        for there in islice(leg.places(), 1):
+            records = [_record_at(policy.domain, side) for side in (here, here | there)]
+            fits = all(
+                not attribute.is_set or len(value) <= attribute.most
+                for record in records
+                for attribute, value in zip(policy.domain.values(), record, strict=True)
+            )
+            if not fits or not policy.has_edge(*records):
+                return False
+        here |= leg.end
+    return True
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A shape on the axes that matter: how each moves, from which regions, and the distance that some share."""
+
+    relations: Mapping[Axis, Relation]
+    regions: Sequence[Mapping[Axis, Intervals]]
+    metric: Metric | None
+
+    @property
+    def axes(self) -> set[Axis]:
+        """The axes that it moves or looks at."""
+        return set(self.relations).union(*self.regions)
+
+    @property
+    def sharing(self) -> list[Axis]:
+        """The axes whose distances add up; where one alone counts, or only the largest, nothing is shared."""
+        near = [axis for axis, relation in self.relations.items() if isinstance(relation, Near)]
+        return near if self.metric is not None and self.metric.kind != "linf" and len(near) > 1 else []
+
+    def moves(self, *, generous: bool) -> Iterator[Move]:
+        """Go through moves that are this shape together, each with a relation of its own for every axis.
+
+        `generous`: more than that, every axis has the whole of a shared distance.
+        """
+        for ways in [{}] if generous else self._ways():
+            for region in self.regions:
+                yield Move({**self.relations, **ways}, region)
+
+    def _ways(self) -> Iterator[dict[Axis, Near]]:
+        """Go through the largest ways of sharing the distance."""
+        sharing = self.sharing
+        if not sharing or self.metric is None:
+            yield {}
+            return
+        *others, last = sharing
+        reaches = [min(_reach(self.relations[axis]), axis.size - 1) for axis in others]
+        if math.prod(reach + 1 for reach in reaches) > _MOST_WAYS:
+            raise TooMany
+        for moved in product(*(range(reach + 1) for reach in reaches)):
+            spent = [Fraction(far * axis.spacing) for axis, far in zip(others, moved, strict=True)]
+            left = self.metric.steps_left(spent, last.spacing)
+            if left >= 0:
+                yield {axis: Near(far) for axis, far in zip(sharing, (*moved, left), strict=True)}
+
+
+def _reach(relation: Relation) -> int:
+    return relation.reach if isinstance(relation, Near) else 0
+
+
+def _search(policy: Policy, hidden: Any, end: _End, effort: int, *, generous: bool) -> list[Leg] | None:
+    """Return the legs of a shortest chain from a record to an end, or None if there is none."""
+    axes = list(_axes(policy, hidden, end))
+    at = positions(policy.domain, hidden)
+    start, ends = {axis: at[axis.name] for axis in axes}, {axis: end.part(axis) for axis in axes}
+    moving = [(shape, {axis: _relation(axis, shape) for axis in axes}) for shape in policy.shapes]
+    moved = {axis for _, relations in moving for axis, relation in relations.items() if _moves(relation)}
+    readings = []
+    for shape, relations in moving:
+        regions = _regions(shape, {axis.name: place for axis, place in start.items() if axis not in moved}, moved)
+        if regions:
+            kept = {axis: relation for axis, relation in relations.items() if _moves(relation)}
+            readings.append(_Reading(kept, regions, shape.metric))
+    legs: list[Leg] = [Leg(start, start, edges=0)]
+    still = set(axes)
+    for group in _groups(readings):
+        looked_at = set[Axis]().union(*(reading.axes for reading in group))
+        still -= looked_at
+        here = {axis: start[axis] for axis in axes if axis in looked_at}
+        there = {axis: ends[axis] for axis in here}
+        if all(place in there[axis] for axis, place in here.items()):
+            continue
+        found = _shared(group, here, there)
+        if found is None:
+            moves = [move for reading in group for move in reading.moves(generous=generous)]
+            found = listed_legs(moves, here, there) if are_listed(moves) else shortest_legs(moves, here, there, effort)
+        if found is None:
+            return None
+        legs += found
+    return legs if all(start[axis] in ends[axis] for axis in still) else None
+
+
+def _axes(policy: Policy, hidden: Any, end: _End) -> Iterator[Axis]:
+    """Go through the axes that matter: all fixed ones, and those of items that somebody has or a shape mentions."""
+    domain = policy.domain
+    for (name, attribute), value in zip(domain.attributes, hidden, strict=True):
+        if not attribute.is_set:
+            yield from domain.axes_of(name)
+            continue
+        items = set(attribute.positions(value))
+        tests = [shape.only_from for shape in policy.shapes if shape.only_from is not None]
+        for shape in policy.shapes:
+            exactly = shape.item_moves(name).exactly
+            items |= exactly[0] | exactly[1] if exactly is not None else frozenset()
+        for axis in (*end.parts, *(axis for test in tests for axis, _ in test.atoms)):
+            items |= {axis.item} if axis.attribute == name and axis.item is not None else set()
+        yield from (_item_axis(name, item) for item in sorted(items))
+
+
+def _relation(axis: Axis, shape: EdgeShape) -> Relation:
+    """Return how a shape moves an axis; an item has its share of a distance."""
+    if axis.item is None:
+        return shape.relation(axis.name, axis.size)
+    moves = shape.item_moves(axis.attribute)
+    if shape.metric is not None and axis.attribute in shape.items and moves.exactly is None:
+        return Near(int(shape.metric.theta >= 1))
+    return moves.flag(axis.item)
+
+
+def _moves(relation: Relation) -> bool:
+    """Say whether a relation does more than let everything stay."""
+    match relation:
+        case Same() | Near(0):
+            return False
+        case FromTo(hidden, _, may_stay):
+            return bool(hidden) or not may_stay
+    return True
+
+
+def _regions(shape: EdgeShape, still: Mapping[str, int], moved: set[Axis]) -> list[dict[Axis, Intervals]]:
+    """Return where edges of a shape may begin, given the positions that never change."""
+    if shape.only_from is None:
+        return [{}]
+    split = axes_of([shape.only_from])
+    for name, place in still.items():
+        if name in split:
+            axis, parts = split[name]
+            split[name] = (axis, [part for part in parts if place in part])
+    if math.prod(len(parts) for _, parts in split.values()) > _MOST_REGIONS:
+        raise TooMany
+    every = list(cells(split))
+    chosen = [cell for cell in every if holds(shape.only_from, cell)]
+    if len(chosen) == len(every):
+        return [{}]
+    return [{split[name][0]: part for name, part in cell.items() if split[name][0] in moved} for cell in chosen]
+
+
+def _groups(readings: Sequence[_Reading]) -> list[list[_Reading]]:
+    """Return the shapes in groups that have no axis in common."""
+    groups: list[tuple[set[Axis], list[_Reading]]] = []
+    for reading in readings:
+        axes, together = reading.axes, [reading]
+        near = [group for group in groups if group[0] & axes]
+        if near:
+            # into the largest, so that thousands of readings of one axis are not copied one after the other
+            into = max(near, key=lambda group: len(group[1]))
+            axes, together = into[0] | axes.union(*(group[0] for group in near)), into[1]
+            together += [*chain.from_iterable(group[1] for group in near if group is not into), reading]
+        groups = [group for group in groups if all(group is not one for one in near)] + [(axes, together)]
+    return [group for _, group in groups]
+
+
+def _shared(group: Sequence[_Reading], start: Places, ends: Mapping[Axis, Intervals]) -> list[Leg] | None:
+    """Return a shortest chain where all that there is is one distance shared by several axes; None if not known so.
+
+    Ways of sharing a distance are closed downwards, so that a chain never need go back on an axis, nor move one that
+    need not move: what is asked for is the least number of ways that add up to at least the differences.
+    """
+    only, metric = group[0], group[0].metric
+    if len(group) > 1 or metric is None or list(only.regions) != [{}] or len(only.sharing) < len(only.relations):
+        return None
+    end = {axis: part.closest_to(start[axis]) for axis, part in ends.items()}
+    # what is given up comes first, so that sets of items never grow in between
+    differ = sorted((axis for axis in start if start[axis] != end[axis]), key=lambda axis: end[axis] - start[axis])
+    far = [abs(end[axis] - start[axis]) for axis in differ]
+    costs = {axis.spacing for axis in differ}
+    if len(costs) == 1 and (metric.kind == "l1" or max(far) == 1):
+        # one after the other: every unit costs the same, whichever axis it is on
+        spacing = costs.pop()
+        limit = metric.theta**2 / Fraction(spacing) ** 2 if metric.kind == "l2" else metric.theta / Fraction(spacing)
+        ways = _in_turn(far, math.floor(limit))
+    elif len(differ) == 2:
+        ways = _two_axes(far, differ, metric)
+    else:
+        return None
+    if ways is None:
+        return None
+    legs, here = [], dict(start)
+    for way in ways:
+        there = dict(here)
+        for axis, steps in zip(differ, way, strict=True):
+            left = end[axis] - here[axis]
+            there[axis] = here[axis] + (min(steps, left) if left > 0 else -min(steps, -left))
+        legs.append(Leg(here, there))
+        here = there
+    return legs
+
+
+def _in_turn(far: Sequence[int], each: int) -> list[tuple[int, ...]] | None:
+    """Return so many units a time, axis after axis."""
+    if sum(far) > each * _MOST_TABLE // max(len(far), 1):
+        return None
+    left, found = list(far), []
+    while any(left):
+        room, way = each, []
+        for place, more in enumerate(left):
+            way.append(min(more, room))
+            left[place] -= way[-1]
+            room -= way[-1]
+        found.append(tuple(way))
+    return found
+
+
+def _two_axes(far: Sequence[int], axes: Sequence[Axis], metric: Metric) -> list[tuple[int, ...]] | None:
+    """Return the fewest ways that add up to two differences: a table of how much of the second goes with the first."""
+    first = [Fraction(moved * axes[0].spacing) for moved in range(far[0] + 1)]
+    most = [metric.steps_left([moved], axes[1].spacing) for moved in first]
+    gains = np.array([more for more in most if more >= 0], dtype=np.int64)  # by how far the first one moves
+    best = [np.where(np.arange(far[0] + 1) == 0, 0, -1)]  # -1: not yet
+    while best[-1][far[0]] < far[1]:
+        if len(best) * (far[0] + 1) * len(gains) > _MOST_TABLE:
+            return None
+        before, after = best[-1], np.full(far[0] + 1, -1, dtype=np.int64)
+        for moved, more in enumerate(gains):
+            earlier = before[: far[0] + 1 - moved]
+            after[moved:] = np.maximum(after[moved:], np.where(earlier >= 0, earlier + more, -1))
+        best.append(np.minimum(after, far[1]))
+        if np.array_equal(best[-1], before):
+            return None
+    ways: list[tuple[int, ...]] = []
+    at, need = far
+    for before in best[-2::-1]:
+        moved = next(
+            moved
+            for moved in range(min(at, len(gains) - 1), -1, -1)
+            if before[at - moved] >= 0 and before[at - moved] + gains[moved] >= need
+        )
+        ways.append((moved, int(gains[moved])))
+        at, need = at - moved, max(0, need - int(gains[moved]))
+    return ways
+
+
+def _one_by_one(policy: Policy, hidden: Any, ends: Sequence[_End]) -> list[Any]:
+    """Return a shortest chain by going through all records, or nothing if there is none."""
+    domain = policy.domain
+    left = set(product(*(attribute.every_value() for attribute in domain.values()))) - {hidden}
+    before: dict[Any, Any] = {hidden: None}
+    newest = [hidden]
+    while newest:
+        arrived = [one for one in newest if any(end.has(domain, one) for end in ends)]
+        if arrived:
+            found = arrived[:1]
+            while before[found[-1]] is not None:
+                found.append(before[found[-1]])
+            return found[::-1]
+        beyond = []
+        for here in newest:
+            reached = [there for there in left if policy.secrets.has_edge(domain, here, there)]
+            before.update(dict.fromkeys(reached, here))
+            left.difference_update(reached)
+            beyond += reached
+        newest = beyond
+    return []

@@ -1,0 +1,302 @@
+"""Policy files: YAML that people write and review <-> the policy objects.
+
+Reading keeps the line of every key and value (`yaml_entries.py`), so that each refusal names the file, the line, the
+key, the rule, the value given and the fix. Predicates are read by `where.py`; nothing in a file is ever run. Writing
+gives a text that reads back as an equal policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from tacit.errors import PolicyError, kind_of, leads_to_a_file, nearest, path_words
+from tacit.policy import knowledge
+from tacit.policy.attributes import KINDS, Attribute, Flag, Integers
+from tacit.policy.domain import Domain
+from tacit.policy.files.yaml_entries import Entry, Source, write_yaml
+from tacit.policy.knowledge import Known
+from tacit.policy.policy import PRESENCE, Policy
+from tacit.policy.secrets import FAMILIES, Attributes, Secrets, SomePeople
+from tacit.policy.secrets.family import read_names
+from tacit.policy.where import where
+
+POLICY_KEYS: Final = ("name", "domain", "secrets", "known", "presence", "person", "per_person", "order", "item")
+_FACTS: Final = ("size", "marginal", "count")
+
+
+def load_policy(path: str | Path) -> Policy:
+    """Read a policy file. A policy that does not say its name is called like the file."""
+    if not leads_to_a_file(path):
+        rule = f"must be the path of a policy file, not {kind_of(path)}"
+        raise PolicyError(rule, key="path", fix="Check the path; a policy as a text is for tc.Policy.from_yaml.")
+    source = Source.open(
+        path,
+        file=Path(path).name,
+        whole="the policy",
+        refusal=PolicyError,
+        kind="a policy",
+        if_table=f"`tacit init {path_words(path)}` drafts a policy for it.",
+        if_missing="Check the path, or draft one: `tacit init DATA`.",
+    )
+    return _read(source.read(), name=Path(path).stem or "policy")
+
+
+def read_policy(text: str, *, file: str = "policy") -> Policy:
+    """Read a policy from a text; `file` is what refusals call it.
+
+    >>> read_policy("{domain: {age: {integers: [17, 90]}}, secrets: {within: {age: 5}}}").secrets
+    Within(theta=Fraction(5, 1), names=('age',), metric='l1')
+    """
+    return _read(Source(text, file).read(), name="policy")
+
+
+def policy_below(entry: Entry, folder: Path) -> Policy:
+    """Read the policy of a job or of monitors: written out below the key, or a file that is named there."""
+    if entry.is_mapping:
+        # the same lines, but what is wrong in a policy is a PolicyError wherever the policy stands
+        return _read(Entry(entry.node, entry.path, replace(entry.source, refusal=PolicyError)), name="policy")
+    path = entry.path_in(folder)
+    if not path.is_file():
+        fix = f"Check the path; it is relative to {entry.source.whole.removesuffix(' file')} file."
+        raise entry.refuse("must be a policy file", given=entry.text(), fix=fix)
+    return load_policy(path)
+
+
+def _read(top: Entry, *, name: str) -> Policy:
+    if not top.is_mapping:
+        raise top.refuse(
+            "must be a mapping", given=top.plain(), fix="Start with `domain:` and `secrets:`, without a dash."
+        )
+    said = top.fields(POLICY_KEYS, required=("domain", "secrets"))
+    domain = read_domain(said["domain"])
+    secret = read_secrets(said["secrets"], domain)
+    known = read_known(said["known"], domain) if "known" in said else []
+    presence = None
+    if "presence" in said:
+        presence = said["presence"].plain()
+        if presence not in PRESENCE:
+            raise said["presence"].refuse(
+                "must be public or secret", given=presence, fix=nearest(str(presence), PRESENCE)
+            )
+    owners = read_owners(said)
+    called = said["name"].text() if "name" in said else name
+    with top.blamed(said):
+        return Policy(domain, secret, known, presence, called, **owners)
+
+
+def attribute_line(text: str, name: str, *, below: str = "") -> int | None:
+    """Return the line in which a policy file declares an attribute; `below` is the key that the policy is under.
+
+    >>> attribute_line("{domain: {age: flag, sex: flag}, secrets: everything}", "sex")
+    1
+    """
+    top = Source(text, "").read()
+    for key in (*([below] if below else []), "domain", name):
+        parts = top.mapping() if top.is_mapping else {}
+        if key not in parts:
+            return None
+        line = next((at.start_mark.line + 1 for at, _ in top.node.value if at.value == key), parts[key].line)
+        top = parts[key]
+    return int(line)
+
+
+def read_owners(said: Mapping[str, Entry]) -> dict[str, Any]:
+    """Read about whom the policy is: whose row it is, and how many rows of a person count, and which of them."""
+    columns = {key: said[key].text() for key in ("person", "order", "item") if key in said}
+    for key, column in columns.items():
+        if not column:
+            raise said[key].refuse("must be the name of a column", given=column, fix="Name it, or leave it out.")
+    per_person = said["per_person"].whole() if "per_person" in said else 1
+    if per_person < 1:
+        raise said["per_person"].refuse("must be at least 1", given=per_person, fix="Leave it out for 1.")
+    for key, needs_person in (("per_person", per_person > 1), ("order", "order" in columns)):
+        if needs_person and "person" not in columns:
+            raise said[key].refuse(
+                "needs the key person",
+                given=said[key].plain(),
+                fix="Name the column that says whose row it is, for instance person: patient_id.",
+            )
+    return {**columns, "per_person": per_person}
+
+
+def read_domain(entry: Entry) -> Domain:
+    """Read the attributes."""
+    attributes: dict[str, Attribute] = {}
+    for name, said in entry.mapping().items():
+        attributes[name] = _attribute(said)
+        with said.blamed():
+            Domain({name: attributes[name]})  # refuses the name here, where its line is known
+    with entry.blamed():
+        return Domain(attributes)
+
+
+def _attribute(entry: Entry) -> Attribute:
+    if not entry.is_mapping:
+        if entry.is_list or entry.is_empty or entry.text() != Flag.kind:
+            examples = [kind.example for kind in KINDS.values()]
+            raise entry.refuse(
+                "must say what the values are",
+                given=entry.plain(),
+                fix=_OTHER_WORDS.get(
+                    str(entry.node.value).lower(), f"For instance {', '.join(examples[:-1])} or {examples[-1]}."
+                ),
+            )
+        return Flag()
+    said = entry.mapping()
+    kinds = [kind for kind in KINDS if kind in said] or ([Integers.kind] if {"low", "high"} & set(said) else [])
+    if len(kinds) != 1:
+        known = [*KINDS, *(key.name for kind in KINDS.values() for key in kind.keys)]
+        unknown = [name for name in said if name not in known]
+        *some, last = KINDS
+        raise entry.refuse(
+            f"must have exactly one of {', '.join(some)} and {last}",
+            given=list(said),
+            fix=_nearest_kind(unknown[0]) if unknown and not kinds else "Keep one of them.",
+        )
+    kind = KINDS[kinds[0]]
+    names = [key.name for key in kind.keys]
+    places = dict(entry.fields((kind.kind, *names)))
+    main = places.pop(kind.kind, None)
+    if main is not None and main.is_mapping and kind.nested:
+        inside = main.fields(names)
+        for twice in inside.keys() & places.keys():
+            raise places[twice].refuse("must not be given twice", fix=f"It stands inside {kind.kind}, too.")
+        places |= inside
+        main = None
+    with entry.blamed(places):
+        return kind.read(entry, main, places)
+
+
+_OTHER_WORDS: Final = {
+    **{word: f"Write {kind.example}." for kind in KINDS.values() for word in kind.other_words},
+    **dict.fromkeys(("text", "texts", "string", "strings"), "Texts are listed: write {categories: [a, b, other]}."),
+}
+
+
+def _nearest_kind(word: str) -> str:
+    return _OTHER_WORDS.get(word.lower()) or nearest(word, list(KINDS))
+
+
+def read_secrets(entry: Entry, domain: Domain) -> Secrets:
+    """Read one family, or a list of families (their union)."""
+    listed = entry.one_or_more()
+    if not listed or entry.is_empty:
+        raise entry.refuse(
+            "must protect something", given=entry.plain(), fix="Write everything, or a list of families."
+        )
+    families = [_family(said, domain) for said in listed]
+    united = families[0]
+    for family in families[1:]:
+        united = united | family
+    return united
+
+
+def _keyword(entry: Entry, known: Sequence[str], example: str, *, beside: tuple[str, ...] = ()) -> tuple[str, Entry]:
+    """Return the one key of an entry and what stands under it; a bare word is its own. Some may stand beside it."""
+    if not entry.is_mapping:
+        if entry.is_list:
+            raise entry.refuse("must not be a list in a list", given=entry.plain(), fix=f"For instance {example}.")
+        word = entry.text()
+        if word not in known:
+            raise entry.refuse("is not a word that may stand here", given=word, fix=nearest(word, list(known)))
+        return word, entry
+    said = {key: value for key, value in entry.fields((*known, *beside)).items() if key not in beside}
+    if len(said) != 1:
+        raise entry.refuse(
+            "must have exactly one key in each entry",
+            given=list(said),
+            fix="Start each on a line of its own with a dash.",
+        )
+    return next(iter(said.items()))
+
+
+def _family(entry: Entry, domain: Domain) -> Secrets:
+    keyword, said = _keyword(entry, list(FAMILIES), Attributes.example, beside=(SomePeople.keyword,))
+    kind = FAMILIES[keyword]
+    if said is entry:
+        if kind.example:
+            raise entry.refuse("must say more", given=keyword, fix=f"For instance {kind.example}.")
+        return kind()
+    places = said.mapping() if said.is_mapping else {}
+    with said.blamed(places):
+        family = kind.read(said, domain)
+        family.check(domain)
+        family.shapes(domain)
+    people = entry.mapping().get(SomePeople.keyword)
+    if people is None:
+        return family
+    with people.blamed():
+        some = family.only_for(where(people.text()))
+        some.check(domain)
+        return some
+
+
+def read_known(entry: Entry, domain: Domain) -> list[Known]:
+    """Read what is public: one fact, or a list."""
+    if entry.is_empty:
+        return []
+    return [_fact(said, domain) for said in entry.one_or_more()]
+
+
+def _fact(entry: Entry, domain: Domain) -> Known:
+    keyword, said = _keyword(entry, _FACTS, "{marginal: [disease]}")
+    fact: Known
+    with said.blamed():
+        if keyword == "size":
+            fact = knowledge.size(None if said is entry else said.whole())
+        elif said is entry:
+            example = "{marginal: [disease]}" if keyword == "marginal" else '{count: "age < 18"}'
+            raise entry.refuse("must say more", given=keyword, fix=f"For instance {example}.")
+        elif keyword == "marginal":
+            fact = knowledge.marginal(*read_names(said, domain))
+        else:
+            fact = knowledge.count(said.text())
+        fact.check(domain)
+    return fact
+
+
+def policy_document(policy: Policy) -> dict[str, Any]:
+    """Return the policy as plain data that JSON can hold, in the order of a policy file."""
+    said = {
+        "name": policy.name,
+        "domain": {name: attribute.document() for name, attribute in policy.domain.attributes},
+        "secrets": policy.secrets.document(),
+        "known": [fact.document() for fact in policy.known],
+        "presence": policy.presence,
+    }
+    if policy.person is not None:
+        said["person"] = policy.person
+    if policy.per_person != 1:
+        said["per_person"] = policy.per_person
+    # left out where nothing is said, so that a policy keeps its fingerprint
+    if policy.order is not None:
+        said["order"] = policy.order
+    if policy.item is not None:
+        said["item"] = policy.item
+    return said
+
+
+_TITLE: Final = """\
+# A Tacit policy: what must stay secret, about whom, and what the world already knows.
+# Everything in this file is public. `tacit check` says in plain words what it protects and what not.
+"""
+_NOTES: Final = {
+    "domain": "# The values that a person's record may have. Declared here, never read off the data.",
+    "secrets": "# What a release must not give away.",
+    "known": "# What is public about the data set anyway.",
+    "presence": "# Whether it is secret who is in the data: public or secret.",
+    "person": "# Whose row it is: all rows with the same value here are one person.",
+}
+
+
+def write_policy(policy: Policy) -> str:
+    """Return a policy file that reads back as an equal policy."""
+    parts = [_TITLE]
+    for key, value in policy_document(policy).items():
+        if key in _NOTES:
+            parts.append(f"\n{_NOTES[key]}\n")
+        parts.append(write_yaml({key: value}))
+    return "".join(parts)

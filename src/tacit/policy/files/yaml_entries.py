@@ -1,0 +1,507 @@
+"""YAML that people write, with the line of every key and value; and plain data written back as YAML.
+
+`Source` and `Entry` know YAML and lines but no policies: policy files (`file.py`) and job files (`jobs/job_file.py`)
+are both read through them. Nothing in a file is ever run: tags are refused. Where YAML itself would silently change
+what was written (`no`, `01234`, `2024-05-01`, a key given twice), the file is refused.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+import yaml
+
+from tacit.errors import PolicyError, Refused, decimal_comma, is_possible_path, nearest, path_words
+from tacit.policy.files.table_names import NAMES_WITH_ROWS
+
+LARGEST_FILE: Final = 10_000_000  # bytes; a policy is read by people
+_LARGEST_TREE: Final = 2_000_000  # values after aliases are followed: a few nested anchors could stand for billions
+_DEEPEST: Final = 40
+_LONGEST_SHOWN: Final = 60  # letters: a file that is no mapping is repeated in a refusal only if it is one such line
+
+YAML_TAG: Final = "tag:yaml.org,2002:"
+_SCALARS: Final = frozenset(YAML_TAG + kind for kind in ("str", "int", "float", "bool", "null", "timestamp", "merge"))
+_DECIMAL: Final = re.compile(r"-?(0|[1-9][0-9]*)")
+_GROUPED: Final = re.compile(r"[-+]?(0|[1-9][0-9_]*)")
+# what other YAML readers, or people, take for a number although ours says it is a text: 1e3, 08, 0o17
+_LIKE_A_NUMBER: Final = re.compile(r"[-+]?(\.?[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|0[oOxXbB][0-9a-fA-F_]+)")
+_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the same safe reader, ten times as fast
+_DUMPER: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a YAML file, what to call the file, and which refusal to raise."""
+
+    text: str
+    file: str
+    whole: str = "the policy"
+    refusal: type[Refused] = PolicyError
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        file: str,
+        whole: str,
+        refusal: type[Refused],
+        kind: str,
+        if_table: str,
+        if_missing: str,
+    ) -> Source:
+        """Open a file that people write, or refuse; `kind` is what it should be, and the last two are fixes."""
+        named = path_words(path)
+        if Path(path).name.lower().endswith(NAMES_WITH_ROWS):
+            # by its name, before anything is read: what a YAML reader would complain about may be somebody's row
+            raise refusal(f"looks like a table, not {kind}", key=named, fix=if_table)
+        try:
+            with Path(path).open("rb") as stream:
+                content = stream.read(LARGEST_FILE + 1)  # never more, whatever the path leads to
+        except FileNotFoundError:
+            refused = refusal("must exist", key=named, fix=if_missing)
+        except (OSError, ValueError) as fault:
+            reason = getattr(fault, "strerror", None) or "not a path"
+            refused = refusal(f"must be a readable file ({reason.lower()})", key=named, fix="Check the path.")
+        else:
+            try:
+                return cls(content.decode("utf-8-sig"), file, whole, refusal)
+            except UnicodeDecodeError as fault:
+                line = content[: fault.start].count(b"\n") + 1
+                fix = "Save the file as UTF-8."
+                refused = refusal("must be a text in UTF-8", key=whole, file=file, line=line, fix=fix)
+        raise refused
+
+    def refuse(self, rule: str, *, line: int | None = None, fix: str = "", key: str = "") -> Refused:
+        """Return the refusal of the file as a whole, or of one line."""
+        return self.refusal(rule, key=key or self.whole, file=self.file, line=line, fix=fix)
+
+    def table(self, line: int | None = None) -> Refused | None:
+        """Return the refusal of a table of rows given instead of a file like this; it repeats nothing of it."""
+        if not _is_table(self.text):
+            return None
+        return self.refuse(
+            f"must be YAML; this looks like a table, not a {self.whole.removeprefix('the ')}",
+            line=line,
+            fix=f"`tacit init {self.file}` drafts a policy for it.",
+        )
+
+    def read(self) -> Entry:
+        """Return the top of the file, or refuse a text that is no plain YAML."""
+        if len(self.text) > LARGEST_FILE:
+            raise self.refuse(
+                f"must not be larger than {LARGEST_FILE // 1_000_000} MB",
+                fix="Give the number of items instead of their names.",
+            )
+        node = self._composed(self.text.removeprefix("\ufeff"))
+        if node is None or (isinstance(node, yaml.ScalarNode) and node.tag == f"{YAML_TAG}null"):
+            raise self.refuse("must not be empty", fix="Draft one with `tacit init DATA`.")
+        self._check(node, "", 0, [0])
+        return Entry(node, "", self)
+
+    def _composed(self, text: str) -> yaml.Node | None:
+        try:
+            self._check_depth(text)
+            node: yaml.Node | None = yaml.compose(text, Loader=_LOADER)
+        except yaml.MarkedYAMLError as fault:
+            mark = fault.problem_mark or fault.context_mark
+            problem = fault.problem or fault.context or "unreadable"
+            refusal = self._unreadable(text, None if mark is None else mark.line, problem)
+        except yaml.reader.ReaderError as fault:
+            line = text[: fault.position].count("\n") + 1 if isinstance(fault.position, int) else None
+            refusal = self.refuse("must not contain control characters", line=line, fix="Remove them.")
+        except (yaml.YAMLError, UnicodeError, ValueError):
+            refusal = self.refuse("must be YAML", fix="Check the brackets, quotes and indentation.")
+        else:
+            return node
+        # raised outside the handlers, so that no YAML traceback hangs on it
+        raise refusal
+
+    def _check_depth(self, text: str) -> None:
+        """Refuse deep nesting while it is only a stream of events: composing recurses, in C without a limit."""
+        depth = 0
+        for event in yaml.parse(text, Loader=_LOADER):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                line = None if event.start_mark is None else event.start_mark.line + 1
+                raise self.refuse(
+                    f"must not be nested deeper than {_DEEPEST} levels", line=line, fix="Remove brackets."
+                )
+
+    def _unreadable(self, text: str, at: int | None, problem: str) -> Refused:
+        if (table := self.table()) is not None:
+            return table
+        lines = text.split("\n")
+        # the reader may stop one line after the tab, at the first token it could not place
+        for place in [] if at is None else [at, at - 1]:
+            if 0 <= place < len(lines) and re.match(r" *\t", lines[place]):
+                return self.refuse("must be indented with spaces, not tabs", line=place + 1, fix="Replace the tab.")
+        if "document" in problem:
+            return self.refuse("must be one document", line=None if at is None else at + 1, fix="Remove the `---`.")
+        if "alias" in problem:
+            problem = "found undefined alias"  # its name may come from anywhere
+            fix = "Define the anchor first, or quote the text."
+        elif "character" in problem and "token" in problem:
+            fix = "Quote the text."
+        else:
+            fix = "Check the brackets, quotes, colons and indentation there."
+        return self.refuse(f"must be YAML: {problem}", line=None if at is None else at + 1, fix=fix)
+
+    def _check(self, node: yaml.Node, path: str, depth: int, seen: list[int]) -> None:
+        """Refuse tags, keys given twice, and trees that are too large or too deep once aliases are followed."""
+        line = node.start_mark.line + 1
+        seen[0] += 1
+        if depth > _DEEPEST:
+            raise self.refuse(f"must not be nested deeper than {_DEEPEST} levels", line=line, fix="Remove brackets.")
+        if seen[0] > _LARGEST_TREE:
+            raise self.refuse("must not repeat anchors inside anchors", line=line, fix="Write the values out.")
+        match node:
+            case yaml.ScalarNode():
+                if node.tag not in _SCALARS:
+                    raise self._tagged(node, path, line)
+            case yaml.SequenceNode():
+                if node.tag != f"{YAML_TAG}seq":
+                    raise self._tagged(node, path, line)
+                for number, child in enumerate(node.value):
+                    self._check(child, f"{path}[{number}]", depth + 1, seen)
+            case yaml.MappingNode():
+                if node.tag != f"{YAML_TAG}map":
+                    raise self._tagged(node, path, line)
+                first: dict[tuple[str, str], int] = {}
+                for key, child in node.value:
+                    at = key.start_mark.line + 1
+                    if not isinstance(key, yaml.ScalarNode):
+                        raise self.refuse("must have texts as keys", line=at, fix="Write name: value.", key=path)
+                    self._check(key, path, depth + 1, seen)
+                    inner = _joined(path, key.value)
+                    if (key.tag, key.value) in first:
+                        raise self.refuse(
+                            "must not be given twice",
+                            line=at,
+                            key=inner,
+                            fix=f"Remove one of the two; the first is in line {first[key.tag, key.value]}.",
+                        )
+                    first[key.tag, key.value] = at
+                    self._check(child, inner, depth + 1, seen)
+
+    def _tagged(self, node: yaml.Node, path: str, line: int) -> Refused:
+        tag = node.tag.replace(YAML_TAG, "!!")
+        return self.refuse(f"must not have the tag {tag}", line=line, key=path, fix="Remove it.")
+
+
+_UNSAID: Final = object()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One value of a YAML file with its place: the path of keys that leads to it, and its line."""
+
+    node: yaml.Node
+    path: str
+    source: Source
+
+    @property
+    def line(self) -> int:
+        """The line it starts in, from 1."""
+        return int(self.node.start_mark.line) + 1
+
+    def refuse(self, rule: str, *, given: Any = _UNSAID, fix: str = "") -> Refused:
+        """Return the refusal of this value."""
+        if not self.path and not self.is_mapping:
+            if (table := self.source.table(self.line)) is not None:
+                return table
+            text = self.source.text.strip()
+            if self.is_list or len(text) > _LONGEST_SHOWN or len(text.splitlines()) > 1:
+                given = _UNSAID  # whatever this file is, it may hold people's rows
+        place: dict[str, Any] = {"key": self.path or self.source.whole, "file": self.source.file, "line": self.line}
+        said = {} if given is _UNSAID else {"given": given}
+        return self.source.refusal(rule, fix=fix, **place, **said)
+
+    @contextmanager
+    def blamed(self, places: Mapping[str, Entry] = MappingProxyType({})) -> Iterator[None]:
+        """Give every refusal inside that has no line yet the place of this entry, or the one that its key ends with."""
+        try:
+            yield
+        except Refused as refusal:
+            if refusal.line is not None:
+                raise
+            ending = re.split(r"[.:\s]", refusal.key)[-1]
+            blame = places.get(ending, self)
+            located = refusal.located(file=self.source.file, line=blame.line, key=blame.path or self.source.whole)
+        else:
+            return
+        raise located
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether it is `key: value` pairs."""
+        return isinstance(self.node, yaml.MappingNode)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is a list."""
+        return isinstance(self.node, yaml.SequenceNode)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was written."""
+        return bool(self.node.tag == f"{YAML_TAG}null")
+
+    def plain(self) -> Any:
+        """Return the whole value as it was written, to be shown in a refusal."""
+        if self.is_mapping:
+            return {name: entry.plain() for name, entry in self.mapping().items()}
+        if self.is_list:
+            return [entry.plain() for entry in self.listed()]
+        if self.is_empty:
+            return None
+        if self.node.tag == f"{YAML_TAG}int" and _GROUPED.fullmatch(self.node.value) and len(self.node.value) < 40:
+            return int(self.node.value.replace("_", ""))
+        if self.node.tag == f"{YAML_TAG}bool":
+            return _boolean(self.node)
+        try:
+            return float(self.node.value) if self.node.tag == f"{YAML_TAG}float" else self.node.value
+        except ValueError:
+            return self.node.value
+
+    def mapping(self) -> dict[str, Entry]:
+        """Return the values by key; keys that a merge (`<<`) brings in come last and do not override."""
+        if not isinstance(self.node, yaml.MappingNode):
+            raise self.refuse("must be a mapping", given=self.plain(), fix="Write key: value.")
+        found: dict[str, Entry] = {}
+        merged: dict[str, Entry] = {}
+        for place, (key, value) in enumerate(self.node.value):
+            if place and (comma := _decimal_comma(self.node.value[place - 1][1], key, value)):
+                before = self.node.value[place - 1]
+                name = str(before[0].value)
+                raise Entry(before[1], _joined(self.path, name), self.source).refuse(
+                    "must be a number", given=comma, fix=decimal_comma(comma)
+                )
+            if key.tag == f"{YAML_TAG}merge":
+                brought = Entry(value, self.path, self.source)
+                for part in brought.listed() if brought.is_list else [brought]:
+                    merged = {**Entry(part.node, self.path, self.source).mapping(), **merged}
+                continue
+            name = Entry(key, self.path, self.source).text(what="key")
+            found[name] = Entry(value, _joined(self.path, name), self.source)
+        return found | {name: entry for name, entry in merged.items() if name not in found}
+
+    def pairs(self) -> list[tuple[Entry, Entry]]:
+        """Return keys with their values, where keys may be numbers, dates, or true and false."""
+        if not isinstance(self.node, yaml.MappingNode):
+            raise self.refuse("must be a mapping", given=self.plain(), fix="Write key: value.")
+        found = []
+        for key, value in self.node.value:
+            path = _joined(self.path, str(key.value))
+            if key.tag == f"{YAML_TAG}merge":
+                raise Entry(key, path, self.source).refuse("must not be brought in by <<", fix="Write it out.")
+            found.append((Entry(key, path, self.source), Entry(value, path, self.source)))
+        return found
+
+    def fields(self, known: Sequence[str], required: Sequence[str] = ()) -> dict[str, Entry]:
+        """Return the values by key, refusing unknown keys and missing ones."""
+        found = self.mapping()
+        for name, entry in found.items():
+            if name not in known:
+                at = next((key for key, _ in self.node.value if key.value == name), entry.node)
+                raise Entry(at, entry.path, self.source).refuse(
+                    "is not a key that may stand here", fix=nearest(name, list(known))
+                )
+        for name in required:
+            if name not in found:
+                raise self.refuse(f"must have the key {name}", given=sorted(found), fix=f"Add `{name}: ..`.")
+        return found
+
+    def listed(self) -> list[Entry]:
+        """Return the members of a list."""
+        if not isinstance(self.node, yaml.SequenceNode):
+            raise self.refuse("must be a list", given=self.plain(), fix="Write [a, b, ..].")
+        return [Entry(child, f"{self.path}[{number}]", self.source) for number, child in enumerate(self.node.value)]
+
+    def one_or_more(self) -> list[Entry]:
+        """Return the members of a list, or a single value as a list of one."""
+        return self.listed() if self.is_list else [self]
+
+    def text(self, *, what: str = "") -> str:
+        """Return a text, refusing what YAML reads as something else."""
+        if self.is_list or self.is_mapping or self.is_empty:
+            raise self.refuse(f"{what} must be a text".strip(), given=self.plain(), fix="Write one text.")
+        if self.node.tag != f"{YAML_TAG}str":
+            raise self._misread(what)
+        return str(self.node.value)
+
+    def path_in(self, folder: Path) -> Path:
+        """Return the path that is written here, seen from a folder; refuse a name that no file can have."""
+        written = self.text()
+        found = folder / written
+        if not is_possible_path(found):
+            rule = "must be a path, with names of at most 255 bytes and 4,095 in all"
+            raise self.refuse(rule, given=written, fix="Name another.")
+        return found
+
+    def amount(self) -> str:
+        """Return a number exactly as written: 0.1 is one tenth, not the nearest binary number."""
+        if self.is_list or self.is_mapping or self.is_empty:
+            raise self.refuse("must be a number", given=self.plain(), fix="Write 0.5, or 1/3.")
+        return str(self.node.value).replace("_", "")
+
+    def whole(self) -> int:
+        """Return a whole number."""
+        written = self.node.value
+        if isinstance(self.node, yaml.ScalarNode) and self.node.tag == f"{YAML_TAG}int":
+            if len(written) > 40:
+                raise self.refuse("must fit into 62 bits", fix="Use a smaller number.")
+            if _GROUPED.fullmatch(written):
+                return int(written.replace("_", ""))
+            raise self.refuse(
+                f"must be a decimal number without leading zeros: YAML reads {written} as {_number(self.node)}",
+                fix="Write it out.",
+            )
+        fix = "Write it without a fraction, a quote or an exponent."
+        if isinstance(written, str) and (comma := decimal_comma(written)):
+            fix = comma
+        if self.node.tag in (f"{YAML_TAG}str", f"{YAML_TAG}float") and _LIKE_A_NUMBER.fullmatch(written):
+            exact = _exact(written)
+            fix = f"Write {exact}." if isinstance(exact, int) else "Round it."
+        raise self.refuse("must be a whole number", given=self.plain(), fix=fix)
+
+    def real(self) -> float | int:
+        """Return a finite number."""
+        if self.node.tag == f"{YAML_TAG}int":
+            return self.whole()
+        try:
+            found = float(self.node.value.replace("_", "")) if self.node.tag == f"{YAML_TAG}float" else math.nan
+        except ValueError:
+            found = math.nan
+        if math.isfinite(found):
+            return found
+        exact = _exact(self.node.value) if isinstance(self.node, yaml.ScalarNode) else None
+        comma = decimal_comma(self.node.value) if isinstance(self.node, yaml.ScalarNode) else ""
+        fix = comma or ("Write a number." if exact is None else f"Write {exact}.")
+        raise self.refuse("must be a finite number", given=self.plain(), fix=fix)
+
+    def yes_or_no(self) -> bool:
+        """Return a truth value, however it is spelled."""
+        if self.node.tag != f"{YAML_TAG}bool":
+            raise self.refuse("must be true or false", given=self.plain(), fix="Write true or false.")
+        return _boolean(self.node)
+
+    def value(self) -> str | int | bool:
+        """Return a text, whole number or truth value that means to every reader of YAML what it means to people."""
+        if self.is_list or self.is_mapping:
+            raise self.refuse("must be one value", given=self.plain(), fix="Remove the brackets.")
+        written, tag = self.node.value, self.node.tag
+        if tag == f"{YAML_TAG}str" and not (_is_bare(self.node) and _LIKE_A_NUMBER.fullmatch(written)):
+            return str(written)
+        if tag == f"{YAML_TAG}int" and _DECIMAL.fullmatch(written) and len(written) <= 40:
+            return int(written)
+        if tag == f"{YAML_TAG}bool" and written.lower() in ("true", "false"):
+            return _boolean(self.node)
+        raise self._misread("")
+
+    def _misread(self, what: str) -> Refused:
+        """Return the refusal of a value that YAML reads as something else than was meant."""
+        written = self.node.value
+        read_as = {
+            f"{YAML_TAG}bool": "true or false",
+            f"{YAML_TAG}int": "a number" if _DECIMAL.fullmatch(written) else "another number",
+            f"{YAML_TAG}float": "a fraction",
+            f"{YAML_TAG}timestamp": "a date",
+            f"{YAML_TAG}null": "nothing",
+            f"{YAML_TAG}merge": "a merge",
+            f"{YAML_TAG}str": "a text, other readers as a number",
+        }[self.node.tag]
+        shown = written if written else "an empty place"
+        fix = f"Write {quoted(written)}."
+        if self.node.tag == f"{YAML_TAG}str":
+            fix = f"Write {quoted(written)} for the text, or {_exact(written)} for the number."
+        return self.refuse(f"{what} must be quoted: YAML reads {shown} as {read_as}".strip(), fix=fix)
+
+
+def _is_table(text: str) -> bool:
+    """Say whether a text looks like rows of cells with a separator rather than like YAML."""
+    lines = [line for line in text.removeprefix("\ufeff").splitlines()[:20] if line.strip()][:2]
+    if not lines or lines[0].lstrip()[:1] in ("{", "[", "-", "#") or re.search(r":(\s|$)", lines[0]):
+        return False
+    return any(all(line.count(mark) for line in lines) for mark in (",", ";", "\t", "|"))
+
+
+def _joined(path: str, name: str) -> str:
+    if not re.fullmatch(r"[\w-]+", name):
+        return f"{path}[{quoted(name)}]"
+    return f"{path}.{name}" if path else name
+
+
+def quoted(text: str) -> str:
+    """Return a text in YAML's double quotes, on one line."""
+    written: str = yaml.dump(text, Dumper=yaml.SafeDumper, default_style='"', width=2**31, allow_unicode=True)
+    return written.rstrip("\n")
+
+
+def _decimal_comma(before: yaml.Node, key: yaml.Node, value: yaml.Node) -> str:
+    """Return what was written as 0,5 in braces, where YAML reads a 0 and then a key 5 without a value; or nothing."""
+    whole = f"{YAML_TAG}int"
+    if before.tag != whole or key.tag != whole or value.tag != f"{YAML_TAG}null" or value.value:
+        return ""
+    end, start = before.end_mark, key.start_mark
+    touches = end.line == start.line and start.column == end.column + 1
+    return f"{before.value},{key.value}" if touches else ""
+
+
+def _is_bare(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and not node.style
+
+
+def _boolean(node: yaml.Node) -> bool:
+    return str(node.value).lower() in ("true", "yes", "on")
+
+
+def _number(node: yaml.ScalarNode) -> Any:
+    try:
+        return yaml.constructor.SafeConstructor().construct_yaml_int(node)
+    except ValueError:
+        return "something else"
+
+
+def _exact(written: str) -> int | float | None:
+    """Return the number that a text like 1e3 or 08 stands for."""
+    try:
+        found = float(written.replace("_", ""))
+    except ValueError:
+        return None
+    return int(found) if found.is_integer() and abs(found) < 2**53 else found
+
+
+def write_yaml(said: Mapping[str, Any]) -> str:
+    """Return plain data as YAML with one line for each attribute, family and fact, quoted wherever it is in doubt."""
+    node = yaml.representer.SafeRepresenter(sort_keys=False).represent_data(dict(said))
+    _laid_out(node, 0)
+    text: str = yaml.serialize(node, Dumper=_DUMPER, allow_unicode=True, width=110)
+    return text
+
+
+def _laid_out(node: yaml.Node, depth: int, *, in_a_list: bool = False) -> None:
+    """Choose lines for the outer two levels and brackets below; quote what other readers take for a number."""
+    if isinstance(node, yaml.MappingNode):
+        in_a_list = in_a_list and depth == 2 and len(node.value) == 1  # `- attributes: [disease]`
+        node.flow_style = not node.value or (depth > 1 and not in_a_list)
+        for key, value in node.value:
+            _laid_out(key, depth + 1)
+            _laid_out(value, depth + 1)
+    elif isinstance(node, yaml.SequenceNode):
+        node.flow_style = depth > 1 or not node.value
+        for value in node.value:
+            _laid_out(value, depth + 1, in_a_list=True)
+    elif isinstance(node, yaml.ScalarNode) and node.tag == f"{YAML_TAG}str" and _in_doubt(node.value):
+        node.style = "'"
+
+
+def _in_doubt(text: str) -> bool:
+    return bool(_LIKE_A_NUMBER.fullmatch(text)) or text.lower() in ("y", "n")

@@ -1,0 +1,401 @@
+"""Which cells of the rows do not fit the domain, for whoever holds the rows: `tacit check POLICY --rows DATA`.
+
+Guarantee   None: these are true counts of people's cells, for the holder of the data alone. They are written nowhere,
+            no record, report or certificate can hold them, and no cell is ever shown.
+Assumes     Whoever asks may see the rows anyway.
+Why         A release must not say how many rows the domain drops; whoever declares the domain must know it. Cells are
+            read by the engine and the codes that releases use (`rows/engines`, `rows/cells/readings.py`), and the
+            number of people that remain is counted by the very rows that a release would count.
+Checked by  tests/unit/test_row_check.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import narwhals as nw
+
+from tacit.errors import DataRefused, Unread, sealed
+from tacit.plan.measure.tally import CellCounts
+from tacit.policy.attributes import Attribute
+from tacit.policy.policy import Policy, as_policy
+from tacit.release.curator.key_check import KeyCheck, check_key
+from tacit.release.curator.warning import PRIVATE
+from tacit.release.session import check_public_columns, open_for
+from tacit.rows.cells.kinds import code_of, unexpected_of
+from tacit.rows.cells.readings import Code, Column, Expr
+from tacit.rows.cells.unexpected import UNEXPECTED
+from tacit.rows.counts.item_counts import ItemCounts
+from tacit.rows.files.headers import is_called_an_id
+from tacit.rows.files.sample import selected
+from tacit.rows.guard import closed
+from tacit.rows.rows import Rows
+from tacit.rows.sources.engines import PERSON, Engine, engine_for, unreadable, with_readings
+from tacit.rows.sources.named_columns import columns_of
+
+_AT_ONCE: Final = 12  # columns in one pass over the rows
+_MOST_IDS: Final = 5
+
+
+@dataclass(frozen=True)
+class ColumnCheck:
+    """What does not fit in one attribute: how many cells are unexpected, of which kind, and what becomes of them.
+
+    `unexpected` counts cells by kind. `dropped` is how many rows this attribute drops, whatever the others do.
+    `counted_as` says what unexpected cells count as instead. `refused` is why no release could read the column.
+    """
+
+    name: str
+    cells: int
+    unexpected: Mapping[str, int]
+    dropped: int
+    counted_as: str = ""
+    refused: str = ""
+
+    def __str__(self) -> str:
+        if self.refused:
+            return f"{self.name}: a release would be refused. {self.refused}"
+        if not self.unexpected:
+            return f"{self.name}: all {self.cells:,} cells fit"
+        many = sum(self.unexpected.values())
+        kinds = ", ".join(f"{count:,} {UNEXPECTED[kind]}" for kind, count in self.unexpected.items())
+        effects = [f"{_rows(self.dropped)} dropped"] if self.dropped else []
+        if self.counted_as and many > self.dropped:
+            effects.append(f"{'the others' if self.dropped else 'they'} {self.counted_as}")
+        return f"{self.name}: {many:,} of {self.cells:,} cells are unexpected ({kinds}); {' and '.join(effects)}"
+
+
+@dataclass(frozen=True)
+class PersonCheck:
+    """How often the values of a column that names people, or is called so, repeat.
+
+    `surplus` is how many rows that the domain keeps are beyond the `per_person` rows of a person that count; None
+    where the policy does not name the column. `counted` is how many do.
+    """
+
+    column: str
+    people: int
+    without: int
+    several: int
+    surplus: int | None = None
+    per_person: int = 1
+    counted: int | None = None
+
+    def __str__(self) -> str:
+        said = f"{self.column}: {self.people:,} different values, {self.several:,} of them in several rows"
+        if self.without:
+            said += f", {self.without:,} row{'s' * (self.without != 1)} without one"
+        if self.surplus is None:
+            return f"{said}. The policy does not name it as `person`, so each row counts as one person"
+        if not self.surplus:
+            return said
+        counted = "1 row of each person is" if self.per_person == 1 else f"{self.per_person} rows of each person are"
+        return f"{said}; {_rows(self.surplus)} left out, because only {counted} counted"
+
+
+@dataclass(frozen=True)
+class RowsCheck:
+    """How well rows fit a policy's domain. For the holder of the data only; nothing of it is part of a release.
+
+    `rows` is how many there are, `kept` how many the domain keeps, `remaining` what an exact count of everybody under
+    the policy would be (None where a release would be refused): people, or rows where no person is named. `counted` is
+    how many of the rows that are kept releases count: of each person no more than `per_person`, and none of nobody.
+    """
+
+    rows: int
+    kept: int
+    remaining: int | None
+    columns: tuple[ColumnCheck, ...]
+    persons: tuple[PersonCheck, ...] = ()
+    key: KeyCheck | None = None
+    private: str = field(default=PRIVATE, init=False)
+
+    @property
+    def counted(self) -> int:
+        """How many rows releases count."""
+        named = [person.counted for person in self.persons if person.counted is not None]
+        return named[0] if named else self.kept
+
+    @property
+    def dropping_most(self) -> ColumnCheck | None:
+        """The attribute that drops most rows, if any does."""
+        worst = max(self.columns, key=lambda column: column.dropped, default=None)
+        return worst if worst is not None and worst.dropped else None
+
+    def document(self) -> dict[str, Any]:
+        """Return the same as plain data."""
+        worst = self.dropping_most
+        return {
+            "private": self.private,
+            "rows": self.rows,
+            "kept": self.kept,
+            "dropped": self.rows - self.kept,
+            "counted": self.counted,
+            "remaining": self.remaining,
+            "drops_most": None if worst is None else worst.name,
+            "columns": [
+                {
+                    "name": column.name,
+                    "cells": column.cells,
+                    "unexpected": dict(column.unexpected),
+                    "dropped": column.dropped,
+                    "counted_as": column.counted_as or None,
+                    "refused": column.refused or None,
+                }
+                for column in self.columns
+            ],
+            "persons": [
+                {
+                    "column": person.column,
+                    "people": person.people,
+                    "without": person.without,
+                    "several": person.several,
+                    "surplus": person.surplus,
+                }
+                for person in self.persons
+            ],
+            "key": None if self.key is None else self.key.document(),
+        }
+
+    def __str__(self) -> str:
+        named = any(person.surplus is not None for person in self.persons)
+        lines = [self.private, ""]
+        if self.remaining is None:
+            lines.append(f"{self.rows:,} rows. A release would be refused because of a column's type.")
+        else:
+            lines.append(f"{self.rows:,} rows; the domain keeps {self.kept:,} and drops {self.rows - self.kept:,}.")
+        if self.remaining is not None and named:
+            people = f"{self.remaining:,} {'person' if self.remaining == 1 else 'people'}"
+            lines.append(f"Of those that it keeps, releases read {self.counted:,}, of {people}.")
+        if (worst := self.dropping_most) is not None:
+            lines.append(f"Most are dropped by {worst.name}: {worst.dropped:,}.")
+        lines += ["", "Cells:", *(f"  - {column}" for column in self.columns)]
+        if self.persons:
+            lines += ["", "People:", *(f"  - {person}" for person in self.persons)]
+        if self.key is not None:
+            lines += ["", "Key:", f"  - {self.key}"]
+        return "\n".join(lines)
+
+
+@sealed
+def check_rows(
+    policy: Policy,
+    rows: Any,
+    *,
+    person: str | None = None,
+    per_person: int | None = None,
+    order: str | None = None,
+    item: str | None = None,
+    key: Sequence[str] = (),
+) -> RowsCheck:
+    """Count which cells do not fit the policy's domain, how many rows and people would remain, and keys that repeat.
+
+    For the holder of the data only: the counts are true, and no part of a release. Nothing is charged or written. The
+    arguments are those of `Session`; `key` is that of `tc.true_records`.
+    """
+    policy = as_policy(policy)
+    if isinstance(rows, ItemCounts):
+        raise DataRefused("item counts have no cells to check", fix="Give the rows.")
+    policy = policy.about(person, per_person, order, item)
+    found = _Check(policy, rows).done()
+    return replace(found, key=check_key(open_for(policy, rows), list(policy.domain), key)) if key else found
+
+
+class _Check:
+    """One look at the rows. True counts live here and in the `RowsCheck` that comes out."""
+
+    def __init__(self, policy: Policy, source: Any) -> None:
+        self._policy, self._source = policy, source
+        domain = policy.domain
+        raw_of = columns_of(domain, policy.item)
+        declared = frozenset(raw for names in raw_of.values() for raw in names)
+        lists = frozenset(raw_of[name][0] for name, one in domain.items() if one.is_set)
+        self._engine: Engine = engine_for(source, lists=lists, declared=declared)
+        self._schema = closed(self._engine.schema, Unread("the columns of the source could not be listed"))
+        self._refusals: dict[str, str] = {}
+        self._read: dict[str, tuple[Column, ...]] = {}
+        self._codes: dict[str, Code] = {}
+        wanted = declared if policy.person is None else declared | {policy.person}
+        if any(raw not in self._schema for raw in wanted):
+            self._opened()  # refuses, with the sentence of a release
+        names = {raw: f"c{place}" for place, raw in enumerate(sorted(declared))}
+        for name, attribute in domain.items():
+            columns = tuple(replace(self._schema[raw], raw=raw, name=names[raw]) for raw in raw_of[name])
+            try:
+                self._codes[name] = code_of(attribute, tuple(_single(column) for column in columns))
+                self._read[name] = columns
+            except DataRefused as refused:
+                self._refusals[name] = str(refused)
+
+    def _opened(self) -> Rows:
+        """Return the rows as a session opens them, so that what remains is what a release counts."""
+        check_public_columns(self._policy)
+        return open_for(self._policy, self._source)
+
+    def done(self) -> RowsCheck:
+        """Count everything."""
+        # first the counts that a release would make, with all of its refusals
+        remaining = None if self._refusals else int(self._opened().tally([CellCounts(())])[0])
+        plain = [name for name, columns in self._read.items() if columns[0].reading != "list"]
+        totals: dict[str, int] = {}
+        for start in range(0, len(plain), _AT_ONCE):
+            totals |= self._counted(plain[start : start + _AT_ONCE])
+        rows, kept = self._kept()
+        columns = []
+        for name, attribute in self._policy.domain.items():
+            if name in self._refusals:
+                columns.append(ColumnCheck(name, rows, {}, 0, refused=self._refusals[name]))
+                continue
+            if name not in plain:
+                totals |= self._counted([name], unrolled=True)
+            found = {kind: totals[f"{name}\0{kind}"] for kind in self._kinds(name)}
+            columns.append(
+                ColumnCheck(
+                    name,
+                    totals[f"{name}\0cells"],
+                    {kind: count for kind, count in found.items() if count},
+                    0 if attribute.is_set else rows - totals[f"{name}\0valid"],
+                    _counted_as(attribute, found),
+                )
+            )
+        return RowsCheck(rows, kept, remaining, tuple(columns), tuple(self._persons()))
+
+    def _kinds(self, name: str) -> dict[str, Expr]:
+        return dict(unexpected_of(self._policy.domain[name], tuple(_single(column) for column in self._read[name])))
+
+    def _frame(self, names: Sequence[str], *, unrolled: bool = False, person: str | None = None) -> Any:
+        """Return the columns of some attributes, with the number readings that their codes and our tests look at.
+
+        With the column that names people beside them, if it is given.
+        """
+        columns = tuple(dict.fromkeys(column for name in names for column in self._read[name]))
+        owner = {} if person is None else {PERSON: person}
+        native = selected(self._engine, {**{column.name: column.raw for column in columns}, **owner})
+        if unrolled:
+            native = self._engine.unrolled(native, columns[0].name, "place")
+        texts = [one for column in columns if (one := _single(column)).reading == "text"]
+        read = [*texts, *(one for name in names for one in self._codes[name].numbers)]
+        return with_readings(self._engine, nw.from_native(native).lazy(), read)
+
+    def _counted(self, names: Sequence[str], *, unrolled: bool = False) -> dict[str, int]:
+        """Count, for each of these attributes, all cells, those with a position, and the unexpected ones by kind."""
+        asked: dict[str, Expr | None] = {}
+        for name in names:
+            asked[f"{name}\0cells"] = None
+            asked[f"{name}\0valid"] = self._codes[name].valid
+            asked |= {f"{name}\0{kind}": test for kind, test in self._kinds(name).items()}
+        return self._sums(self._frame(names, unrolled=unrolled), asked)
+
+    def _kept(self) -> tuple[int, int]:
+        """Return how many rows there are, and how many have a position in every attribute that can be read."""
+        names, every = self._fitting()
+        found = self._sums(self._frame(names), {"rows": None, "kept": every})
+        return found["rows"], found["kept"]
+
+    def _fitting(self) -> tuple[list[str], Expr | None]:
+        """Return the test that a row has a position in every attribute that can be read, and what it looks at."""
+        some = {
+            name: code
+            for name, code in self._codes.items()
+            if code.valid is not None and self._read[name][0].reading != "list" and not self._policy.domain[name].is_set
+        }
+        every: Expr | None = None
+        for code in some.values():
+            every = code.valid if every is None else every & code.valid
+        return list(some), every
+
+    def _sums(self, frame: Any, asked: Mapping[str, Expr | None]) -> dict[str, int]:
+        """Count the rows that pass each test (None: all of them) in one pass."""
+        one = nw.lit(1, nw.Int64)
+        tests = {f"t{place}": test for place, test in enumerate(asked.values())}
+
+        def collected() -> dict[str, Any]:
+            sums = [
+                (nw.len() if test is None else nw.when(test).then(one).sum()).alias(name)
+                for name, test in tests.items()
+            ]
+            with self._engine.quiet():
+                (row,) = frame.select(*sums).collect(backend="pyarrow").to_arrow().to_pylist()
+            return dict(row)
+
+        row = closed(collected, unreadable())
+        return {key: int(row[name] or 0) for key, name in zip(asked, tests, strict=True)}
+
+    def _persons(self) -> Iterator[PersonCheck]:
+        policy = self._policy
+        if policy.person is not None:
+            yield self._person(policy.person, policy.per_person)
+            return
+        columns = {raw for names in columns_of(policy.domain, policy.item).values() for raw in names}
+        called = [raw for raw, column in self._schema.items() if is_called_an_id(raw) and column.reading != "list"]
+        for raw in [raw for raw in called if raw not in columns][:_MOST_IDS]:
+            found = self._person(raw, None)
+            if found.several:
+                yield found
+
+    def _person(self, raw: str, per_person: int | None) -> PersonCheck:
+        reading = self._schema[raw].reading
+        names, fits = self._fitting() if per_person is not None else ([], None)
+        frame = self._frame(names, person=raw)
+        whose = ~nw.col(PERSON).is_null()
+        if reading == "real":
+            whose = whose & ~nw.col(PERSON).cast(nw.Float64).is_nan()
+        total = self._sums(frame, {"rows": None, "whose": whose})
+        one = nw.lit(1, nw.Int64)
+        # rows of one person are chosen among those that the domain keeps
+        kept = one if fits is None else nw.when(fits).then(one).otherwise(nw.lit(0, nw.Int64))
+        owned = frame.filter(whose).select(PERSON, kept.alias("kept"))
+        people = owned.group_by(PERSON).agg(nw.len().alias("n"), nw.col("kept").sum().alias("kept"))
+        surplus = nw.col("kept") - (per_person or 1)
+
+        def collected() -> dict[str, Any]:
+            sums = (
+                nw.len().alias("people"),
+                nw.when(nw.col("n") > 1).then(one).sum().alias("several"),
+                nw.when(surplus > 0).then(surplus).sum().alias("surplus"),
+                nw.col("kept").sum().alias("fitting"),
+            )
+            with self._engine.quiet():
+                (row,) = people.select(*sums).collect(backend="pyarrow").to_arrow().to_pylist()
+            return dict(row)
+
+        row = {name: int(value or 0) for name, value in closed(collected, unreadable()).items()}
+        if any(attribute.is_set for attribute in self._policy.domain.values()):
+            row["surplus"] = 0  # the items of all rows of a person count
+        return PersonCheck(
+            raw,
+            row["people"],
+            total["rows"] - total["whose"],
+            row["several"],
+            None if per_person is None else row["surplus"],
+            per_person or 1,
+            None if per_person is None else row["fitting"] - row["surplus"],
+        )
+
+
+def _single(column: Column) -> Column:
+    """Return the column itself, or for a column of lists what a cell of the unrolled one is."""
+    return column if column.element is None else replace(column.element, raw=column.raw, name=column.name)
+
+
+def _rows(count: int) -> str:
+    return "1 row is" if count == 1 else f"{count:,} rows are"
+
+
+def _counted_as(attribute: Attribute, found: Mapping[str, int]) -> str:
+    """Say what becomes of unexpected cells that drop no row, of those kinds that were found."""
+    if attribute.is_set:
+        return "are ignored"
+    if attribute.otherwise is None:
+        return ""
+    if attribute.clips:
+        lower = [UNEXPECTED[kind] for kind in ("decimal", "off step") if found.get(kind)]
+        if not lower:
+            return "count as the nearest end of the range"
+        if not found.get("below") and not found.get("above"):
+            return "count as the next lower value"
+        return f"count as the nearest end of the range (out of range) or the next lower value ({' or '.join(lower)})"
+    value = list(attribute.otherwise) if isinstance(attribute.otherwise, tuple) else attribute.otherwise
+    return f"count as {value!r}"

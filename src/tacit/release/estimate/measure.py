@@ -1,0 +1,48 @@
+"""What is measured: noisy entries, and of the true ones only the numbers that no secret edge changes.
+
+From here on nothing knows the true answers: `release/estimate/infer.py` works on measurements alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.plan.choose import Plan
+from tacit.plan.draws.additive import blur
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measurements:
+    """Noisy entries of what a plan adds noise to; the plan knows their laws.
+
+    `totals` are exact: for each table those of the plan's groups of cells. `fixed` are the exact ones among the counts
+    of a line.
+    """
+
+    plan: Plan
+    noisy: Ints
+    totals: tuple[Floats, ...] | None
+    fixed: Floats | None
+
+    @classmethod
+    def of(cls, plan: Plan, truth: Ints, noisy: Ints) -> Measurements:
+        """Return noisy entries with what the plan says is exact; nothing else of the true ones is kept."""
+        totals = fixed = None
+        if plan.groups is not None:
+            starts = np.cumsum([len(group) for group in plan.groups])[:-1]
+            parts = zip(plan.groups, np.split(truth, starts), strict=True)
+            totals = tuple(np.bincount(group, part).astype(np.float64) for group, part in parts)
+        if plan.fixed is not None:
+            fixed = np.rint(plan.base.running(truth.astype(np.float64))[plan.fixed])  # they are whole numbers
+        return cls(plan, noisy, totals, fixed)
+
+
+def measure(plan: Plan, truth: Ints) -> Measurements:
+    """Add the noise of a plan to true entries."""
+    return Measurements.of(plan, truth, blur(truth, plan))

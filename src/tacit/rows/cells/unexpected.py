@@ -1,0 +1,136 @@
+"""Which cells of a column are unexpected, and in what way: tests for the check of rows, kind by kind.
+
+Each kind yields its tests under the words below; no cell passes two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, Final, TypeAlias
+
+import narwhals as nw
+
+from tacit.policy.attributes import Categories, Flag, Grid, Integers
+from tacit.rows.cells.category_cells import categories_code
+from tacit.rows.cells.readings import Column, Expr
+
+Unexpected: TypeAlias = Iterator[tuple[str, Expr]]
+_DATE: Final = r"^\s*[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([T ].*)?$"
+_COMMA: Final = r"^\s*-?[0-9]+(,[0-9]+)+\s*$"
+UNEXPECTED: Final = {
+    "missing": "missing",
+    "near": "would match a category in other case or without spaces around",
+    "unknown": "that are no category",
+    "not true or false": "neither true, false, 1 nor 0",
+    "date": "dates",
+    "comma": "numbers with a comma",
+    "not a number": "that are no numbers",
+    "below": "below the range",
+    "above": "above the range",
+    "decimal": "decimals",
+    "off step": "between two steps",
+    "not a date": "that are no dates",
+    "before": "before the first",
+    "after": "after the last",
+}
+
+
+def flag_unexpected(attribute: Flag, columns: tuple[Column, ...]) -> Unexpected:
+    """Yield cells that are neither true nor false."""
+    missing, number, _ = readings(columns[0])
+    yield "missing", missing
+    yield "not true or false", ~missing & (number.is_null() | ((number != 0) & (number != 1)))
+
+
+def integers_unexpected(attribute: Integers, columns: tuple[Column, ...]) -> Unexpected:
+    """Yield cells that are no whole number of the range."""
+    yield from _out_of_range(columns, [(attribute.low, attribute.high, attribute.step)])
+
+
+def grid_unexpected(attribute: Grid, columns: tuple[Column, ...]) -> Unexpected:
+    """Yield cells off the map."""
+    if attribute.low is None or attribute.high is None:
+        yield from _out_of_range(columns, [(0, attribute.rows - 1, 1), (0, attribute.columns - 1, 1)])
+    else:
+        yield from _out_of_range(
+            columns, [(low, high, None) for low, high in zip(attribute.low, attribute.high, strict=True)]
+        )
+
+
+def categories_unexpected(attribute: Categories, columns: tuple[Column, ...]) -> Unexpected:
+    """Yield cells that are none of the categories."""
+    (column,) = columns
+    missing, _, _ = readings(column)
+    known: Any = categories_code(
+        Categories(attribute.values), (column,)
+    ).valid  # without `otherwise` there is always a test
+    yield "missing", missing
+    if column.reading != "text":
+        yield "unknown", ~missing & ~known
+        return
+    bare = column.text.str.strip_chars().str.to_lowercase()
+    texts = sorted({value.strip().lower() for value in attribute.values if isinstance(value, str)})
+    near = bare.is_in(texts).fill_null(False) if texts else missing & ~missing
+    yield "near", ~missing & ~known & near
+    yield "unknown", ~missing & ~known & ~near
+
+
+def _out_of_range(columns: tuple[Column, ...], ranges: Sequence[tuple[Any, Any, int | None]]) -> Unexpected:
+    """Yield the kinds for one or two columns of numbers; of two, the first kind that either has counts."""
+    found: dict[str, Expr] = {}
+    for column, (low, high, step) in zip(columns, ranges, strict=True):
+        for kind, test in _no_number_of(column, low, high, step):
+            found[kind] = test if kind not in found else found[kind] | test
+    earlier: Expr | None = None
+    for kind in (kind for kind in UNEXPECTED if kind in found):
+        yield kind, found[kind] if earlier is None else found[kind] & ~earlier
+        earlier = found[kind] if earlier is None else earlier | found[kind]
+
+
+def _no_number_of(column: Column, low: Any, high: Any, step: int | None) -> Unexpected:
+    _, number, real = readings(column)
+    yield from no_number(column)
+    is_number = ~number.is_null()
+    yield "below", (is_number & (number < low)).fill_null(False)
+    yield "above", (is_number & (number > high)).fill_null(False)
+    inside = (is_number & (number >= low) & (number <= high)).fill_null(False)
+    if step is None:
+        return
+    whole = (number.floor() == number).fill_null(False) if real else inside
+    if real:
+        yield "decimal", inside & ~whole
+    if step > 1:
+        bounded = nw.when(inside & whole).then(number).cast(nw.Int64)
+        yield "off step", (inside & whole & ((bounded - low) % step != 0)).fill_null(False)
+
+
+def no_number(column: Column) -> Generator[tuple[str, Expr], None, tuple[Expr, Expr]]:
+    """Yield cells that have no number reading, by kind; return which are missing and which are unreadable."""
+    missing, number, _ = readings(column)
+    yield "missing", missing
+    unread = ~missing & number.is_null()
+    rest = unread
+    if column.reading == "text":
+        date, comma = (column.text.str.contains(pattern).fill_null(False) for pattern in (_DATE, _COMMA))
+        yield "date", unread & date
+        yield "comma", unread & comma & ~date
+        rest = unread & ~date & ~comma
+    yield "not a number", rest
+    return missing, unread
+
+
+def readings(column: Column) -> tuple[Expr, Expr, bool]:
+    """Return which cells are missing, the number that a cell is read as, and whether it may have decimals."""
+    cell = nw.col(column.name)
+    match column.reading:
+        case "whole":
+            return cell.is_null(), cell.cast(nw.Int64), False
+        case "truth":
+            return cell.is_null(), cell.cast(nw.Int64), False
+        case "text":
+            return cell.is_null(), nw.col(column.number), True
+        case _:
+            # NaN is a missing number on every engine; a whole number beyond 2^53 is beyond every range for decimals
+            real = cell.cast(nw.Float64)
+            missing = cell.is_null() | real.is_nan().fill_null(False) if column.reading == "real" else cell.is_null()
+            return missing, nw.when(~missing).then(real), column.reading == "real"

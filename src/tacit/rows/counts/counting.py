@@ -1,0 +1,244 @@
+"""What one pass over the rows must count so that every tally of a job can be made of it, and how it is counted.
+
+Tallies over few cells are sums of a joint table, which is counted once for all of them: a `Need` is such a table, or a
+tally that is too large for one. Where a person may be in several cells, marginals are no sums of a joint table, and
+every tally is a need of its own.
+
+A row's cell is the mixed-radix number of its positions. On a declared domain it is a perfect hash, so that counting is
+one addition per row.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.policy.attributes.attribute import Axis
+from tacit.policy.domain import Domain
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.where import Test
+from tacit.rows.cells.encoder import Codes
+
+Ints = npt.NDArray[np.int64]
+Truths = npt.NDArray[np.bool_]
+JOINT: Final = 2**20  # cells of a table that is counted once instead of once for each of its marginals
+_BINS: Final = 2**16  # cells up to which a batch is counted by itself and then added: no more than it has rows
+MOST_BINS: Final = 2**27  # cells that are counted in memory here
+_HALF: Final = 2**31
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A tally with its predicate compiled: people in the cells of `names`, or the positions of `added` summed there."""
+
+    names: tuple[str, ...]
+    where: Test | None = None
+    added: str | None = None
+
+    def attributes(self, domain: Domain) -> frozenset[str]:
+        """Return the attributes that are needed, those of the predicate included."""
+        own = frozenset(self.names if self.added is None else (*self.names, self.added))
+        if self.where is None:
+            return own
+        axes = {axis.name for axis, _ in self.where.atoms}
+        return own | {name for name in domain for axis in domain.axes_of(name) if axis.name in axes}
+
+    def is_about_cells(self, domain: Domain) -> bool:
+        """Say whether the predicate asks for nothing but attributes with one position a row: for no item of a set."""
+        if self.where is None:
+            return True
+        axes = {axis.name for name in domain for axis in domain.axes_of(name)}
+        return all(axis.name in axes for axis, _ in self.where.atoms)
+
+
+class Counted:
+    """The needs of some tallies, and each tally as a function of what was counted."""
+
+    def __init__(self, asked: Sequence[Asked], domain: Domain, *, joint_is_safe: bool, most: int = JOINT) -> None:
+        self._domain = domain
+        self._sizes = {name: domain[name].size for name in domain}
+        self.needs: list[Asked] = []
+        self._joints: list[frozenset[str]] = []  # attributes of the joint tables, which are the first needs
+        self._from: list[tuple[bool, int]] = []  # of each tally: whether it comes from a joint table, and which need
+        own: list[Asked] = []
+        whole = {one: self._cells(one.attributes(domain)) for one in asked}
+        placed: dict[Asked, tuple[bool, int]] = {}
+        for one in sorted(whole, key=lambda one: whole[one], reverse=True):
+            is_table = one.where is None and one.added is None
+            if joint_is_safe and one.is_about_cells(domain) and (is_table or whole[one] <= most):
+                placed[one] = (True, self._place(one.attributes(domain), most))
+            else:
+                placed[one] = (False, len(own))
+                own.append(one)
+        joints = [Asked(tuple(name for name in domain if name in joint)) for joint in self._joints]
+        self.needs = [*joints, *own]
+        self._from = [(joint, at if joint else at + len(joints)) for joint, at in (placed[one] for one in asked)]
+        self._asked = list(asked)
+
+    def _cells(self, names: Iterable[str]) -> int:
+        return math.prod(map(self._sizes.__getitem__, names))
+
+    def _place(self, names: frozenset[str], most: int) -> int:
+        """Put a tally into the first joint table that it does not make too large."""
+        for number, joint in enumerate(self._joints):
+            if names <= joint:
+                return number
+            if self._cells(joint | names) <= max(most, self._cells(joint)):
+                self._joints[number] = joint | names
+                return number
+        self._joints.append(names)
+        return len(self._joints) - 1
+
+    def tallies(self, found: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
+        """Return each tally: counts in the order of its names, or sums of positions with their counts."""
+        return [
+            self._of_joint(one, found[at], self.needs[at].names) if joint else found[at]
+            for one, (joint, at) in zip(self._asked, self._from, strict=True)
+        ]
+
+    def _of_joint(self, one: Asked, table: Ints, names: tuple[str, ...]) -> npt.NDArray[Any]:
+        if one.where is not None:
+            table = np.where(self._picked(one.where, names), table, 0)
+        if one.added is None:
+            return _ordered(table, names, one.names)
+        *_, size = sizes = [self._domain[name].size for name in (*one.names, one.added)]
+        by_value = _ordered(table, names, (*one.names, one.added)).reshape(-1, size)
+        sums = np.zeros((len(by_value), 2), dtype=object)
+        sums[:, 0] = _dot(by_value, np.arange(size, dtype=np.int64))
+        sums[:, 1] = by_value.sum(axis=1)
+        return sums.reshape(*sizes[:-1], 2)
+
+    def _picked(self, where: Test, names: tuple[str, ...]) -> Truths:
+        """Say which cells of a joint table a predicate picks."""
+
+        def codes(name: str) -> Ints:
+            shape = [1] * len(names)
+            shape[names.index(name)] = -1
+            return np.arange(self._domain[name].size, dtype=np.int64).reshape(shape)
+
+        return picked(where, self._domain, codes)
+
+
+def picked(where: Test, domain: Domain, codes: Callable[[str], Any]) -> Truths:
+    """Say for positions of attributes whether a predicate holds."""
+    owner = {axis.name: name for name in domain for axis in domain.axes_of(name)}
+
+    def holds(axis: Axis, wanted: Intervals) -> Truths:
+        name = owner[axis.name]
+        places = np.asarray(codes(name), dtype=np.int64)
+        parts = domain.axes_of(name)
+        number = [part.name for part in parts].index(axis.name)
+        after = math.prod(part.size for part in parts[number + 1 :])
+        if len(parts) > 1:
+            places = places // after % parts[number].size
+        if axis.size > 2**16:
+            return wanted.marks(places.reshape(-1)).reshape(places.shape)
+        return wanted.marks(np.arange(axis.size, dtype=np.int64))[places]
+
+    return np.asarray(where.holds(holds, np.logical_not), dtype=np.bool_)
+
+
+def _ordered(table: Ints, names: tuple[str, ...], wanted: tuple[str, ...]) -> Ints:
+    """Return the marginal table of some attributes, with its axes in their order."""
+    left = [name for name in names if name in wanted]
+    others = tuple(place for place, name in enumerate(names) if name not in wanted)
+    summed = np.asarray(table.sum(axis=others, dtype=np.int64)) if others else table
+    # a copy also where nothing is summed: no two tallies share their numbers
+    return np.array(summed.transpose([left.index(name) for name in wanted]), order="C")
+
+
+def _dot(table: Ints, numbers: Ints) -> Any:
+    """Multiply exactly: in 64 bits where nothing can overflow, else with Python's own whole numbers."""
+    people, largest = int(table.sum()), int(numbers.max(initial=0))
+    if people * largest < 2**62:
+        return (table @ numbers).astype(object)
+    return table.astype(object) @ numbers.astype(object)
+
+
+class Bins:
+    """What has been counted so far for some needs. Batches may come from several threads, in any order."""
+
+    def __init__(self, needs: Sequence[Asked], domain: Domain) -> None:
+        self._domain, self._needs = domain, needs
+        self._sizes = {name: domain[name].size for name in domain}
+        self._shapes = [tuple(self._sizes[name] for name in need.names) for need in needs]
+        self._counts = [np.zeros(math.prod(shape), dtype=np.int64) for shape in self._shapes]
+        self._sums: list[npt.NDArray[Any]] = [
+            np.zeros(0 if need.added is None else len(counts), dtype=object)
+            for need, counts in zip(needs, self._counts, strict=True)
+        ]
+        self._lock = threading.Lock()
+
+    def add_people(self, records: Sequence[tuple[Mapping[str, Codes], Truths | None]], people: int) -> None:
+        """Count people by their records: the first of each person, the second, .. and who has one (None: everybody).
+
+        A person counts once in each cell, and each record of hers counts in a sum.
+        """
+        for number, need in enumerate(self._needs):
+            before: list[tuple[Ints, Truths | None]] = []
+            for codes, has in records:
+                counts = has
+                if need.where is not None:
+                    holds = np.broadcast_to(picked(need.where, self._domain, codes.__getitem__), (people,))
+                    counts = holds if has is None else has & holds
+                cells = self._cells(need, codes, people)
+                if need.added is None:
+                    fresh = counts
+                    for other, counted in before:
+                        again = other == cells if counted is None else (other == cells) & counted
+                        fresh = ~again if fresh is None else fresh & ~again
+                    before.append((cells, counts))
+                    self._count(number, cells if fresh is None else cells[fresh])
+                else:
+                    added = codes[need.added]
+                    self._sum(number, *((cells, added) if counts is None else (cells[counts], added[counts])))
+
+    def _cells(self, need: Asked, codes: Mapping[str, Codes], rows: int) -> npt.NDArray[Any]:
+        """Return the mixed-radix number of each row."""
+        size = math.prod(self._sizes[name] for name in need.names)
+        cells: npt.NDArray[Any] = np.zeros(rows, dtype=np.int32 if size < 2**31 else np.int64)
+        for place, name in enumerate(need.names):
+            if place:
+                cells *= self._sizes[name]
+                cells += codes[name]
+            else:
+                cells[...] = codes[name]
+        return cells
+
+    def _count(self, number: int, cells: npt.NDArray[Any]) -> None:
+        counts = self._counts[number]
+        if len(counts) <= _BINS:
+            found = np.bincount(cells, minlength=len(counts))
+            with self._lock:
+                counts += found
+        else:
+            places = cells.astype(np.intp, copy=False)  # several times faster than any other type
+            with self._lock:
+                np.add.at(counts, places, 1)
+
+    def _sum(self, number: int, cells: npt.NDArray[Any], added: Codes) -> None:
+        """Add positions up. In two halves: the float sums of `bincount` are then exact for every batch."""
+        bins, places = len(self._counts[number]), added.astype(np.int64)
+        low = np.bincount(cells, weights=(places % _HALF).astype(np.float64), minlength=bins).astype(np.int64)
+        high = np.bincount(cells, weights=(places // _HALF).astype(np.float64), minlength=bins).astype(np.int64)
+        found = np.bincount(cells, minlength=bins)
+        with self._lock:
+            self._counts[number] += found
+            filled = np.flatnonzero(found)
+            self._sums[number][filled] += high[filled].astype(object) * _HALF + low[filled].astype(object)
+
+    def found(self) -> list[npt.NDArray[Any]]:
+        """Return what was counted for each need."""
+        tables: list[npt.NDArray[Any]] = []
+        for need, shape, counts, sums in zip(self._needs, self._shapes, self._counts, self._sums, strict=True):
+            if need.added is None:
+                tables.append(counts.reshape(shape))
+            else:
+                tables.append(np.stack([sums, counts.astype(object)], axis=-1).reshape(*shape, 2))
+        return tables

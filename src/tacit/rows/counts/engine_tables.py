@@ -1,0 +1,207 @@
+"""Tables that the engine itself counts, for what one pass over batches does not: its groups, decoded to positions.
+
+Guarantee   Only groups with their number of people, or sums with their number of rows, leave the engine, and each is
+            added to the cell that `rows/cells/readings.py` says. A person counts once in each cell, and every kept row
+            in a sum. Sums are exact.
+Why         What is grouped are the lines of `rows/counts/row_lines.py` or `rows/counts/people_lines.py`, by keys that
+            the domain
+            bounds. Numbers are added up in two halves of 31 bits, which no engine's 64-bit sum of them overflows.
+Checked by  tests/contract/test_one_pass.py, tests/contract/test_rows_engines.py, tests/property/test_rows_people.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from tacit.errors import InternalError
+from tacit.policy.edges.intervals import Intervals
+from tacit.policy.where import Test
+from tacit.rows.cells.readings import Expr, Positions
+from tacit.rows.counts.counting import Asked
+from tacit.rows.counts.item_counts import Counts
+from tacit.rows.counts.lines import Lines, asked_in, grouped, holds, key_columns, whole
+from tacit.rows.counts.people_lines import PeopleLines
+from tacit.rows.counts.row_lines import RowLines
+from tacit.rows.guard import closed
+from tacit.rows.sources.asked_tables import items_of
+from tacit.rows.sources.opened import Opened
+
+_HALF: Final = 2**31  # totals are summed in two halves so that no engine's 64-bit sum can overflow
+
+
+def lines_of(opened: Opened) -> Lines:
+    """Return how lines are made of rows: by themselves, or by their owners."""
+    return RowLines(opened) if opened.person is None else PeopleLines(opened)
+
+
+class EngineTables:
+    """What an engine counts by itself."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened, self._domain, self._slots = opened, opened.domain, opened.layout.slots
+        self._lines = lines_of(opened)
+
+    def counted(self, needs: Sequence[Asked]) -> list[npt.NDArray[Any]]:
+        """Return the counts of people, or sums of positions with their counts, for each need."""
+        found: dict[int, npt.NDArray[Any]] = {}
+        together = [number for number, need in enumerate(needs) if self._can_pile(need, len(needs))]
+        if len(together) > 1:
+            found.update(zip(together, self._piled([needs[number] for number in together]), strict=True))
+        for number, need in enumerate(needs):
+            if number not in found:
+                found[number] = self._grouped(need) if need.added is None else self._summed(need)
+        return [found[number] for number in range(len(needs))]
+
+    def _grouped(self, need: Asked) -> Counts:
+        """Let the engine group the rows."""
+        shape = tuple(self._domain[name].size for name in need.names)
+        table = self._opened.read(lambda: self._lines.grouped(need.names, need.where))
+        return closed(
+            lambda: _cells(table, self._lines.positions(table, need.names), shape), InternalError("counting rows")
+        )
+
+    # ------------------------------------------------------------------ several tables in one go
+
+    def _can_pile(self, need: Asked, needs: int) -> bool:
+        """Say whether the cells of a need, one of so many, fit into 62 bits as the engine numbers them."""
+        if need.added is not None or not need.is_about_cells(self._domain):
+            return False
+        slots = [slot for name in need.names for slot in self._slots[name]]
+        asked, _ = asked_in(need.where)
+        wide = any(not slot.bits for name in {*need.names, *asked} for slot in self._slots[name])
+        return not wide and math.prod(slot.size for slot in slots) * needs < 2**62
+
+    def _piled(self, needs: Sequence[Asked]) -> list[Counts]:
+        """Let the engine count several tables in one go: one line for each row and table, with a number for its cell.
+
+        The number is the mixed-radix number of the slots, times the number of tables, plus which table it is.
+        """
+        names = frozenset().union(*(need.attributes(self._domain) for need in needs))
+        marks = [f"t{number}" for number in range(len(needs))]
+        owner = list(self._lines.owner) if self._opened.per_person > 1 else []
+
+        def piled() -> Any:
+            frame = self._lines.slots(names)
+            cells = [self._cell_of(need, len(needs)) + number for number, need in enumerate(needs)]
+            frame = frame.select(*owner, *(cell.alias(mark) for cell, mark in zip(cells, marks, strict=True)))
+            frame = nw.from_native(self._opened.engine.stacked(nw.to_native(frame), owner, marks, "t")).lazy()
+            frame = frame.filter(~nw.col("t").is_null())
+            return grouped(frame, [nw.col("t")], distinct=tuple(owner))
+
+        table = self._opened.read(piled)
+
+        def decoded() -> list[Counts]:
+            numbers, people = whole(table.column("k0")), whole(table.column("n"))
+            tables = []
+            for number, need in enumerate(needs):
+                ours = numbers % len(needs) == number
+                cells, places = numbers[ours] // len(needs), []
+                for name in reversed(need.names):
+                    parts = []
+                    for slot in reversed(self._slots[name]):
+                        parts.append(slot.positions(cells % slot.size))
+                        cells = cells // slot.size
+                    sizes = [axis.size for axis in self._domain.axes_of(name)]
+                    places.append(np.ravel_multi_index(tuple(reversed(parts)), tuple(sizes)))
+                shape = tuple(self._domain[name].size for name in need.names)
+                counts = np.zeros(math.prod(shape), dtype=np.int64)
+                np.add.at(counts, _cell_numbers(int(ours.sum()), places[::-1], shape), people[ours])
+                tables.append(counts.reshape(shape))
+            return tables
+
+        return closed(decoded, InternalError("counting rows"))
+
+    def _cell_of(self, need: Asked, needs: int) -> Expr:
+        """Return the number of a row's cell, times `needs`; missing where the need does not count the row."""
+        cell: Any = nw.lit(0, nw.Int64)
+        for slot in (slot for name in need.names for slot in self._slots[name]):
+            cell = cell * slot.size + nw.col(slot.name)
+        cell = cell * needs
+        if need.where is None:
+            return cell
+
+        def atom(axis: str, positions: Intervals) -> Expr:
+            name, part = self._opened.axes[axis]
+            return self._slots[name][part == "column"].lies_in(positions)
+
+        return nw.when(holds(need.where, atom)).then(cell)
+
+    # ------------------------------------------------------------------ items and sums
+
+    def held_items(self, name: str, where: Test | None) -> Counts:
+        """Count for each item of a set the people whom `where` picks and who have it."""
+        attribute = items_of(self._domain, name)
+
+        def of_items() -> Any:
+            held = self._lines.held(name, where)
+            return grouped(held.frame, held.keys, distinct=self._lines.owner)
+
+        table = self._opened.read(of_items)
+
+        def decoded() -> Counts:
+            counts = np.zeros(attribute.cells, dtype=np.int64)
+            places = self._lines.item_positions(name, key_columns(table))
+            people = whole(table.column("n"))
+            np.add.at(counts, places[places >= 0], people[places >= 0])
+            return counts
+
+        code = self._opened.item_codes[name]
+        return closed(decoded, InternalError("counting items")) if code.keys else np.zeros(attribute.cells, np.int64)
+
+    def _summed(self, need: Asked) -> npt.NDArray[Any]:
+        """Let the engine add positions up: sums, and how many rows were added."""
+        name = need.added or ""
+        ((_, _, step),) = self._opened.codes[name].ranges
+        shape = tuple(self._domain[one].size for one in need.names)
+
+        def summed() -> Any:
+            frame, keys, above = self._lines.added(name, need.names, need.where)
+            # every kept row counts, also if two of a person are equal: a sum over distinct values could jump by a whole
+            # value when one of them moves by one
+            by = [f"g{place}" for place in range(len(keys))]
+            frame = frame.select(*(key.alias(one) for key, one in zip(keys, by, strict=True)), k0=above)
+            frame = frame.select(*by, low=nw.col("k0") % _HALF, rest=nw.col("k0") - nw.col("k0") % _HALF)
+            # rest is a multiple of 2^31 below 2^63, so the division is exact in any engine
+            frame = frame.select(*by, "low", high=(nw.col("rest") / _HALF).cast(nw.Int64))
+            # a sum may be wider than what it adds up, and a connection may hand out wide numbers as bytes
+            sums = [nw.col(one).sum().cast(nw.Int64).alias(one) for one in ("low", "high")]
+            lines = nw.len().cast(nw.Int64).alias("n")
+            return frame.group_by(*by).agg(*sums, lines) if by else frame.select(*sums, lines)
+
+        table = self._opened.read(summed)
+
+        def decoded() -> npt.NDArray[Any]:
+            places = self._lines.positions(table.drop_columns(["low", "high"]), need.names)
+            found = np.zeros((math.prod(shape), 2), dtype=object)
+            columns = (whole(table.column(one)).tolist() for one in ("low", "high", "n"))
+            for cell, low, high, lines in zip(_cell_numbers(table.num_rows, places, shape), *columns, strict=True):
+                if cell >= 0:
+                    found[cell] += (high * _HALF + low) // step, lines
+            return found.reshape(*shape, 2)
+
+        return closed(decoded, InternalError("adding up rows"))
+
+
+def _cells(table: pa.Table, places: Sequence[Positions], shape: tuple[int, ...]) -> Counts:
+    """Add the people of each group to the cell that its positions say."""
+    people, cells = whole(table.column("n")), _cell_numbers(table.num_rows, places, shape)
+    counts = np.zeros(math.prod(shape), dtype=np.int64)
+    np.add.at(counts, cells[cells >= 0], people[cells >= 0])
+    return counts.reshape(shape)
+
+
+def _cell_numbers(groups: int, places: Sequence[Positions], shape: tuple[int, ...]) -> Counts:
+    """Return the cell of each group; -1 where one of its positions is -1, which is no position."""
+    cells = np.zeros(groups, dtype=np.int64)
+    inside = np.ones(groups, dtype=np.bool_)
+    for positions, size in zip(places, shape, strict=True):
+        inside &= positions >= 0
+        cells = cells * size + positions
+    return np.where(inside, cells, -1)

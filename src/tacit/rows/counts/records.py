@@ -1,0 +1,198 @@
+"""Positions of every row, batch by batch, for what shows records as they are; no batch is kept here.
+
+Guarantee   Work gets the rows that are in the data, each with the position that `rows/cells/readings.py` gives its
+            cells, and
+            of columns that name a row and are no attributes the value itself; nothing else of them, and no place in a
+            file. With a key it also gets the rows that the domain drops, with the cells that have no position marked,
+            and how many rows are none of these. Once reading has begun, every failure is one fixed sentence.
+Assumes     What work does with a batch depends on that batch alone. What it returns comes in the order of the source,
+            so that rows that are sorted already need not be sorted again; whoever keeps it must not keep that order.
+            What names a row has a value in every possible data set, so that it may be said that one has none.
+Why         Batches come from the engine in pieces that may be read at the same time (`rows/counts/batches.py`). Engines
+            that
+            have none (Spark, lazy plans) select the keys of the positions, and hand them over some at a time; they are
+            decoded here. What names a row has one spelling, however the source is written (`rows/cells/row_names.py`).
+Checked by  tests/contract/test_true_records_engines.py, tests/contract/test_row_names.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from tacit.rows.cells.encoder import Codes, Encoder
+from tacit.rows.cells.readings import Column
+from tacit.rows.cells.row_names import Named, check_days, check_type, missing_key, named
+from tacit.rows.counts.batches import BATCH, Batch, Piece, Workers
+from tacit.rows.sources.engines import NAMES
+from tacit.rows.sources.named_columns import NamedColumns
+from tacit.rows.sources.opened import Opened
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is looked at: attributes, those of them that must have a value in every row, and columns that name rows.
+
+    `days` are the columns of attributes that name rows by dates, as they are: a moment must name a day.
+    """
+
+    names: tuple[str, ...]
+    key: frozenset[str]
+    naming: Mapping[str, Column]
+    days: Mapping[str, Column]
+
+
+Work = Callable[[Mapping[str, Codes], Mapping[str, Named], int], Any]
+
+
+def asked_records(opened: Opened, columns: NamedColumns, names: Sequence[str], key: Sequence[str]) -> Asked:
+    """Return what is looked at for some attributes and a key, or refuse columns that are not there or hold no names."""
+    dropping = (name for name, code in opened.codes.items() if code.valid is not None)
+    naming = _named({raw: columns.read(raw) for raw in key if raw not in opened.codes})
+    return Asked(tuple(dict.fromkeys([*names, *dropping])), frozenset(key), naming, _days(opened, key))
+
+
+def _days(opened: Opened, key: Sequence[str]) -> dict[str, Column]:
+    """Return the columns that attributes of a key read days from, where their type leaves open what is one."""
+    codes = {name: opened.codes[name] for name in key if name in opened.codes}
+    dated = {name: one for name, code in codes.items() for one in code.numbers if isinstance(one, Column)}
+    return _named({name: one for name, one in dated.items() if one.as_date and one.reading != "date"})
+
+
+def _named(columns: Mapping[str, Column]) -> dict[str, Column]:
+    for name, column in columns.items():
+        check_type(column, name)
+    return {name: replace(column, name=f"{NAMES}{column.name}") for name, column in columns.items()}
+
+
+def worked_on(opened: Opened, asked: Asked, work: Work) -> Iterator[Any]:
+    """Return what work returns for the positions of each batch of rows, whoever owns them."""
+    found = _in_batches(opened, asked, work)
+    return _decoded(opened, asked, work) if found is None else found
+
+
+# ---- engines that have batches --------------------------------------------------------------------------------------
+
+
+def _in_batches(opened: Opened, asked: Asked, work: Work) -> Iterator[Any] | None:
+    """Return what work returns for each batch; None if the engine has no batches."""
+    engine, codes, names = opened.engine, opened.codes, asked.names
+    columns = {column.name: column.raw for name in names for column in codes[name].columns}
+    columns |= {column.name: column.raw for column in (*asked.naming.values(), *asked.days.values())}
+    with engine.quiet():
+        pieces = engine.pieces(columns)
+    if pieces is None:
+        return None
+    sizes = {name: opened.domain[name].size for name in names}
+    looker = engine.helper()
+    encoder = Encoder({name: codes[name] for name in names}, sizes, looker)
+
+    def done(numbered: tuple[int, Batch | None]) -> tuple[int, Any]:
+        piece, batch = numbered
+        if batch is None:
+            return piece, None
+        encoder.prepare(names, batch)
+        positions = {name: encoder.codes(name, batch) for name in names}
+        names_of_rows = {name: named(batch.columns[column.name], column, name) for name, column in asked.naming.items()}
+        for name, column in asked.days.items():
+            check_days(batch.columns[column.name], name)
+        return piece, work(*_kept(positions, names_of_rows, sizes, asked.key, batch.rows))
+
+    def results() -> Iterator[Any]:
+        # a stream has one piece for each thread, all the same: one reader keeps its order
+        own = pieces if len(set(map(id, pieces))) > 1 else pieces[:1]
+        workers: Any = Workers([_numbered(piece, at) for at, piece in enumerate(own)], done)  # type: ignore[arg-type]
+        with engine.quiet(workers.stop, looker.interrupt):
+            yield from _in_order(workers.results())
+
+    return results()
+
+
+def _numbered(piece: Piece, at: int) -> Any:
+    """Return a piece whose batches say which piece they are of, and which says that it has ended."""
+
+    def batches() -> Iterator[tuple[int, Batch | None]]:
+        yield from ((at, batch) for batch in piece())
+        yield at, None
+
+    return batches
+
+
+def _in_order(results: Iterator[tuple[int, Any]]) -> Iterator[Any]:
+    """Yield results piece after piece; those of one piece come in its order. None is the end of a piece."""
+    first = 0
+    waiting: dict[int, list[Any]] = {}
+    for piece, result in results:
+        waiting.setdefault(piece, []).append(result)
+        while first in waiting:
+            ready, waiting[first] = waiting[first], []
+            yield from (one for one in ready if one is not None)
+            if not ready or ready[-1] is not None:
+                break
+            del waiting[first]
+            first += 1
+
+
+# ---- engines that have none -----------------------------------------------------------------------------------------
+
+
+def _selected(opened: Opened, asked: Asked) -> Any:
+    """Return the keys of attributes, missing where a row has no position, and what names rows."""
+    codes = [opened.codes[name] for name in asked.names]
+    columns = dict.fromkeys(column for code in codes for column in code.columns)
+    looked_at = [*asked.naming.values(), *asked.days.values()]
+    frame = opened.select([*columns, *looked_at])
+    frame = opened.with_numbers(frame, dict.fromkeys(helper for code in codes for helper in code.numbers))
+    keys = [key if code.valid is None else nw.when(code.valid).then(key) for code in codes for key in code.keys]
+    named_keys = [key.alias(f"k{place}") for place, key in enumerate(keys)]
+    return frame.select(*named_keys, *(nw.col(column.name) for column in looked_at))
+
+
+def _decoded(opened: Opened, asked: Asked, work: Work) -> Iterator[Any]:
+    """Yield what work returns for rows of which the engine selects the keys of attributes, then what names them."""
+    codes, sizes = opened.codes, {name: opened.domain[name].size for name in asked.names}
+    of_nobody = opened.over(opened.engine, codes, {}, owned=False)
+    for table in opened.parts(lambda: _selected(of_nobody, asked)):
+        for start in range(0, table.num_rows, BATCH):
+            part = table.slice(start, BATCH)
+            columns = iter(part.columns)
+            found = {name: codes[name].decode([next(columns) for _ in codes[name].keys]) for name in asked.names}
+            positions = {name: np.where(at < 0, sizes[name], at) for name, at in found.items()}
+            names_of_rows = {name: named(next(columns), column, name) for name, column in asked.naming.items()}
+            for name in asked.days:
+                check_days(next(columns), name)
+            yield work(*_kept(positions, names_of_rows, sizes, asked.key, part.num_rows))
+
+
+# ---- which rows are there -------------------------------------------------------------------------------------------
+
+
+def _kept(
+    positions: dict[str, Codes],
+    names_of_rows: dict[str, Named],
+    sizes: Mapping[str, int],
+    key: frozenset[str],
+    rows: int,
+) -> tuple[dict[str, Codes], dict[str, Named], int]:
+    """Return the rows, and how many of them the domain keeps; refuse those whose key has no value.
+
+    With a key the others stay, the size of an attribute standing for what has no position: that a key is not there
+    would tell what is in its cells. Without one they are left out.
+    """
+    there: Any = None
+    for name, codes in positions.items():
+        missing = codes == sizes[name]
+        if missing.any():
+            if name in key:
+                raise missing_key(name)
+            there = ~missing if there is None else there & ~missing
+    if there is None:
+        return positions, names_of_rows, rows
+    if key:
+        return positions, names_of_rows, int(there.sum())
+    some = {name: codes[there] for name, codes in positions.items()}
+    return some, {name: one.some(there) for name, one in names_of_rows.items()}, int(there.sum())

@@ -1,0 +1,282 @@
+"""Which rows of a person count, as a matter of that person's rows alone.
+
+Guarantee   The rows of a person that count are a function of the rows of that person, as a bag: no other person's rows,
+            no order in which an engine hands out rows, no file, partition or thread matters. The function is the same
+            on every engine. Which public cells count does not depend on secret ones. A row that does not fit the domain
+            is no row: it takes the place of none.
+Assumes     `order` names a column that no secret edge moves (`release/session.py` looks).
+Why         (1) Rows without a place in the domain are left out. (2) The others go by `order`, if there is one. (3) Rows
+            that agree in it and in every attribute that no secret edge moves (the public ones) are numbered 1, 2, ..
+            by the places of their other values. (4) Rows go by a key, a fixed public function of the person, the public
+            places and that number (`rows/counts/row_keys.py`), and then by their content: keys are as good as drawn at
+            random, and every row of a person has the same chance to count, also of several that look alike. The first
+            `per_person` rows count. Places come from `rows/cells/readings.py`, which is one function for all engines.
+            Let one row of a person move along a secret edge. Its public cells stay, so the keys of that person's rows
+            stay, and so do the public cells and the numbers that count. What changes is who has which number among the
+            rows with the same public cells:
+            * Where no two rows of the person agree in these, the row that moved alone is another one, if it counts.
+            * Where one attribute moves, and has an order, the row with a given number moves to where the next one was,
+              towards the end of the move, or stays; so it moves by no more than the row that moved, and between its
+              ends. That is an edge of `within`, `everything`, `attributes`, and of `partition` into intervals.
+            * Otherwise (several attributes that move, `values`, `records`, `pairs`, blocks that are no intervals,
+              secrets of some people by what moves) a row may come to count by a move that is no edge. What is promised
+              to somebody who owns more rows than count is then promised about the rows that count.
+            A key of the whole row, or of the public cells without the number, would not do: the first lets another row
+            count at every move, the second takes the smallest of those that look alike.
+Checked by  tests/property/test_rows_people.py, tests/property/test_rows_that_count.py,
+            tests/contract/test_rows_engines.py.
+
+Places are whole numbers, so a row is packed into a few words of 52 bits, which every engine adds, compares and takes
+apart exactly: public attributes first, each kind in words of its own, and in the order of their names, so that it does
+not matter in which order a domain declares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from tacit.policy.attributes import Attribute
+from tacit.policy.domain import Domain
+from tacit.policy.edges.intervals import Intervals
+from tacit.rows.cells.readings import Code, Column, Expr, within
+from tacit.rows.counts.row_keys import KEY, with_numbers, with_words
+from tacit.rows.sources.engines import PERSON
+
+Places = npt.NDArray[np.int64]
+
+_WORD: Final = 52  # bits: whole numbers of so many are exact in a 64-bit float, which some engines divide by
+_PART: Final = 18  # digits: whole numbers of so many fit into 64 bits
+_PARTS: Final = ("o_high", "o_middle", "o_low")
+_WIDE: Final = 63  # bits of a number that does not fit into a word with others
+
+
+@dataclass(frozen=True, eq=False)
+class Slot:
+    """One whole number that a row has: the key of an attribute, or of one side of a grid.
+
+    A row that fits keeps `key - base`, a number below `size` where it shares a word. Position 0 has the key `low`, each
+    next one `step` more. The number stands in a word, `shift` bits from its right end, and is `bits` wide (0: the word
+    is its own).
+    """
+
+    name: str
+    key: Expr
+    low: int
+    step: int
+    base: int
+    size: int
+    bits: int
+    word: str = ""
+    shift: int = 0
+
+    @property
+    def kept(self) -> Expr:
+        """The number as a row keeps it."""
+        return self.key.cast(nw.Int64) - self.base if self.base else self.key.cast(nw.Int64)
+
+    @property
+    def unpacked(self) -> Expr:
+        """The number, taken out of its word."""
+        return _taken(self.word, self.shift, self.bits) if self.bits else nw.col(self.word)
+
+    def lies_in(self, positions: Intervals) -> Expr:
+        """Say whether the number of an unpacked row is the key of one of the positions."""
+        cell = nw.col(self.name)
+        start = self.low - self.base
+        ranges = [(start + first * self.step, start + last * self.step) for first, last in positions]
+        return within(cell, ranges, cell != cell)  # false on every row: no number is missing
+
+    def positions(self, found: Places) -> Places:
+        """Return the positions behind kept numbers."""
+        return (found - (self.low - self.base)) // self.step
+
+    def numbers(self, positions: Places) -> Places:
+        """Return the kept numbers of positions."""
+        return positions * self.step + (self.low - self.base)
+
+
+class Layout:
+    """How the attributes of a row are laid out on words: `public` ones, that no secret edge moves, and the `others`."""
+
+    def __init__(self, domain: Domain, codes: Mapping[str, Code], moved: frozenset[str] | None) -> None:
+        self.slots: dict[str, tuple[Slot, ...]] = {}
+        self._sizes = {name: tuple(axis.size for axis in domain.axes_of(name)) for name in codes}
+        self.bits: dict[str, int] = {}  # of each word
+        public = [name for name in sorted(codes) if moved is not None and name not in moved]
+        names = (f"s{number}" for number in range(2 * len(codes)))
+        self.public = self._laid_out([(name, list(_slots(domain[name], codes[name], names))) for name in public])
+        others = [name for name in sorted(codes) if name not in public]
+        self.others = self._laid_out([(name, list(_slots(domain[name], codes[name], names))) for name in others])
+
+    @property
+    def words(self) -> list[str]:
+        """All words."""
+        return [*self.public, *self.others]
+
+    def _laid_out(self, made: Sequence[tuple[str, Sequence[Slot]]]) -> list[str]:
+        room = 0
+        parts: list[list[tuple[str, Slot]]] = []
+        for attribute, slots in made:
+            for slot in slots:
+                if not slot.bits or room < slot.bits:
+                    parts.append([])
+                    room = _WORD if slot.bits else 0
+                parts[-1].append((attribute, slot))
+                room -= slot.bits
+        words = [f"w{number}" for number in range(len(self.bits), len(self.bits) + len(parts))]
+        for word, part in zip(words, parts, strict=True):
+            shift = sum(slot.bits for _, slot in part)
+            self.bits[word] = shift or _WIDE
+            for attribute, slot in part:
+                shift -= slot.bits
+                placed = replace(slot, word=word, shift=shift)
+                self.slots[attribute] = (*self.slots.get(attribute, ()), placed)
+        return words
+
+    def packed(self) -> list[Expr]:
+        """Return the words, as expressions over the columns of the source."""
+        words: dict[str, Any] = {}
+        for slots in self.slots.values():
+            for slot in slots:
+                part = slot.kept * 2**slot.shift if slot.shift else slot.kept
+                words[slot.word] = words[slot.word] + part if slot.word in words else part
+        return [words[word].alias(word) for word in self.words]
+
+    def words_of(self, codes: Mapping[str, npt.NDArray[Any]], rows: int) -> dict[str, Places]:
+        """Return the words of rows whose positions are known."""
+        words = {word: np.zeros(rows, dtype=np.int64) for word in self.words}
+        for name, slots in self.slots.items():
+            for slot, places in zip(slots, np.unravel_index(codes[name], self._sizes[name]), strict=True):
+                words[slot.word] += slot.numbers(places.astype(np.int64, copy=False)) << slot.shift
+        return words
+
+    def codes_of(self, words: Mapping[str, Places], names: Iterable[str]) -> dict[str, Places]:
+        """Return the positions of some attributes."""
+        found = {}
+        for name in names:
+            parts = [
+                slot.positions(words[slot.word] >> slot.shift & (2**slot.bits - 1) if slot.bits else words[slot.word])
+                for slot in self.slots[name]
+            ]
+            found[name] = parts[0] if len(parts) == 1 else np.ravel_multi_index(tuple(parts), self._sizes[name])
+        return found
+
+    def ranked(self, frame: Any, sequence: Sequence[str]) -> Any:
+        """Replace the "key" of persons by that of rows, which go by `sequence`, by it, and by their words."""
+        frame = with_words(frame, [(word, self.bits[word]) for word in self.public])
+        alike = [PERSON, *sequence, *self.public]
+        number = nw.col("key").cum_count().over(*alike, order_by=self.others or self.public)
+        return with_numbers(frame.with_columns(number=number), "number")
+
+    def first(self, frame: Any, sequence: Sequence[str], many: int) -> Any:
+        """Return the first rows of each person, so many of them: "u" and their words."""
+        frame = self.ranked(frame, sequence)
+        if many > 1 or sequence or KEY + sum(self.bits.values()) > _WORD:
+            rank = nw.col("key").cum_count().over(PERSON, order_by=[*sequence, "key", *self.words])
+            return frame.with_columns(rank=rank).filter(nw.col("rank") <= many).select(PERSON, *self.words)
+        # the key and all words fit into one, and the first row has the smallest: a plain group-by, no sort
+        one = nw.col("key")
+        for word in self.words:
+            one = one * 2 ** self.bits[word] + nw.col(word)
+        frame = frame.select(PERSON, one=one).group_by(PERSON).agg(nw.col("one").min())
+        left, found = sum(self.bits.values()), []
+        for word in self.words:
+            left -= self.bits[word]
+            found.append(_taken("one", left, self.bits[word]).alias(word))
+        return frame.select(PERSON, *found)
+
+
+def _taken(word: str, shift: int, bits: int) -> Expr:
+    """Return the number that stands in a word, so many bits from its right end."""
+    found = nw.col(word)
+    if shift:
+        # a multiple of a power of two below 2^52, so that the division is exact in any engine
+        found = ((found - found % 2**shift) / 2**shift).cast(nw.Int64)
+    return found % 2**bits
+
+
+def place_of(size: int, code: Code) -> Expr:
+    """Return the place of a row's value among so many, for an attribute with one key; defined where the code is valid.
+
+    Of numbers: how far it is from the lowest one, which orders rows alike.
+    """
+    if code.ranges:
+        ((low, _, _),) = code.ranges
+        return code.keys[0].cast(nw.Int64) - low if low else code.keys[0].cast(nw.Int64)
+    # one question for each binary digit of the place, not one for each category
+    digits = [
+        nw.when(code.atom("", Intervals.points(place for place in range(size) if place >> digit & 1)))
+        .then(nw.lit(1 << digit, nw.Int64))
+        .otherwise(nw.lit(0, nw.Int64))
+        for digit in range((size - 1).bit_length())
+    ]
+    total = nw.lit(0, nw.Int64) if not digits else digits[0]
+    for digit in digits[1:]:
+        total = total + digit
+    return total
+
+
+def _slots(attribute: Attribute, code: Code, names: Iterator[str]) -> Iterator[Slot]:
+    for key, (low, high, step) in zip(code.keys, code.ranges, strict=False):
+        yield _slot(next(names), key, low, high, step)
+    if not code.ranges:
+        yield _slot(next(names), place_of(attribute.size, code), 0, attribute.size - 1)
+
+
+def _slot(name: str, key: Expr, low: int, high: int, step: int = 1) -> Slot:
+    size = high - low + 1
+    bits = max(1, (size - 1).bit_length())
+    if bits > _WORD:
+        return Slot(name, key, low, step, base=0, size=size, bits=0)
+    return Slot(name, key, low, step, base=low, size=size, bits=bits)
+
+
+@dataclass(frozen=True)
+class Order:
+    """The column that says which rows come first, under the name "o". Numbers first, then texts; nothing comes last.
+
+    Texts that spell numbers are numbers, so that a CSV has the order of a typed column; other texts go by their
+    code points, which for dates in the form of ISO 8601 is their order.
+    """
+
+    column: Column
+    raw: str
+
+    @property
+    def numbers(self) -> dict[str, str]:
+        """The number readings that are needed: new name -> column."""
+        return {"o_number": "o"} if self.column.reading == "text" else {}
+
+    @property
+    def names(self) -> list[str]:
+        """What rows are sorted by."""
+        if self.column.reading == "text":
+            return ["o_missing", "o_text", "o_number", *_PARTS, "o"]
+        return ["o_missing", "o"]
+
+    def added(self, frame: Any) -> Any:
+        """Add what rows are sorted by; the number reading is there."""
+        if self.column.reading == "real":
+            # engines sort NaN differently; like a missing value it comes last
+            frame = frame.with_columns(o=nw.when(~nw.col("o").cast(nw.Float64).is_nan()).then(nw.col("o")))
+        frame = frame.with_columns(o_missing=nw.col("o").is_null())
+        if self.column.reading != "text":
+            return frame
+        text, number = nw.col("o").cast(nw.String), nw.col("o_number")
+        # Beyond 2^53 a float does not tell whole numbers apart: those that any type can hold are compared by their
+        # digits, in parts that fit into 64 bits. \z because in Java $ would match before a line break at the end.
+        whole = nw.when(text.str.contains(rf"^-?[0-9]{{1,{_PART * len(_PARTS)}}}\z")).then(text).otherwise(nw.lit("0"))
+        padding = nw.lit("0" * _PART * len(_PARTS))
+        digits = nw.concat_str(padding, whole.str.replace_all("-", "", literal=True))
+        minus = whole.str.starts_with("-")
+        parts = {}
+        for place, name in enumerate(_PARTS):
+            part = digits.str.slice(-_PART * (len(_PARTS) - place), _PART).cast(nw.Int64)
+            parts[name] = nw.when(minus).then(-1 * part).otherwise(part)
+        return frame.with_columns(o_text=number.is_null(), o=nw.when(number.is_null()).then(text), **parts)

@@ -1,0 +1,127 @@
+"""Rows that may be shown, in a file where they are too many for memory: written batch by batch, sorted where needed.
+
+Guarantee   The file is a function of the rows that were given, as a bag, and of what their cells may be: neither its
+            groups nor its types, pages or encodings tell in which batches or in which order they came. It lies in a
+            folder of this user alone until it is copied, and goes with the object that made it, at the latest with
+            the process.
+Assumes     What is given may be shown: nothing here looks at people's rows.
+Why         A table of fifty million rows is as large as what it was made from. Rows that come in order stay as they
+            are; others are sorted by an embedded DuckDB, which spills what does not fit into memory, and written by
+            the same writer. Batches are cut from the source, so that a row group for each would tell how many rows of
+            a batch are not shown. Rows that do not differ in what they are sorted by must not differ at all: keys are
+            unique, and rows without one are sorted by all that they show.
+Checked by  tests/unit/test_shown_files.py, tests/contract/test_true_records_engines.py
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tacit.plan.labels import Labels
+from tacit.rows.cells.key_numbers import Rising
+from tacit.rows.sources.engines import embedded
+from tacit.rows.sources.frames import Cells, TableWriter, as_arrow, read_columns
+from tacit.rows.spill import private_folder
+
+_AT_A_TIME: Final = 2**17  # sorted rows that are read
+_numbers: Final = itertools.count()
+
+
+class ShownFile:
+    """A Parquet file of rows."""
+
+    def __init__(self, cells: Mapping[str, Cells]) -> None:
+        self._cells = dict(cells)
+        self.path = _new_path()
+        self.rows = 0
+        self._rises = Rising()
+        self._writer: TableWriter | None = TableWriter(self.path, self._cells)
+        self._remove = weakref.finalize(self, _remove, self.path)
+
+    def add(self, numbers: npt.NDArray[np.uint64], columns: Mapping[str, Any]) -> None:
+        """Write some rows; the numbers say in which order they should be."""
+        if not len(numbers):
+            return
+        self._rises.add(numbers)
+        assert self._writer is not None  # noqa: S101 - not finished yet
+        self._writer.write(columns)
+        self.rows += len(numbers)
+
+    def finish(self, by: Mapping[str, Sequence[Any] | None], asked: Sequence[str], *, unique: bool) -> bool:
+        """Sort rows that did not come in order; say whether they are unique, if they must be.
+
+        `by` are the columns that they are sorted by, each with its values in their order; None: as values compare.
+        Those that are not `asked` for are dropped.
+        """
+        self.finished()
+        if self._rises.so_far and set(by) <= set(asked):
+            return True
+        connection = embedded()
+        rows = f"read_parquet({_quoted(str(self.path))})"
+        columns = {name: '"' + name.replace('"', '""') + '"' for name in (*by, *asked)}
+        kept = ", ".join(f"t.{columns[name]}" for name in asked)
+        if self._rises.so_far:
+            self._replace(connection, f"SELECT {kept} FROM {rows} t", asked)  # noqa: S608 - quoted
+            return True
+        if unique:
+            grouped = ", ".join(columns[name] for name in by)
+            twice = f"SELECT 1 FROM {rows} GROUP BY {grouped} HAVING count(*) > 1 LIMIT 1"  # noqa: S608 - quoted
+            if connection.sql(twice).fetchall():
+                return False
+        joins, order = [], []
+        for place, (name, values) in enumerate(by.items()):
+            if values is None:
+                order.append(f"t.{columns[name]}")
+                continue
+            connection.register(f"o{place}", as_arrow({"v": list(values), "p": range(len(values))}))
+            joins.append(f"JOIN o{place} ON t.{columns[name]} = o{place}.v")
+            order.append(f"o{place}.p")
+        sorted_rows = f"SELECT {kept} FROM {rows} t {' '.join(joins)} ORDER BY {', '.join(order)}"  # noqa: S608 - quoted
+        self._replace(connection, sorted_rows, asked)
+        return True
+
+    def finished(self) -> ShownFile:
+        """End the file where rows came in the order that they should have."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        return self
+
+    def _replace(self, connection: Any, rows: str, asked: Sequence[str]) -> None:
+        """Write the columns that a statement selects, and remove what was there."""
+        path = _new_path()
+        writer = TableWriter(path, {name: self._cells[name] for name in asked})
+        for batch in connection.sql(rows).to_arrow_reader(_AT_A_TIME):
+            writer.write(dict(zip(batch.schema.names, batch.columns, strict=True)))
+        writer.close()
+        self._remove()
+        self.path, self._remove = path, weakref.finalize(self, _remove, path)
+
+    def columns(self) -> dict[str, Labels]:
+        """Return all columns, in memory."""
+        return read_columns(self.path)
+
+    def copy(self, path: Path) -> None:
+        """Write the rows to another place."""
+        shutil.copyfile(self.path, path)
+
+
+def _new_path() -> Path:
+    return private_folder(os.getpid()) / f"shown-{next(_numbers)}.parquet"
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,63 @@
+"""Which engine a source lives in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import narwhals as nw
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from tacit.errors import DataRefused, InternalError
+from tacit.rows.guard import blind
+from tacit.rows.guard import closed as closed
+from tacit.rows.sources.engines.buffers import ArrowEngine, PandasEngine
+from tacit.rows.sources.engines.duckdb_engine import DuckDBEngine
+from tacit.rows.sources.engines.engine import (
+    KINDS,
+    Engine,
+)
+from tacit.rows.sources.engines.file_engines import files
+from tacit.rows.sources.engines.ibis_engines import ibis_engine
+from tacit.rows.sources.engines.polars_engine import PolarsEngine
+from tacit.rows.sources.engines.spark_engine import SparkEngine
+
+
+def engine_for(source: Any, *, lists: frozenset[str], declared: frozenset[str]) -> Engine:
+    """Return the engine that a source lives in.
+
+    `lists` names the columns that may hold sets of items, `declared` all columns that the domain speaks of.
+    """
+    # whatever an object does when it is asked what it is, it may quote what it holds
+    opened = closed(
+        lambda: _engine_for(source, lists, declared),
+        InternalError("asking rows what they are", paid=False),
+        {Exception: DataRefused(f"rows must be {KINDS}")},
+    )
+    return blind(opened, "opening rows")
+
+
+def _engine_for(source: Any, lists: frozenset[str], declared: frozenset[str]) -> Callable[[], Engine]:
+    """Return what makes the engine: only a class that is none of these is asked for here, and that is said."""
+    if isinstance(source, str | Path) or (isinstance(source, list | tuple) and source):
+        listed = source if isinstance(source, list | tuple) else [source]
+        paths = [str(path) if isinstance(path, str | Path) else path for path in listed]
+        return lambda: files(paths, declared)
+    source = nw.to_native(source, pass_through=True)  # a narwhals frame stands for what it wraps
+    module, name = type(source).__module__.split(".")[0], type(source).__name__
+    if isinstance(source, pd.DataFrame):
+        return lambda: PandasEngine(source, lists)
+    if isinstance(source, pa.Table):
+        return lambda: ArrowEngine(source)
+    if isinstance(source, duckdb.DuckDBPyRelation):
+        return lambda: DuckDBEngine("duckdb", source)
+    if module == "polars" and name in ("DataFrame", "LazyFrame"):
+        return lambda: PolarsEngine(source)
+    if module == "pyspark" and name == "DataFrame" and hasattr(source, "sparkSession"):
+        return lambda: SparkEngine(source)
+    if module == "ibis" and hasattr(source, "to_pyarrow") and hasattr(source, "schema"):
+        return lambda: ibis_engine(source)
+    raise DataRefused(f"rows must be {KINDS}", fix=f"A {module} {name} is none of them.")

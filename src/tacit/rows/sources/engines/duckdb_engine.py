@@ -1,0 +1,286 @@
+"""DuckDB: relations of the user, and the embedded one that reads files and buffers."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import copy
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import duckdb
+import narwhals as nw
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from tacit.rows.cells.date_texts import duckdb_date
+from tacit.rows.cells.item_lists import DuckDBLists, Key, ListReading
+from tacit.rows.cells.readings import NUMBER, Column, Helper
+from tacit.rows.counts.batches import BATCH, Piece, of_reader
+from tacit.rows.files.identity import identities
+from tacit.rows.files.planned_files import files_of_relation, reads_arrow
+from tacit.rows.guard import blind
+from tacit.rows.guard import closed as closed
+from tacit.rows.sources.engines.engine import (
+    Engine,
+    MakeFrame,
+    cancelled,
+    no_warnings,
+    schema_of,
+    with_readings,
+)
+from tacit.rows.sources.frames import as_arrow, as_pandas
+from tacit.rows.spill import private_folder
+
+# what Arrow holds without a change
+_STREAMED: Final = {
+    *("boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint"),
+    *("float", "double", "decimal", "varchar", "date", "timestamp"),
+}
+# to narwhals
+_UNKNOWN: Final = {
+    "null": Column("text"),
+    "timestamptz_ns": Column("time", zoned=True),
+    "time_ns": Column("other", clock=True),
+}
+
+
+def duckdb_readings(relation: Any, helpers: Iterable[Helper]) -> Any:
+    """Return a relation of DuckDB with the helper columns, whatever engine its cells came from."""
+    return with_readings(DuckDBEngine("duckdb", relation), nw.from_native(relation).lazy(), helpers)
+
+
+class DuckDBEngine:
+    """A DuckDB relation: the user's own, or one that we make over files and buffers."""
+
+    keeps = False
+    place: Any = None
+    rows: int | None = None
+
+    def __init__(self, kind: str, relation: Any) -> None:
+        self.kind = kind
+        self.base_relation = relation
+        self.connection: Any = None  # ours, if there is one; a user's is not ours to interrupt
+        self._found: Any = None
+
+    def schema(self) -> dict[str, Column]:
+        """Return how each column is read."""
+        self._found = self._columns()
+        found = schema_of(self.base_relation)
+        kinds = zip(self.base_relation.columns, self.base_relation.types, strict=True)
+        return found | {name: _UNKNOWN[kind.id] for name, kind in kinds if kind.id in _UNKNOWN}
+
+    def names(self) -> list[str]:
+        """Return the names of all columns."""
+        return list(self.base_relation.columns)
+
+    def unchanged(self) -> bool:
+        """Bind the relation again, and look at the files that its plan reads: those may be read by position."""
+        with contextlib.suppress(duckdb.ProgrammingError):  # it cannot be bound any more: a table or column is gone
+            return bool(self._found == self._columns())
+        return False
+
+    def _columns(self) -> Any:
+        fresh = self.base_relation.project("*")
+        return (
+            list(fresh.columns),
+            [str(kind) for kind in fresh.types],
+            identities(files_of_relation(self.base_relation)),
+        )
+
+    def relation(self, columns: Mapping[str, str]) -> Any:
+        """Return a relation that has these raw columns."""
+        types = dict(zip(self.base_relation.columns, self.base_relation.types, strict=True))
+        chosen = (f"{_exact(quoted_name(raw), types[raw])} AS {new}" for new, raw in columns.items())
+        return self.base_relation.project(", ".join(chosen) or "1 AS one")
+
+    def try_column(self, raw: str) -> None:
+        """Read a column once if it may hold moments of Arrow's that are not microseconds: DuckDB fails on far ones.
+
+        Its own type does not tell of which unit they were, and a cast of the user's fails in the same way, so nothing
+        is said of the reason. Our own relations have none of them.
+        """
+        if self.connection is not None:
+            return
+        kinds = dict(zip(self.base_relation.columns, self.base_relation.types, strict=True))
+        if raw in kinds and kinds[raw].id == "timestamp with time zone" and reads_arrow(self.base_relation):
+            with self.quiet():
+                self.base_relation.aggregate(f"count({quoted_name(raw)})").fetchall()
+
+    def select(self, columns: Mapping[str, str]) -> Any:
+        """Select columns under new names."""
+        return self.relation(columns)
+
+    def numbers(self, native: Any, columns: Mapping[str, str]) -> Any:
+        """Read texts as numbers: whatever is not one becomes missing."""
+        return read_numbers(native, columns)
+
+    def dates(self, native: Any, columns: Mapping[str, tuple[str, str]]) -> Any:
+        """Read dates."""
+        kinds = {name: kind.id for name, kind in zip(native.columns, native.types, strict=True)}
+        read = (f", {duckdb_date(column, kinds[column], form)} AS {new}" for new, (column, form) in columns.items())
+        return native.project("*" + "".join(read))
+
+    def hashed(self, native: Any, new: str, column: str) -> Any:
+        """Hash texts."""
+        digits = f"substr(sha256(CAST({column} AS VARCHAR)), 1, 13)"
+        return native.project(f"*, CAST('0x' || {digits} AS BIGINT) AS {new}")
+
+    def keyed(self, native: Any, columns: Mapping[str, ListReading]) -> Any:
+        """Read lists."""
+        read = (f"{DuckDBLists(_sql_number).keyed(column, reading)} AS {column}" for column, reading in columns.items())
+        return native.project(f"* REPLACE ({', '.join(read)})") if columns else native
+
+    def having(self, native: Any, marks: Mapping[str, tuple[str, Key]]) -> Any:
+        """Look into lists."""
+        has = DuckDBLists(_sql_number).has
+        return native.project("*" + "".join(f", {has(column, key)} AS {new}" for new, (column, key) in marks.items()))
+
+    def unrolled(self, native: Any, column: str, place: str) -> Any:
+        """Unroll a list column."""
+        kind = dict(zip(native.columns, native.types, strict=True))[column]
+        element = _exact(f"unnest({column})", dict(kind.children)["child"])
+        return native.project(f"* REPLACE ({element} AS {column}), unnest(range(len({column}))) AS {place}")
+
+    def stacked(self, native: Any, kept: Sequence[str], columns: Sequence[str], name: str) -> Any:
+        """Stack columns by SQL of our own: narwhals asks DuckDB's default connection, which knows other tables."""
+        return native.project(", ".join([*kept, f"unnest([{', '.join(columns)}]) AS {name}"]))
+
+    @property
+    def frame(self) -> MakeFrame:
+        """Make a relation, or a pandas frame when the rows came from files."""
+        return as_pandas if self.kind == "file" else _as_relation
+
+    @contextlib.contextmanager
+    def quiet(self, *cancel: Callable[[], object]) -> Iterator[None]:
+        """Keep quiet, and end at once when interrupted."""
+        ours = () if self.connection is None else (self.connection.interrupt,)
+        with no_warnings(), cancelled(*ours, *cancel):
+            yield
+
+    def pieces(self, columns: Mapping[str, str]) -> list[Piece] | None:
+        """Stream the columns, if Arrow holds them without a change."""
+        relation = self.relation(columns)
+        if not all(kind.id in _STREAMED for kind in relation.types):
+            return None
+        return of_reader(lambda: relation.to_arrow_reader(BATCH))
+
+    def parts(self, native: Any) -> Iterator[pa.Table]:
+        """Stream the relation."""
+        for batch in native.to_arrow_reader(BATCH):
+            yield pa.table(batch)
+
+    def emptied(self) -> Engine:
+        """Limit the relation to no row, which reads none."""
+        other = copy.copy(self)
+        other.base_relation = self.base_relation.limit(0)
+        return other
+
+    def legible(self) -> Engine:
+        """Texts of this engine are UTF-8."""
+        return self
+
+    def nothing(self, columns: Mapping[str, str]) -> pa.Table:
+        """Read no rows."""
+        return self.relation(columns).limit(0).to_arrow_table()
+
+    def rehearse(self, native: Any) -> None:
+        """Read no rows."""
+        native.to_arrow_table()
+
+    def type_of(self, raw: str) -> str:
+        """Return the name of a type."""
+        return str(self.relation({"c": raw}).types[0])
+
+    def helper(self) -> duckdb.DuckDBPyConnection:
+        """Return a connection beside our own, or one to a DuckDB that is not the user's."""
+        return shared_embedded() if self.connection is None else self.connection.cursor()
+
+
+def _exact(expression: str, kind: Any) -> str:
+    """Return an expression of this type whose texts are compared sign by sign. Cells of no type are missing texts.
+
+    A collation, of a column or of the whole connection, would make one of texts that differ in case or accents, and
+    which of them stands for all would be one person's doing. It clings to every expression that is made of this one.
+    """
+    return f"(CAST({expression} AS VARCHAR) COLLATE C)" if kind.id in ("varchar", "enum", "null") else expression
+
+
+def read_numbers(relation: Any, columns: Mapping[str, str]) -> Any:
+    """Add the number reading of text columns (new name -> column) to a DuckDB relation."""
+    read = "".join(f", {_sql_number(f'CAST({column} AS VARCHAR)')} AS {new}" for new, column in columns.items())
+    return relation.project("*" + read)
+
+
+def _sql_number(text: str) -> str:
+    text = f"({text} COLLATE C)"
+    return (
+        f"CASE WHEN lower({text}) = 'true' THEN 1::DOUBLE WHEN lower({text}) = 'false' THEN 0::DOUBLE "
+        f"WHEN regexp_matches({text}, {quoted(NUMBER)}) THEN TRY_CAST(trim({text}) AS DOUBLE) END"
+    )
+
+
+_numbers: Final = itertools.count()
+_shared: Final[list[duckdb.DuckDBPyConnection]] = []  # the DuckDB of this process, once it is there
+
+
+def embedded() -> duckdb.DuckDBPyConnection:
+    """Return a DuckDB of its own in this process: it fetches nothing, shows nothing, spills into a private folder."""
+    return blind(_started, "starting DuckDB")
+
+
+def _started() -> duckdb.DuckDBPyConnection:
+    # no extension is fetched from the network
+    settings: dict[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    connection = _without_a_bar(duckdb.connect(":memory:", config=settings))
+    spill = ""  # to DuckDB: nowhere, as where nothing can be written
+    with contextlib.suppress(OSError):
+        spill = str(private_folder(os.getpid()) / str(next(_numbers)))
+    connection.execute(f"SET temp_directory = {quoted(spill)}")  # made when needed, removed with the connection
+    return connection
+
+
+def _without_a_bar(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """Draw no bar over the user's terminal. In a notebook without ipywidgets it is off, and DuckDB refuses the word."""
+    if connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() != [(False,)]:
+        connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+def shared_embedded() -> duckdb.DuckDBPyConnection:
+    """Return a connection of its own to one DuckDB for the whole process, for rows that are in memory already.
+
+    It takes longer to start a DuckDB than to count a small table. Tables and interrupts belong to a connection; limits
+    of memory and what is kept of files belong to a DuckDB, so whoever needs these takes one of its own.
+    """
+    for known in _shared:
+        with contextlib.suppress(duckdb.Error):  # one that has failed for good, and would refuse all that come after
+            return _beside(known)
+    started = embedded()
+    _shared[:] = [started]
+    return blind(lambda: _beside(started), "starting DuckDB")
+
+
+def _beside(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    return _without_a_bar(connection.cursor())
+
+
+atexit.register(_shared.clear)  # before what it needs is taken apart
+if hasattr(os, "register_at_fork"):
+    # a child has none of the threads of a DuckDB, and would wait for them at its end
+    os.register_at_fork(before=_shared.clear)
+
+
+def quoted(text: str) -> str:
+    """Return a text as SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quoted_name(text: str) -> str:
+    """Return the name of a column as SQL, whatever is in it."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _as_relation(columns: Mapping[str, Sequence[Any]]) -> Any:
+    return duckdb.from_arrow(as_arrow(columns))
