@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.linalg import null_space
 
 from tacit.noise.grouped import GroupedNoise
-from tacit.plan.measure.lines.layout import Layout
+from tacit.plan.measure.lines.layout import LineLayout
 
 
 @st.composite
@@ -23,7 +23,7 @@ def layouts(draw, most=24):
     ramps, anchors = draw(st.booleans()), draw(st.booleans())
     if block == 1 and (ramps or anchors) and draw(st.booleans()):
         cells = []
-    return Layout(segments, leaves, block, tuple(cells), ramps, anchors)
+    return LineLayout(segments, leaves, block, tuple(cells), ramps, anchors)
 
 
 @st.composite

@@ -234,7 +234,7 @@ def is_word(value: Any) -> bool:
     )
 
 
-class Kind(str):
+class GivenKind(str):
     """What sort of thing was given, where the thing itself is not repeated."""
 
     __slots__ = ()
@@ -246,7 +246,7 @@ def word_or_kind(value: Any) -> Any:
         return value
     if value is None or (type(value) in (list, tuple, dict, set) and not value):
         return value
-    return value if is_word(value) else Kind(kind_of(value))
+    return value if is_word(value) else GivenKind(kind_of(value))
 
 
 def _may_be_a_column(name: Any) -> bool:
@@ -314,7 +314,7 @@ def _shown(value: Any) -> str:
     >>> _shown("epsilom"), _shown([1, "age"]), _shown("3,patient 0"), _shown([{"who": "patient 0"}])
     ("'epsilom'", "[1, 'age']", 'a text', 'a list')
     """
-    if type(value) is Kind:
+    if type(value) is GivenKind:
         return str(value)
     if type(value) is str and "\n" in value:
         return "a text of several lines"

@@ -33,7 +33,7 @@ from tacit.policy.attributes import Attribute, Categories, Dates, Decimals, Flag
 from tacit.policy.domain import Domain
 from tacit.rows.cells.kinds import code_of
 from tacit.rows.cells.object_cells import text_of
-from tacit.rows.cells.readings import Column
+from tacit.rows.cells.readings import DataColumn
 from tacit.rows.rows import open_rows
 from tacit.rows.sources.engines import Engine, engine_for, with_readings
 
@@ -273,7 +273,9 @@ def kind_on(engine: str, column: Held, frame: Any) -> tuple[str, int]:
     return column.kind, column.decimals
 
 
-def positions(engine: Engine, column: Column, attributes: dict[str, Attribute]) -> dict[str, list[int | None] | None]:
+def positions(
+    engine: Engine, column: DataColumn, attributes: dict[str, Attribute]
+) -> dict[str, list[int | None] | None]:
     """Return the position of each cell under each attribute, or None where it is refused; in one query."""
     codes = {}
     for name, attribute in attributes.items():

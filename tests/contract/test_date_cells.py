@@ -29,7 +29,7 @@ from tacit.policy.attributes import Attribute, Dates, Integers
 from tacit.policy.domain import Domain
 from tacit.rows.cells.date_texts import arrow_date
 from tacit.rows.cells.kinds import code_of
-from tacit.rows.cells.readings import Column
+from tacit.rows.cells.readings import DataColumn
 from tacit.rows.rows import open_rows
 from tacit.rows.sources.engines import engine_for, with_readings
 
@@ -171,7 +171,7 @@ def by_the_engine(frame: Any, attribute: Attribute) -> list[int | None]:
     import narwhals as nw
 
     engine = engine_for(frame, lists=frozenset(), declared=frozenset({"d"}))
-    read: Column = replace(engine.schema()["d"], raw="d", name="c0")
+    read: DataColumn = replace(engine.schema()["d"], raw="d", name="c0")
     code = code_of(attribute, (read,))
     native = nw.from_native(engine.select({"i": "i", "c0": "d"})).lazy()
     (key,), valid = code.keys, code.valid

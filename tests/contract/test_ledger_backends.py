@@ -16,7 +16,7 @@ from sqlalchemy.pool import NullPool
 from tests.older_ledgers import as_older
 
 from tacit.errors import BudgetExceeded, LedgerError
-from tacit.ledger.applications import Weighing
+from tacit.ledger.applications import WeighingRequest
 from tacit.ledger.contents import Kept
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.table_book import TableNote
@@ -307,7 +307,7 @@ def charged_with_coins(where: str, number: int) -> Ledger:
         run=f"run {number}",
         coins=(before, {"line": Fraction(number)}),
         kept=(before, {"line": Kept(str(number), "digest", "sizes")}),
-        weighing=Weighing((Shown("lighting", "arrival", Fraction(number), "line"),), None),
+        weighing=WeighingRequest((Shown("lighting", "arrival", Fraction(number), "line"),), None),
         table=TableNote(("a",), (f"b{number}",), promises=False),
     )
     ledger.coins(dataset=f"other {number}", lines=["line"])

@@ -23,7 +23,7 @@ from tacit.policy.attributes import Categories, Flag, Grid, Integers
 from tacit.policy.domain import Domain
 from tacit.policy.where import where
 from tacit.rows.counts import batches, one_pass
-from tacit.rows.counts.counting import Asked
+from tacit.rows.counts.counting import CompiledTally
 from tacit.rows.rows import open_rows
 from tacit.rows.sources.opened import Opened
 
@@ -225,7 +225,9 @@ def test_sums_of_large_numbers_are_exact_to_the_last_digit(source: str, high: in
     given = pa.table({"n": numbers, "ill": [True, False] * 6})
     rows: Any = open_rows(SOURCES[source](given, tmp_path), Domain({"n": Integers(0, high), "ill": Flag()}))
     asked: list[Tally] = [CellSums("n"), CellSums("n", ("ill",))]
-    assert all(rows._pass.can_count(need) for need in [Asked((), added="n"), Asked(("ill",), added="n")])
+    assert all(
+        rows._pass.can_count(need) for need in [CompiledTally((), added="n"), CompiledTally(("ill",), added="n")]
+    )
     whole, by_ill = rows.tally(asked)
     assert whole.tolist() == sum(numbers)
     assert by_ill.tolist() == [sum(numbers[1::2]), sum(numbers[::2])]

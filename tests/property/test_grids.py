@@ -14,7 +14,7 @@ import tacit as tc
 from brute_force import edges_of
 from parameters import examples
 from tacit.plan.measure.grids.squares import Moments, Prediction, Region, fit_of, model_of
-from tacit.plan.measure.grids.strategy import Strategy, Weighted
+from tacit.plan.measure.grids.strategy import GridStrategy, Weighted
 from tacit.plan.measure.grids.sums import GridSums
 from tacit.plan.measure.grids.workload import rectangle_variances
 from tacit.plan.plans.grid_plan import GridPlan
@@ -50,7 +50,7 @@ def policies(draw, *, kinds=tuple(SECRETS), presence="public"):
 def strategies(draw):
     first, second = draw(st.integers(2, 4)), draw(st.integers(2, 3))
     sides = draw(st.sampled_from([(1,), (1, first), (1, first, first * second)]))
-    return Strategy(sides, (draw(st.integers(0, 4)), draw(st.integers(0, 4))))
+    return GridStrategy(sides, (draw(st.integers(0, 4)), draw(st.integers(0, 4))))
 
 
 def brute_force_loss(sums: GridSums, rates: list[Fraction], policy: tc.Policy) -> Fraction | float:
@@ -122,7 +122,7 @@ def test_too_little_noise_is_accused() -> None:
     """The planted mistake: ramps whose noise is made for moves of half the length."""
     policy = tc.Policy(tc.Domain({"place": tc.Grid(6, 6)}), tc.secrets.within(4, "place"))
     short = tc.Policy(policy.domain, tc.secrets.within(2, "place"))
-    strategy = Strategy((1, 3), (2, 2))
+    strategy = GridStrategy((1, 3), (2, 2))
     moves, _ = grid_moves(("place",), None, policy)
     wrong, _ = grid_moves(("place",), None, short)
     sums = GridSums.of(("place",), strategy, moves, None)
@@ -237,7 +237,7 @@ def test_regions_add_up() -> None:
     moves, _ = grid_moves(("place",), None, policy)
     assert moves.segments == ((3, 3, 2), (2, 2, 2, 1))
     ends = np.array([[0, 5, 2, 3], [0, 2, 0, 0], [1, 6, 0, 1], [1, 6, 0, 6]])
-    found = rectangle_variances(Strategy(), (1.0,), moves, ends)
+    found = rectangle_variances(GridStrategy(), (1.0,), moves, ends)
     # k of n cells of a block: k (1 - k/n); the rows that are cut have 4 of 6 cells, then 2 of 4
     assert found == pytest.approx(
         [0.0, 3 * (1 - 3 / 6), 4 * (1 - 4 / 6) + 2 * (1 - 2 / 4), 3 * (4 / 3 + 1) + 2 / 3 + 1 / 2]

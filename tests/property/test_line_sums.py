@@ -16,7 +16,7 @@ from line_layouts import dense, layouts, matrix, noises
 from parameters import examples
 from tacit.errors import PlanError
 from tacit.noise.grouped import GroupedNoise
-from tacit.plan.measure.lines.layout import Layout
+from tacit.plan.measure.lines.layout import LineLayout
 from tacit.plan.measure.lines.line_sums import LineSums
 from tacit.plan.sensitivity.line_moves import LineMoves
 from tacit.plan.sensitivity.steps import free_step
@@ -58,7 +58,7 @@ def test_the_loss_is_the_worst_over_all_moves(layout, data):
 
 
 def test_a_layout_for_others_hides_nothing():
-    layout = Layout((6,), leaves=False, block=6, cells=(2, 1))
+    layout = LineLayout((6,), leaves=False, block=6, cells=(2, 1))
     sums = LineSums("a", None, layout, GroupedNoise(layout.sizes, (Fraction(4), Fraction(4), Fraction(0))))
     assert sums.loss(LineMoves((6,), 2, leaves=False)) == 1
     assert sums.loss(LineMoves((6,), 2, leaves=True)) == np.inf
@@ -98,10 +98,10 @@ def test_variances_are_those_of_dense_least_squares(layout, data):
 @pytest.mark.parametrize(
     "layout",
     [
-        Layout((7011,), leaves=False, block=3, cells=(1,), ramps=True),
-        Layout((7011,), leaves=True, block=3, cells=(1,), anchors=True),
-        Layout((5000, 5000), leaves=False, block=1, cells=(), anchors=True),
-        Layout((7011,), leaves=False, block=3, cells=(3, 1)),  # no two blocks in the middle are alike
+        LineLayout((7011,), leaves=False, block=3, cells=(1,), ramps=True),
+        LineLayout((7011,), leaves=True, block=3, cells=(1,), anchors=True),
+        LineLayout((5000, 5000), leaves=False, block=1, cells=(), anchors=True),
+        LineLayout((7011,), leaves=False, block=3, cells=(3, 1)),  # no two blocks in the middle are alike
     ],
 )
 def test_means_over_long_lines_are_those_of_all_runs(layout):
@@ -120,10 +120,10 @@ def test_means_over_long_lines_are_those_of_all_runs(layout):
 @pytest.mark.parametrize(
     ("secrets", "presence", "layout"),
     [
-        (tc.secrets.within(3, "a"), "public", Layout((9,), leaves=False, block=4, cells=(2, 1), ramps=True)),
-        (tc.secrets.within(3, "a"), "public", Layout((9,), leaves=False, block=2, cells=(1,), anchors=True)),
-        (tc.secrets.partition("a", width=3), "public", Layout((3, 3, 3), leaves=False, block=3, cells=(2, 1))),
-        (tc.secrets.everything(), "secret", Layout((9,), leaves=True, block=9, cells=(9, 3, 1), ramps=True)),
+        (tc.secrets.within(3, "a"), "public", LineLayout((9,), leaves=False, block=4, cells=(2, 1), ramps=True)),
+        (tc.secrets.within(3, "a"), "public", LineLayout((9,), leaves=False, block=2, cells=(1,), anchors=True)),
+        (tc.secrets.partition("a", width=3), "public", LineLayout((3, 3, 3), leaves=False, block=3, cells=(2, 1))),
+        (tc.secrets.everything(), "secret", LineLayout((9,), leaves=True, block=9, cells=(9, 3, 1), ramps=True)),
     ],
 )
 def test_the_step_that_is_stated_bounds_every_edge(secrets, presence, layout):
@@ -161,11 +161,11 @@ def test_the_step_that_is_stated_bounds_every_edge(secrets, presence, layout):
 )
 def test_sums_that_determine_nothing_are_refused(wrong):
     with pytest.raises(PlanError):
-        Layout(**{"segments": (6,), "leaves": False, "block": 3, "cells": (3, 1), **wrong})
+        LineLayout(**{"segments": (6,), "leaves": False, "block": 3, "cells": (3, 1), **wrong})
 
 
 def test_what_is_not_exact_needs_noise():
-    layout = Layout((6,), leaves=False, block=3, cells=(3, 1))
+    layout = LineLayout((6,), leaves=False, block=3, cells=(3, 1))
     for scales in ((0, 1, 0), (1, 1, 1)):
         with pytest.raises(PlanError):
             LineSums("a", None, layout, GroupedNoise(layout.sizes, tuple(map(Fraction, scales))))

@@ -14,7 +14,7 @@ import pytest
 from tacit import noise
 from tacit.audit import Verdict, sampled
 from tacit.noise.grouped import GroupedNoise
-from tacit.plan.measure.lines.layout import Layout
+from tacit.plan.measure.lines.layout import LineLayout
 from tacit.plan.measure.lines.scheme import Scheme
 from tacit.plan.sensitivity.line_moves import LineMoves
 
@@ -24,9 +24,9 @@ EPSILON = 2  # a larger loss is seen with fewer samples
 F = Fraction
 
 MOVES = LineMoves((6,), 3, leaves=False)
-STAYING = Layout((6,), leaves=False, block=3, cells=(1,), ramps=True)
-ANCHORED = Layout((6,), leaves=False, block=2, cells=(1,), anchors=True)
-LEAVING = Layout((4,), leaves=True, block=4, cells=(4, 1))
+STAYING = LineLayout((6,), leaves=False, block=3, cells=(1,), ramps=True)
+ANCHORED = LineLayout((6,), leaves=False, block=2, cells=(1,), anchors=True)
+LEAVING = LineLayout((4,), leaves=True, block=4, cells=(4, 1))
 # (layout, moves, a pair of neighbours, what is wrong, by how much each group's noise is too small)
 CASES = [
     (STAYING, MOVES, (1, 4), "a move changes one cell and not two", (2, 1)),

@@ -18,7 +18,7 @@ from tacit.audit.reconstruction_audits.reconstruction_attacks import planted_tab
 from tacit.papers.reconstruction_004 import floor_ratios, groups_of, workload
 from tacit.papers.tables_004 import adult_table
 from tacit.publish.criterion import Channel, Criterion
-from tacit.publish.masked import Layout, Masked
+from tacit.publish.masked import Masked, MaskLayout
 
 THIRD, VALUES, SIZE, GROUPS = Fraction(3, 10), 46, 20_000, 4000
 ASKED = Criterion(THIRD, THIRD)
@@ -35,7 +35,7 @@ SHAPES: dict[str, Callable[[np.random.Generator], Floats]] = {  # how the others
 class Evenly(Masked):
     """BROKEN: all others carry as much of the shared mask, so that what has no records shows how much it is."""
 
-    def weights(self, masked: Floats, private: Floats, layout: Layout) -> Floats:
+    def weights(self, masked: Floats, private: Floats, layout: MaskLayout) -> Floats:
         found = np.ones_like(private)
         found[np.arange(len(found)), layout.top] = 0.0
         return found / found.sum(axis=1, keepdims=True)
@@ -44,7 +44,7 @@ class Evenly(Masked):
 class ByPrivateCounts(Masked):
     """BROKEN: their own masks do not grow with the shared one, so that how far they are apart tells it."""
 
-    def weights(self, masked: Floats, private: Floats, layout: Layout) -> Floats:
+    def weights(self, masked: Floats, private: Floats, layout: MaskLayout) -> Floats:
         return super().weights(private, private, layout)
 
 

@@ -16,7 +16,7 @@ from tests.joints import Case, joint_with_outcomes, learned_together
 import tacit as tc
 from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
-from tacit.ledger.applications import Weighing
+from tacit.ledger.applications import WeighingRequest
 from tacit.plan.leakage.shown import Shown
 from tacit.rows.files.contents import FileContents
 
@@ -41,7 +41,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tc.Ledger:
 
 def show(ledger: tc.Ledger, applications: tc.Applications | None, *shown: Shown) -> None:
     cost = sum((one.epsilon for one in shown), Fraction(0))
-    ledger.reserve(dataset="rooms", charges=[(cost, "records")], weighing=Weighing(shown, applications))
+    ledger.reserve(dataset="rooms", charges=[(cost, "records")], weighing=WeighingRequest(shown, applications))
 
 
 # ---- what coalitions could know -------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def test_what_is_refused_at_no_cost_notes_nothing_of_its_files_either(ledger: tc
     before = ledger.coins(dataset="rooms", lines=["line"], source="a")
     kept = before, before.kept_now(FileContents([str(tmp_path / "a.csv")]), ["line"])
     for epsilon in (Fraction(4), THIRD):
-        weighing = Weighing((Shown("lighting", "arrival", epsilon),), limits())
+        weighing = WeighingRequest((Shown("lighting", "arrival", epsilon),), limits())
         if epsilon > 1:
             with pytest.raises(tc.BudgetExceeded):
                 ledger.reserve(dataset="rooms", charges=[], kept=kept, weighing=weighing)

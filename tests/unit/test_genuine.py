@@ -14,7 +14,7 @@ from tacit.ledger.ledger import Ledger
 from tacit.plan.questions.count import Count
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.plan.questions.marginals import Marginals
-from tacit.plan.sensitivity.line_moves import _Counted
+from tacit.plan.sensitivity.line_moves import _WhetherCounted
 from tacit.policy.attributes import Integers
 from tacit.policy.genuine import is_genuine
 from tacit.policy.secrets.one_attribute import Attributes
@@ -49,7 +49,7 @@ class Exact(Cumulative):
         return [(self, "direct")]
 
     def response(self, domain):
-        return _Counted(domain.axes_of("age")[0])
+        return _WhetherCounted(domain.axes_of("age")[0])
 
 
 class Changing(Compare):

@@ -16,7 +16,7 @@ from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
 from tacit.plan.leakage import joint_terms
 from tacit.plan.leakage.coalition_budget import alone_bounds
-from tacit.plan.leakage.convex_program import Program, solve
+from tacit.plan.leakage.convex_program import ConvexProgram, solve
 from tacit.plan.leakage.epsilon_sum import epsilons, solve_sum
 from tacit.plan.leakage.one_limit import solve_one
 from tacit.plan.leakage.setting import checked_setting
@@ -25,7 +25,7 @@ CASES = [random_case(np.random.default_rng(100 + seed), most=3, sizes=(2, 3)) fo
 PAIRS = [case for case in CASES if len(case.names) == 2]
 
 
-def program(case: Case, limit: float, *, measure: str = "value", each: bool = False, cap: float = 4.0) -> Program:
+def program(case: Case, limit: float, *, measure: str = "value", each: bool = False, cap: float = 4.0) -> ConvexProgram:
     given = dict.fromkeys(case.sensitive, limit) if each else limit
     setting = checked_setting(case.dependence, sensitive=case.sensitive, limit=given, measure=measure)
     terms = setting.pair_terms(setting.tables(case.dependence))
@@ -33,7 +33,7 @@ def program(case: Case, limit: float, *, measure: str = "value", each: bool = Fa
     weights = np.random.default_rng(7).uniform(0.5, 2, lines)
     limits = np.array([one.most for one in setting.limits])
     upper = alone_bounds(terms, limits, np.full(lines, -math.expm1(-cap)))
-    return Program(weights * terms.released, terms, limits, np.zeros(lines), upper)
+    return ConvexProgram(weights * terms.released, terms, limits, np.zeros(lines), upper)
 
 
 def a_network(lines: int) -> tuple[list[str], tc.Dependence]:
@@ -47,13 +47,13 @@ def a_network(lines: int) -> tuple[list[str], tc.Dependence]:
     return names, tc.Dependence.from_network(tables)
 
 
-def program_of_many(lines: int, measure: str, limit: float) -> Program:
+def program_of_many(lines: int, measure: str, limit: float) -> ConvexProgram:
     names, dependence = a_network(lines)
     setting = checked_setting(dependence, sensitive={key: ["s"] for key in names}, limit=limit, measure=measure)
     terms = setting.pair_terms(setting.tables(dependence))
     upper = alone_bounds(terms, np.array([limit]), np.full(lines, -math.expm1(-3.0)))
     weights = np.random.default_rng(7).uniform(0.5, 2, lines)
-    return Program(weights, terms, np.array([limit]), np.zeros(lines), upper)
+    return ConvexProgram(weights, terms, np.array([limit]), np.zeros(lines), upper)
 
 
 @pytest.mark.parametrize("each", [False, True])

@@ -14,12 +14,12 @@ from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
 from tacit.errors import PlanError
 from tacit.plan.leakage import joint_terms
-from tacit.plan.leakage.setting import Limit, Line, Setting, checked_setting
+from tacit.plan.leakage.setting import LeakageSetting, Limit, ReleaseLine, checked_setting
 
 CASES = [random_case(np.random.default_rng(seed), most=3, sizes=(2, 3)) for seed in range(4)]
 
 
-def settings(case: Case, **options: object) -> Setting:
+def settings(case: Case, **options: object) -> LeakageSetting:
     return checked_setting(case.dependence, sensitive=case.sensitive, **{"limit": 1.0, "measure": "value", **options})
 
 
@@ -78,9 +78,9 @@ def test_each_line_adds_a_convex_function_that_rises_from_zero(case: Case) -> No
 def test_joint_informations_are_about_all_attributes_together(case: Case, measure: str) -> None:
     names = list(case.names)
     for about, seen in itertools.product((names, names[:1], names[1:]), (names, names[:1], names[1:], [])):
-        setting = Setting(
+        setting = LeakageSetting(
             {name: frozenset(case.sensitive[name]) for name in case.names},
-            tuple(Line(name, name) for name in seen),
+            tuple(ReleaseLine(name, name) for name in seen),
             (Limit("all", tuple(range(len(seen))), tuple(about), 1.0),),
             measure,
             own=True,

@@ -19,14 +19,14 @@ from tests.older_ledgers import as_older
 
 import tacit as tc
 from tacit.ledger import book, leakage_book, page, store
-from tacit.ledger.applications import Weighing
+from tacit.ledger.applications import WeighingRequest
 from tacit.ledger.chain import SHOWN, TABLE
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.page import Page
 from tacit.ledger.row_seals import place_of
 from tacit.ledger.table_book import TableNote
 from tacit.ledger.tables import ACCOUNTS, METADATA
-from tacit.plan.leakage.shown import Seen, Shown, apart, together
+from tacit.plan.leakage.shown import Shown, ShownSoFar, apart, together
 
 KEY = "a key that nobody guesses, 0123456789abcdef"
 SENSITIVE = {"arrival": ["late"], "leaving": ["early"]}
@@ -252,7 +252,7 @@ def test_no_charge_rests_on_a_row_that_was_changed(edit: str, here: str | None) 
         db.execute(edit)
     charge: dict[str, Any] = {"dataset": "rooms", "charges": [("1/10", "x")], "analyst": "ana", "policy": POLICY}
     with pytest.raises(tc.LedgerError, match="is damaged"):
-        ledger.reserve(**charge, weighing=Weighing(tuple(asked), LIMITS))
+        ledger.reserve(**charge, weighing=WeighingRequest(tuple(asked), LIMITS))
     with closing(sqlite3.connect("l.db")) as db:
         assert db.execute("SELECT * FROM tacit_entries").fetchall() == before
 
@@ -359,7 +359,7 @@ def test_sums_entry_by_entry_are_the_sums_of_all() -> None:
                 along = {one.attribute for one in shown if (one.application, one.line) == (whom[0], line)}
                 expected[whom] += apart(max(one.epsilon for one in mine if one.line == line), len(along))
         assert together(shown) == expected
-        seen = Seen()
+        seen = ShownSoFar()
         for one in shown:
             seen.add([one])
         assert seen.reached == expected
@@ -394,7 +394,7 @@ def test_the_nth_charge_costs_what_the_first_ones_did(tmp_path: Path) -> None:
 
     def showing() -> None:
         one = Shown("lighting", "arrival", Fraction(1, 100), f"{next(names):032x}")
-        ledger.reserve(dataset="d", charges=[("1/100", "r")], weighing=Weighing((one,), None))
+        ledger.reserve(dataset="d", charges=[("1/100", "r")], weighing=WeighingRequest((one,), None))
 
     def table() -> None:
         told = TableNote(("a",), (f"c{next(names)}",), promises=False)

@@ -14,7 +14,7 @@ from tacit.noise.line import draws as line_draws
 from tacit.noise.line import splits as line_splits
 from tacit.noise.line.law import LineNoise
 from tacit.noise.line.messages import Message, joined, sharpened, smoothed, unit_message
-from tacit.noise.line.splits import BAND, Split
+from tacit.noise.line.splits import BAND, SplitDraws
 from tacit.noise.line.tables import make_tables
 
 F = Fraction
@@ -73,7 +73,7 @@ def test_smoothing_is_a_convolution_also_far_out(rate, reach):
 def test_ties_are_settled_by_whole_numbers_with_the_same_result(width):
     table = np.exp(-0.05 * np.arange(300.0))
     wholes = np.arange(-40, 41, 2, dtype=np.int64)
-    usual, wide = Split(table, table, width), Split(table, table, width, band=0.1)
+    usual, wide = SplitDraws(table, table, width), SplitDraws(table, table, width, band=0.1)
     # with a wide band whole numbers decide for many, with further bits that hardly ever matter
     rows = usual.rows(wholes)[0]
     stream, asked = Keystream(key=KEY), []
@@ -98,7 +98,7 @@ def test_ties_are_settled_by_whole_numbers_with_the_same_result(width):
 @pytest.mark.parametrize("band", [BAND, 0.02])
 def test_a_single_number_is_drawn_as_one_of_many(width, band):
     own, other = np.exp(-0.05 * np.arange(300.0)), np.exp(-0.02 * np.arange(500.0))
-    split = Split(own, other, width, band=band)
+    split = SplitDraws(own, other, width, band=band)
     wholes = np.repeat(np.array([-499, -310, -40, -1, 0, 1, 7, 330, 498], np.int64), 400)
     (rows,) = split.rows(wholes)
     stream = Keystream(key=KEY)
@@ -114,7 +114,7 @@ def test_a_single_number_is_drawn_as_one_of_many(width, band):
 
 def test_further_bits_decide_where_the_first_ones_are_equal():
     table = np.array([1.0, 0.5])
-    split = Split(table, np.ones(3), 1, band=0.5)
+    split = SplitDraws(table, np.ones(3), 1, band=0.5)
     # weights 1/4, 1/2, 1/4: the first 53 bits of a word that stands exactly at one quarter
     words = np.array([1 << 62], dtype=np.uint64)
     rows = split.rows(np.zeros(1, np.int64))[0]
@@ -127,7 +127,7 @@ def test_further_bits_decide_where_the_first_ones_are_equal():
 def test_blocks_of_values_have_the_same_law_as_single_ones():
     table = np.exp(-0.02 * np.arange(900.0))
     wholes = np.full(200_000, 7, np.int64)
-    found = [np.bincount(Split(table, table, width).draw(Keystream(key=KEY), wholes) + 900) for width in (1, 16)]
+    found = [np.bincount(SplitDraws(table, table, width).draw(Keystream(key=KEY), wholes) + 900) for width in (1, 16)]
     size = min(len(one) for one in found)
     a, b = (one[:size] for one in found)
     used = a + b > 20
@@ -203,7 +203,7 @@ def test_tables_have_no_numbers_that_lost_digits():
     tables = make_tables(law.segments, drawn_rates(law))
     assert tables.halves[-1].columns > 2
     with pytest.raises(PlanError, match="too far"):
-        Split(np.array([1.0, exp(-720)]), np.ones(3), 1)
+        SplitDraws(np.array([1.0, exp(-720)]), np.ones(3), 1)
 
 
 STEEP = [
@@ -249,5 +249,5 @@ def test_no_single_law():
 def test_weights_of_numbers_that_are_drawn_in_a_row_are_one_part(reach, width):
     wide = line_splits.width_of_one_part(reach, width)
     assert wide >= width
-    split = Split(np.full(reach + 1, 0.5), np.full(reach + 1, 0.5), wide)
+    split = SplitDraws(np.full(reach + 1, 0.5), np.full(reach + 1, 0.5), wide)
     assert len(split.rows(np.arange(-reach, reach + 1, dtype=np.int64))) == 1

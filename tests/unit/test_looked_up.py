@@ -94,7 +94,7 @@ def test_a_table_says_what_the_expressions_say(name: str, kind: str, monkeypatch
     monkeypatch.setattr(positions, "_WIDEST_TABLE", 0)
     _, [by_ends] = looked_up(monkeypatch, column, domain)
     assert np.array_equal(np.asarray(by_table), np.asarray(by_ends))
-    monkeypatch.setattr(positions._Column, "_ends", lambda *_: None)
+    monkeypatch.setattr(positions._ColumnEncoder, "_ends", lambda *_: None)
     asked, [by_row] = looked_up(monkeypatch, column, domain)
     assert asked == [len(column["x"])]
     assert np.array_equal(np.asarray(by_table), np.asarray(by_row))

@@ -13,7 +13,7 @@ import pytest
 
 import tacit as tc
 from tacit.monitor import monitor
-from tacit.monitor.history import History, Verdict
+from tacit.monitor.history import History, PlaceVerdict
 from tacit.report.charts import monitor_chart as charts
 from tacit.report.charts.monitor_chart import history_table, read_points, verdict_text, write_monitor
 from tacit.report.charts.release_charts import chart_png, chart_svg
@@ -180,7 +180,7 @@ def test_a_table_for_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = [[str(cell) for cell in column.cells] for column in table.columns]
     assert cells[0] == ["gym", "noon"]
     assert cells[-1] == ["step 4: certainly below", "1 certainly below"]
-    assert verdict_text(Verdict(0, 0, "gym", "paused")) == "paused"
+    assert verdict_text(PlaceVerdict(0, 0, "gym", "paused")) == "paused"
     with tc.PlaceMonitor(POLICY, place="gym", threshold=5, epsilon=1, window=2) as unused:
         assert str(next(iter(history_table({"x": unused.history}).columns[-1].cells))) == "nothing yet"
         assert charts.monitor_text(unused.history) == "No step was taken yet."

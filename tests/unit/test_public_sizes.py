@@ -21,7 +21,7 @@ from tacit.plan.question import resolve
 from tacit.plan.questions import count, histogram, marginals, ranges
 from tacit.plan.questions.ranges import ListedRangesResponse
 from tacit.plan.questions.written import from_document
-from tacit.plan.sensitivity.responses import Move
+from tacit.plan.sensitivity.responses import RecordMove
 from tacit.plan.sensitivity.steps import largest_step
 from tacit.policy.files.policy_file import read_policy
 
@@ -145,7 +145,7 @@ def test_many_ranges_are_bounded_by_windows_and_never_below_what_pairs_give(
     response = ListedRangesResponse(line, tuple(query.positions(found.domain)))  # type: ignore[union-attr]
     relation = found.shapes[0].relation("x", line.size)
     everything = tacit.policy.edges.intervals.Intervals.full(line.size)
-    move = Move(relation=relation, hidden=everything, cover=everything)
+    move = RecordMove(relation=relation, hidden=everything, cover=everything)
     exact = {(jump.fall, jump.rise) for jump in response.moved(move)}
     bound = {(jump.fall, jump.rise) for jump in response._moved_by_windows(move)}
     assert all(any(fall <= f and rise <= r for f, r in bound) for fall, rise in exact)

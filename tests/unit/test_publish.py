@@ -353,7 +353,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, when: str) -> None:
     owner, name = {
         "before the last file": (publish_module, "_write_finished"),
         "after the last file": (publish_module, "_write_finished"),
-        "after the mark goes": (draft_folder.Draft, "unmark"),
+        "after the mark goes": (draft_folder.UnfinishedFolder, "unmark"),
         "after the rename": (os, "rename"),
     }[when]
     step = getattr(owner, name)

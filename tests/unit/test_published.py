@@ -13,7 +13,7 @@ import pytest
 
 import tacit as tc
 from tacit import noise
-from tacit.audit.disclosure_audits.confidences import Asked, Confidences
+from tacit.audit.disclosure_audits.confidences import AskedConfidences, Confidences
 from tacit.audit.disclosure_audits.published import OneScale, Planned
 from tacit.noise.cube.law import Cube
 from tacit.release.curator.private_counts import counts_under
@@ -41,7 +41,7 @@ def planned(secret: str, *questions: Any) -> Planned:
 
 
 def confidences(shown: Planned, *known: str) -> Confidences:
-    asked = Asked(known, "disease")
+    asked = AskedConfidences(known, "disease")
     return Confidences.of(asked, counts_under(shown.policy, people(), [asked.table]))
 
 
@@ -130,7 +130,7 @@ def test_cells_that_share_a_radius(also: Any) -> None:
     plan: Any = tc.Session(policy, rows, budget=9).plan(tc.histogram("ward", "disease"), 1)
     plan = replace(plan, noise=Cube(Fraction(1), 4, "both"))  # which four cells would have, were it not a little worse
     shown = Planned((plan,))
-    of = Confidences.of(Asked(("ward",), "disease"), counts_under(policy, rows, [("ward", "disease")]))
+    of = Confidences.of(AskedConfidences(("ward",), "disease"), counts_under(policy, rows, [("ward", "disease")]))
     with noise.replayed(noise.Keystream(key=bytes(32))):
         error = plan.noise.draw_for((RUNS, 4)).reshape(RUNS, 2, 2).astype(float)
     if plan.groups is not None:
@@ -175,13 +175,13 @@ def test_answers_that_are_exact_are_always_close() -> None:
     policy = tc.Policy(DOMAIN, tc.secrets.attributes("ward"))
     plan = tc.Session(policy, people(), budget=9).plan(tc.marginals(sets=[["disease"], ["ward", "disease"]]), 1)
     shown = Planned((plan,))
-    of = Confidences.of(Asked(("ward",), "disease"), counts_under(policy, people(), [("ward", "disease")]))
+    of = Confidences.of(AskedConfidences(("ward",), "disease"), counts_under(policy, people(), [("ward", "disease")]))
     assert (shown.closeness(of, 0.2, np.nonzero(of.theta)) > 0).all()
     exact = tc.Policy(tc.Domain({**DOMAIN, "age": tc.Integers(0, 9)}), tc.secrets.within(1, "age"))
     rows = people().assign(age=3)
     plan = tc.Session(exact, rows, budget=9).plan(tc.histogram("ward", "disease"), 1)
     assert plan.noise is None
-    of = Confidences.of(Asked(("ward",), "disease"), counts_under(exact, rows, [("ward", "disease")]))
+    of = Confidences.of(AskedConfidences(("ward",), "disease"), counts_under(exact, rows, [("ward", "disease")]))
     assert set(Planned((plan,)).closeness(of, 0.2, np.nonzero(of.theta)).tolist()) == {1.0}
 
 

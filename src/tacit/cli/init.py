@@ -12,7 +12,7 @@ from tacit.cli.screen import AsJson, command, plain_text, show, show_json
 from tacit.errors import PolicyError
 
 if TYPE_CHECKING:
-    from tacit.draft.draft import Draft, DraftedLine
+    from tacit.draft.draft import DraftedLine, PolicyDraft
 
 MOST_SHOWN = 40  # columns of each list; the draft itself has all of them
 WITHHELD = "(a column whose name may be a value)"
@@ -58,7 +58,7 @@ def draft(
     show(f"`{command('check', out, '--rows', data)}` shows you, and nobody else, which cells do not fit.")
 
 
-def _document(out: Path, made: Draft) -> dict[str, Any]:
+def _document(out: Path, made: PolicyDraft) -> dict[str, Any]:
     return {
         "policy_file": str(out),
         "review": [{"line": line.number, "column": line.column} for line in made.review],

@@ -14,7 +14,7 @@ from tacit.cli.screen import AsJson, show, show_json, show_wrapped
 from tacit.errors import LedgerError
 
 if TYPE_CHECKING:
-    from tacit.ledger.ledger import Account, Entry, Run
+    from tacit.ledger.ledger import Account, LedgerEntry, Run
 
 ledger_app = typer.Typer(
     help="Look at a budget ledger, check that nobody edited it, grant budget, or rotate the coins of true records.",
@@ -174,7 +174,7 @@ def rotate_coins(
     return 0 if yes else 1
 
 
-def _unfinished(run: Run, entries: list[Entry], *, has_coins: bool) -> str:
+def _unfinished(run: Run, entries: list[LedgerEntry], *, has_coins: bool) -> str:
     """Return what became of a run that was paid for and whose results were not published as a whole."""
     cost = shown(sum((e.epsilon for e in entries if run.first <= e.number <= run.last), Fraction(0)))
     what = f"Run {run.run} of job {run.job!r} paid {cost} (entries {run.first} to {run.last})"
@@ -196,7 +196,7 @@ def _account(account: Account) -> dict[str, Any]:
     }
 
 
-def _entry(entry: Entry) -> dict[str, Any]:
+def _entry(entry: LedgerEntry) -> dict[str, Any]:
     return {
         "number": entry.number,
         "time": entry.time,

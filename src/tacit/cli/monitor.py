@@ -15,7 +15,7 @@ from tacit.errors import DataRefused, PlanError
 
 if TYPE_CHECKING:
     from tacit.jobs.monitor_file import MonitorFile, OpenMonitors
-    from tacit.monitor.history import History, MapVerdict, Verdict
+    from tacit.monitor.history import History, MapVerdict, PlaceVerdict
 
 monitor_app = typer.Typer(help="Watch places in files of events, and show what was said.", rich_markup_mode=None)
 NAMED_ALARMS = 5
@@ -158,7 +158,7 @@ def _files(where: str, opened: OpenMonitors, interval: float | None) -> Iterator
         time.sleep(interval)
 
 
-def _taken(file: Path, opened: OpenMonitors, *, patient: bool) -> dict[str, Verdict | MapVerdict] | None:
+def _taken(file: Path, opened: OpenMonitors, *, patient: bool) -> dict[str, PlaceVerdict | MapVerdict] | None:
     """Feed one file; one that cannot be read is left for later where we go on watching."""
     try:
         return opened.feed(file)
@@ -197,7 +197,7 @@ def _begun(found: MonitorFile, where: str) -> str:
     return f"{many} monitor{'s' * (many != 1)}, epsilon {shown(found.cost)} in all{paid}; events from {where}."
 
 
-def _words(verdict: Verdict | MapVerdict) -> str:
+def _words(verdict: PlaceVerdict | MapVerdict) -> str:
     from tacit.monitor.history import NOT_ASKED, MapVerdict
     from tacit.report.charts.monitor_chart import verdict_text
 
@@ -210,7 +210,7 @@ def _words(verdict: Verdict | MapVerdict) -> str:
     return f"{len(rung)} new alarm{'s' * (len(rung) != 1)}" + (f" ({named})" if rung else "")
 
 
-def _document(verdict: Verdict | MapVerdict) -> dict[str, Any]:
+def _document(verdict: PlaceVerdict | MapVerdict) -> dict[str, Any]:
     from dataclasses import asdict
 
     from tacit.monitor.history import MapVerdict

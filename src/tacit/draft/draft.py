@@ -71,7 +71,7 @@ _PERSON_NOTE: Final = """
 
 
 @dataclass
-class _Column:
+class _DraftColumn:
     """What the draft says about one column: lines of the domain, or the reason why it is left out."""
 
     name: Any
@@ -99,7 +99,7 @@ class DraftedLine:
 
 
 @dataclass(frozen=True)
-class Draft:
+class PolicyDraft:
     """The text of a draft policy, and where in it to look. `columns_left` is how many columns it does not reach."""
 
     text: str
@@ -119,7 +119,7 @@ def draft_policy(path_or_frame: Any, *, rows_to_look_at: int = 10_000, has_heade
 
 
 @sealed
-def draft(path_or_frame: Any, *, rows_to_look_at: int = 10_000, has_header: bool = False) -> Draft:
+def draft(path_or_frame: Any, *, rows_to_look_at: int = 10_000, has_header: bool = False) -> PolicyDraft:
     """Return the same with the lines that need a look."""
     is_path = isinstance(path_or_frame, str | Path)
     sample = sample_of(path_or_frame, rows_to_look_at, has_header=has_header)
@@ -151,7 +151,7 @@ def draft(path_or_frame: Any, *, rows_to_look_at: int = 10_000, has_header: bool
     people = next((column.name for column in drafted if column.kind == "person"), "patient_id")
     text = "\n".join(lines) + "\n" + _AFTER.format(alternatives=_alternatives(drafted)) + _PERSON_NOTE
     text += f"# {_line({'person': people})}\n# per_person: 1\n"
-    return Draft(text, tuple(review), tuple(left_out), unreached)
+    return PolicyDraft(text, tuple(review), tuple(left_out), unreached)
 
 
 def _for_the_screen(name: Any) -> str | None:
@@ -213,8 +213,8 @@ _LOOKS: Final[list[tuple[re.Pattern[str], Callable[[str], Any]]]] = [
 ]
 
 
-def _drafted(name: Any, values: list[Any], sample: Sample) -> _Column:
-    column = _Column(name)
+def _drafted(name: Any, values: list[Any], sample: Sample) -> _DraftColumn:
+    column = _DraftColumn(name)
     try:
         Domain({name: Flag()})
     except PolicyError as refusal:
@@ -228,7 +228,7 @@ def _drafted(name: Any, values: list[Any], sample: Sample) -> _Column:
     return column
 
 
-def _declared(column: _Column, values: list[Any], rows_in_all: int, rows: int) -> str:
+def _declared(column: _DraftColumn, values: list[Any], rows_in_all: int, rows: int) -> str:
     """Fill in the lines of a column, or return the reason why it cannot be declared."""
     name = column.name
     if not values:
@@ -251,7 +251,7 @@ def _declared(column: _Column, values: list[Any], rows_in_all: int, rows: int) -
     return "values of different or unusual types. Turn them into texts, whole numbers or true/false first."
 
 
-def _whole_numbers(column: _Column, values: list[int], rows_in_all: int, rows: int) -> str:
+def _whole_numbers(column: _DraftColumn, values: list[int], rows_in_all: int, rows: int) -> str:
     different = set(values)
     unique = rows >= _FEW_ROWS and len(different) > _NEARLY_ALL * rows
     numbered = unique and max(different) - min(different) < rows_in_all / _NEARLY_ALL  # 1, 2, 3, .., some of them seen
@@ -272,7 +272,7 @@ def _whole_numbers(column: _Column, values: list[int], rows_in_all: int, rows: i
     return ""
 
 
-def _fractions(column: _Column, values: list[Any], rows: int) -> str:
+def _fractions(column: _DraftColumn, values: list[Any], rows: int) -> str:
     """Draft decimals: the range of the cells, and a step with as many digits as they have."""
     numbers = {  # 36.800000000000004 is a sum that somebody made of 36.8
         decimal.Decimal(f"{value:.12g}") if isinstance(value, float) else decimal.Decimal(value)
@@ -313,7 +313,7 @@ def _fractions(column: _Column, values: list[Any], rows: int) -> str:
     return ""
 
 
-def _dates(column: _Column, values: list[Any]) -> str:
+def _dates(column: _DraftColumn, values: list[Any]) -> str:
     """Draft dates: the range of the cells, by day."""
     days = [day for day in map(_day, values) if day is not None]
     if not days:
@@ -328,7 +328,7 @@ def _dates(column: _Column, values: list[Any]) -> str:
     return ""
 
 
-def _some_dates(column: _Column, values: list[str]) -> str:
+def _some_dates(column: _DraftColumn, values: list[str]) -> str:
     """Draft a column of texts most of which are ISO dates, and say what becomes of the others."""
     reason = _dates(column, [value for value in values if _ISO_DATE.fullmatch(value)])
     if column.lines and not all(_ISO_DATE.fullmatch(value) and _day(value) for value in values):
@@ -336,7 +336,7 @@ def _some_dates(column: _Column, values: list[str]) -> str:
     return reason
 
 
-def _texts(column: _Column, values: list[str], rows_in_all: int, rows: int) -> str:
+def _texts(column: _DraftColumn, values: list[str], rows_in_all: int, rows: int) -> str:
     different = sorted(set(values))
     if _mostly(_ISO_DATE, values):
         return _some_dates(column, values)
@@ -389,7 +389,7 @@ def _texts(column: _Column, values: list[str], rows_in_all: int, rows: int) -> s
     return ""
 
 
-def _some_numbers(column: _Column, values: list[str], rows_in_all: int, rows: int) -> str:
+def _some_numbers(column: _DraftColumn, values: list[str], rows_in_all: int, rows: int) -> str:
     """Draft a column of texts most of which spell whole numbers, and say what becomes of the others."""
     reason = _whole_numbers(
         column, [int(value.strip()) for value in values if _WHOLE.fullmatch(value)], rows_in_all, rows
@@ -446,7 +446,7 @@ def _is_called_an_identifier(name: Any, different: int, *, unique: bool) -> bool
     return is_called_an_id(name) and (unique or different > _SEVERAL)
 
 
-def _lists(column: _Column, values: Iterable[Iterable[Any]]) -> str:
+def _lists(column: _DraftColumn, values: Iterable[Iterable[Any]]) -> str:
     items = {item for value in values for item in value if isinstance(item, str | int)}
     if not items or any(isinstance(item, bool) for item in items):
         return "lists. If they are sets of items, write {items: how many there are} or {items: [names]}."
@@ -464,7 +464,7 @@ def _lists(column: _Column, values: Iterable[Iterable[Any]]) -> str:
     return ""
 
 
-def _names_people(column: _Column) -> str:
+def _names_people(column: _DraftColumn) -> str:
     column.kind = "person"
     return (
         "looks like an identifier: leave it out of the domain and name it as `person:` if one person may own several "
@@ -472,7 +472,7 @@ def _names_people(column: _Column) -> str:
     )
 
 
-def _map_of(columns: list[_Column]) -> list[str]:
+def _map_of(columns: list[_DraftColumn]) -> list[str]:
     """Suggest a grid where two columns of decimals are called like coordinates."""
     fractions = [column.name for column in columns if column.kind == "decimals"]
     rows = [name for name in fractions if re.match(r"(?i)lat", name)]
@@ -487,7 +487,7 @@ def _map_of(columns: list[_Column]) -> list[str]:
     ]
 
 
-def _alternatives(columns: list[_Column]) -> str:
+def _alternatives(columns: list[_DraftColumn]) -> str:
     """Return commented examples of weaker secrets, with the columns at hand."""
     by_kind = {column.kind: column.name for column in reversed(columns) if column.is_attribute}
     numbers, texts = by_kind.get("integers"), by_kind.get("categories")

@@ -12,7 +12,7 @@ from tacit.dependence.dependence import Dependence
 from tacit.errors import InternalError, JobError, nearest
 from tacit.plan.questions.marginals import Marginals
 from tacit.policy.domain import Domain
-from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import everything
 from tacit.rows.files.identity import files_below
@@ -21,7 +21,7 @@ _FORMS: Final = ("table", "counts", "network")
 MOST_CELLS: Final = 2**20  # of a dependence that is counted
 
 
-def read_dependence(entry: Entry, policy: Policy, folder: Path, rows: Mapping[str, Entry]) -> Dependence:
+def read_dependence(entry: YamlEntry, policy: Policy, folder: Path, rows: Mapping[str, YamlEntry]) -> Dependence:
     """Read the dependence of a case; `rows` are the private ones, which are counted only with a mark.
 
     They are paths and patterns, each with the place where it was written.
@@ -37,21 +37,21 @@ def read_dependence(entry: Entry, policy: Policy, folder: Path, rows: Mapping[st
     return found
 
 
-def _attribute(entry: Entry, name: str, domain: Domain) -> None:
+def _attribute(entry: YamlEntry, name: str, domain: Domain) -> None:
     if name not in domain:
         raise entry.refuse(
             "must be about attributes of the policy", given=name, fix=nearest(name, list(domain), most=20)
         )
 
 
-def read_value(entry: Entry, domain: Domain, name: str) -> Any:
+def read_value(entry: YamlEntry, domain: Domain, name: str) -> Any:
     """Return a value of an attribute, or refuse one that it does not have."""
     value = domain[name].read_value(entry)
     with entry.blamed():
         return domain[name].value(domain[name].position(value))
 
 
-def _table(entry: Entry, policy: Policy) -> Dependence:
+def _table(entry: YamlEntry, policy: Policy) -> Dependence:
     fields = entry.fields(("names", "cells"), required=("names", "cells"))
     names = [one.text() for one in fields["names"].listed()]
     for name in names:
@@ -73,7 +73,7 @@ def _table(entry: Entry, policy: Policy) -> Dependence:
         return Dependence.from_table(cells, names=names)
 
 
-def _network(entry: Entry, policy: Policy) -> Dependence:
+def _network(entry: YamlEntry, policy: Policy) -> Dependence:
     for name in entry.mapping():
         _attribute(entry, name, policy.domain)
     tables = {name: _conditional(name, below, policy.domain) for name, below in entry.mapping().items()}
@@ -81,7 +81,7 @@ def _network(entry: Entry, policy: Policy) -> Dependence:
         return Dependence.from_network(tables)
 
 
-def _conditional(name: str, entry: Entry, domain: Domain) -> Any:
+def _conditional(name: str, entry: YamlEntry, domain: Domain) -> Any:
     """Return the table of one attribute, by value; below `given` and `table`, by the values of its parents first."""
     mapping = entry.mapping()
     if set(mapping) != {"given", "table"}:
@@ -92,7 +92,7 @@ def _conditional(name: str, entry: Entry, domain: Domain) -> Any:
     for parent in parents:
         _attribute(mapping["given"], parent, domain)
 
-    def below(found: Entry, left: list[str]) -> Any:
+    def below(found: YamlEntry, left: list[str]) -> Any:
         if not left:
             return _chances(found, domain, name)
         return {_value(found, domain, left[0], key): below(one, left[1:]) for key, one in found.mapping().items()}
@@ -109,11 +109,11 @@ def _flat(nested: Any, depth: int, before: tuple[Any, ...] = ()) -> Any:
         yield from _flat(below, depth - 1, (*before, value))
 
 
-def _chances(entry: Entry, domain: Domain, name: str) -> dict[Any, float]:
+def _chances(entry: YamlEntry, domain: Domain, name: str) -> dict[Any, float]:
     return {_value(entry, domain, name, key): float(one.real()) for key, one in entry.mapping().items()}
 
 
-def _value(entry: Entry, domain: Domain, name: str, key: str) -> Any:
+def _value(entry: YamlEntry, domain: Domain, name: str, key: str) -> Any:
     """Return the value that a key stands for: keys are texts, whatever the attribute is."""
     known = {domain[name].words(value): value for value in domain[name].every_value()}
     if key not in known:
@@ -121,7 +121,7 @@ def _value(entry: Entry, domain: Domain, name: str, key: str) -> Any:
     return known[key]
 
 
-def _counts(entry: Entry, policy: Policy, folder: Path, rows: Mapping[str, Entry]) -> Dependence:
+def _counts(entry: YamlEntry, policy: Policy, folder: Path, rows: Mapping[str, YamlEntry]) -> Dependence:
     """Count a public or earlier data set, read as the policy reads rows."""
     # the engines take seconds to load, and most cases and jobs are only looked at
     from tacit.release.estimate.answers import true_answers
@@ -163,14 +163,14 @@ def _counts(entry: Entry, policy: Policy, folder: Path, rows: Mapping[str, Entry
     return replace(found, unprotected=unprotected)
 
 
-def _smoothing(entry: Entry) -> float:
+def _smoothing(entry: YamlEntry) -> float:
     found = float(entry.real())
     if found < 0:
         raise entry.refuse("must be zero or more", given=found, fix="Write 0.5, or leave it out to add nothing.")
     return found
 
 
-def _check_public(entry: Entry, path: Path, rows: Mapping[str, Entry]) -> None:
+def _check_public(entry: YamlEntry, path: Path, rows: Mapping[str, YamlEntry]) -> None:
     """Refuse to count a file that is among the private rows, or may be: of every path it must be clear what it is."""
     for private, written in rows.items():
         try:

@@ -34,7 +34,7 @@ from tacit.plan.leakage.leakage_plan import LeakagePlan
 from tacit.plan.leakage.setting import EVERYBODY
 from tacit.plan.question import Query
 from tacit.policy.files.policy_file import policy_below
-from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.policy import Policy
 
 _CASE_KEYS: Final = (
@@ -70,7 +70,7 @@ class Case:
     limit: Any
     options: Mapping[str, Any]
     job: Job | None
-    places: Mapping[str, Entry] = field(repr=False, compare=False)
+    places: Mapping[str, YamlEntry] = field(repr=False, compare=False)
     made: dict[str, LeakagePlan] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -157,7 +157,7 @@ class Case:
             )
 
 
-def is_case(top: Entry) -> bool:
+def is_case(top: YamlEntry) -> bool:
     """Say whether a file is a case: a job has no dependence."""
     return top.is_mapping and "dependence" in top.mapping()
 
@@ -176,7 +176,7 @@ def read_case(path: str | Path) -> Case:
     return _case_below(open_job(path, whole=_WHOLE, kind="a case file"), path)
 
 
-def _case_below(top: Entry, path: str | Path) -> Case:
+def _case_below(top: YamlEntry, path: str | Path) -> Case:
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")
     fields = top.fields((*JOB_KEYS, *_CASE_KEYS), required=("policy", "dependence", "sensitive", "applications"))
@@ -250,11 +250,11 @@ def _planned(case: Case, query: Query) -> Fraction:
     return (short or as_fraction(wanted, key="epsilon")) / one.epsilon
 
 
-def _limit(entry: Entry) -> Any:
+def _limit(entry: YamlEntry) -> Any:
     return {name: one.real() for name, one in entry.mapping().items()} if entry.is_mapping else entry.real()
 
 
-def _groups(entry: Entry, known: list[str], what: str) -> dict[str, tuple[str, ...]]:
+def _groups(entry: YamlEntry, known: list[str], what: str) -> dict[str, tuple[str, ...]]:
     """Return lists of names by name: what applications ask for, or who colludes."""
     found: dict[str, tuple[str, ...]] = {}
     for name, listed in entry.mapping().items():
@@ -270,7 +270,9 @@ def _groups(entry: Entry, known: list[str], what: str) -> dict[str, tuple[str, .
     return found
 
 
-def _coalitions(fields: Mapping[str, Entry], applications: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+def _coalitions(
+    fields: Mapping[str, YamlEntry], applications: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
     """Return who colludes; every group has a name of its own, also where an application is one by itself."""
     if "coalitions" not in fields:
         if EVERYBODY in applications and len(applications) > 1:
@@ -286,7 +288,7 @@ def _coalitions(fields: Mapping[str, Entry], applications: Mapping[str, tuple[st
     return found
 
 
-def _check_limited(entry: Entry | None, case: Case) -> None:
+def _check_limited(entry: YamlEntry | None, case: Case) -> None:
     """Refuse a limit that could be meant for an attribute or for a group."""
     for name in case.limit if isinstance(case.limit, Mapping) else ():
         if entry is not None and name in case.sensitive and name in case.groups:
@@ -295,7 +297,7 @@ def _check_limited(entry: Entry | None, case: Case) -> None:
             )
 
 
-def _epsilons(entry: Entry, applications: Mapping[str, tuple[str, ...]]) -> dict[str, dict[str, float]]:
+def _epsilons(entry: YamlEntry, applications: Mapping[str, tuple[str, ...]]) -> dict[str, dict[str, float]]:
     """Return the epsilon of each application and attribute; all of them must be there."""
     found: dict[str, dict[str, float]] = {}
     for name, given in entry.fields(tuple(applications), required=tuple(applications)).items():
@@ -310,7 +312,7 @@ def _epsilons(entry: Entry, applications: Mapping[str, tuple[str, ...]]) -> dict
     return found
 
 
-def _by_attribute(entry: Entry, policy: Policy, dependence: Dependence) -> dict[str, tuple[Any, ...]]:
+def _by_attribute(entry: YamlEntry, policy: Policy, dependence: Dependence) -> dict[str, tuple[Any, ...]]:
     found: dict[str, tuple[Any, ...]] = {}
     for name, listed in entry.mapping().items():
         if name not in dependence.values:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from tacit.errors import nearest
 from tacit.plan.leakage.budget import OBJECTIVES
 from tacit.plan.leakage.measured_tables import MEASURES
-from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.files.yaml_entries import YamlEntry
 
 _NUMBER: Final = {"type": "number", "minimum": 0}
 
@@ -18,14 +18,14 @@ _NUMBER: Final = {"type": "number", "minimum": 0}
 class CaseOption:
     """A key of a case that plans (`tc.plan.leakage_budget`), limits (`tc.Applications`) or both take as it is."""
 
-    read: Callable[[Entry], Any]
+    read: Callable[[YamlEntry], Any]
     schema: Mapping[str, Any]
     for_plan: bool = False
     for_limits: bool = False
 
 
-def _one_of(*words: str) -> Callable[[Entry], str]:
-    def read(entry: Entry) -> str:
+def _one_of(*words: str) -> Callable[[YamlEntry], str]:
+    def read(entry: YamlEntry) -> str:
         said = entry.text()
         if said not in words:
             raise entry.refuse(f"must be {' or '.join(words)}", given=said, fix=nearest(said, words))
@@ -34,13 +34,13 @@ def _one_of(*words: str) -> Callable[[Entry], str]:
     return read
 
 
-def _weights(entry: Entry) -> dict[str, Any]:
+def _weights(entry: YamlEntry) -> dict[str, Any]:
     return {name: one.real() for name, one in entry.mapping().items()}
 
 
 OPTIONS: Final[Mapping[str, CaseOption]] = {
     "posterior": CaseOption(
-        Entry.real,
+        YamlEntry.real,
         {"type": "number", "minimum": 0, "maximum": 1, "description": "How sure any outcome may make."},
         for_plan=True,
         for_limits=True,
@@ -57,13 +57,13 @@ OPTIONS: Final[Mapping[str, CaseOption]] = {
         for_limits=True,
     ),
     "own": CaseOption(
-        Entry.yes_or_no,
+        YamlEntry.yes_or_no,
         {"type": "boolean", "description": "Whether what an attribute says about itself counts."},
         for_plan=True,
         for_limits=True,
     ),
     "cap": CaseOption(
-        Entry.real,
+        YamlEntry.real,
         {"type": "number", "exclusiveMinimum": 0, "description": "The largest epsilon."},
         for_plan=True,
     ),
@@ -73,14 +73,14 @@ OPTIONS: Final[Mapping[str, CaseOption]] = {
         for_plan=True,
     ),
     "drift": CaseOption(
-        Entry.real,
+        YamlEntry.real,
         {**_NUMBER, "description": "How far the dependence may move before the plan is made anew."},
         for_plan=True,
     ),
 }
 
 
-def read_options(fields: Mapping[str, Entry]) -> dict[str, Any]:
+def read_options(fields: Mapping[str, YamlEntry]) -> dict[str, Any]:
     """Return what a case says of these, by key."""
     return {key: option.read(fields[key]) for key, option in OPTIONS.items() if key in fields}
 

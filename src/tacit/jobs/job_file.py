@@ -29,7 +29,7 @@ from tacit.plan.questions.written import from_document, keys_of, query_schema
 from tacit.policy.domain import Domain
 from tacit.policy.files.policy_file import policy_below
 from tacit.policy.files.schema import policy_schema
-from tacit.policy.files.yaml_entries import Entry, Source
+from tacit.policy.files.yaml_entries import YamlEntry, YamlSource
 from tacit.policy.policy import Policy
 
 DEMO: Final = "demo:"
@@ -124,10 +124,10 @@ def read_job(path: str | Path) -> Job:
     return job_below(open_job(path), path)
 
 
-def open_job(path: str | Path, *, whole: str = "the job", kind: str = "a job file") -> Entry:
+def open_job(path: str | Path, *, whole: str = "the job", kind: str = "a job file") -> YamlEntry:
     """Return the top of a job file, or of a case file."""
     Path(path).absolute()  # where the folder that we are in is gone, that is said, and not that the file is
-    return Source.open(
+    return YamlSource.open(
         path,
         file=str(path),
         whole=whole,
@@ -139,7 +139,7 @@ def open_job(path: str | Path, *, whole: str = "the job", kind: str = "a job fil
 
 
 def job_below(
-    top: Entry,
+    top: YamlEntry,
     path: str | Path,
     *,
     also: Sequence[str] = (),
@@ -189,7 +189,7 @@ def job_below(
     )
 
 
-def _per_person(fields: Mapping[str, Entry], policy: Policy) -> int | None:
+def _per_person(fields: Mapping[str, YamlEntry], policy: Policy) -> int | None:
     """Return how many rows of a person count, if the job says so; refuse what has no person to be about."""
     per_person = fields["per_person"].whole() if "per_person" in fields else None
     if per_person is not None and per_person < 1:
@@ -203,12 +203,12 @@ def _per_person(fields: Mapping[str, Entry], policy: Policy) -> int | None:
     return per_person
 
 
-def rows_below(entry: Entry, folder: Path) -> dict[str, Entry]:
+def rows_below(entry: YamlEntry, folder: Path) -> dict[str, YamlEntry]:
     """Return the paths and patterns of the rows, each with the place where it was written."""
     listed = entry.one_or_more()
     if not listed:
         raise entry.refuse("must name a file", given=[], fix="For instance people.csv, or demo:adult.")
-    found: dict[str, Entry] = {}
+    found: dict[str, YamlEntry] = {}
     for entered in listed:
         path = _row_path(entered, folder)
         if path in found:
@@ -219,7 +219,7 @@ def rows_below(entry: Entry, folder: Path) -> dict[str, Entry]:
     return found
 
 
-def _row_path(entry: Entry, folder: Path) -> str:
+def _row_path(entry: YamlEntry, folder: Path) -> str:
     written = entry.text()
     if not written or "\0" in written:
         raise entry.refuse("must name a file", given=written, fix="For instance people.csv, or demo:adult.")
@@ -232,7 +232,7 @@ def _row_path(entry: Entry, folder: Path) -> str:
     return str(path)
 
 
-def _path_of_bundled(entry: Entry, name: str) -> str:
+def _path_of_bundled(entry: YamlEntry, name: str) -> str:
     data = resources.files("tacit") / "data"
     known = sorted(Path(one.name).stem for one in data.iterdir() if one.name.endswith(".parquet"))
     if name not in known:
@@ -241,7 +241,7 @@ def _path_of_bundled(entry: Entry, name: str) -> str:
     return str(data / f"{name}.parquet")
 
 
-def _dataset(fields: dict[str, Entry], rows: tuple[str, ...]) -> str:
+def _dataset(fields: dict[str, YamlEntry], rows: tuple[str, ...]) -> str:
     if "dataset" in fields:
         return _ledger_name(fields["dataset"], "dataset")
     stem = Path(rows[0]).stem
@@ -254,17 +254,17 @@ def _dataset(fields: dict[str, Entry], rows: tuple[str, ...]) -> str:
         return checked_name(stem, key="dataset", file="")
 
 
-def _ledger_name(entry: Entry, key: str) -> str:
+def _ledger_name(entry: YamlEntry, key: str) -> str:
     with entry.blamed():
         return checked_name(entry.text(), key=key, file="")
 
 
-def _ledger(entry: Entry, folder: Path) -> str:
+def _ledger(entry: YamlEntry, folder: Path) -> str:
     written = entry.text()
     return written if "://" in written else str(entry.path_in(folder))
 
 
-def _out(entry: Entry | None, file: Path, what: str) -> Path:
+def _out(entry: YamlEntry | None, file: Path, what: str) -> Path:
     if entry is None:
         return file.with_name(f"{file.stem}-{what}")
     written = entry.text()
@@ -274,12 +274,12 @@ def _out(entry: Entry | None, file: Path, what: str) -> Path:
     return entry.path_in(file.parent)
 
 
-def _epsilon(entry: Entry) -> Fraction:
+def _epsilon(entry: YamlEntry) -> Fraction:
     with entry.blamed():
         return as_epsilon(entry.amount())
 
 
-def _epsilon_of(fields: Mapping[str, Entry], query: Query, planned: Callable[[Query], Fraction]) -> Fraction:
+def _epsilon_of(fields: Mapping[str, YamlEntry], query: Query, planned: Callable[[Query], Fraction]) -> Fraction:
     entry = fields["epsilon"]
     if entry.is_list or entry.is_mapping or entry.node.value != PLANNED:
         return _epsilon(entry)
@@ -287,13 +287,13 @@ def _epsilon_of(fields: Mapping[str, Entry], query: Query, planned: Callable[[Qu
         return planned(query)
 
 
-def _below_keyword(entry: Entry) -> Mapping[str, Entry]:
+def _below_keyword(entry: YamlEntry) -> Mapping[str, YamlEntry]:
     """Return what stands below the one word that a question begins with, by key."""
     below = list(entry.mapping().values()) if entry.is_mapping else []
     return below[0].mapping() if len(below) == 1 and below[0].is_mapping else {}
 
 
-def _releases(entry: Entry, policy: Policy, planned: Callable[[Query], Fraction] | None) -> tuple[JobRelease, ...]:
+def _releases(entry: YamlEntry, policy: Policy, planned: Callable[[Query], Fraction] | None) -> tuple[JobRelease, ...]:
     if entry.is_empty or (entry.is_list and not entry.listed()):
         raise entry.refuse("must list a release", given=entry.plain(), fix="Add one below, with a dash.")
     found: list[JobRelease] = []
@@ -321,7 +321,7 @@ def _releases(entry: Entry, policy: Policy, planned: Callable[[Query], Fraction]
     return tuple(found)
 
 
-def _release_name(entry: Entry) -> str:
+def _release_name(entry: YamlEntry) -> str:
     # a name like 2024 is a number to YAML, but it can only mean one thing here
     written = str(entry.whole()) if entry.node.tag.endswith(":int") else entry.text()
     name = unicodedata.normalize("NFC", written)
@@ -336,7 +336,7 @@ def _release_name(entry: Entry) -> str:
     return name
 
 
-def _query(entry: Entry, policy: Policy) -> Query:
+def _query(entry: YamlEntry, policy: Policy) -> Query:
     document = _question(entry, policy.domain)
     blamed, places = entry, {"query": entry}
     if entry.is_mapping and len(document) == 1:
@@ -353,7 +353,7 @@ def _query(entry: Entry, policy: Policy) -> Query:
         )
 
 
-def _question(entry: Entry, domain: Domain) -> Any:
+def _question(entry: YamlEntry, domain: Domain) -> Any:
     """Return a question as it was written: decimals as texts, values as their attribute reads them.
 
     What stands below a word that no question has is not looked at: that word is what is refused.
@@ -376,7 +376,7 @@ def _question(entry: Entry, domain: Domain) -> Any:
     return found
 
 
-def _below_key(entry: Entry, holds: str, name: Any, domain: Domain) -> Any:
+def _below_key(entry: YamlEntry, holds: str, name: Any, domain: Domain) -> Any:
     """Return what stands below a key of a question; `name` is the attribute that it is about, or a list of them."""
     if holds == "decimals":
         return _decimals(entry)
@@ -402,14 +402,14 @@ def _below_key(entry: Entry, holds: str, name: Any, domain: Domain) -> Any:
     return _plain(entry)
 
 
-def _decimals(entry: Entry) -> Any:
+def _decimals(entry: YamlEntry) -> Any:
     if entry.is_list:
         return [_decimals(one) for one in entry.listed()]
     is_number = entry.node.tag.endswith((":float", ":int"))
     return str(entry.node.value).replace("_", "") if is_number else _plain(entry)
 
 
-def _plain(entry: Entry) -> Any:
+def _plain(entry: YamlEntry) -> Any:
     """Return a value as it was written, refusing what YAML would silently change."""
     if entry.is_mapping:
         return {name: _plain(value) for name, value in entry.mapping().items()}

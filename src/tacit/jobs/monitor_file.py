@@ -24,12 +24,12 @@ from tacit.amounts import EPSILON_SCHEMA, as_epsilon, shown
 from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused
 from tacit.ledger.ledger import Ledger
 from tacit.monitor.clock import Clock, as_clock, iso_date, ticks_of
-from tacit.monitor.history import MapVerdict, Verdict
+from tacit.monitor.history import MapVerdict, PlaceVerdict
 from tacit.monitor.monitor import MapMonitor, PlaceMonitor
 from tacit.policy.files.policy_file import policy_below
 from tacit.policy.files.schema import policy_schema
 from tacit.policy.files.table_names import TABLE_NAMES
-from tacit.policy.files.yaml_entries import Entry, Source
+from tacit.policy.files.yaml_entries import YamlEntry, YamlSource
 from tacit.policy.policy import Policy
 
 _SHARED: Final = ("attribute", "item", "person", "event", "time")  # columns: the same for every monitor of a file
@@ -155,7 +155,7 @@ class OpenMonitors:
         """Say whether every monitor has taken a file of events; files are known by their names."""
         return all(monitor.has_taken(file.name) for monitor in self.monitors.values())
 
-    def feed(self, file: Path) -> dict[str, Verdict | MapVerdict]:
+    def feed(self, file: Path) -> dict[str, PlaceVerdict | MapVerdict]:
         """Take a file as one step of every monitor; one that has taken it before says again what it said then.
 
         Where names say the step, the clock moves to it; a file that comes after its time is of the next step.
@@ -200,7 +200,7 @@ def event_files(where: str | Path) -> list[Path]:
 def read_monitor_file(path: str | Path) -> MonitorFile:
     """Read a monitor file; every refusal names the file, the line, the key, the rule, the value given and the fix."""
     file = Path(path).absolute()
-    top = Source.open(
+    top = YamlSource.open(
         path,
         file=str(path),
         whole="the monitor file",
@@ -252,7 +252,7 @@ def read_monitor_file(path: str | Path) -> MonitorFile:
     )
 
 
-def _monitors(said: Mapping[str, Entry], policy: Policy, shared: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _monitors(said: Mapping[str, YamlEntry], policy: Policy, shared: dict[str, Any]) -> dict[str, dict[str, Any]]:
     entry = said["monitors"]
     if entry.is_empty or (entry.is_list and not entry.listed()):
         raise entry.refuse("must list a monitor", given=entry.plain(), fix="Add one below, with a dash.")
@@ -272,7 +272,7 @@ def _monitors(said: Mapping[str, Entry], policy: Policy, shared: dict[str, Any])
     return found
 
 
-def _options(one: Entry, own: Mapping[str, Entry], top: Mapping[str, Entry]) -> dict[str, Any]:
+def _options(one: YamlEntry, own: Mapping[str, YamlEntry], top: Mapping[str, YamlEntry]) -> dict[str, Any]:
     """Return the arguments of one monitor as they are written."""
     if ("place" in own) == ("map" in own):
         raise one.refuse(
@@ -302,7 +302,7 @@ def _options(one: Entry, own: Mapping[str, Entry], top: Mapping[str, Entry]) -> 
     return options | ({"start": top["start"].value()} if "start" in top else {})
 
 
-def _named_steps(said: Mapping[str, Entry]) -> Clock | None:
+def _named_steps(said: Mapping[str, YamlEntry]) -> Clock | None:
     """Return the clock by which the names of files say their step, if the file says that they do."""
     if "steps" not in said:
         return None
@@ -317,7 +317,7 @@ def _named_steps(said: Mapping[str, Entry]) -> Clock | None:
         return as_clock(start, every)
 
 
-def _map_places(entry: Entry) -> list[Any] | None:
+def _map_places(entry: YamlEntry) -> list[Any] | None:
     if not entry.is_list and not entry.is_mapping and not entry.is_empty and entry.node.value == "all":
         return None
     return [place.value() for place in entry.listed()]

@@ -18,7 +18,7 @@ from typing import Any, Final
 from tacit.errors import nearest
 from tacit.jobs.job_file import RELEASES, Job, job_below, job_schema, open_job
 from tacit.policy.domain import Domain
-from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.policy import Policy
 from tacit.publish.criterion import CRITERIA
 from tacit.publish.generalisation import check_listable
@@ -49,7 +49,7 @@ def read_table_job(path: str | Path) -> TableJob:
     return TableJob(replace(job, beside=plan.epsilon), plan)
 
 
-def _planned(entry: Entry, policy: Policy) -> TablePlan:
+def _planned(entry: YamlEntry, policy: Policy) -> TablePlan:
     """Return the table that is asked for, or refuse with the line that is wrong."""
     fields = entry.fields(_TABLE_KEYS, required=("public", "sensitive"))
     asked = _asked(entry, fields)
@@ -68,7 +68,7 @@ def _planned(entry: Entry, policy: Policy) -> TablePlan:
         return plan_table(policy, columns, replace(choice, again=again), groups)
 
 
-def _asked(entry: Entry, fields: Mapping[str, Entry]) -> dict[str, Any]:
+def _asked(entry: YamlEntry, fields: Mapping[str, YamlEntry]) -> dict[str, Any]:
     if ("lam" in fields) != ("delta" in fields):
         raise entry.refuse(
             "must have lam and delta together", given=sorted(fields), fix="Leave both out for perturbation."
@@ -93,7 +93,7 @@ def _asked(entry: Entry, fields: Mapping[str, Entry]) -> dict[str, Any]:
     return found
 
 
-def _groups(entry: Entry, domain: Domain, public: Sequence[str]) -> dict[str, dict[Any, str]]:
+def _groups(entry: YamlEntry, domain: Domain, public: Sequence[str]) -> dict[str, dict[Any, str]]:
     """Return what values of public columns become; keys are values as the column has them, or ranges such as 0..17."""
     maps: dict[str, dict[Any, str]] = {}
     for name, listed in entry.mapping().items():

@@ -38,8 +38,8 @@ from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
 from tacit.errors import BudgetExceeded, LedgerError, PlanError, nearest, sealed, word_or_kind
 from tacit.ledger.chain import SHOWN
-from tacit.plan.leakage.setting import Line, Setting, check_own, checked_limits, checked_setting
-from tacit.plan.leakage.shown import Seen, Shown
+from tacit.plan.leakage.setting import LeakageSetting, ReleaseLine, check_own, checked_limits, checked_setting
+from tacit.plan.leakage.shown import Shown, ShownSoFar
 
 
 @dataclass(frozen=True)
@@ -165,18 +165,18 @@ class Applications:
     @sealed
     def standing(self, shown: Sequence[Shown]) -> tuple[Standing, ...]:
         """Return what each coalition could know after all this was shown, one for each limit."""
-        seen = Seen()
+        seen = ShownSoFar()
         seen.add(shown)
         return self._standing(self._reached(seen))
 
     def _standing(self, reached: Mapping[tuple[str, str], Fraction]) -> tuple[Standing, ...]:
-        lines = tuple(Line(application, attribute) for application, attribute in reached)
+        lines = tuple(ReleaseLine(application, attribute) for application, attribute in reached)
         seen = {
             name: tuple(at for at, line in enumerate(lines) if line.application in ("", *members))
             for name, members in self.coalitions.items()
         }
         limits = tuple(replace(limit, lines=seen[limit.seen_by]) for limit in self._limits)
-        setting = Setting(self.sensitive, lines, limits, self.measure, self.own, joint=True, coalitions=seen)
+        setting = LeakageSetting(self.sensitive, lines, limits, self.measure, self.own, joint=True, coalitions=seen)
         u = np.array([-math.expm1(-float(epsilon)) for epsilon in reached.values()])
         found = setting.leakages(setting.tables(self.dependence), u)
         sees = {limit.seen_by: self._sees(limit.seen_by, reached) for limit in limits}
@@ -188,11 +188,11 @@ class Applications:
 
     def weigh(self, before: Sequence[Shown], new: Sequence[Shown], *, file: str = "") -> tuple[Standing, ...]:
         """Return where everybody stands after a release, or refuse it, as `weigh_after` does."""
-        seen = Seen()
+        seen = ShownSoFar()
         seen.add(before)
         return self.weigh_after(seen, new, file=file)
 
-    def weigh_after(self, before: Seen, new: Sequence[Shown], *, file: str = "") -> tuple[Standing, ...]:
+    def weigh_after(self, before: ShownSoFar, new: Sequence[Shown], *, file: str = "") -> tuple[Standing, ...]:
         """Return where everybody stands after a release, or refuse it if a coalition would learn too much.
 
         Raises:
@@ -255,7 +255,7 @@ class Applications:
                 fix=f"Nothing was charged. {nearest(one.application, self.known)} Or set limits that name it.",
             )
 
-    def _reached(self, seen: Seen) -> dict[tuple[str, str], Fraction]:
+    def _reached(self, seen: ShownSoFar) -> dict[tuple[str, str], Fraction]:
         """Return the epsilon of each application and attribute that the dependence says something about."""
         # what is public and the dependence does not have, it says nothing about
         known = self.dependence.values
@@ -291,13 +291,13 @@ class Applications:
 
 
 @dataclass(frozen=True)
-class Weighing:
+class WeighingRequest:
     """A release that shows single records, and the limits that whoever charges it knows; None if they know none."""
 
     shown: tuple[Shown, ...]
     applications: Applications | None
 
-    def noted(self, wanted: str | None, before: Seen, *, dataset: str, file: str) -> tuple[str, str] | None:
+    def noted(self, wanted: str | None, before: ShownSoFar, *, dataset: str, file: str) -> tuple[str, str] | None:
         """Return what the entry of this release says, in words and as a document, or refuse the release.
 
         None if it shows nothing that was not shown before: then nobody learns anything, and nothing is written.

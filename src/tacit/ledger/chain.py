@@ -104,7 +104,7 @@ def odd_field(row: Stored, types: Mapping[str, tuple[type, ...]]) -> str | None:
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """One line of the ledger: a grant of budget or a charge against it.
 
     `analyst` is None for a grant to the data set as a whole. `policy` is a fingerprint; `policy_text` is the whole
@@ -126,7 +126,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verification:
     """What `Ledger.verify` found. `problem` begins with the kind of damage and names the first bad entry.
 
     `unknown` says what cannot be known of rows that an older Tacit wrote; nothing where there are none.
@@ -219,7 +219,7 @@ def examined(
     accounts: Iterable[Stored],
     rows: str | None,
     seal: Seal,
-) -> Verdict:
+) -> Verification:
     """Walk the whole chain, then add the running sums up again.
 
     Args:
@@ -230,9 +230,11 @@ def examined(
         seal: The seal that the ledger was written with.
     """
     if head is None:
-        return Verdict(ok=False, entries=sum(1 for _ in entries()), head="", problem="missing: the head row is gone")
+        return Verification(
+            ok=False, entries=sum(1 for _ in entries()), head="", problem="missing: the head row is gone"
+        )
 
-    sums, problem, last, seen = Sums(), None, None, 0
+    sums, problem, last, seen = AccountSums(), None, None, 0
     for row in entries():
         seen += 1
         if problem is None:
@@ -247,10 +249,10 @@ def examined(
         # With no entry to try the key on, the mark decides; with entries that fit, the mark itself was changed.
         problem = f"wrong key: {why}" if last is None else "changed: the mark of the key in the head row"
     problem = problem or unfit_head(head, last, rows, seal) or sums.differ_from(accounts)
-    return Verdict(ok=problem is None, entries=seen, head=str(head["head"])[:64], problem=problem)
+    return Verification(ok=problem is None, entries=seen, head=str(head["head"])[:64], problem=problem)
 
 
-def with_runs(verdict: Verdict, runs: Iterable[Stored]) -> Verdict:
+def with_runs(verdict: Verification, runs: Iterable[Stored]) -> Verification:
     """Return a verdict on sound entries after a look at what is noted of runs: each of entries that are there."""
     if any(odd_run(row) or not 1 <= row["first"] <= row["last"] <= verdict.entries for row in runs):
         return replace(verdict, ok=False, problem="changed: what is noted of a run cannot be read")
@@ -301,7 +303,7 @@ def _moved(row: Stored, entries: Callable[[], Iterable[Stored]], seal: Seal) -> 
     return f"missing: entry {place} is gone, what stands in its place was written as entry {origin}"
 
 
-class Sums:
+class AccountSums:
     """What the accounts must hold, added up from the entries."""
 
     def __init__(self) -> None:

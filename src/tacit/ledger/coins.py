@@ -37,8 +37,8 @@ from tacit.ledger.coin_seals import at, coin_seal, line_seal, mark_of, secret_of
 from tacit.ledger.contents import (
     NOTHING,
     Content,
-    Held,
     Kept,
+    ShownContents,
     noted_now,
     read_contents,
     taken_back,
@@ -74,7 +74,7 @@ class CoinState:
     reached: Reached
     entries: Mapping[str, int]
     source: str = ""
-    contents: Mapping[str, Held] = field(default_factory=dict)
+    contents: Mapping[str, ShownContents] = field(default_factory=dict)
     shown: frozenset[str] = frozenset()
 
     def secret_of(self, line: str) -> bytes:
@@ -91,7 +91,7 @@ class CoinState:
             if (line in self.reached or line in self.shown) and line not in self.contents:
                 raise unknown_before()
             secret = secret_for(self.secret, repr(("content", self.source, line)))
-            found[line] = noted_now(content, self.contents.get(line, Held(NOTHING)), secret)
+            found[line] = noted_now(content, self.contents.get(line, ShownContents(NOTHING)), secret)
         return {line: kept for line, kept in found.items() if kept is not None}
 
     @property
@@ -176,7 +176,7 @@ class KeptCoins:
         def work(page: Page) -> None:
             for line, held in _held_now(page, dataset, before, contents).items():
                 if held.asked == contents[line]:
-                    _write(page, dataset, before, line, Held(contents[line]))
+                    _write(page, dataset, before, line, ShownContents(contents[line]))
                 elif held.shown != contents[line]:
                     raise taken_back()
 
@@ -188,7 +188,7 @@ class KeptCoins:
         def work(page: Page) -> None:
             for line, held in _held_now(page, dataset, before, contents).items():
                 if held.asked == contents[line]:
-                    _write(page, dataset, before, line, Held(held.shown))
+                    _write(page, dataset, before, line, ShownContents(held.shown))
 
         self._book.write(work)
 
@@ -255,17 +255,17 @@ def keep_contents(page: Page, dataset: str, before: CoinState, contents: Content
     ):
         raise StateMoved
     for line, kept in contents.items():
-        held = now.contents.get(line, Held(NOTHING))
-        _write(page, dataset, before, line, Held(held.shown, kept))
+        held = now.contents.get(line, ShownContents(NOTHING))
+        _write(page, dataset, before, line, ShownContents(held.shown, kept))
 
 
-def _held_now(page: Page, dataset: str, before: CoinState, lines: Iterable[str]) -> dict[str, Held]:
+def _held_now(page: Page, dataset: str, before: CoinState, lines: Iterable[str]) -> dict[str, ShownContents]:
     """Return what is noted of the files of lines now; nothing if they have got another secret meanwhile."""
     now = read_state(page, dataset, lines, before.source)
     if now is None or now.secret != before.secret:
         return {}
-    return {line: now.contents.get(line, Held(NOTHING)) for line in lines}
+    return {line: now.contents.get(line, ShownContents(NOTHING)) for line in lines}
 
 
-def _write(page: Page, dataset: str, before: CoinState, line: str, held: Held) -> None:
+def _write(page: Page, dataset: str, before: CoinState, line: str, held: ShownContents) -> None:
     write_contents(page, dataset, short(before.source, line), held, mark_of(before.secret))

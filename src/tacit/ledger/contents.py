@@ -73,14 +73,14 @@ NOTHING: Final = Kept("", "", "")  # nothing was shown yet
 
 
 @dataclass(frozen=True, repr=False)
-class Held:
+class ShownContents:
     """What the files of a line held when it was last shown, and what they hold for whoever is being shown it now."""
 
     shown: Kept
     asked: Kept | None = None
 
 
-def noted_now(content: Content, held: Held, secret: bytes) -> Kept | None:
+def noted_now(content: Content, held: ShownContents, secret: bytes) -> Kept | None:
     """Return what is to be noted of the files of a line, None if they hold what was shown; or refuse them."""
     stamp = _mark(secret, "stamp", content.stamp)
     last = held.asked or held.shown
@@ -117,7 +117,7 @@ def taken_back() -> DataRefused:
     )
 
 
-def read_contents(page: Page, dataset: str, lines: Iterable[str], mark: str) -> dict[str, Held]:
+def read_contents(page: Page, dataset: str, lines: Iterable[str], mark: str) -> dict[str, ShownContents]:
     """Return what is noted of the files of lines, by their short names; refuse what somebody has changed."""
     if page.is_older and not inspect(page.db).has_table(CONTENTS.name):
         return {}
@@ -129,10 +129,10 @@ def read_contents(page: Page, dataset: str, lines: Iterable[str], mark: str) -> 
     # what is asked for was never noted alone: a row is gone
     if any(_SHOWN not in states for states in found.values()):
         raise page.damaged("what it says of files was changed")
-    return {line: Held(states[_SHOWN], states.get(_ASKED)) for line, states in found.items()}
+    return {line: ShownContents(states[_SHOWN], states.get(_ASKED)) for line, states in found.items()}
 
 
-def write_contents(page: Page, dataset: str, line: str, held: Held, mark: str) -> None:
+def write_contents(page: Page, dataset: str, line: str, held: ShownContents, mark: str) -> None:
     """Note what the files of a line held and hold."""
     for state, kept in ((_SHOWN, held.shown), (_ASKED, held.asked)):
         if kept is None:

@@ -17,26 +17,26 @@ from tacit.errors import LedgerError, TacitError
 from tacit.ledger.applications import (
     Applications,
     Standing,
-    Weighing,
+    WeighingRequest,
     limits_words,
     shown_in,
     standing_in,
 )
 from tacit.ledger.book import Book
-from tacit.ledger.chain import LIMITS, SHOWN, Entry, Stored
+from tacit.ledger.chain import LIMITS, SHOWN, LedgerEntry, Stored
 from tacit.ledger.page import Page
 from tacit.ledger.store import rows
 from tacit.ledger.summed import limits_before, seen_before
 from tacit.ledger.tables import ENTRIES
-from tacit.plan.leakage.shown import Seen, Shown
+from tacit.plan.leakage.shown import Shown, ShownSoFar
 
-Before = tuple[str | None, Seen]  # the limits that hold, and what was shown
+Before = tuple[str | None, ShownSoFar]  # the limits that hold, and what was shown
 
 PATIENCE = 20  # times that others may be faster; then it is worked out while they wait
 
 
 @dataclass(frozen=True)
-class Weighed:
+class WeighedRelease:
     """What is to be noted of a release (None if it shows nothing new), or why it is refused, after some showings."""
 
     after: Before
@@ -48,12 +48,12 @@ class NotWeighedYet(Exception):
     """Others have shown something since a release was weighed; leaves the transaction, which writes nothing."""
 
 
-class Scales:
+class WeighedShowing:
     """One release that shows single records (None: that shows none), weighed as often as others are faster."""
 
-    def __init__(self, book: LeakageBook, dataset: str, weighing: Weighing | None) -> None:
+    def __init__(self, book: LeakageBook, dataset: str, weighing: WeighingRequest | None) -> None:
         self._book, self._dataset, self._weighing = book, dataset, weighing
-        self._found: Weighed | None = None
+        self._found: WeighedRelease | None = None
         self._tries = 0
 
     def weigh(self) -> None:
@@ -80,12 +80,14 @@ class Scales:
             raise found.refused
         return found.noted
 
-    def _weighed(self, before: Before) -> Weighed:
+    def _weighed(self, before: Before) -> WeighedRelease:
         assert self._weighing is not None  # noqa: S101 - asked before
         try:
-            return Weighed(before, noted=self._weighing.noted(*before, dataset=self._dataset, file=self._book.file))
+            return WeighedRelease(
+                before, noted=self._weighing.noted(*before, dataset=self._dataset, file=self._book.file)
+            )
         except TacitError as refused:  # for the transaction to say, if the budget lets it come so far
-            return Weighed(before, refused=refused)
+            return WeighedRelease(before, refused=refused)
 
 
 class LeakageBook:
@@ -95,18 +97,18 @@ class LeakageBook:
         self._book = book
         self.file = book.file
 
-    def limit(self, dataset: str, applications: Applications, *, replace: bool) -> Entry | None:
+    def limit(self, dataset: str, applications: Applications, *, replace: bool) -> LedgerEntry | None:
         """Let limits hold for a data set from now on; None if the same hold already, refused if others do."""
         applications.check_public()
 
-        def work(page: Page) -> Entry | None:
+        def work(page: Page) -> LedgerEntry | None:
             if self._holds_already(page, dataset, applications, replace=replace):
                 return None
             return page.note(LIMITS, dataset, None, applications.fingerprint, limits_words(applications))
 
         return self._book.write(work)
 
-    def check(self, dataset: str, applications: Applications | None, weighing: Weighing | None) -> None:
+    def check(self, dataset: str, applications: Applications | None, weighing: WeighingRequest | None) -> None:
         """Refuse limits, and what would be shown under them; nothing is written."""
         if applications is not None:
             wanted = applications
@@ -122,7 +124,9 @@ class LeakageBook:
         """Return what coalitions could know after the last release that showed single records."""
         return self._book.read(lambda page: standing_in(self._entries(page, dataset, last=True)))
 
-    def show(self, dataset: str, analyst: str | None, weighing: Weighing | None, also: Callable[[Page], None]) -> None:
+    def show(
+        self, dataset: str, analyst: str | None, weighing: WeighingRequest | None, also: Callable[[Page], None]
+    ) -> None:
         """Note what is shown at no cost, because its coins were paid for, or refuse it; `also` in one transaction."""
         scales = self.scales(dataset, weighing)
 
@@ -135,9 +139,9 @@ class LeakageBook:
             with suppress(NotWeighedYet):
                 return self._book.write(work)
 
-    def scales(self, dataset: str, weighing: Weighing | None) -> Scales:
+    def scales(self, dataset: str, weighing: WeighingRequest | None) -> WeighedShowing:
         """Return what weighs a release; one that shows no single record weighs nothing."""
-        return Scales(self, dataset, weighing if weighing is not None and weighing.shown else None)
+        return WeighedShowing(self, dataset, weighing if weighing is not None and weighing.shown else None)
 
     def note(self, page: Page, dataset: str, analyst: str | None, noted: tuple[str, str] | None) -> None:
         """Append what a release has shown, if it has shown anything."""
@@ -157,11 +161,11 @@ class LeakageBook:
             )
         return held == applications.fingerprint
 
-    def before(self, dataset: str, weighing: Weighing) -> Before:
+    def before(self, dataset: str, weighing: WeighingRequest) -> Before:
         """Return the limits that hold now, and what was shown so far, as far as a release hangs on it."""
         return self._book.read(lambda page: self.before_in(page, dataset, weighing))
 
-    def before_in(self, page: Page, dataset: str, weighing: Weighing) -> Before:
+    def before_in(self, page: Page, dataset: str, weighing: WeighingRequest) -> Before:
         """Return the same in a transaction."""
         sums = page.sums(dataset)
         lines = {one.line for one in weighing.shown if one.line}

@@ -39,9 +39,9 @@ from tacit.ledger.accounts import (
     holder_name,
     policy_name,
 )
-from tacit.ledger.applications import Applications, Standing, Weighing
+from tacit.ledger.applications import Applications, Standing, WeighingRequest
 from tacit.ledger.book import Book
-from tacit.ledger.chain import TOTAL, Entry, Seal, Verdict, odd_run
+from tacit.ledger.chain import TOTAL, LedgerEntry, Seal, Verification, odd_run
 from tacit.ledger.coins import CoinState, Contents, KeptCoins, Reached, keep_contents, raise_lines
 from tacit.ledger.input import (
     Amount,
@@ -53,7 +53,7 @@ from tacit.ledger.input import (
 )
 from tacit.ledger.leakage_book import LeakageBook, NotWeighedYet
 from tacit.ledger.page import Page
-from tacit.ledger.rules import Rules
+from tacit.ledger.rules import LedgerRules
 from tacit.ledger.statement import Statement, stated
 from tacit.ledger.store import Store
 from tacit.ledger.table_book import TableBook, TableNote
@@ -61,7 +61,7 @@ from tacit.ledger.tables import ACCOUNTS, ENTRIES, RUNS
 from tacit.ledger.verification import verified
 from tacit.plan.leakage.shown import Shown
 
-__all__ = ["Account", "Entry", "Ledger", "Receipt", "Run", "Statement", "Verdict", "exact_epsilon"]
+__all__ = ["Account", "Ledger", "LedgerEntry", "Receipt", "Run", "Statement", "Verification", "exact_epsilon"]
 
 
 class Ledger:
@@ -103,7 +103,7 @@ class Ledger:
             )
         self._seal = Seal(checked_key(key))
         self._store = Store(where, seal=self._seal, wait_seconds=wait_seconds, create=create)
-        self._rules = Rules(self._store.name)
+        self._rules = LedgerRules(self._store.name)
         self._book = Book(self._store, self._seal)
         self._coins, self._leakage = KeptCoins(self._book), LeakageBook(self._book)
         self._tables = TableBook(self._book)
@@ -130,7 +130,7 @@ class Ledger:
         epsilon: Amount,
         analyst: str | None = None,
         policy: LedgerPolicy | None = None,
-    ) -> Entry:
+    ) -> LedgerEntry:
         """Add budget: to the data set's total, or with `analyst` to that analyst's cap within the total.
 
         Grants add up. A cap limits everything that the analyst has charged to the data set, also before the cap was
@@ -145,7 +145,7 @@ class Ledger:
         assert entry is not None  # noqa: S101 - only `only_first` grants nothing
         return entry
 
-    def grant_once(self, *, dataset: str, epsilon: Amount, policy: LedgerPolicy | None = None) -> Entry | None:
+    def grant_once(self, *, dataset: str, epsilon: Amount, policy: LedgerPolicy | None = None) -> LedgerEntry | None:
         """Grant a total unless the data set has one, in one transaction; None if it had one.
 
         However many processes do this at once, one of them grants.
@@ -154,13 +154,13 @@ class Ledger:
 
     def _grant(
         self, dataset: str, epsilon: Amount, analyst: str | None, policy: LedgerPolicy | None, *, only_first: bool
-    ) -> Entry | None:
+    ) -> LedgerEntry | None:
         amount = exact_epsilon(epsilon, file=self._store.name)
         dataset, holder = self._book.dataset(dataset), self._book.analyst(analyst)
         fingerprint = checked_policy(policy, file=self._store.name)
         text = policy.to_yaml() if policy is not None else None
 
-        def work(page: Page) -> Entry | None:
+        def work(page: Page) -> LedgerEntry | None:
             account = page.accounts(dataset, holder).get(holder or TOTAL)
             if only_first and account is not None and account.granted:
                 return None
@@ -229,7 +229,7 @@ class Ledger:
         job: str = "",
         coins: tuple[CoinState, Reached] | None = None,
         kept: tuple[CoinState, Contents] | None = None,
-        weighing: Weighing | None = None,
+        weighing: WeighingRequest | None = None,
         table: TableNote | None = None,
     ) -> list[Receipt]:
         """Charge several epsilons, each with its note, in one transaction: all of them or none.
@@ -270,7 +270,7 @@ class Ledger:
         job: str = "",
         coins: tuple[CoinState, Reached] | None = None,
         kept: tuple[CoinState, Contents] | None = None,
-        weighing: Weighing | None = None,
+        weighing: WeighingRequest | None = None,
         table: TableNote | None = None,
     ) -> list[Receipt]:
         file = self._store.name
@@ -377,7 +377,7 @@ class Ledger:
         """Forget the coins of a data set: from now on true records have new ones, and are charged anew."""
         self._coins.rotate(self._book.dataset(dataset))
 
-    def limit_leakage(self, *, dataset: str, applications: Applications, replace: bool = False) -> Entry | None:
+    def limit_leakage(self, *, dataset: str, applications: Applications, replace: bool = False) -> LedgerEntry | None:
         """Let limits on what applications learn hold for a data set from now on; None if the same hold already.
 
         What was shown before counts. Other limits than those that hold are refused unless `replace` says that they
@@ -389,7 +389,9 @@ class Ledger:
         """
         return self._leakage.limit(self._book.dataset(dataset), applications, replace=replace)
 
-    def check_leakage(self, *, dataset: str, applications: Applications | None, weighing: Weighing | None) -> None:
+    def check_leakage(
+        self, *, dataset: str, applications: Applications | None, weighing: WeighingRequest | None
+    ) -> None:
         """Refuse limits, and what would be shown under them, with the sentence that `reserve` would give.
 
         Nothing is written.
@@ -411,7 +413,7 @@ class Ledger:
     def receipt(self, *, dataset: str, entry: int, analyst: str | None = None) -> Receipt:
         """Return the receipt of an entry that was written before, with what remains now."""
 
-        def work(page: Page) -> Entry:
+        def work(page: Page) -> LedgerEntry:
             found = page.entry_at(entry)
             if found is None:
                 raise page.damaged(f"entry {entry} is gone")
@@ -517,7 +519,7 @@ class Ledger:
 
         return self._book.read(work)
 
-    def entries(self, dataset: str | None = None) -> list[Entry]:
+    def entries(self, dataset: str | None = None) -> list[LedgerEntry]:
         """Return all entries in the order in which they were written, of one data set if given.
 
         Raises:
@@ -552,7 +554,7 @@ class Ledger:
 
         return self._book.read(work)
 
-    def verify(self) -> Verdict:
+    def verify(self) -> Verification:
         """Walk the hash chain from the first entry to the head row, add all sums up again, and look at every seal.
 
         Reads everything; see `tacit.ledger.verification` for what can and cannot be found.

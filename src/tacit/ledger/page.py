@@ -43,7 +43,7 @@ from tacit.ledger.chain import (
     SHOWN,
     TABLE,
     TOTAL,
-    Entry,
+    LedgerEntry,
     Seal,
     Stored,
     amount_of,
@@ -135,7 +135,7 @@ class Page:
             if self._tree[place[:DEPTH]].get(place) != (None if row is None else row_seal(table, row, self.seal)):
                 raise self.damaged(f"a row of {table.name} was changed, taken out or put in")
 
-    def entries(self, dataset: str | None = None) -> list[Entry]:
+    def entries(self, dataset: str | None = None) -> list[LedgerEntry]:
         """Return all entries in order, of one data set if given; refuse where the whole chain is not as it was written.
 
         Entries of others are looked at too: of one that is gone, nobody knows whose it was.
@@ -260,7 +260,7 @@ class Page:
         policy: str | None,
         policy_text: str | None,
         what: str,
-    ) -> Entry:
+    ) -> LedgerEntry:
         """Append an entry, and add it to what is summed up."""
         row: dict[str, Any] = {
             "number": self.head["count"] + 1,
@@ -283,7 +283,7 @@ class Page:
 
     def note(
         self, kind: str, dataset: str, analyst: str | None, fingerprint: str | None, noted: tuple[str, str]
-    ) -> Entry:
+    ) -> LedgerEntry:
         """Append an entry that spends nothing: its words, and the document that is read back."""
         what, document = noted
         return self.append(
@@ -315,11 +315,11 @@ class Page:
         found = self.rows(ACCOUNTS, [(dataset, TOTAL), (dataset, analyst or TOTAL)])
         return {row["analyst"]: self.running_sum(row) for row in found.values()}
 
-    def policy_entry(self, account: RunningSum) -> Entry | None:
+    def policy_entry(self, account: RunningSum) -> LedgerEntry | None:
         """Return the entry that carries the policy of an account, None if there is none."""
         return self.entry_at(account.policy_entry)
 
-    def entry_at(self, number: int | None) -> Entry | None:
+    def entry_at(self, number: int | None) -> LedgerEntry | None:
         """Return the entry with a number, None if there is none; refuse one that somebody has changed."""
         found = rows(self.db, select(ENTRIES).where(ENTRIES.c.number == number))
         if found and self._has_key and self.seal.of_entry(found[0]) != found[0]["hash"]:
@@ -331,11 +331,11 @@ class Page:
         entry = None if account.policy is None else self.policy_entry(account)
         return None if entry is None else entry.policy_text
 
-    def entry(self, row: Stored) -> Entry:
+    def entry(self, row: Stored) -> LedgerEntry:
         """Return an entry as it was stored, or say that it was changed."""
         if odd_field(row, ENTRY_TYPES):
             raise self.damaged("an entry in it cannot be read")
-        return Entry(**{**row, "epsilon": self._fraction(row["epsilon"])})
+        return LedgerEntry(**{**row, "epsilon": self._fraction(row["epsilon"])})
 
     def running_sum(self, row: Stored) -> RunningSum:
         """Return a running sum as it was stored, or say that it was changed."""

@@ -19,7 +19,7 @@ from tacit.ledger.summed import CAPPED, known_alike
 from tacit.ledger.tables import ACCOUNTS
 
 
-class Rules:
+class LedgerRules:
     """The rules of one ledger. Remembers which policies cover which: comparing them may take long."""
 
     def __init__(self, file: str) -> None:

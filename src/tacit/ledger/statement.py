@@ -18,7 +18,7 @@ from typing import Any
 
 from tacit.amounts import shown
 from tacit.ledger.accounts import Account, policy_name
-from tacit.ledger.chain import Entry
+from tacit.ledger.chain import LedgerEntry
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Statement:
         }
 
 
-def stated(account: Account, entries: Sequence[Entry]) -> Statement:
+def stated(account: Account, entries: Sequence[LedgerEntry]) -> Statement:
     """Return what the charges among these entries of a data set promise together, given its total."""
     charged: dict[str | None, list[Fraction]] = {}
     for entry in entries:

@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 
 from tacit.ledger.chain import LIMITS, SHOWN, TABLE, TOTAL, Stored
 from tacit.ledger.names import skeletons
-from tacit.plan.leakage.shown import Seen, Shown
+from tacit.plan.leakage.shown import Shown, ShownSoFar
 
 DATASET, LINE, COLUMN, NAME, CAPPED = "dataset", "line", "column", "name", "capped"
 """Kinds of sums: of a data set, a line of coins, a column of tables; names by a skeleton; whether anybody has a cap."""
@@ -93,10 +93,10 @@ def limits_before(state: State, dataset: str) -> str | None:
     return found
 
 
-def seen_before(state: State, dataset: str, lines: Iterable[str]) -> Seen:
+def seen_before(state: State, dataset: str, lines: Iterable[str]) -> ShownSoFar:
     """Return what was shown of a data set in all, and along these lines."""
     body = state.state(DATASET, dataset, "") or {"reached": []}
-    seen = Seen()
+    seen = ShownSoFar()
     for application, attribute, epsilon, is_public in body["reached"]:
         seen.reached[application, attribute] = Fraction(epsilon)
         seen.public |= {(application, attribute)} if is_public else set()
@@ -106,7 +106,7 @@ def seen_before(state: State, dataset: str, lines: Iterable[str]) -> Seen:
     return seen
 
 
-def _keep(state: State, dataset: str, seen: Seen) -> None:
+def _keep(state: State, dataset: str, seen: ShownSoFar) -> None:
     reached = [[*whom, str(epsilon), whom in seen.public] for whom, epsilon in seen.reached.items()]
     state.set_state(DATASET, dataset, "", {**(state.state(DATASET, dataset, "") or {}), "reached": reached})
     lines: dict[str, list[list[str]]] = {}

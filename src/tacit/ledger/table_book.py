@@ -22,7 +22,7 @@ from typing import Any
 
 from tacit.errors import PlanError
 from tacit.ledger.book import Book
-from tacit.ledger.chain import TABLE, Entry
+from tacit.ledger.chain import TABLE, LedgerEntry
 from tacit.ledger.page import Page
 from tacit.ledger.summed import COLUMN, written
 
@@ -90,7 +90,7 @@ class TableBook:
                 earlier[number] = _read(said)
         check_alone(new, [earlier[number] for number in sorted(earlier)], dataset)
 
-    def note(self, page: Page, dataset: str, analyst: str | None, new: TableNote) -> Entry:
+    def note(self, page: Page, dataset: str, analyst: str | None, new: TableNote) -> LedgerEntry:
         """Append what a table tells about, in the transaction that charges for it."""
         words = f"published: {new}" + (", which promises a criterion" if new.promises else "")
         return page.note(TABLE, dataset, analyst, None, (words, written(asdict(new))))

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, inspect, select
 
-from tacit.ledger.chain import LIMITS, SHOWN, TABLE, TAKEN_OVER, Seal, Verdict, examined, with_runs
+from tacit.ledger.chain import LIMITS, SHOWN, TABLE, TAKEN_OVER, Seal, Verification, examined, with_runs
 from tacit.ledger.coin_seals import content_seal, mark_of, secret_of
 from tacit.ledger.row_seals import DEPTH, Tree, key_of, node_seal, place_of, row_seal, whole
 from tacit.ledger.store import rows, streamed, tolerant
@@ -41,7 +41,7 @@ _NOT_SEALED = (
 )
 
 
-def verified(db: Connection, seal: Seal) -> tuple[Verdict, InMemory]:
+def verified(db: Connection, seal: Seal) -> tuple[Verification, InMemory]:
     """Return the verdict on a ledger, and what its entries and accounts sum up to."""
     sums = InMemory()
     tolerant(db)
@@ -144,5 +144,5 @@ def _unknown(db: Connection, *, is_older: bool) -> str:
     )
 
 
-def _unsound(problem: str) -> Verdict:
-    return Verdict(ok=False, entries=0, head="", problem=problem)
+def _unsound(problem: str) -> Verification:
+    return Verification(ok=False, entries=0, head="", problem=problem)

@@ -42,7 +42,7 @@ from tacit.policy.attributes import Attribute
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.files.table_names import TABLE_NAMES
 from tacit.rows.cells.kinds import code_of
-from tacit.rows.cells.readings import Code, Column, number_in, spelling
+from tacit.rows.cells.readings import Code, DataColumn, number_in, spelling
 from tacit.rows.cells.row_names import person_name
 from tacit.rows.guard import closed
 from tacit.rows.sources.engines import PERSON, Engine, engine_for, with_readings
@@ -176,7 +176,7 @@ class _Reader:
         self._valid = None if columns.places.each.measured == "names" else self._code.valid
         self._time = self._time_column(schema) if self._has_time else None
 
-    def _time_column(self, schema: Mapping[str, Column]) -> _Time:
+    def _time_column(self, schema: Mapping[str, DataColumn]) -> _Time:
         raw = self._raw["t"]
         native = self._engine.select({"t": raw})
         dtype = closed(lambda: nw.from_native(native).lazy().collect_schema()["t"], _unreadable())
@@ -322,7 +322,7 @@ class _Time:
         return ticks[codes], there[codes]
 
 
-def _places_in(places: Attribute, column: Column) -> Code:
+def _places_in(places: Attribute, column: DataColumn) -> Code:
     """Return how places are read. A batch without a visit may have a column of any type, and is no reason to refuse."""
     if column.reading in ("time", "list", "other"):
         return code_of(places, (column,))

@@ -20,7 +20,7 @@ import numpy as np
 from tacit.errors import PlanError, PolicyError, word_or_kind
 from tacit.monitor.alarm import ABOVE, CERTAINLY_BELOW, alarm_noise
 from tacit.monitor.clock import Clock
-from tacit.monitor.journal import Alarm, Published, read_published
+from tacit.monitor.journal import Alarm, PublishedHistory, read_published
 from tacit.noise.two_scale import TwoScale
 from tacit.policy.attributes import Attribute, Categories, Items
 from tacit.release.results.value_files import write_frame
@@ -31,7 +31,7 @@ NOT_ASKED: Final = "not asked"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PlaceVerdict:
     """What was said about one place at one step.
 
     `value` is the noisy count, which the count never exceeds; `estimate` is without the mean of the noise: an unbiased
@@ -83,7 +83,7 @@ class Places:
         return found
 
 
-class MapVerdict(Mapping[Any, Verdict]):
+class MapVerdict(Mapping[Any, PlaceVerdict]):
     """What was said about all places at one step: `verdicts[place]`, `.alarms` (the new ones), `.frame`.
 
     `asked` is whether this was a step at which places are decided.
@@ -96,7 +96,7 @@ class MapVerdict(Mapping[Any, Verdict]):
         self._mean = law.mean()
         self._alarms = {alarm.place: alarm for alarm in alarms}
 
-    def __getitem__(self, place: Any) -> Verdict:
+    def __getitem__(self, place: Any) -> PlaceVerdict:
         return self._verdict(self.places.position(place))
 
     def __iter__(self) -> Iterator[Any]:
@@ -110,7 +110,7 @@ class MapVerdict(Mapping[Any, Verdict]):
         return f"<step {self.step}: {len(self):,} places, {new:,} new alarms, {all_of_them:,} in all>"
 
     @property
-    def alarms(self) -> list[Verdict]:
+    def alarms(self) -> list[PlaceVerdict]:
         """The places that alarmed at this step."""
         return [self._verdict(place) for place, alarm in self._alarms.items() if alarm.step == self.step]
 
@@ -131,14 +131,14 @@ class MapVerdict(Mapping[Any, Verdict]):
         columns = {"since": whole[0], "value": whole[1], "estimate": estimate}
         return pd.DataFrame({"place": list(self), "verdict": words, **columns})
 
-    def _verdict(self, position: int) -> Verdict:
+    def _verdict(self, position: int) -> PlaceVerdict:
         said = (self.step, self.time, self.places.label(position))
         alarm = self._alarms.get(position)
         if alarm is None:
-            return Verdict(*said, CERTAINLY_BELOW if self.asked else NOT_ASKED)
+            return PlaceVerdict(*said, CERTAINLY_BELOW if self.asked else NOT_ASKED)
         if alarm.step < self.step:
-            return Verdict(*said, ALREADY_ALARMED)
-        return Verdict(*said, ABOVE, alarm.value, alarm.value - self._mean)
+            return PlaceVerdict(*said, ALREADY_ALARMED)
+        return PlaceVerdict(*said, ABOVE, alarm.value, alarm.value - self._mean)
 
 
 class History:
@@ -147,7 +147,7 @@ class History:
     Read one from a state with `History.read("monitor.db")`: that needs no lock and looks at no private table.
     """
 
-    def __init__(self, published: Published) -> None:
+    def __init__(self, published: PublishedHistory) -> None:
         self.settings, self.steps, self.receipt = published.settings, published.steps, published.receipt
         self.replayed = published.replayed
         self.clock = Clock(**self.settings["clock"])
@@ -175,7 +175,7 @@ class History:
         return Places.of(self.settings["places"])
 
     @property
-    def verdicts(self) -> list[Verdict]:
+    def verdicts(self) -> list[PlaceVerdict]:
         """The verdicts on one place, step by step; of a map, the alarms in order."""
         if self.is_map:
             return [self._above(alarm, self.places.label(alarm.place)) for alarm in self._alarms]
@@ -188,7 +188,7 @@ class History:
                 found.append(self._above(rung[step], place))
             else:
                 word = PAUSED if step < silent_until else CERTAINLY_BELOW
-                found.append(Verdict(step, self.clock.shown(step), place, word))
+                found.append(PlaceVerdict(step, self.clock.shown(step), place, word))
         return found
 
     @cached_property
@@ -213,7 +213,7 @@ class History:
         if self.is_map:
             return self.at().frame
         rows = [asdict(verdict) for verdict in self.verdicts]
-        frame = pd.DataFrame(rows, columns=list(Verdict.__dataclass_fields__))
+        frame = pd.DataFrame(rows, columns=list(PlaceVerdict.__dataclass_fields__))
         return frame.astype({"value": "Int64", "estimate": "Float64"})
 
     def write_csv(self, path: str | Path) -> Path:
@@ -230,9 +230,9 @@ class History:
             raise
         return target
 
-    def _above(self, alarm: Alarm, place: Any) -> Verdict:
+    def _above(self, alarm: Alarm, place: Any) -> PlaceVerdict:
         time = map_time(self.settings, alarm.step) if self.is_map else self.clock.shown(alarm.step)
-        return Verdict(alarm.step, time, place, ABOVE, alarm.value, alarm.value - self.law.mean())
+        return PlaceVerdict(alarm.step, time, place, ABOVE, alarm.value, alarm.value - self.law.mean())
 
 
 def map_time(settings: Mapping[str, Any], step: int) -> int | str:

@@ -81,7 +81,7 @@ class Alarm:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedHistory:
     """Everything that a monitor has published so far; holds nothing else."""
 
     settings: dict[str, Any]
@@ -185,7 +185,7 @@ class Journal:
                         self._db.execute("ROLLBACK")
         raise refusal
 
-    def published(self) -> Published:
+    def published(self) -> PublishedHistory:
         """Return all that was published."""
         with self.transaction() as db:
             return _published(db)
@@ -366,7 +366,7 @@ def note_charge(db: sqlite3.Connection, receipt: Mapping[str, Any]) -> None:
 # ---- the file -------------------------------------------------------------------------------------------------------
 
 
-def read_published(state: str | Path) -> Published:
+def read_published(state: str | Path) -> PublishedHistory:
     """Return what the monitor of a state has published. Needs no lock and looks at no private table."""
     path = Path(state).expanduser()
     try:
@@ -397,11 +397,11 @@ def read_published(state: str | Path) -> Published:
     raise refusal
 
 
-def _published(db: sqlite3.Connection) -> Published:
+def _published(db: sqlite3.Connection) -> PublishedHistory:
     (settings,) = db.execute("SELECT settings FROM public_monitor").fetchone()
     steps = db.execute("SELECT step, replayed FROM public_steps ORDER BY step").fetchall()
     alarms = db.execute("SELECT step, place, value FROM public_alarms ORDER BY step, place")
-    return Published(
+    return PublishedHistory(
         json.loads(settings),
         tuple(step for step, _ in steps),
         tuple(Alarm(*row) for row in alarms),

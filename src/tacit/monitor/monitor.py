@@ -61,7 +61,7 @@ from tacit.monitor.history import (
     PAUSED,
     History,
     MapVerdict,
-    Verdict,
+    PlaceVerdict,
     map_time,
     size_of,
 )
@@ -392,7 +392,7 @@ class PlaceMonitor(_Monitor):
         return f"PlaceMonitor({self.place!r}, threshold {self.threshold:,}, epsilon {shown(self.epsilon)})"
 
     # not `sealed`: that would take what the handler of a signal raised for a fault of ours; `closed` gives it back
-    def feed(self, batch: Any = None, *, step: int | None = None, batch_id: str | None = None) -> Verdict:
+    def feed(self, batch: Any = None, *, step: int | None = None, batch_id: str | None = None) -> PlaceVerdict:
         """Take one batch of events as one step of the clock and return the verdict; all of it happens, or nothing.
 
         A batch is a path or pattern, a frame, an iterable of records, or None for a step without events. A file that
@@ -406,10 +406,10 @@ class PlaceMonitor(_Monitor):
             last = journal.last_alarm(db, at)
         said = (at, self._columns.clock.shown(at), self.place)
         if last is None or last.step + self.window <= at:
-            return Verdict(*said, CERTAINLY_BELOW)
+            return PlaceVerdict(*said, CERTAINLY_BELOW)
         if last.step < at:
-            return Verdict(*said, PAUSED)
-        return Verdict(*said, ABOVE, last.value, last.value - alarm_noise(self.epsilon, step=self._step).mean())
+            return PlaceVerdict(*said, PAUSED)
+        return PlaceVerdict(*said, ABOVE, last.value, last.value - alarm_noise(self.epsilon, step=self._step).mean())
 
     def _monitored(self) -> Sequence[int]:
         return (self._position,)

@@ -23,7 +23,7 @@ IN_A_HISTOGRAM: Final = "Release a `histogram` of these attributes: it answers f
 
 
 @dataclass(frozen=True)
-class Key:
+class QuestionKey:
     """One key of a question: the schema of what may stand there, and what it means.
 
     `holds` says what must not be read as YAML reads it: `decimals` (0.1 is one tenth), `ends` (lists of values of the
@@ -41,9 +41,9 @@ class Key:
         return {**self.schema, "description": self.says} if self.says else self.schema
 
 
-WHERE: Final = Key("where", TEXT, "For instance: age < 18.")
-ATTRIBUTE: Final = Key("attribute", TEXT, required=True)
-BY: Final = Key("by", NAMES, "One answer for each cell of these attributes.")
+WHERE: Final = QuestionKey("where", TEXT, "For instance: age < 18.")
+ATTRIBUTE: Final = QuestionKey("attribute", TEXT, required=True)
+BY: Final = QuestionKey("by", NAMES, "One answer for each cell of these attributes.")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Question:
     """
 
     keyword: str
-    keys: tuple[Key, ...]
+    keys: tuple[QuestionKey, ...]
     read: Callable[[Mapping[str, Any]], Any]
     example: Callable[[Policy], Any]
     shown: tuple[tuple[str, str], ...]

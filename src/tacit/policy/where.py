@@ -189,7 +189,7 @@ class Test:
         return bool(self.holds(lambda axis, found: positions[axis.name] in found, lambda answer: not answer))
 
 
-class Column:
+class ColumnTest:
     """An attribute, ready to be compared: `col("age") < 18`, `col("clicked").has(7)`, `col("place").row >= 3`."""
 
     def __init__(self, name: str, part: str = "") -> None:
@@ -240,19 +240,19 @@ class Column:
         return self._compare("has", item)
 
     @property
-    def row(self) -> Column:
+    def row(self) -> ColumnTest:
         """The row of a grid cell."""
-        return Column(self._name, "row")
+        return ColumnTest(self._name, "row")
 
     @property
-    def column(self) -> Column:
+    def column(self) -> ColumnTest:
         """The column of a grid cell."""
-        return Column(self._name, "column")
+        return ColumnTest(self._name, "column")
 
 
-def col(name: str) -> Column:
+def col(name: str) -> ColumnTest:
     """Return an attribute to build a predicate with."""
-    return Column(name)
+    return ColumnTest(name)
 
 
 def where(predicate: Where | str) -> Where:
@@ -449,7 +449,7 @@ def _predicate(candidate: Any) -> Where:
                 fix="A predicate of another class might say something else each time; write tc.col('age') < 18.",
             )
         return candidate
-    if type(candidate) is Column:
+    if type(candidate) is ColumnTest:
         return Compare(candidate._name, "==", True, candidate._part)
     raise PolicyError("must be a predicate", key="where", given=candidate, fix="For instance tc.col('age') < 18.")
 

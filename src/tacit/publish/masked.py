@@ -48,7 +48,7 @@ _MOST: Final = 0.8  # of the others of a group must be told from the noise, or t
 
 
 @dataclass(frozen=True)
-class Layout:
+class MaskLayout:
     """How the masks of groups are laid out: a row for each group.
 
     `need` are the variances that values need, `top` is the largest value, whose square outweighs the others if `alone`
@@ -153,7 +153,7 @@ class Masked(PromisingMethod):
         found[alone] = self._carried(found[alone] / PARTS, sizes[alone], _of(layout, alone))
         return found
 
-    def _carried(self, private: Floats, sizes: Ints, layout: Layout) -> Floats:
+    def _carried(self, private: Floats, sizes: Ints, layout: MaskLayout) -> Floats:
         """Return masked counts, in parts, of groups whose largest value outweighs the others."""
         rows, need = np.arange(len(sizes)), layout.others()
         factor = np.where(layout.shared, 1.0, layout.most / np.maximum(need.sum(axis=1), 1e-300))
@@ -184,7 +184,7 @@ class Masked(PromisingMethod):
         there = np.maximum(counts, 0.0)
         return np.asarray(there**3 / (there**2 + self.clear**2))
 
-    def weights(self, masked: Floats, private: Floats, layout: Layout) -> Floats:
+    def weights(self, masked: Floats, private: Floats, layout: MaskLayout) -> Floats:
         """Return which part of the shared mask each value carries: in proportion to what is masked already."""
         rows = np.arange(len(layout.top))
         found, instead = self.told(masked), self.told(private)
@@ -193,7 +193,7 @@ class Masked(PromisingMethod):
         found = np.where(found.sum(axis=1, keepdims=True) > 0, found, instead)
         return np.asarray(found / np.maximum(found.sum(axis=1, keepdims=True), 1e-300))
 
-    def layout(self, counts: Ints | Floats, sizes: Ints) -> Layout:
+    def layout(self, counts: Ints | Floats, sizes: Ints) -> MaskLayout:
         """Return how masks are laid out where these are the counts."""
         rows, top = np.arange(len(sizes)), counts.argmax(axis=1)
         need = self.deviations(counts) ** 2
@@ -203,7 +203,7 @@ class Masked(PromisingMethod):
         others[rows, top] = 0.0
         told = self.told(others).sum(axis=1)
         shared = alone & (told > 0) & (told >= _MOST * others.sum(axis=1))
-        return Layout(need, top, alone, shared, self.public_widths(own, sizes))
+        return MaskLayout(need, top, alone, shared, self.public_widths(own, sizes))
 
     def public_widths(self, own: Floats, sizes: Ints) -> Floats:
         """Return the variance of the mask of the largest count where the others share none: by the public size."""
@@ -225,7 +225,7 @@ class Masked(PromisingMethod):
             return np.asarray(self.deviations(np.maximum(have, sizes[:, None] - have)) ** 2)
         return self._laid_out(have, self.layout(have, sizes))
 
-    def _laid_out(self, counts: Floats, layout: Layout) -> Floats:
+    def _laid_out(self, counts: Floats, layout: MaskLayout) -> Floats:
         """Return the variances of the masks of counts under a layout."""
         rows, others = np.arange(len(layout.top)), layout.others()
         wider = layout.alone & ~layout.shared
@@ -307,8 +307,8 @@ def moved(noisy: Ints | Floats, sizes: Ints) -> Floats:
     return np.asarray(noisy - ((noisy.sum(axis=1) - sizes) / noisy.shape[1])[:, None])
 
 
-def _of(layout: Layout, rows: Ints) -> Layout:
-    return Layout(layout.need[rows], layout.top[rows], layout.alone[rows], layout.shared[rows], layout.most[rows])
+def _of(layout: MaskLayout, rows: Ints) -> MaskLayout:
+    return MaskLayout(layout.need[rows], layout.top[rows], layout.alone[rows], layout.shared[rows], layout.most[rows])
 
 
 def _summing_to_zero(need: Floats, top: Ints) -> Floats:

@@ -42,7 +42,7 @@ from tacit.publish.generalisation import (
 )
 from tacit.publish.groups import Columns, PersonalGroups, as_columns, personal_groups
 from tacit.publish.method import Ints, Method, PromisingMethod
-from tacit.publish.table import AGAIN, ONE_PER, TOLD_AGAIN, Account, PublishedTable
+from tacit.publish.table import AGAIN, ONE_PER, TOLD_AGAIN, PaidAccount, PublishedTable
 from tacit.release.publication import announced
 from tacit.release.session import Session
 from tacit.rows.sources.engines import MakeFrame
@@ -257,4 +257,4 @@ class TablePlan:
             "ledger": None if receipt is None else {"entry": receipt.entry, "hash": receipt.hash},
         }
         made = _drawn(groups, self.merges, self.choice, about)
-        return replace(made, account=Account(self.policy, dataset, made.method.epsilon))
+        return replace(made, account=PaidAccount(self.policy, dataset, made.method.epsilon))

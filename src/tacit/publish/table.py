@@ -42,7 +42,7 @@ ONE_PER: Final = "one_per"  # of what one record each is in a table, as its cert
 
 
 @dataclass(frozen=True)
-class Account:
+class PaidAccount:
     """Whose budget has paid for a table; `epsilon` is what a person loses who is in all of its versions."""
 
     policy: Policy
@@ -64,7 +64,7 @@ class PublishedTable:
     method: Method
     merges: Generalisation = NOTHING_MERGED  # which public values became one before they were published
     certificate: Mapping[str, Any] = field(default_factory=dict)
-    account: Account | None = None
+    account: PaidAccount | None = None
     version: int = 1
 
     def __repr__(self) -> str:

@@ -35,7 +35,7 @@ from tacit.publish.method import Method, PromisingMethod
 from tacit.publish.paid_tables import REPLAYED, Choice, columns_for, published
 from tacit.publish.perturbation import Uniform
 from tacit.publish.sampled import Sampled
-from tacit.publish.table import AGAIN, ONE_PER, Account, PublishedTable
+from tacit.publish.table import AGAIN, ONE_PER, PaidAccount, PublishedTable
 from tacit.release.planner import yes_or_no
 from tacit.release.session import Session
 from tacit.rows.cells.row_names import name_of
@@ -110,7 +110,7 @@ def _made_anew(given: Method) -> Method:
     )
 
 
-def _check_payer(account: Account | None, rows: Any) -> None:
+def _check_payer(account: PaidAccount | None, rows: Any) -> None:
     """Refuse rows that nobody pays for where somebody has paid for the table, and the other way round."""
     if not isinstance(rows, Session):
         if account is not None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, DataRefused, Refused
-from tacit.ledger.applications import Weighing
+from tacit.ledger.applications import WeighingRequest
 from tacit.ledger.coins import CoinState, Contents, Due, OwnCoins, Reached, StateMoved, prices
 from tacit.ledger.contents import Content
 from tacit.ledger.ledger import Ledger, Receipt
@@ -187,7 +187,7 @@ class Purse:
         run: str | None,
         job: str,
         kept: Contents,
-        weighing: Weighing | None,
+        weighing: WeighingRequest | None,
         table: TableNote | None,
     ) -> list[Receipt | None]:
         """Charge the ledger, if there is one. What costs nothing, since it was paid for before, has that receipt."""

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from tacit.errors import PlanError, PolicyError, kind_of, nearest, word_or_kind
-from tacit.ledger.applications import Applications, Weighing
+from tacit.ledger.applications import Applications, WeighingRequest
 from tacit.ledger.coin_seals import shown_name
 from tacit.ledger.ledger import Ledger
-from tacit.plan.leakage.shown import Seen, Shown
+from tacit.plan.leakage.shown import Shown, ShownSoFar
 from tacit.plan.plans.plan import AnyPlan
 from tacit.policy.attributes.attribute import Attribute
 from tacit.policy.policy import Policy
@@ -30,7 +30,7 @@ class LeakageWatch:
             applications.check_public()
             _check_domain(applications, policy)
         self._applications = applications
-        self._seen = Seen()
+        self._seen = ShownSoFar()
 
     def begin(self, ledger: Ledger, dataset: str) -> None:
         """Let the limits hold in a ledger."""
@@ -45,13 +45,13 @@ class LeakageWatch:
                 _check_hidden(self._applications, plan)
         return tuple(one for plan in listed for one in plan.shows)
 
-    def weighing(self, shows: Iterable[Shown], mark: str) -> Weighing | None:
+    def weighing(self, shows: Iterable[Shown], mark: str) -> WeighingRequest | None:
         """Return what is shown, to be held against the limits; None if no single record is.
 
         `mark` tells the secret that coins are made from: coins of another secret are other coins.
         """
         found = tuple(one if not one.line else replace(one, line=shown_name(one.line, mark)) for one in shows)
-        return Weighing(found, self._applications) if found else None
+        return WeighingRequest(found, self._applications) if found else None
 
     def check(self, plans: Iterable[AnyPlan], ledger: Ledger | None, dataset: str, mark: str) -> None:
         """Refuse plans that would tell more than limits allow, with the sentence of their charge; write nothing."""
@@ -61,7 +61,7 @@ class LeakageWatch:
         elif weighing is not None and self._applications is not None:
             self._applications.weigh_after(self._seen, weighing.shown)
 
-    def weigh(self, weighing: Weighing | None) -> None:
+    def weigh(self, weighing: WeighingRequest | None) -> None:
         """Hold what is shown against the limits of a session without a ledger, and remember it; or refuse."""
         if weighing is None:
             return

@@ -29,7 +29,7 @@ from tacit.ledger.ledger import Receipt
 from tacit.plan.explain import Explanation, explain
 from tacit.plan.plans.plan import AnyPlan
 from tacit.plan.question import resolve
-from tacit.plan.sensitivity.parallel_composition import Groups
+from tacit.plan.sensitivity.parallel_composition import DisjointGroups
 from tacit.policy.edges.classes import axes_of, cells, holds
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
@@ -54,7 +54,7 @@ class Parent:
 class Split(Mapping[str, "Group"]):
     """The groups of a split by name, each a session of its own. Made by `Session.split`."""
 
-    def __init__(self, groups: Groups, parent: Parent) -> None:
+    def __init__(self, groups: DisjointGroups, parent: Parent) -> None:
         self.by = groups.by
         self._parent = parent
         self._process = os.getpid()

@@ -28,7 +28,7 @@ _SHARE_DIGITS: Final = 4
 
 
 @dataclass(frozen=True)
-class _Table:
+class _HistogramTable:
     """One histogram of a release: the labels and numbers of its cells, and its shape."""
 
     names: tuple[str, ...]
@@ -50,7 +50,7 @@ def write_release(folder: Path, name: str, record: ReleaseRecord) -> list[str]:
     names = record.plan.query.split_by()
     if len(names) == 2 and min(shape := _shape(record, names)) <= _WIDEST and record.plan.answers <= LARGEST_CSV:
         written.append(f"{name}.cross.csv")
-        _write_cross(folder / written[-1], _Table(names, shape, record.labels(), record.numbers()), error)
+        _write_cross(folder / written[-1], _HistogramTable(names, shape, record.labels(), record.numbers()), error)
     parts = _part_names(tables) if len(tables) > 1 else [""]
     for table, part in zip(tables if len(tables) <= MOST_TABLES else [], parts, strict=False):
         if part:
@@ -61,7 +61,7 @@ def write_release(folder: Path, name: str, record: ReleaseRecord) -> list[str]:
     return written
 
 
-def _tables(record: ReleaseRecord) -> list[_Table]:
+def _tables(record: ReleaseRecord) -> list[_HistogramTable]:
     query, domain = record.plan.query, record.plan.policy.domain
     labels, numbers = record.labels(), record.numbers()
     found, start = [], 0
@@ -70,7 +70,7 @@ def _tables(record: ReleaseRecord) -> list[_Table]:
         cut = slice(start, start + size)
         start += size
         found.append(
-            _Table(
+            _HistogramTable(
                 names,
                 _shape(record, names),
                 {each: labels[each][cut] for each in names},
@@ -84,7 +84,7 @@ def _shape(record: ReleaseRecord, names: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(record.plan.policy.domain[each].size for each in names)
 
 
-def _part_names(tables: list[_Table]) -> list[str]:
+def _part_names(tables: list[_HistogramTable]) -> list[str]:
     """Return what each table's file is called after the name of the release; no two are called the same."""
     taken: set[str] = set()
     found = []
@@ -98,14 +98,14 @@ def _part_names(tables: list[_Table]) -> list[str]:
     return found
 
 
-def _write(folder: Path, name: str, table: _Table, error: float) -> str:
+def _write(folder: Path, name: str, table: _HistogramTable, error: float) -> str:
     values = table.numbers["value"]
     total = float(values.sum())
     share = np.round(values / total, _SHARE_DIGITS) if total > 0 else np.full(len(values), np.nan)
     return write_table(folder, name, table.cells, table.labels, table.numbers, error=error, shares=share)
 
 
-def _write_cross(path: Path, table: _Table, error: float) -> None:
+def _write_cross(path: Path, table: _HistogramTable, error: float) -> None:
     values = table.numbers["value"].reshape(table.shape)
     along, across = (0, 1) if table.shape[0] >= table.shape[1] else (1, 0)
     grid = values if along == 0 else values.T
@@ -114,6 +114,6 @@ def _write_cross(path: Path, table: _Table, error: float) -> None:
     write_cross_table(path, heading, rows, columns, grid, error=error)
 
 
-def _in_order(table: _Table, place: int) -> list[Any]:
+def _in_order(table: _HistogramTable, place: int) -> list[Any]:
     """Return the values of one attribute, in the order in which its cells come."""
     return list(dict.fromkeys(table.labels[table.names[place]]))

@@ -32,7 +32,7 @@ _BY_OTHERS = (errno.EEXIST, errno.ENOENT, errno.EBUSY)
 
 
 @dataclass
-class Draft:
+class UnfinishedFolder:
     """A draft of this process: its folder and the name of the run. Its mark is locked while `_handle` is open."""
 
     folder: Path
@@ -58,7 +58,7 @@ class Draft:
         self._handle = None
 
 
-def begin_draft(job: Job) -> Draft:
+def begin_draft(job: Job) -> UnfinishedFolder:
     """Begin the folder that results are written to first. Its name is fixed, so that two runs cannot both begin."""
     folder = job.out.with_name(job.out.name + PART)
     for attempt in (1, 2):
@@ -86,7 +86,7 @@ def begin_draft(job: Job) -> Draft:
     raise job.refuse("out", f"must be a folder that can be made ({why})", given=str(job.out), fix="Name another.")
 
 
-def _marked(folder: Path) -> Draft:
+def _marked(folder: Path) -> UnfinishedFolder:
     # unlike that of any other run of this machine; whoever could guess it could not do anything with it
     run = hashlib.sha256(f"{folder} {time.time_ns()} {os.getpid()}".encode("utf-8", "replace")).hexdigest()[:16]
     mark = folder / MARK
@@ -111,7 +111,7 @@ def _marked(folder: Path) -> Draft:
                 _removed(folder)  # while it is locked, so that nobody else has it
         os.close(handle)
         raise
-    return Draft(folder, run, handle)
+    return UnfinishedFolder(folder, run, handle)
 
 
 @dataclass(frozen=True)

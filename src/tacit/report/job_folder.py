@@ -32,7 +32,7 @@ from tacit.ledger.ledger import Ledger
 from tacit.release.results.record import ReleaseRecord
 from tacit.report.charts.release_charts import chart, chart_svg
 from tacit.report.csv_tables import write_release
-from tacit.report.draft_folder import MARK, Draft, begin_draft, is_complete, synced
+from tacit.report.draft_folder import MARK, UnfinishedFolder, begin_draft, is_complete, synced
 from tacit.report.html import html_report
 from tacit.rows.guard import charges
 
@@ -152,7 +152,7 @@ def written(job: Job, fill: Callable[[Path, str, Callable[[], None]], None], rec
     return job.out
 
 
-def _put_in_place(draft: Draft, job: Job) -> None:
+def _put_in_place(draft: UnfinishedFolder, job: Job) -> None:
     """Give the complete folder its name, so that a power cut leaves it whole or not there."""
     if job.out.exists():
         job.out.rmdir()  # it was empty when we began; if it is not any more, this refuses
@@ -174,7 +174,7 @@ def _say_where_kept(job: Job, draft: Path, *, in_place: bool) -> str:
     return f"What was released before that is kept in {str(draft)!r}; the rest is lost."
 
 
-def _note_end(job: Job, draft: Draft, *, lost: bool) -> None:
+def _note_end(job: Job, draft: UnfinishedFolder, *, lost: bool) -> None:
     """Tell the ledger how the run ended. Nothing depends on it but what `tacit ledger show` says of the run."""
     if job.ledger is not None:
         with contextlib.suppress(TacitError), Ledger(job.ledger, create=False) as ledger:

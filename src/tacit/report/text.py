@@ -14,7 +14,7 @@ from tacit.plan.plans.plan import AnyPlan
 from tacit.plan.question import Query
 
 if TYPE_CHECKING:  # a table of plans needs no ledger and no release
-    from tacit.ledger.ledger import Account, Entry
+    from tacit.ledger.ledger import Account, LedgerEntry
     from tacit.plan.explain import Explanation
     from tacit.release.results.record import ReleaseRecord
 
@@ -109,7 +109,7 @@ def _policy(account: Account) -> Text:
     return Text("the first charge's" if account.analyst is None else "the total's", style="dim")
 
 
-def entries_table(entries: Iterable[Entry]) -> Table:
+def entries_table(entries: Iterable[LedgerEntry]) -> Table:
     """Return who was granted or charged how much, when and for what; fits into 80 columns."""
     listed = list(entries)
     several = len({entry.dataset for entry in listed}) > 1

@@ -29,7 +29,7 @@ from tacit.errors import DataRefused, InternalError, sealed
 from tacit.plan.measure.tally import CellCounts, CellSums, ItemHolders, Tally
 from tacit.policy.domain import Domain
 from tacit.policy.where import Test
-from tacit.rows.counts.counting import JOINT, Asked, Counted
+from tacit.rows.counts.counting import JOINT, CompiledTally, CountedTallies
 from tacit.rows.counts.dry_run import rehearse
 from tacit.rows.counts.engine_tables import EngineTables
 from tacit.rows.counts.item_counts import CountedItems, Counts, ItemCounts
@@ -139,7 +139,7 @@ class _EngineRows:
 
     def _tallied(self, asked: Sequence[tuple[Tally, Test | None]]) -> list[npt.NDArray[Any]]:
         found: list[npt.NDArray[Any] | None] = [None] * len(asked)
-        tables: dict[int, Asked] = {}
+        tables: dict[int, CompiledTally] = {}
         for number, (tally, where) in enumerate(asked):
             if isinstance(tally, ItemHolders):
                 items_of(self._domain, tally.name)
@@ -156,14 +156,14 @@ class _EngineRows:
             found[number] = table
         return [one for one in found if one is not None]
 
-    def _tabled(self, asked: Sequence[Asked]) -> list[npt.NDArray[Any]]:
+    def _tabled(self, asked: Sequence[CompiledTally]) -> list[npt.NDArray[Any]]:
         """Return the counts of people, or sums of positions with their counts, for each table."""
         if not asked:
             return []
         # over few rows a large joint table costs more than it saves
         rows = self._opened.engine.rows
         most = JOINT if rows is None else min(JOINT, max(rows // 4, 2**10))
-        plan = Counted(asked, self._domain, joint_is_safe=self._opened.per_person == 1, most=most)
+        plan = CountedTallies(asked, self._domain, joint_is_safe=self._opened.per_person == 1, most=most)
         here = [number for number, need in enumerate(plan.needs) if self._pass.can_count(need)]
         found: list[Any] = [None] * len(plan.needs)
         if here:

@@ -26,7 +26,7 @@ Names = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedConfidences:
     """Which confidences are looked at: those of a sensitive attribute in the groups that some others make."""
 
     known: Names
@@ -45,7 +45,7 @@ class Confidences:
     `places` are the lines of the groups that have people, `theta` those lines.
     """
 
-    asked: Asked
+    asked: AskedConfidences
     cells: Ints
     theta: Ints
     places: Ints
@@ -54,7 +54,7 @@ class Confidences:
     values: Sequence[Any]
 
     @classmethod
-    def of(cls, asked: Asked, counts: PrivateCounts) -> Confidences:
+    def of(cls, asked: AskedConfidences, counts: PrivateCounts) -> Confidences:
         """Return the confidences of a table that was counted."""
         table = counts.tables[asked.table]
         cells = table.reshape(math.prod(table.shape[:-1]), table.shape[-1])
@@ -97,7 +97,7 @@ def in_words(left_out: int) -> str:
     return f"{many} left out."
 
 
-def confidences_asked(public: Names, sensitive: Names, ways: Sequence[int]) -> list[Asked]:
+def confidences_asked(public: Names, sensitive: Names, ways: Sequence[int]) -> list[AskedConfidences]:
     """Return which confidences to look at: each sensitive attribute by so many others at a time.
 
     A sensitive attribute may be known of somebody and tell another, so the others count as known as well.
@@ -106,7 +106,7 @@ def confidences_asked(public: Names, sensitive: Names, ways: Sequence[int]) -> l
     for target in sensitive:
         others = (*public, *(name for name in sensitive if name != target))
         for many in dict.fromkeys(min(way, len(others)) for way in ways):
-            found += [Asked(known, target) for known in combinations(others, many)]
+            found += [AskedConfidences(known, target) for known in combinations(others, many)]
     return found
 
 

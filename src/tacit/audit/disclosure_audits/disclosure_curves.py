@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from tacit.audit.disclosure_audits.confidences import Confidences
-from tacit.audit.disclosure_audits.published import Published
+from tacit.audit.disclosure_audits.published import PublishedCounts
 from tacit.errors import PlanError
 
 SANITY: Final = 1e-4  # of all people: smaller counts are not expected to be accurate (document 004, section 3.4.4)
@@ -28,7 +28,7 @@ DIGITS: Final = 1.002  # two epsilons closer than this are the same, to three di
 class Curve:
     """What would be disclosed at other costs."""
 
-    published: Published
+    published: PublishedCounts
     parts: tuple[Confidences, ...]
     people: int
     tau: float
@@ -84,7 +84,7 @@ class Curve:
             return None
 
 
-def overall_error(published: Published, parts: Sequence[Confidences], people: int) -> float:
+def overall_error(published: PublishedCounts, parts: Sequence[Confidences], people: int) -> float:
     """Return the mean over all counts of the expected error over the count.
 
     Where the sanity bound is larger than the count, over that.

@@ -28,7 +28,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tacit.audit.disclosure_audits.confidences import (
-    Asked,
+    AskedConfidences,
     Confidences,
     Names,
     as_names,
@@ -39,7 +39,7 @@ from tacit.audit.disclosure_audits.confidences import (
     in_words,
 )
 from tacit.audit.disclosure_audits.disclosure_curves import Curve, overall_error
-from tacit.audit.disclosure_audits.published import OneScale, Planned, Published
+from tacit.audit.disclosure_audits.published import OneScale, Planned, PublishedCounts
 from tacit.audit.disclosure_audits.ratios import LAPLACE
 from tacit.audit.disclosure_audits.yardsticks import Yardsticks
 from tacit.drawing import draw
@@ -84,7 +84,7 @@ class Disclosure:
     """
 
     thresholds: Thresholds
-    published: Published
+    published: PublishedCounts
     parts: tuple[Confidences, ...]
     chances: tuple[Floats, ...]
     people: int
@@ -308,7 +308,7 @@ def _of_plans(rows: Any, plans: tuple[AnyPlan, ...], public: Any, sensitive: Any
         known = as_names(public, "public")
         check_known(known, list(policy.domain), "public")
     check_apart(known, secret)
-    asked: list[Asked] = shown.asked(known, secret)
+    asked: list[AskedConfidences] = shown.asked(known, secret)
     if not asked:
         raise PlanError(
             "must publish counts of a sensitive attribute by others",
@@ -336,7 +336,11 @@ def _listed(plan: Any) -> tuple[AnyPlan, ...]:
 
 
 def _audited(
-    shown: Published, parts: Sequence[Confidences], people: int, thresholds: Thresholds, left_out: tuple[str, ...] = ()
+    shown: PublishedCounts,
+    parts: Sequence[Confidences],
+    people: int,
+    thresholds: Thresholds,
+    left_out: tuple[str, ...] = (),
 ) -> Disclosure:
     chances = []
     for part in parts:

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from tacit.amounts import as_fraction
 from tacit.audit.disclosure_audits import whole_ratios as ratios
-from tacit.audit.disclosure_audits.confidences import Asked, Confidences, Names
+from tacit.audit.disclosure_audits.confidences import AskedConfidences, Confidences, Names
 from tacit.audit.disclosure_audits.ratios import GAUSSIAN, LAPLACE, closeness
 from tacit.errors import PlanError
 from tacit.noise.bounds.of_sums import Term
@@ -43,7 +43,7 @@ MOST_LEANING: Final = 64  # cells of an exact total whose share in errors still 
 MEAN_ERROR: Final = {LAPLACE: 1.0, GAUSSIAN: math.sqrt(2 / math.pi)}  # in scales
 
 
-class Published(ABC):
+class PublishedCounts(ABC):
     """Noisy counts that readers see, at some cost."""
 
     @property
@@ -52,7 +52,7 @@ class Published(ABC):
         """What all of it costs."""
 
     @abstractmethod
-    def at(self, epsilon: float) -> Published:
+    def at(self, epsilon: float) -> PublishedCounts:
         """Return the same at another cost."""
 
     @abstractmethod
@@ -65,7 +65,7 @@ class Published(ABC):
 
 
 @dataclass(frozen=True)
-class OneScale(Published):
+class OneScale(PublishedCounts):
     """Independent noise of one scale in every count, of groups and of values. `step` over epsilon is the scale."""
 
     scale: float
@@ -107,7 +107,7 @@ class OneScale(Published):
 
 
 @dataclass(frozen=True, eq=False)
-class Planned(Published):
+class Planned(PublishedCounts):
     """The tables that plans publish. `plans` may be those of a whole job."""
 
     plans: tuple[AnyPlan, ...]
@@ -137,20 +137,23 @@ class Planned(Published):
         """The releases that this audit says nothing about: no tables of everybody, or noise that depends on places."""
         return tuple(str(plan.query) for plan in self.plans if not any(True for _ in plan.counted_tables()))
 
-    def asked(self, public: Names, sensitive: Names) -> list[Asked]:
+    def asked(self, public: Names, sensitive: Names) -> list[AskedConfidences]:
         """Return which confidences can be read off the tables."""
-        found: dict[Asked, None] = {}
+        found: dict[AskedConfidences, None] = {}
         for table in self.tables:
             for target in sensitive:
                 known = tuple(name for name in table.names if name != target)
                 if target in table.names and known and set(known) <= {*public, *sensitive}:
-                    found[Asked(known, target)] = None
+                    found[AskedConfidences(known, target)] = None
         return list(found)
 
     def closeness(self, of: Confidences, tau: float, picked: tuple[Ints, Ints]) -> Floats:
         """Return how likely the best guess is close to the truth, of all tables that have the counts."""
         sizes = self._sizes(of.asked.known)
-        each = [_Cells.of(table, of).closeness(of, ratios.as_share(tau), picked, sizes) for table in self._with(of)]
+        each = [
+            _ConfidenceCells.of(table, of).closeness(of, ratios.as_share(tau), picked, sizes)
+            for table in self._with(of)
+        ]
         return np.asarray(np.max(each, axis=0))
 
     def errors(self, of: Confidences) -> Iterator[tuple[Floats, Ints]]:
@@ -173,7 +176,7 @@ class Planned(Published):
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
+class _ConfidenceCells:
     """The cells of a published table as confidences have them: a line for each group, a column for each value."""
 
     laws: tuple[tuple[Term, ...], ...]
@@ -182,7 +185,7 @@ class _Cells:
     leans: Bools  # whether all cells of each group are part of one exact sum, which is of more cells
 
     @classmethod
-    def of(cls, table: CountedTable, confidences: Confidences) -> _Cells:
+    def of(cls, table: CountedTable, confidences: Confidences) -> _ConfidenceCells:
         which = _laid_out(table, table.which, confidences)[confidences.places]
         exact = leans = np.zeros(len(which), dtype=np.bool_)
         if table.groups is not None:
@@ -270,7 +273,7 @@ def _guessed(
     inside = 1 + sum(others.values())
     if inside < total <= MOST_LEANING and set(others) <= {law}:
 
-        def close(noise: ratios.Values, summed: ratios.Values) -> Floats:
+        def close(noise: ratios.WholeLaw, summed: ratios.WholeLaw) -> Floats:
             outside = ratios.sum_of([(noise, total - inside)])
             return ratios.leaning(theta, phi, noise, summed, outside, (inside, total), tau)
 
@@ -278,7 +281,7 @@ def _guessed(
     return _mixed(law, others, lambda noise, summed: ratios.summed(theta, phi, noise, summed, tau))
 
 
-def _mixed(law: Law, others: Mapping[Law, int], close: Callable[[ratios.Values, ratios.Values], Floats]) -> Floats:
+def _mixed(law: Law, others: Mapping[Law, int], close: Callable[[ratios.WholeLaw, ratios.WholeLaw], Floats]) -> Floats:
     """Return closeness given what the entries of a release share, mixed; entries that share something have one law."""
     found = []
     for chance, noise in ratios.mixture_of(law):

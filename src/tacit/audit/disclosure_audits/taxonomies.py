@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import DataRefused, PlanError, PolicyError, kind_of, nearest
-from tacit.policy.files.yaml_entries import Entry, Source
+from tacit.policy.files.yaml_entries import YamlEntry, YamlSource
 
 ANYTHING: Final = "*"
 MOST_NUMBERS: Final = 100_000
@@ -39,7 +39,7 @@ class Taxonomy:
         """Read a taxonomy from a YAML file, or refuse with the line that is wrong."""
         if not isinstance(path, str | Path):
             raise PlanError(f"must be the path of a file, not {kind_of(path)}", key="taxonomy", fix="Name a YAML file.")
-        source = Source.open(
+        source = YamlSource.open(
             path,
             file=Path(path).name,
             whole="the taxonomy",
@@ -73,7 +73,7 @@ def text_of(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _branches(tree: Entry) -> dict[str, tuple[str, ...]]:
+def _branches(tree: YamlEntry) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for text, branch, entry in _leaves(tree, ()):
         if text in found:
@@ -82,7 +82,7 @@ def _branches(tree: Entry) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _leaves(entry: Entry, branch: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...], Entry]]:
+def _leaves(entry: YamlEntry, branch: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...], YamlEntry]]:
     """Yield every value with the classes that it is in."""
     if entry.is_mapping:
         for name, below in entry.mapping().items():

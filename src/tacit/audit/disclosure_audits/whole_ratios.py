@@ -66,7 +66,7 @@ BEYOND: Final = 2**40  # an end that no noise reaches
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class WholeLaw:
     """The law of a whole number as a table: how likely `first`, `first + 1` .. are; its mean is `mean`."""
 
     first: int
@@ -97,15 +97,15 @@ class Values:
         middles = (np.arange(most) + 0.5) / most
         return self.first + np.searchsorted(self._upto[1:], middles), np.full(most, 1 / most)
 
-    def trimmed(self) -> Values:
+    def trimmed(self) -> WholeLaw:
         """Return the table without the ends that are too rare to matter."""
         below, above = np.cumsum(self.chances), np.cumsum(self.chances[::-1])[::-1]
         there = np.flatnonzero((below > RAREST) & (above > RAREST))
         start, end = int(there[0]), int(there[-1]) + 1
-        return Values(self.first + start, self.chances[start:end], self.mean)
+        return WholeLaw(self.first + start, self.chances[start:end], self.mean)
 
 
-NOTHING: Final = Values(0, np.ones(1), 0.0)
+NOTHING: Final = WholeLaw(0, np.ones(1), 0.0)
 
 
 def whole_closeness(theta: Any, phi: Any, scale: Any, tau: Any, noise: str | Law) -> Any:
@@ -161,7 +161,7 @@ def _scale(given: Any) -> Fraction:
 # ---- where the size comes from --------------------------------------------------------------------------------------
 
 
-def exact(theta: Ints, noise: Values, tau: Fraction) -> Floats:
+def exact(theta: Ints, noise: WholeLaw, tau: Fraction) -> Floats:
     """Return how likely the noise of the numerator alone is at most tau theta."""
 
     def close(part: Ints, _: Ints) -> Floats:
@@ -182,7 +182,7 @@ def beside(theta: Ints, phi: Ints, law: Law, tau: Fraction) -> Floats:
     return _each(theta, phi, len(noise.chances), close)
 
 
-def apart(theta: Ints, phi: Ints, noise: Values, size: Values, tau: Fraction) -> Floats:
+def apart(theta: Ints, phi: Ints, noise: WholeLaw, size: WholeLaw, tau: Fraction) -> Floats:
     """Return the same where the size has noise of its own."""
 
     def close(part: Ints, whole: Ints) -> Floats:
@@ -191,7 +191,7 @@ def apart(theta: Ints, phi: Ints, noise: Values, size: Values, tau: Fraction) ->
     return _each(theta, phi, len(size.chances), close)
 
 
-def summed(theta: Ints, phi: Ints, noise: Values, others: Values, tau: Fraction) -> Floats:
+def summed(theta: Ints, phi: Ints, noise: WholeLaw, others: WholeLaw, tau: Fraction) -> Floats:
     """Return the same where the size is the sum of the numerator and of the other cells of the group."""
     p, q = tau.numerator, tau.denominator
 
@@ -223,7 +223,7 @@ def summed(theta: Ints, phi: Ints, noise: Values, others: Values, tau: Fraction)
     return _each(theta, phi, len(others.chances), close)
 
 
-def fitted(theta: Ints, noise: Values, weight: Fraction, others: Values, tau: Fraction) -> Floats:
+def fitted(theta: Ints, noise: WholeLaw, weight: Fraction, others: WholeLaw, tau: Fraction) -> Floats:
     """Return the same where the cells of the group were made to add up to its exact size.
 
     `weight` is the part of the group's error that this cell takes.
@@ -248,7 +248,7 @@ def fitted(theta: Ints, noise: Values, weight: Fraction, others: Values, tau: Fr
 
 
 def leaning(
-    theta: Ints, phi: Ints, noise: Values, others: Values, outside: Values, cells: tuple[int, int], tau: Fraction
+    theta: Ints, phi: Ints, noise: WholeLaw, others: WholeLaw, outside: WholeLaw, cells: tuple[int, int], tau: Fraction
 ) -> Floats:
     """Return the same where size and numerator lean on an exact total of more cells than the group has.
 
@@ -286,7 +286,7 @@ def leaning(
     return _each(theta, phi, len(points), close)
 
 
-def _where_all(needs: Sequence[tuple[Any, Floats]], noise: Values) -> Floats:
+def _where_all(needs: Sequence[tuple[Any, Floats]], noise: WholeLaw) -> Floats:
     """Return how likely slope * noise >= need for all of these."""
     shape = needs[0][1].shape
     low, high = np.full(shape, -BEYOND, dtype=np.int64), np.full(shape, BEYOND, dtype=np.int64)
@@ -303,7 +303,7 @@ def _where_all(needs: Sequence[tuple[Any, Floats]], noise: Values) -> Floats:
 # ---- laws as tables -------------------------------------------------------------------------------------------------
 
 
-def values_of(law: Law) -> Values:
+def values_of(law: Law) -> WholeLaw:
     """Return the law of one entry as a table, without what is too rare to matter."""
     first, last = law.quantile(RAREST), law.quantile(1 - RAREST)
     if last - first >= MOST_VALUES:
@@ -313,19 +313,19 @@ def values_of(law: Law) -> Values:
             given=f"{last - first + 1:,}",
             fix='At such a scale noise="laplace" says the same.',
         )
-    return Values(first, np.asarray(law.pmf(np.arange(first, last + 1))), law.mean())
+    return WholeLaw(first, np.asarray(law.pmf(np.arange(first, last + 1))), law.mean())
 
 
-def mixture_of(law: Law) -> Iterator[tuple[float, Values]]:
+def mixture_of(law: Law) -> Iterator[tuple[float, WholeLaw]]:
     """Yield the laws of independent entries, with their probabilities, that the law of all entries is a mixture of.
 
     All have the mean of the mixture, which is what published counts are corrected by.
     """
     for chance, first, chances in law.given_shared():
-        yield chance, Values(first, np.asarray(chances, dtype=np.float64), law.mean())
+        yield chance, WholeLaw(first, np.asarray(chances, dtype=np.float64), law.mean())
 
 
-def sum_of(parts: Sequence[tuple[Values, int]]) -> Values:
+def sum_of(parts: Sequence[tuple[WholeLaw, int]]) -> WholeLaw:
     """Return the law of a sum of independent noises: so many of each law."""
     parts = [(part, many) for part, many in parts if many]
     if not parts:
@@ -339,13 +339,13 @@ def sum_of(parts: Sequence[tuple[Values, int]]) -> Values:
         transformed *= np.fft.rfft(part.chances, points) ** many
     chances = np.clip(np.fft.irfft(transformed, points)[:size], 0.0, None)
     first, mean = sum(many * part.first for part, many in parts), sum(many * part.mean for part, many in parts)
-    return Values(first, chances, mean).trimmed()
+    return WholeLaw(first, chances, mean).trimmed()
 
 
 # ---- ends that are compared exactly ---------------------------------------------------------------------------------
 
 
-def _ends_of_ratio(part: Ints, whole: Ints, size: Values, mean: float, tau: Fraction) -> tuple[Ints, Ints]:
+def _ends_of_ratio(part: Ints, whole: Ints, size: WholeLaw, mean: float, tau: Fraction) -> tuple[Ints, Ints]:
     """Return between which noise of the numerator the guess is close, for each noise of the size."""
     p, q = tau.numerator, tau.denominator
     noisy = whole[:, None] + size.points - _whole_mean(size.mean)
@@ -391,7 +391,7 @@ def _at_least(top: npt.NDArray[Any], bottom: Any, moved: Any) -> Ints:
     return -_at_most(-top, bottom, -np.asarray(moved))
 
 
-def _between(low: Ints, high: Ints, noise: Values) -> Floats:
+def _between(low: Ints, high: Ints, noise: WholeLaw) -> Floats:
     return noise.between(*np.broadcast_arrays(low, high))
 
 

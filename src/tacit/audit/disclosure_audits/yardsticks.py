@@ -41,7 +41,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tacit.audit.disclosure_audits.confidences import Asked, Confidences, Names, as_names, check_apart, in_words
+from tacit.audit.disclosure_audits.confidences import (
+    AskedConfidences,
+    Confidences,
+    Names,
+    as_names,
+    check_apart,
+    in_words,
+)
 from tacit.audit.disclosure_audits.taxonomies import Taxonomy
 from tacit.errors import DataRefused, PlanError, kind_of, nearest, sealed, word_or_kind
 from tacit.publish.table import COUNT, PublishedTable
@@ -407,7 +414,7 @@ def _placed(table: Ints, axis: int, places: Sequence[int], size: int) -> Ints:
 def _alone(counts: PrivateCounts, known: Names, name: str) -> Confidences:
     """Return the groups with one of the sensitive attributes."""
     ((full, table),) = counts.tables.items()
-    asked = Asked(known, name)
+    asked = AskedConfidences(known, name)
     others = tuple(at for at, one in enumerate(full) if one not in asked.table)
     return Confidences.of(asked, PrivateCounts(counts.values, counts.people, {asked.table: table.sum(axis=others)}))
 
@@ -415,7 +422,7 @@ def _alone(counts: PrivateCounts, known: Names, name: str) -> Confidences:
 def _together(counts: PrivateCounts, known: Names, targets: Names) -> Confidences:
     """Return the groups with all sensitive attributes as one."""
     ((_, table),) = counts.tables.items()
-    asked = Asked(known, " and ".join(targets))
+    asked = AskedConfidences(known, " and ".join(targets))
     flat = table.reshape(*table.shape[: len(known)], -1)
     values = {**counts.values, asked.sensitive: list(product(*(counts.values[name] for name in targets)))}
     return Confidences.of(asked, PrivateCounts(values, counts.people, {asked.table: flat}))

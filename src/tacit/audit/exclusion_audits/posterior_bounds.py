@@ -100,7 +100,7 @@ def posterior_bounds(
         axis = keep.index(dependence.names[place])
         logs = logs + weights.reshape([-1 if other == axis else 1 for other in range(len(sides))])
     target = np.repeat(np.arange(len(values)), math.prod(sides[1:]))
-    near = _Neighbourhood if not several and not knowledge.intervals else _Program
+    near = _Neighbourhood if not several and not knowledge.intervals else _FractionalProgram
     ranges = near(allowed, logs.ravel())
     ends = [ranges.range_of(target == code) for code in range(len(values))]
     sensitive = ranges.range_of(release.is_sensitive(attribute)[target])
@@ -163,7 +163,7 @@ def _impossible() -> PlanError:
     )
 
 
-class _Program:
+class _FractionalProgram:
     """The programs over one set of distributions and one pattern; they differ in what is maximised."""
 
     def __init__(self, allowed: Possible, logs: Floats) -> None:

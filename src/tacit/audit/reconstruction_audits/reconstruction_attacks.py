@@ -33,7 +33,7 @@ from scipy.special import gammaln
 from tacit.noise.thinning import thin
 from tacit.noise.two_scale import discrete_laplace
 from tacit.publish.criterion import Channel, Criterion, chernoff_size
-from tacit.publish.masked import Layout, Masked
+from tacit.publish.masked import Masked, MaskLayout
 from tacit.publish.masked_columns import FINE, MaskedColumns
 from tacit.publish.method import Floats, Ints, Method
 from tacit.publish.perturbation import perturb
@@ -115,7 +115,7 @@ def _from_the_scale(seen: tuple[Ints, Floats], counts: Ints) -> Floats:
 class _ByCount(Masked):
     """Masked counts of which each is wider where the largest one asks for it, and as wide as that one does."""
 
-    def layout(self, counts: Ints | Floats, sizes: Ints) -> Layout:
+    def layout(self, counts: Ints | Floats, sizes: Ints) -> MaskLayout:
         found = super().layout(counts, sizes)
         own = found.need[np.arange(len(sizes)), found.top]
         # BROKEN: each of the others carries its part of that width, and many of them tell how wide it is
@@ -215,7 +215,7 @@ _OF_BOTH: Final = Channel(Fraction(1, 2), TWO_COLUMNS[0] * TWO_COLUMNS[1], TWO_C
 _COLUMNS: Final = MaskedColumns(_OF_BOTH, _CRITERION)
 
 
-class _Added(MaskedColumns):
+class _AddedMasks(MaskedColumns):
     """Masked counts of combinations of two columns whose masks are added."""
 
     def combined(self, private: Floats, sizes: Ints) -> Floats:
@@ -298,7 +298,7 @@ planted_tables: Mapping[str, PlantedTable] = MappingProxyType(
             PlantedTable(
                 "masks-added-up",
                 "masks of two columns are added, so that independent columns show a table of rank two",
-                lambda counts: _COLUMNS.table(_Added(_OF_BOTH, _CRITERION).draw(counts) / FINE),
+                lambda counts: _COLUMNS.table(_AddedMasks(_OF_BOTH, _CRITERION).draw(counts) / FINE),
                 lambda counts: _COLUMNS.table(_COLUMNS.draw(counts) / FINE),
                 _from_the_plane,
                 first_value,

@@ -64,7 +64,7 @@ class FormChanged(Exception):
         self.form = form
 
 
-class Source:
+class OutputSource:
     """Draws outputs of two data sets, in chunks, one thread for each."""
 
     def __init__(

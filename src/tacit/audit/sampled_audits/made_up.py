@@ -77,7 +77,7 @@ def _moves(plan: AnyPlan, *, ordered: bool) -> Iterator[tuple[str, list[Person],
     for answers that only fall and answers that only rise, since noise may be large enough one way only.
     """
     policy = plan.policy
-    adds = _Added(plan)
+    adds = _Contributions(plan)
     has_items = any(attribute.is_set for attribute in policy.domain.values())
     kinds: dict[str, list[Neighbours]] = {}
     farthest: dict[str, tuple[tuple[int, int, int], Neighbours]] = {}
@@ -110,7 +110,7 @@ def _kind_of(policy: Policy, pair: Neighbours, change: Ints) -> str:
     return f"{family}, {'either way' if rises == falls else 'up' if rises else 'down'}"
 
 
-class _Added:
+class _Contributions:
     """What each of some records adds to the answers of all parts of a plan."""
 
     def __init__(self, plan: AnyPlan) -> None:
@@ -149,7 +149,7 @@ class _Added:
 
 
 def _several_rows(
-    policy: Policy, pairs: list[Neighbours], adds: _Added, *, ordered: bool
+    policy: Policy, pairs: list[Neighbours], adds: _Contributions, *, ordered: bool
 ) -> tuple[str, list[Person], list[Person]]:
     """Return somebody who moves, comes or leaves with all rows that count, and more."""
     edges = [(pair.hidden[0], pair.cover[0]) for pair in pairs]

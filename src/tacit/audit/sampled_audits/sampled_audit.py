@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.amounts import as_epsilon
-from tacit.audit.sampled_audits.draws import FEWEST, RAISES, TEXT, FormChanged, Progress, Release, Source
+from tacit.audit.sampled_audits.draws import FEWEST, RAISES, TEXT, FormChanged, OutputSource, Progress, Release
 from tacit.audit.sampled_audits.events import Event, find_events, lower_bound
 from tacit.audit.sampled_audits.features import Columns, columns_of
 from tacit.audit.sampled_audits.neighbour_check import check_neighbours
@@ -162,7 +162,7 @@ def sampled(
     check_samples(samples, alpha, workers)
     if policy is not None:
         check_neighbours(policy, hidden, cover)
-    source = Source(release, (hidden, cover), int(samples), workers, progress)
+    source = OutputSource(release, (hidden, cover), int(samples), workers, progress)
     left = float(alpha)
     while True:
         # a mechanism may show a new form of output late; then all starts over, and half of alpha is kept for that
@@ -178,7 +178,7 @@ def sampled(
     return SampledAudit(verdict, bound, witness, claimed, source.samples, float(alpha))
 
 
-def _audited(source: Source, alpha: float) -> tuple[float, SampledWitness]:
+def _audited(source: OutputSource, alpha: float) -> tuple[float, SampledWitness]:
     """Return the bound and where it was found."""
     kept = min(source.samples // 2, source.most_kept)
     fresh = source.samples - kept

@@ -39,7 +39,7 @@ def law_of(*plans: RecordsPlan) -> Callable[[Any], dict[Any, float]]:
 
     Of several plans, what each of them shows of it.
     """
-    asked = [_Asked(plan, number) for number, plan in enumerate(plans)]
+    asked = [_CoinPlan(plan, number) for number, plan in enumerate(plans)]
     # a coin is a number from 0 to 1, shown to a plan if it lies below what is kept there
     ends: dict[Any, set[float]] = {}
     for one in asked:
@@ -70,7 +70,7 @@ def law_of(*plans: RecordsPlan) -> Callable[[Any], dict[Any, float]]:
     return of_people
 
 
-class _Asked:
+class _CoinPlan:
     """One of several plans, and the coins that it looks at."""
 
     def __init__(self, plan: RecordsPlan, number: int) -> None:

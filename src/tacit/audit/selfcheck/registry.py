@@ -91,7 +91,7 @@ _BOTH: Final = Policy(_CLICKS, attributes("clicked"))
 
 
 @dataclass(frozen=True)
-class Case:
+class AuditCase:
     """A mechanism, the modules in `plan/draws/` or `publish/` that it goes through, and under which policy.
 
     `plan` makes what a session would execute for `query`, or one of the ways that it compares; monitors, tables and
@@ -107,18 +107,18 @@ class Case:
     plan: Callable[[], AnyPlan] | None = None
 
 
-def _case(name: str, query: Any, policy: Policy, *modules: str, epsilon: int = EPSILON) -> tuple[str, Case]:
+def _case(name: str, query: Any, policy: Policy, *modules: str, epsilon: int = EPSILON) -> tuple[str, AuditCase]:
     return _planned(name, query, policy, modules or ("additive",), epsilon, lambda: choose(query, policy, epsilon))
 
 
 def _planned(
     name: str, query: Any, policy: Policy, modules: tuple[str, ...], epsilon: int, plan: Callable[[], AnyPlan]
-) -> tuple[str, Case]:
+) -> tuple[str, AuditCase]:
     keyword = next(iter(query.document()))
-    return name, Case(keyword, modules, epsilon, policy, lambda: subject_of(name, plan()), query, plan)
+    return name, AuditCase(keyword, modules, epsilon, policy, lambda: subject_of(name, plan()), query, plan)
 
 
-def _line_case(name: str, query: Any, policy: Policy, strategy: str) -> tuple[str, Case]:
+def _line_case(name: str, query: Any, policy: Policy, strategy: str) -> tuple[str, AuditCase]:
     """Return a question about a line that is measured in one way, whichever is the best at this size."""
 
     def plan() -> AnyPlan:
@@ -128,36 +128,36 @@ def _line_case(name: str, query: Any, policy: Policy, strategy: str) -> tuple[st
     return _planned(name, query, policy, ("additive",), IN_A_CORNER, plan)
 
 
-def _decision(name: str, *, step: int) -> tuple[str, Case]:
+def _decision(name: str, *, step: int) -> tuple[str, AuditCase]:
     """Return what a monitor does at one time for one place, where a person has up to so many visits."""
     policy = visits_policy(step)
-    return name, Case(
+    return name, AuditCase(
         "monitor", ("alarm",), EPSILON, policy, lambda: decision_subject(name, Fraction(EPSILON), step=step)
     )
 
 
-def _asked(name: str, *asked: tuple[Any, Fraction], policy: Policy) -> tuple[str, Case]:
+def _asked(name: str, *asked: tuple[Any, Fraction], policy: Policy) -> tuple[str, AuditCase]:
     """Return several questions for true records, one after the other, which together cost EPSILON."""
 
     def plans() -> list[Any]:
         return [choose(query, policy, epsilon) for query, epsilon in asked]
 
-    return name, Case("true_records", ("suppression",), EPSILON, policy, lambda: asked_subject(name, plans()))
+    return name, AuditCase("true_records", ("suppression",), EPSILON, policy, lambda: asked_subject(name, plans()))
 
 
-def _local(name: str, rule: RandomisedResponse, secret: Secrets) -> tuple[str, Case]:
+def _local(name: str, rule: RandomisedResponse, secret: Secrets) -> tuple[str, AuditCase]:
     """Return the answer of one person, who needs trust nobody."""
     policy = Policy(Domain({"sick": Flag()}), secret)
-    return name, Case("local", ("local",), EPSILON, policy, lambda: local_subject(name, rule, policy))
+    return name, AuditCase("local", ("local",), EPSILON, policy, lambda: local_subject(name, rule, policy))
 
 
-def _table(name: str, method: Method, *modules: str) -> tuple[str, Case]:
+def _table(name: str, method: Method, *modules: str) -> tuple[str, AuditCase]:
     """Return a way to publish a table of people."""
     policy = group_policy(method.channel.values)
-    return name, Case(TABLE, modules, method.epsilon, policy, lambda: table_subject(name, method))
+    return name, AuditCase(TABLE, modules, method.epsilon, policy, lambda: table_subject(name, method))
 
 
-MECHANISMS: Final[Mapping[str, Case]] = dict(
+MECHANISMS: Final[Mapping[str, AuditCase]] = dict(
     [
         _case("count-two-sided", count("sick == True"), _EVERYTHING),
         _case("count-one-sided", count("disease == 'hiv'"), _ONE_WAY),

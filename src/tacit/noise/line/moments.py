@@ -67,24 +67,24 @@ class PointMoments:
 
 def cell_moments(length: int, rates: Rates, *, free: bool) -> CellMoments:
     """Return the second moments inside of the cells of a segment."""
-    scales = _Scales(length, rates, free=free)
+    scales = _MomentScales(length, rates, free=free)
     return CellMoments(scales.of, *scales.taken(lambda segment, of: segment.cells(of)))
 
 
 def point_moments(length: int, rates: Rates, *, free: bool) -> PointMoments:
     """Return the second moments of the points of a segment, and inside of its cells."""
-    scales = _Scales(length, rates, free=free)
+    scales = _MomentScales(length, rates, free=free)
     cells = CellMoments(scales.of, *scales.taken(lambda segment, of: segment.cells(of)))
     return PointMoments(scales.of, cells, *scales.taken(lambda segment, of: segment.points(of)))
 
 
 def point_covariances(length: int, rates: Rates, points: Sequence[int], *, free: bool) -> Floats:
     """Return the covariances of some points of the shortened segment, counted from its start, in rising order."""
-    (found,) = _Scales(length, rates, free=free).taken(lambda segment, of: (segment.covariances(of, points),))
+    (found,) = _MomentScales(length, rates, free=free).taken(lambda segment, of: (segment.covariances(of, points),))
     return found
 
 
-class _Scales:
+class _MomentScales:
     """A segment at its own scale or, where neighbouring whole numbers hardly differ, at two larger ones."""
 
     def __init__(self, length: int, rates: Rates, *, free: bool) -> None:
@@ -109,7 +109,7 @@ class _Scales:
         return [np.asarray(fine + by * (fine - coarse)) for fine, coarse in zip(*found, strict=True)]
 
 
-class _Grid:
+class _FourierGrid:
     """Functions on -half .. half-1, in the order of the discrete Fourier transform."""
 
     def __init__(self, half: int) -> None:
@@ -150,7 +150,7 @@ class _Segment:
             half *= 2
 
     def _try(self, half: int) -> bool:
-        rates, grid = self.rates, _Grid(half)
+        rates, grid = self.rates, _FourierGrid(half)
         self.grid = grid
         self._levels()
         self._last_block()

@@ -45,7 +45,7 @@ _TOO_SMALL: Final = 1e-290  # below, doubles lose digits, and whole numbers deci
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class CumulativeRows:
     """Cumulative weights of the columns, for some wholes (in blocks): entry row * columns + column is row + share."""
 
     flat: Floats
@@ -77,7 +77,7 @@ def check_split(own: Floats, other: Floats, width: int) -> None:
         )
 
 
-class Split:
+class SplitDraws:
     """Draws of x given the whole, with weight own(x) * other(whole - x); tables hold x = 0, 1, .. and are even."""
 
     def __init__(self, own: Floats, other: Floats, width: int, *, band: float = BAND) -> None:
@@ -102,7 +102,7 @@ class Split:
         """How many blocks of values there are."""
         return int(self._columns.size)
 
-    def rows(self, wholes: IntArray) -> list[Rows]:
+    def rows(self, wholes: IntArray) -> list[CumulativeRows]:
         """Return the cumulative weights for these wholes; in parts, where there are many."""
         blocks = wholes // self.width
         first = int(blocks.min())
@@ -110,7 +110,7 @@ class Split:
         most = max(1, min(_MOST_ROWS, _MOST_ENTRIES // self.columns))
         return [self._some_rows(present[part], first) for part in chunks(present.size, most)]
 
-    def _some_rows(self, present: IntArray, first: int) -> Rows:
+    def _some_rows(self, present: IntArray, first: int) -> CumulativeRows:
         weights = self._own_most * self._difference_most((present + first)[:, np.newaxis] - self._columns)
         sums = np.cumsum(weights, axis=1)
         unsure = sums[:, -1] < _TOO_SMALL
@@ -119,7 +119,7 @@ class Split:
         sums += np.arange(present.size)[:, np.newaxis]
         row = np.full(int(present[-1]) + 1, -1, np.int64)
         row[present] = np.arange(present.size)
-        return Rows(sums.ravel(), row, first, unsure)
+        return CumulativeRows(sums.ravel(), row, first, unsure)
 
     def _difference_most(self, difference: IntArray) -> Floats:
         at = difference + self._other_blocks
@@ -127,7 +127,7 @@ class Split:
         return np.where(inside, self._other_most[np.where(inside, at, 0)], 0.0)
 
     def propose(
-        self, wholes: IntArray, rows: Rows, first: Words, second: Words | None, more: More
+        self, wholes: IntArray, rows: CumulativeRows, first: Words, second: Words | None, more: More
     ) -> tuple[IntArray, NDArray[np.bool_]]:
         """Return one proposal for each whole, from one or two words each, and whether it is accepted."""
         if wholes.size == 1:
@@ -156,7 +156,9 @@ class Split:
         values += (second & np.uint64(self.width - 1)).astype(np.int64)
         return values, self._accepted(wholes, values, column, second, more)
 
-    def _proposed_alone(self, whole: int, rows: Rows, first: int, second: int | None) -> tuple[int, bool] | None:
+    def _proposed_alone(
+        self, whole: int, rows: CumulativeRows, first: int, second: int | None
+    ) -> tuple[int, bool] | None:
         """Return the same proposal for a single whole, in a fifth of the time; None near a tie, which arrays decide.
 
         Every double is computed by the same operations as for many wholes at once.
@@ -253,7 +255,7 @@ def _entry(table: Floats, at: int) -> float:
     return float(table[at]) if 0 <= at < table.size else 0.0
 
 
-def _has_row(blocks: IntArray, rows: Rows) -> NDArray[np.bool_]:
+def _has_row(blocks: IntArray, rows: CumulativeRows) -> NDArray[np.bool_]:
     at = blocks - rows.first
     inside = at < rows.row.size
     return inside & (rows.row[np.where(inside, at, 0)] >= 0)

@@ -46,7 +46,7 @@ from tacit.noise.line.messages import (
     smoothed,
     smoothing_error,
 )
-from tacit.noise.line.splits import WIDEST, Rows, Split, check_split, width_of_one_part
+from tacit.noise.line.splits import WIDEST, CumulativeRows, SplitDraws, check_split, width_of_one_part
 
 SLACK: Final = 2.0**-16
 _TAIL: Final = 2.0**-154  # for the anchors, for the ends, and for the cells of all levels
@@ -62,38 +62,40 @@ _STEEPEST: Final = 300.0  # sum of all rates: doubles end at exp(-745), and a ta
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class AnchorChain:
     """The anchors of a kind of segment, its end if that is free, and the parts of a last block that is cut short."""
 
     length: int
     anchors: int
     reach: int
-    steady: Split | None  # of all anchors that are far from the end
+    steady: SplitDraws | None  # of all anchors that are far from the end
     messages: tuple[Floats, ...]  # of the anchors nearest to the end, the last one first; then that of all others
     step: Floats  # message of a block between two anchors
     width: int
-    end: Split | None
-    parts: tuple[tuple[int, Split | None], ...]  # level of each whole cell of the last block; what remains behind it
+    end: SplitDraws | None
+    parts: tuple[
+        tuple[int, SplitDraws | None], ...
+    ]  # level of each whole cell of the last block; what remains behind it
 
-    def split(self, number: int) -> Split:
+    def split(self, number: int) -> SplitDraws:
         """Return how an anchor is drawn, by its number, given the one before; made when it is asked for."""
         behind = self.anchors - number
         if self.steady is not None and behind >= len(self.messages) - 1:
             return self.steady
         found = self._splits.get(behind)
         if found is None:
-            found = Split(self.messages[behind], self.step, self.width)
+            found = SplitDraws(self.messages[behind], self.step, self.width)
             if len(self._splits) * (self.reach + len(self.step)) < MOST_SPLIT:
                 self._splits[behind] = found
         return found
 
     @cached_property
-    def _splits(self) -> dict[int, Split]:
+    def _splits(self) -> dict[int, SplitDraws]:
         """The first ones that were asked for: many draws ask for the same."""
         return {}
 
     @cached_property
-    def steady_rows(self) -> Rows | None:
+    def steady_rows(self) -> CumulativeRows | None:
         """The cumulative weights for every value that an anchor far from the end may follow, unless they are too many.
 
         They are made once for all draws: one draw looks at few of them, and takes a tenth of the time.
@@ -119,10 +121,10 @@ class LineTables:
     """Everything that is drawn with: a chain for each kind of segment, and how cells are halved on each level."""
 
     rates: Rates
-    chains: dict[int, Chain]  # by length; the last segment, where its end is free, under minus its length
-    halves: tuple[Split, ...]
+    chains: dict[int, AnchorChain]  # by length; the last segment, where its end is free, under minus its length
+    halves: tuple[SplitDraws, ...]
 
-    def chain(self, length: int, *, free: bool) -> Chain:
+    def chain(self, length: int, *, free: bool) -> AnchorChain:
         """Return the chain of a segment."""
         return self.chains[-length if free else length]
 
@@ -137,7 +139,7 @@ def make_tables(lengths: tuple[int, ...], rates: Rates) -> LineTables:
     cells = _level_tables(whole, rates, levels, blocks)
     for key, draft in drafts.items():
         chains[key] = _chain(key, draft, rates, levels, cells)
-    halves = tuple(Split(table, table, block_width(levels[level].rate)) for level, table in cells.items())
+    halves = tuple(SplitDraws(table, table, block_width(levels[level].rate)) for level, table in cells.items())
     return LineTables(rates, chains, halves)
 
 
@@ -147,7 +149,7 @@ def block_width(rate: float) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class _Draft:
+class _AnchorMessages:
     """Messages of the anchors of a segment, from the last one on, for 0..reach, and of the blocks between them."""
 
     reach: int
@@ -165,20 +167,20 @@ class _Draft:
         return max(len(self.step), len(self.last_step), last) - 1
 
 
-def _anchor_messages(key: int, rates: Rates, levels: tuple[Message, ...], tail: float) -> _Draft:
+def _anchor_messages(key: int, rates: Rates, levels: tuple[Message, ...], tail: float) -> _AnchorMessages:
     length, free = abs(key), key < 0
     anchors = -(-length // rates.block) - 1
     cut = cut_messages(length % rates.block, rates.cells, levels)
     last_block = cut.get(0, levels[0])
     if not anchors and not free:
-        return _Draft(0, (), False, np.ones(1), np.ones(1), last_block, cut)
+        return _AnchorMessages(0, (), False, np.ones(1), np.ones(1), last_block, cut)
     reach = _first_reach(rates, last_block, tail, anchors=bool(anchors), free=free)
     if anchors and 0 < levels[0].rate < _COARSE / 2:
         reach = max(reach, _expected(key, rates, levels, tail)[0])
     while True:
         found = _messages_within(reach, anchors, rates, levels[0], last_block, tail, free=free)
         if found is not None:
-            return _Draft(reach, *found, last_block, cut)
+            return _AnchorMessages(reach, *found, last_block, cut)
         reach = int(reach * 1.15) + 1
 
 
@@ -391,28 +393,30 @@ def _check_cells(rates: Rates, levels: tuple[Message, ...]) -> None:
         raise _too_fine()
 
 
-def _chain(key: int, draft: _Draft, rates: Rates, levels: tuple[Message, ...], cells: dict[int, Floats]) -> Chain:
+def _chain(
+    key: int, draft: _AnchorMessages, rates: Rates, levels: tuple[Message, ...], cells: dict[int, Floats]
+) -> AnchorChain:
     length, free = abs(key), key < 0
     anchors = -(-length // rates.block) - 1
     rest = length % rates.block
     width = width_of_one_part(draft.reach, block_width(levels[0].rate + rates.anchor)) if anchors else 1
     for message in draft.messages:  # a draw comes after the charge: what it makes then is known to fit
         check_split(message, draft.step, width)
-    steady = Split(draft.messages[-1], draft.step, width) if draft.steady else None
+    steady = SplitDraws(draft.messages[-1], draft.step, width) if draft.steady else None
     end = None
     if free:
         rate = rates.end or 0.0
         falling = np.exp(-rate * np.arange(draft.reach + 1, dtype=np.float64))
-        end = Split(falling, draft.last_step, block_width(rate + draft.last_block.rate))
-    parts: list[tuple[int, Split | None]] = []
+        end = SplitDraws(falling, draft.last_step, block_width(rate + draft.last_block.rate))
+    parts: list[tuple[int, SplitDraws | None]] = []
     whole_cells = cut_levels(rest, rates.levels)
     for level in whole_cells:
         behind = None
         if level != whole_cells[-1]:
             own = _scaled(draft.cut[level].table(len(cells[level]) - 1))
-            behind = Split(own, cells[level], block_width(levels[level].rate))
+            behind = SplitDraws(own, cells[level], block_width(levels[level].rate))
         parts.append((level, behind))
-    return Chain(length, anchors, draft.reach, steady, draft.messages, draft.step, width, end, tuple(parts))
+    return AnchorChain(length, anchors, draft.reach, steady, draft.messages, draft.step, width, end, tuple(parts))
 
 
 def log_at_zero(tables: LineTables, lengths: tuple[int, ...]) -> float:
@@ -429,7 +433,7 @@ def log_at_zero(tables: LineTables, lengths: tuple[int, ...]) -> float:
     return found
 
 
-def _segment_at_zero(chain: Chain, rates: Rates, halved: list[float]) -> float:
+def _segment_at_zero(chain: AnchorChain, rates: Rates, halved: list[float]) -> float:
     found = sum(chain.split(number).log_share(0, 0) for number in range(chain.near + 1, chain.anchors + 1))
     if chain.steady is not None:
         found += chain.near * chain.steady.log_share(0, 0)

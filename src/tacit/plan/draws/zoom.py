@@ -45,35 +45,35 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-class Part(NamedTuple):
+class NoisyPart(NamedTuple):
     """A plan, and the noisy answers that are released of it."""
 
     plan: Plan
     noisy: Ints
 
 
-def draw_stages(plan: ClustersPlan, table: Ints, people: Ints) -> tuple[ClustersPlan, list[Part]]:
+def draw_stages(plan: ClustersPlan, table: Ints, people: Ints) -> tuple[ClustersPlan, list[NoisyPart]]:
     """Return the plan for the number of people that was measured, and what is released: cells, people and a look.
 
     `table` and `people` are true: the people in every cell of the domain, and in all. There is no look where there was
     none, and where it says no more than the cells.
     """
     domain = plan.policy.domain
-    everybody = Part(plan.parts[1], blur(people, plan.parts[1]))
+    everybody = NoisyPart(plan.parts[1], blur(people, plan.parts[1]))
     number = float(_estimates(everybody)[0])
     settled = plan.for_so_many(number)
     cells, look = settled.parts[0], settled.look
-    kept = Part(cells, blur(cells.base.answers([table], domain), cells))
+    kept = NoisyPart(cells, blur(cells.base.answers([table], domain), cells))
     if look is None or cells.noise is None:
         return settled, [kept, everybody]
-    seen = Part(look, kept.noisy + cells.noise.widening(LOOK, kept.noisy.shape))
+    seen = NoisyPart(look, kept.noisy + cells.noise.widening(LOOK, kept.noisy.shape))
     zoomed = closer(look, _estimates(seen), number)
     if zoomed is None:
         return settled, [kept, everybody]
-    return settled, [Part(zoomed, blur(zoomed.base.answers([table], domain), zoomed)), everybody, seen]
+    return settled, [NoisyPart(zoomed, blur(zoomed.base.answers([table], domain), zoomed)), everybody, seen]
 
 
-def _estimates(part: Part) -> Floats:
+def _estimates(part: NoisyPart) -> Floats:
     """Return noisy answers less the mean of their noise, in people."""
     mean = 0.0 if part.plan.noise is None else part.plan.noise.mean()
     unit = float(part.plan.query.unit(part.plan.policy.domain))

@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from tacit.noise.bounds.of_sums import Term, bounds_near
 from tacit.noise.law import Law
-from tacit.plan.measure.block_sums import Blocks
+from tacit.plan.measure.block_sums import PositionGroups
 
 if TYPE_CHECKING:
     from tacit.plan.choose import Plan
@@ -146,7 +146,7 @@ def of_two_counts(noise: Law, plus: Bools, minus: Bools) -> Spread:
     return _shared(kinds, lambda kind: ((noise, 1.0, int(kind[0])), (noise, -1.0, int(kind[1]))))
 
 
-def of_cells(noise: Law, low: Ints, high: Ints, blocks: Blocks | None) -> Spread:
+def of_cells(noise: Law, low: Ints, high: Ints, blocks: PositionGroups | None) -> Spread:
     """Return the laws of sums of neighbouring cells, in blocks with exact totals."""
     pieces = _pieces(low, high, blocks, even=_is_even(noise))
     shared = pieces
@@ -239,7 +239,7 @@ def _is_even(noise: Law) -> bool:
     return noise.is_even
 
 
-def _pieces(low: Ints, high: Ints, blocks: Blocks | None, *, even: bool) -> Ints:
+def _pieces(low: Ints, high: Ints, blocks: PositionGroups | None, *, even: bool) -> Ints:
     """Return for each sum of cells how many it takes of how many, at its two ends; of 0 where no total is exact.
 
     The error of the other cells of a block is the negative of it, which is as likely with `even` noise.

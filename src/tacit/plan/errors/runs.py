@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tacit.noise.law import Law
 from tacit.plan.errors.error_laws import AnySpread, kept, of_cells, of_two_counts
-from tacit.plan.measure.block_sums import Blocks, cells_in_sum
+from tacit.plan.measure.block_sums import PositionGroups, cells_in_sum
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -97,11 +97,11 @@ class NoisyCells:
 
     noise: Law
     values: int
-    blocks: Blocks | None
+    blocks: PositionGroups | None
 
     def __post_init__(self) -> None:
         if self.blocks is not None:
-            object.__setattr__(self, "blocks", Blocks(kept(self.blocks.first), kept(self.blocks.last)))
+            object.__setattr__(self, "blocks", PositionGroups(kept(self.blocks.first), kept(self.blocks.last)))
 
     @property
     def variance(self) -> float:

@@ -26,14 +26,14 @@ import numpy as np
 from tacit.dependence.dependence import Dependence
 from tacit.errors import PlanError, sealed, word_or_kind
 from tacit.plan.leakage.coalition_budget import Coalitions, alone_bounds
-from tacit.plan.leakage.convex_program import Program, Solved, solve
+from tacit.plan.leakage.convex_program import ConvexProgram, Solved, solve
 from tacit.plan.leakage.convex_terms import Floats
 from tacit.plan.leakage.epsilon_sum import epsilons, solve_sum
 from tacit.plan.leakage.leakage_plan import LeakagePlan, allowance, by_line, uses_of
 from tacit.plan.leakage.measured_tables import MeasuredTables
 from tacit.plan.leakage.one_limit import solve_one
 from tacit.plan.leakage.posterior_limit import Sure, checked_posterior, largest_posterior
-from tacit.plan.leakage.setting import Setting, checked_cap, checked_setting, checked_weights, nonnegative
+from tacit.plan.leakage.setting import LeakageSetting, checked_cap, checked_setting, checked_weights, nonnegative
 
 TOLERANCE = 1e-7
 COARSE = 1e-6  # of the value: for what is found by cutting boxes
@@ -135,7 +135,7 @@ class _Inputs:
     """What is planned: lines with weights, limits that are lowered for a drift, and an objective."""
 
     tables: MeasuredTables
-    setting: Setting
+    setting: LeakageSetting
     weights: Floats
     released: Floats  # how likely the attribute of each line is not sensitive
     cap: float | None
@@ -152,7 +152,7 @@ class _Inputs:
         return self.weights * self.released * u
 
 
-def _lowered(setting: Setting, dependence: Dependence, drift: float) -> Floats:
+def _lowered(setting: LeakageSetting, dependence: Dependence, drift: float) -> Floats:
     """Return the limits, less what the leakage can rise while the dependence drifts."""
     lowered = [limit.most - allowance(setting, dependence, limit, drift) for limit in setting.limits]
     for limit, left in zip(setting.limits, lowered, strict=True):
@@ -198,7 +198,7 @@ def _best(inputs: _Inputs) -> tuple[Floats, float, float, str]:
     singles = inputs.setting.pair_terms(inputs.tables)
     upper = alone_bounds(singles, inputs.limits, upper)
     _refuse_unbounded(inputs, upper if inputs.objective == "epsilon" else None)
-    program = Program(_slopes(inputs), singles, inputs.limits, np.zeros_like(upper), upper)
+    program = ConvexProgram(_slopes(inputs), singles, inputs.limits, np.zeros_like(upper), upper)
     solved = _solved(inputs, program)
     _refuse_unbounded(inputs, solved.u)
     return solved.u, solved.gain, solved.bound, "convex" if inputs.objective == "releases" else "boxes"
@@ -223,7 +223,7 @@ def _refuse_never_released(inputs: _Inputs) -> None:
         )
 
 
-def _solved(inputs: _Inputs, program: Program) -> Solved:
+def _solved(inputs: _Inputs, program: ConvexProgram) -> Solved:
     if inputs.objective == "epsilon":
         reach = float(program.gain @ epsilons(program.upper))
         if program.terms.limits == 1:

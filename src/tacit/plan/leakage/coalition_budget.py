@@ -22,15 +22,15 @@ from functools import partial
 
 import numpy as np
 
-from tacit.plan.leakage.convex_program import Program, Solved
+from tacit.plan.leakage.convex_program import ConvexProgram, Solved
 from tacit.plan.leakage.convex_terms import NOTHING, Floats, Mask, Terms
 from tacit.plan.leakage.curved_boxes import Curved, solve_curved
 from tacit.plan.leakage.joint_terms import JointLimit
 from tacit.plan.leakage.measured_tables import MeasuredTables
 from tacit.plan.leakage.mixed_slopes import shows_apart
-from tacit.plan.leakage.monotone_boxes import ROUNDING, Rising, solve_rising
+from tacit.plan.leakage.monotone_boxes import ROUNDING, RisingLimits, solve_rising
 from tacit.plan.leakage.posterior_limit import Sure
-from tacit.plan.leakage.setting import Setting
+from tacit.plan.leakage.setting import LeakageSetting
 
 COARSE = 1e-6  # of what could be reached
 NARROW = 5e-7  # where bounds close with the square of a box
@@ -56,12 +56,12 @@ class Over:
 class Coalitions:
     """The joint informations of a setting, their limits, and what is gained."""
 
-    setting: Setting
+    setting: LeakageSetting
     tables: MeasuredTables
     joint: Sequence[JointLimit]
     limits: Floats
     gain: Callable[[Floats], Floats]
-    convex: Callable[[Program], Solved]
+    convex: Callable[[ConvexProgram], Solved]
     sure: Sure | None = None
 
     def alone(self, upper: Floats) -> Floats:
@@ -115,7 +115,7 @@ class Coalitions:
             found[:, lines] = part
             return found
 
-        problem = Rising(
+        problem = RisingLimits(
             lambda part: self.gain(spread(part))[:, lines], lambda part: self._excess(over, spread(part)), upper[lines]
         )
         reach = float(self.gain(upper[None])[0, lines].sum())
@@ -150,7 +150,7 @@ class Coalitions:
         terms = safe.kept(_mask(over, safe.limits), _mask(lines, len(upper)))
         limits = self.limits[over]
         bounds = alone_bounds(terms, limits, upper[lines])
-        return self.convex(Program(slopes[lines], terms, limits, np.zeros(len(lines)), bounds)).u
+        return self.convex(ConvexProgram(slopes[lines], terms, limits, np.zeros(len(lines)), bounds)).u
 
     def _parts(self, lines: int) -> list[tuple[list[int], Over]]:
         """Return groups of lines that nothing connects, each with what holds for them."""

@@ -38,7 +38,7 @@ class Solved:
 
 
 @dataclass(frozen=True)
-class Program:
+class ConvexProgram:
     """Gain for each line, informations, their limits, and the bounds of each release probability."""
 
     gain: Floats
@@ -62,7 +62,7 @@ class Program:
         return float(found + room)
 
 
-def solve(program: Program, *, tolerance: float) -> Solved | None:
+def solve(program: ConvexProgram, *, tolerance: float) -> Solved | None:
     """Return the best release probabilities within `tolerance`, or None if even the lower bounds keep no limit."""
     at_lower = program.terms.at(program.lower)
     if (at_lower > program.limits).any():
@@ -87,7 +87,7 @@ def solve(program: Program, *, tolerance: float) -> Solved | None:
     return _kept_inside(program, _without_traces(program, u, tolerance), min(most, *bounds))
 
 
-def _fitted(program: Program, u: Floats) -> Floats:
+def _fitted(program: ConvexProgram, u: Floats) -> Floats:
     """Return multipliers that leave the least slope where a release probability is at neither of its bounds.
 
     At the end of the search what is left of a limit has few digits, and so has its multiplier; slopes have all of them.
@@ -106,14 +106,14 @@ def _fitted(program: Program, u: Floats) -> Floats:
     return multipliers
 
 
-def _without_traces(program: Program, u: Floats, tolerance: float) -> Floats:
+def _without_traces(program: ConvexProgram, u: Floats, tolerance: float) -> Floats:
     """Return the point with what the barrier alone keeps off its lower bound put there, where that costs nothing."""
     near = u - program.lower <= AT_A_BOUND * (program.upper - program.lower)
     lost = float((program.gain * (u - program.lower))[near].sum())
     return np.where(near, program.lower, u) if lost <= 0.5 * tolerance else u
 
 
-def _kept_inside(program: Program, u: Floats, bound: float) -> Solved:
+def _kept_inside(program: ConvexProgram, u: Floats, bound: float) -> Solved:
     """Return an allowed point near `u`: rounding may have put it a hair outside."""
     back = 0.0
     while back < 1.0 and not program.is_allowed(u + back * (program.lower - u)):
@@ -125,7 +125,7 @@ def _kept_inside(program: Program, u: Floats, bound: float) -> Solved:
 class _Inner:
     """The barrier method on the lines whose bounds leave room, and the limits that can be met."""
 
-    def __init__(self, program: Program, wide: Mask, tight: Mask) -> None:
+    def __init__(self, program: ConvexProgram, wide: Mask, tight: Mask) -> None:
         self._gain = program.gain[wide]
         self._lower, self._upper = program.lower[wide], program.upper[wide]
         self._terms = program.terms.kept(tight, wide)

@@ -24,7 +24,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tacit.plan.leakage.convex_program import Program, Solved, solve
+from tacit.plan.leakage.convex_program import ConvexProgram, Solved, solve
 from tacit.plan.leakage.convex_terms import ROUNDING, Floats
 
 PIECES = 200  # of a line, where limits are priced
@@ -38,17 +38,17 @@ def epsilons(u: Floats) -> Floats:
     return -np.log1p(-u)
 
 
-def solve_sum(program: Program, *, tolerance: float, most_boxes: int) -> Solved:
+def solve_sum(program: ConvexProgram, *, tolerance: float, most_boxes: int) -> Solved:
     """Return the largest sum of `gain` times epsilon. Bounds of the program are release probabilities below 1."""
     weights, count = program.gain, itertools.count()
     best = program.lower
-    queue: list[tuple[float, int, Program, Floats]] = []
+    queue: list[tuple[float, int, ConvexProgram, Floats]] = []
     settled = -np.inf  # the largest bound among boxes that are no longer looked at
 
     def value(u: Floats) -> float:
         return float(weights @ epsilons(u))
 
-    def look(box: Program) -> None:
+    def look(box: ConvexProgram) -> None:
         nonlocal best, settled
         bound, u = _chords(box, weights, tolerance)
         if u is None:
@@ -94,7 +94,7 @@ class _Priced:
     costs: Floats  # (limits, lines, ends)
 
     @classmethod
-    def of(cls, program: Program, weights: Floats) -> _Priced:
+    def of(cls, program: ConvexProgram, weights: Floats) -> _Priced:
         """Cut all lines, evenly in epsilon."""
         top = epsilons(program.upper)
         cuts = [-np.expm1(-top * share) for share in np.linspace(0, 1, PIECES + 1)]
@@ -133,7 +133,7 @@ class _Priced:
         return self.bound(0.5 * (low + high) * ones), self.bought(low * ones), self.bought(high * 1.0001 * ones)
 
 
-def _chords(box: Program, weights: Floats, tolerance: float) -> tuple[float, Floats | None]:
+def _chords(box: ConvexProgram, weights: Floats, tolerance: float) -> tuple[float, Floats | None]:
     """Return a bound on what a box can reach, and an allowed point of it, or None if it has none."""
     low, high = epsilons(box.lower), epsilons(box.upper)
     width = box.upper - box.lower
@@ -145,7 +145,7 @@ def _chords(box: Program, weights: Floats, tolerance: float) -> tuple[float, Flo
     return base + solved.bound, solved.u
 
 
-def _cut(box: Program, weights: Floats, u: Floats) -> tuple[Program, Program]:
+def _cut(box: ConvexProgram, weights: Floats, u: Floats) -> tuple[ConvexProgram, ConvexProgram]:
     """Return the two parts of a box, cut where chord and function differ most."""
     low, high = epsilons(box.lower), epsilons(box.upper)
     width = box.upper - box.lower
@@ -160,7 +160,7 @@ def _cut(box: Program, weights: Floats, u: Floats) -> tuple[Program, Program]:
     return replace(box, upper=below), replace(box, lower=above)
 
 
-def _climbed(program: Program, weights: Floats, u: Floats, tolerance: float) -> Floats:
+def _climbed(program: ConvexProgram, weights: Floats, u: Floats, tolerance: float) -> Floats:
     """Return an allowed point that is no worse: a convex function lies above its tangent, which is maximised."""
     for _ in range(CLIMBS):
         solved = solve(replace(program, gain=weights / (1.0 - u)), tolerance=0.1 * tolerance)

@@ -45,7 +45,7 @@ ShownBy = Sequence[tuple[str, tuple[int, ...]]]
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenValues:
     """How an attribute is seen: which values never are, and on which lines."""
 
     sensitive: Mask
@@ -77,8 +77,8 @@ class JointLimit:
     """Targets beside what one coalition sees: an axis for each target, then one for each other attribute it sees."""
 
     table: Floats
-    own: tuple[Seen | None, ...]  # how each target is seen itself; None if it is not shown
-    others: tuple[Seen, ...]
+    own: tuple[SeenValues | None, ...]  # how each target is seen itself; None if it is not shown
+    others: tuple[SeenValues, ...]
     tells: bool = True
 
     @property
@@ -134,7 +134,7 @@ def targets_for(about: Sequence[str], shown: Sequence[str], size: Callable[[str]
 
 def joint_limit(tables: MeasuredTables, about: Sequence[str], shown: ShownBy) -> JointLimit:
     """Return attributes, taken together, beside what is shown."""
-    seen = {name: Seen(tables.sensitive(name), lines) for name, lines in shown}
+    seen = {name: SeenValues(tables.sensitive(name), lines) for name, lines in shown}
     targets = targets_for(about, list(seen), tables.size)
     names = [*targets, *(name for name in seen if name not in targets)]
     cells = _cells([tables.size(name) for name in names], [seen.get(name) for name in names])
@@ -169,7 +169,7 @@ def safe_terms(tables: MeasuredTables, about: Sequence[str], shown: ShownBy, *, 
     return found
 
 
-def _cells(sizes: Sequence[int], seen: Sequence[Seen | None]) -> int:
+def _cells(sizes: Sequence[int], seen: Sequence[SeenValues | None]) -> int:
     return math.prod(max(size, one.outcomes if one else 0) for size, one in zip(sizes, seen, strict=True))
 
 

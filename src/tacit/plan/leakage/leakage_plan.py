@@ -15,7 +15,7 @@ from tacit.plan.leakage.changed_dependence import largest_change
 from tacit.plan.leakage.convex_terms import Floats
 from tacit.plan.leakage.measured_tables import MeasuredTables
 from tacit.plan.leakage.posterior_limit import largest_posterior
-from tacit.plan.leakage.setting import Limit, Setting
+from tacit.plan.leakage.setting import LeakageSetting, Limit
 
 METHODS = {
     "convex": "a convex program",
@@ -79,7 +79,7 @@ class LeakagePlan:
     method: str
     limits: tuple[LimitUse, ...]
     drift: float
-    setting: Setting = field(repr=False)
+    setting: LeakageSetting = field(repr=False)
     dependence: Dependence = field(repr=False)
     u: Floats = field(repr=False, compare=False)
     posterior: float | None = None
@@ -171,7 +171,7 @@ def epsilon_of(u: float) -> float:
     return -math.log1p(-u) if u < 1 else math.inf
 
 
-def uses_of(setting: Setting, tables: MeasuredTables, u: Floats) -> tuple[LimitUse, ...]:
+def uses_of(setting: LeakageSetting, tables: MeasuredTables, u: Floats) -> tuple[LimitUse, ...]:
     """Return how much of each limit release probabilities use, by evaluation."""
     found = setting.leakages(tables, u)
     return tuple(
@@ -180,7 +180,7 @@ def uses_of(setting: Setting, tables: MeasuredTables, u: Floats) -> tuple[LimitU
     )
 
 
-def allowance(setting: Setting, dependence: Dependence, limit: Limit, distance: float) -> float:
+def allowance(setting: LeakageSetting, dependence: Dependence, limit: Limit, distance: float) -> float:
     """Return how much what a limit bounds can rise while the dependence moves by at most this distance."""
 
     def size(name: str) -> int:
@@ -189,7 +189,7 @@ def allowance(setting: Setting, dependence: Dependence, limit: Limit, distance: 
     return sum(largest_change(distance, math.prod(map(size, one))) for one in setting.addends(limit, size))
 
 
-def by_line(setting: Setting, numbers: Floats) -> dict[str, Any]:
+def by_line(setting: LeakageSetting, numbers: Floats) -> dict[str, Any]:
     """Return a number of each line by attribute, or by application and attribute."""
     pairs = list(zip(setting.lines, np.asarray(numbers).tolist(), strict=True))
     if all(line.application == line.attribute for line in setting.lines):

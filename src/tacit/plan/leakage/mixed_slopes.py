@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from tacit.plan.leakage.convex_terms import Floats
-from tacit.plan.leakage.joint_terms import JointLimit, Seen
+from tacit.plan.leakage.joint_terms import JointLimit, SeenValues
 
 
 def shows_apart(limit: JointLimit) -> bool:
@@ -41,9 +41,9 @@ def largest_mixed(limit: JointLimit, first: int, second: int, low: Floats, high:
 
 
 def _enclosed(
-    table: Floats, axes: list[Seen | None], first: int, second: int, low: Floats, high: Floats
+    table: Floats, axes: list[SeenValues | None], first: int, second: int, low: Floats, high: Floats
 ) -> tuple[Floats, Floats]:
-    """Return two numbers between which the mixed derivative of an entropy is; an axis without `Seen` is known."""
+    """Return two numbers between which the mixed derivative of an entropy is; an axis without `SeenValues` is known."""
     places = [next((at for at, one in enumerate(axes) if one and line in one.lines), None) for line in (first, second)]
     if None in places:
         return np.zeros(len(low)), np.zeros(len(low))
@@ -73,7 +73,7 @@ def _enclosed(
 
 
 def _masses(
-    table: Floats, rest: list[Seen | None], one: Seen, other: Seen, u: Floats, lines: tuple[int, int]
+    table: Floats, rest: list[SeenValues | None], one: SeenValues, other: SeenValues, u: Floats, lines: tuple[int, int]
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return a, b of the first, b of the second and P, for each outcome of the rest; what is shown counts in full."""
     found = np.broadcast_to(table, (len(u), *table.shape))
@@ -95,7 +95,7 @@ def _masses(
     return a, first, second, both
 
 
-def _shown(table: Floats, rest: list[Seen | None], u: Floats) -> Floats:
+def _shown(table: Floats, rest: list[SeenValues | None], u: Floats) -> Floats:
     """Return the product of the release probabilities of what is shown, for each outcome of the rest."""
     found = np.ones((len(u), *(1,) * len(rest)))
     for axis, seen in enumerate(rest, start=1):

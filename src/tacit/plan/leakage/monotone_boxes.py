@@ -32,7 +32,7 @@ AT_ONCE = 128
 
 
 @dataclass(frozen=True)
-class Rising:
+class RisingLimits:
     """Gains, limits and upper bounds of a few release probabilities; `excess` is positive where a limit is broken."""
 
     gain: Callable[[Floats], Floats]  # (points, lines) -> (points, lines): what each line adds
@@ -40,7 +40,7 @@ class Rising:
     upper: Floats
 
 
-def solve_rising(problem: Rising, *, tolerance: float, most_boxes: int) -> Solved:
+def solve_rising(problem: RisingLimits, *, tolerance: float, most_boxes: int) -> Solved:
     """Return the best allowed point and a bound on all of them."""
     upper = problem.upper
     alone = int(np.argmax(problem.gain(upper[None])[0]))
@@ -71,7 +71,7 @@ def solve_rising(problem: Rising, *, tolerance: float, most_boxes: int) -> Solve
     return Solved(best, reached, max(reached, settled, float(held_bound.max(initial=-np.inf))))
 
 
-def _looked_at(problem: Rising, low: Floats, high: Floats, alone: int, others: Places) -> tuple[Floats, Floats]:
+def _looked_at(problem: RisingLimits, low: Floats, high: Floats, alone: int, others: Places) -> tuple[Floats, Floats]:
     """Return an allowed point of each box and what nothing in it exceeds; minus infinity where nothing is allowed."""
     points = np.zeros((len(low), len(problem.upper)))
     points[:, others] = low
@@ -123,7 +123,7 @@ def _root(excess: Callable[[Floats], Floats], at_start: Floats, upper: float) ->
     return start, stop
 
 
-def _halved(problem: Rising, low: Floats, high: Floats, others: Places, upper: Floats) -> tuple[Floats, Floats]:
+def _halved(problem: RisingLimits, low: Floats, high: Floats, others: Places, upper: Floats) -> tuple[Floats, Floats]:
     """Return both halves of each box, cut across the line that makes its bound loose."""
     near, far = np.tile(upper, (len(low), 1)), np.tile(upper, (len(low), 1))
     near[:, others], far[:, others] = low, high

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.leakage.convex_program import Program, Solved
+from tacit.plan.leakage.convex_program import ConvexProgram, Solved
 from tacit.plan.leakage.convex_terms import NOTHING, Floats, Mask
 
 Places = npt.NDArray[np.intp]
@@ -46,7 +46,7 @@ PIECES = 600  # of the ranges between, over all lines
 LOW, TOP, ZERO, BETWEEN = range(4)  # and what is larger is another piece of the ranges between
 
 
-def solve_one(program: Program, *, tolerance: float, most_intervals: int) -> Solved | None:
+def solve_one(program: ConvexProgram, *, tolerance: float, most_intervals: int) -> Solved | None:
     """Return the largest sum of `gain` times epsilon; None if a line is not shaped as this needs it."""
     costs = program.terms.each(program.upper)[0]
     live = (costs > NOTHING) & (program.upper > 0) & (program.gain > 0)
@@ -54,10 +54,10 @@ def solve_one(program: Program, *, tolerance: float, most_intervals: int) -> Sol
     free = float(program.gain[~live] @ -np.log1p(-u[~live]))
     if not live.any():
         return Solved(u, free, free)
-    lines = _Lines.of(program, live)
+    lines = _CostlyLines.of(program, live)
     if lines is None:
         return None
-    found = _Search(lines, tolerance).run(most_intervals)
+    found = _IntervalSearch(lines, tolerance).run(most_intervals)
     u[live] = found.u
     if not program.is_allowed(u):  # by the rounding of sums alone
         u[live] = found.u * (1.0 - ROOM)
@@ -77,26 +77,26 @@ class _Zone:
     most: Floats
 
     @classmethod
-    def of(cls, program: Program, start: Floats, stop: Floats) -> _Zone:
+    def of(cls, program: ConvexProgram, start: Floats, stop: Floats) -> _Zone:
         slopes = [program.terms.with_slopes(at)[1][0] / program.gain for at in (start, stop)]
         ends = (1.0 - start) * slopes[0], (1.0 - stop) * slopes[1]
         return cls(start, stop, *ends, (1.0 - stop) * slopes[0], (1.0 - start) * slopes[1])
 
 
 @dataclass(frozen=True)
-class _Lines:
+class _CostlyLines:
     """Lines that cost something. On each, m falls up to `bottom`, rises up to `ridge`, and then falls."""
 
-    program: Program  # of these lines alone
+    program: ConvexProgram  # of these lines alone
     bottom: _Zone
     ridge: _Zone
     at_zero: Floats
     at_top: Floats
 
     @classmethod
-    def of(cls, program: Program, live: Mask) -> _Lines | None:
+    def of(cls, program: ConvexProgram, live: Mask) -> _CostlyLines | None:
         terms = program.terms.kept(np.ones(1, dtype=bool), live)
-        own = Program(program.gain[live], terms, program.limits, program.lower[live], program.upper[live])
+        own = ConvexProgram(program.gain[live], terms, program.limits, program.lower[live], program.upper[live])
         turning = _turning(own)
         if turning is None:
             return None
@@ -138,13 +138,13 @@ class _Lines:
         return np.minimum(below, above), np.maximum(below, above)
 
 
-def _ratio(program: Program, u: Floats) -> Floats:
+def _ratio(program: ConvexProgram, u: Floats) -> Floats:
     """Return m: what one more unit of worth costs."""
     found: Floats = (1.0 - u) * program.terms.with_slopes(u)[1][0] / program.gain
     return found
 
 
-def _turning(program: Program) -> list[tuple[Floats, Floats]] | None:
+def _turning(program: ConvexProgram) -> list[tuple[Floats, Floats]] | None:
     """Return where m stops to fall and begins to rise, and where it stops to rise and begins to fall, for certain.
 
     None if it turns more often.
@@ -178,7 +178,7 @@ def _turning(program: Program) -> list[tuple[Floats, Floats]] | None:
     return found
 
 
-def _signs(program: Program, start: Floats, stop: Floats, cells: int) -> tuple[Mask, Mask]:
+def _signs(program: ConvexProgram, start: Floats, stop: Floats, cells: int) -> tuple[Mask, Mask]:
     """Return on which cells between two epsilons m rises, and on which it falls, for certain."""
     cuts = [-np.expm1(-(start + share * (stop - start))) for share in np.linspace(0, 1, 2 * cells + 1)]
     u, (slope, bend, more) = np.stack(cuts), _derivatives(program, cuts)
@@ -192,7 +192,7 @@ def _signs(program: Program, start: Floats, stop: Floats, cells: int) -> tuple[M
     return there >= reach, there <= -reach
 
 
-def _derivatives(program: Program, cuts: list[Floats]) -> tuple[Floats, Floats, Floats]:
+def _derivatives(program: ConvexProgram, cuts: list[Floats]) -> tuple[Floats, Floats, Floats]:
     """Return the first three derivatives of what each line costs, at each cut."""
     terms, found = program.terms, []
     for u in cuts:
@@ -215,7 +215,7 @@ class _Options:
     price: float  # what costing less is worth less, at least
 
     @classmethod
-    def of(cls, lines: _Lines, t1: float, t2: float, first: _Roots, last: _Roots) -> _Options:
+    def of(cls, lines: _CostlyLines, t1: float, t2: float, first: _Roots, last: _Roots) -> _Options:
         bottom, ridge, top = lines.bottom, lines.ridge, lines.program.upper
         low = np.where(bottom.at_stop >= t1, bottom.start, first[1][0])
         high = np.where(ridge.at_start <= t2, ridge.stop, last[1][1])
@@ -242,10 +242,10 @@ class _Options:
 
 
 @dataclass
-class _Search:
+class _IntervalSearch:
     """Intervals of t, cut until the best that was found and the bound on all of them meet."""
 
-    lines: _Lines
+    lines: _CostlyLines
     tolerance: float
 
     def __post_init__(self) -> None:
@@ -321,7 +321,7 @@ def _cut(t1: float, t2: float) -> float:
 
 
 @dataclass
-class _Sums:
+class _CostFrontier:
     """Costs and worths of choices for the lines so far, none beaten in both, with where each came from."""
 
     cost: Floats
@@ -329,8 +329,8 @@ class _Sums:
     parent: Places
     option: Places
 
-    def kept(self, fits: Mask) -> _Sums:
-        return _Sums(self.cost[fits], self.worth[fits], self.parent[fits], self.option[fits])
+    def kept(self, fits: Mask) -> _CostFrontier:
+        return _CostFrontier(self.cost[fits], self.worth[fits], self.parent[fits], self.option[fits])
 
 
 def _best_sums(options: _Options, limit: float, enough: float) -> tuple[float, Places | None]:
@@ -342,9 +342,9 @@ def _best_sums(options: _Options, limit: float, enough: float) -> tuple[float, P
     after = _After.of(options, order, limit, budget)
     empty = np.empty(0)
     none = np.empty(0, dtype=np.intp)
-    plain = _Sums(np.zeros(1), np.zeros(1), np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp))
-    mixed = _Sums(empty, empty, none, none)  # with one line between
-    steps: list[tuple[_Sums, _Sums]] = []
+    plain = _CostFrontier(np.zeros(1), np.zeros(1), np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp))
+    mixed = _CostFrontier(empty, empty, none, none)  # with one line between
+    steps: list[tuple[_CostFrontier, _CostFrontier]] = []
     skipped = -np.inf
     for number, line in enumerate(order):
         most, worth = options.most[:, line], options.worth[:, line]
@@ -353,7 +353,7 @@ def _best_sums(options: _Options, limit: float, enough: float) -> tuple[float, P
             parts = [(sums, one) for one in (LOW, TOP, ZERO) if most[one] == most[one]]
             if others is not None:
                 parts += [(others, one) for one in range(BETWEEN, len(most)) if most[one] == most[one]]
-            made = _Sums(
+            made = _CostFrontier(
                 np.concatenate([part.cost + most[one] for part, one in parts] or [empty]),
                 np.concatenate([part.worth + worth[one] for part, one in parts] or [empty]),
                 np.concatenate([np.arange(len(part.cost)) for part, _ in parts] or [none]),
@@ -418,14 +418,14 @@ class _After:
         whole = prices * limit + np.maximum(prices - options.price, 0.0) * (budget - limit)
         return cls(prices, ends, least, budget, whole)
 
-    def bounds(self, sums: _Sums, number: int) -> Floats:
+    def bounds(self, sums: _CostFrontier, number: int) -> Floats:
         """Return what each sum can become with the lines from a number on; minus infinity if too dear."""
         each = sums.worth[:, None] - self.prices * sums.cost[:, None] + self.surplus[number] + self.whole
         dear = sums.cost + self.cheapest[number] > self.budget
         return np.where(dear, -np.inf, each.min(axis=1) if len(each) else np.empty(0))
 
 
-def _unbeaten(sums: _Sums) -> _Sums:
+def _unbeaten(sums: _CostFrontier) -> _CostFrontier:
     """Return those that no other beats in both cost and worth; of very many, neighbours are taken together."""
     if not len(sums.cost):
         return sums
@@ -438,4 +438,4 @@ def _unbeaten(sums: _Sums) -> _Sums:
     together = -(-len(found.cost) // MOST_SUMS)
     starts = np.arange(0, len(found.cost), together)
     ends = np.minimum(starts + together, len(found.cost)) - 1
-    return _Sums(found.cost[starts], found.worth[ends], found.parent[ends], found.option[ends])
+    return _CostFrontier(found.cost[starts], found.worth[ends], found.parent[ends], found.option[ends])

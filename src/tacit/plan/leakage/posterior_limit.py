@@ -12,7 +12,7 @@ from tacit.dependence.dependence import Dependence
 from tacit.errors import PlanError, word_or_kind
 from tacit.plan.leakage.convex_terms import Floats
 from tacit.plan.leakage.posterior_terms import PosteriorLimit
-from tacit.plan.leakage.setting import Setting
+from tacit.plan.leakage.setting import LeakageSetting
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Sure:
         return found
 
 
-def checked_posterior(given: Any, setting: Setting, dependence: Dependence, *, drift: float) -> Sure | None:
+def checked_posterior(given: Any, setting: LeakageSetting, dependence: Dependence, *, drift: float) -> Sure | None:
     """Return the limit, None if there is none, or refuse one that cannot be planned or kept."""
     if given is None:
         return None
@@ -59,6 +59,6 @@ def checked_posterior(given: Any, setting: Setting, dependence: Dependence, *, d
     return Sure(float(given), setting.posterior_limits(dependence))
 
 
-def largest_posterior(setting: Setting, dependence: Dependence, u: Floats) -> float:
+def largest_posterior(setting: LeakageSetting, dependence: Dependence, u: Floats) -> float:
     """Return how sure the surest outcome makes any coalition, by going through all of them."""
     return max(float(limit.at(u[None])[0]) for limit in setting.posterior_limits(dependence))

@@ -23,7 +23,7 @@ import numpy as np
 
 from tacit.errors import PlanError
 from tacit.plan.leakage.convex_terms import Floats
-from tacit.plan.leakage.joint_terms import MOST_OUTCOMES, Seen, ShownBy
+from tacit.plan.leakage.joint_terms import MOST_OUTCOMES, SeenValues, ShownBy
 from tacit.plan.leakage.measured_tables import MeasuredTables
 
 _AT_ONCE = 2**20  # cells of all points that are evaluated together
@@ -34,7 +34,7 @@ class PosteriorLimit:
     """Targets beside what one coalition sees: for each a table of sensitive or not, and an axis for each attribute."""
 
     tables: tuple[Floats, ...]
-    seen: tuple[Seen, ...]
+    seen: tuple[SeenValues, ...]
 
     @property
     def lines(self) -> frozenset[int]:
@@ -63,7 +63,7 @@ class PosteriorLimit:
 def posterior_limit(tables: MeasuredTables, about: Sequence[str], shown: ShownBy) -> PosteriorLimit:
     """Return how sure a coalition could become of each of some attributes; tables must be by value."""
     names = [name for name, _ in shown]
-    seen = tuple(Seen(tables.sensitive(name), lines) for name, lines in shown)
+    seen = tuple(SeenValues(tables.sensitive(name), lines) for name, lines in shown)
     cells = int(np.prod([float(tables.size(name) + 1) for name in names], initial=2.0))
     if cells > MOST_OUTCOMES:
         raise PlanError(

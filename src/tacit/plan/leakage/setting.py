@@ -24,7 +24,7 @@ EVERYBODY = "everybody"
 
 
 @dataclass(frozen=True)
-class Line:
+class ReleaseLine:
     """One line of release: an attribute that is shown to an application, by coins of its own."""
 
     application: str
@@ -36,7 +36,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Limit:
-    """What one coalition may learn about some attributes, in nats: together, or added up (`Setting.joint`)."""
+    """What one coalition may learn about some attributes, in nats: together, or added up (`LeakageSetting.joint`)."""
 
     seen_by: str
     lines: tuple[int, ...]
@@ -45,7 +45,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Setting:
+class LeakageSetting:
     """Lines, protected attributes and limits. `joint` says how several lines are taken together.
 
     Under `joint` a coalition sees all its lines at once, and learns about all attributes of a limit together; otherwise
@@ -54,7 +54,7 @@ class Setting:
     """
 
     sensitive: Mapping[str, frozenset[Any]]
-    lines: tuple[Line, ...]
+    lines: tuple[ReleaseLine, ...]
     limits: tuple[Limit, ...]
     measure: str
     own: bool
@@ -155,7 +155,7 @@ def checked_setting(
     coalitions: Any = None,
     shown: Iterable[str] | None = None,
     own: bool = True,
-) -> Setting:
+) -> LeakageSetting:
     """Return what was asked, or refuse it. `shown` are attributes that are released beside the sensitive ones."""
     if not isinstance(dependence, Dependence):
         raise PlanError(
@@ -174,7 +174,7 @@ def checked_setting(
     limits = checked_limits(limit, hidden, seen, has_coalitions=groups is not None)
     if groups is not None:
         check_own(limits, own=own)
-    return Setting(hidden, lines, limits, measure, own, joint=groups is not None, coalitions=seen)
+    return LeakageSetting(hidden, lines, limits, measure, own, joint=groups is not None, coalitions=seen)
 
 
 def checked_sensitive(dependence: Dependence, given: Any) -> dict[str, frozenset[Any]]:
@@ -214,7 +214,7 @@ def checked_cap(cap: Any) -> float | None:
     return found
 
 
-def checked_weights(weights: Any, lines: tuple[Line, ...]) -> Floats:
+def checked_weights(weights: Any, lines: tuple[ReleaseLine, ...]) -> Floats:
     """Return the weight of each line: by attribute, or by application and attribute; 1 where nothing is said."""
     if weights is None:
         return np.ones(len(lines))
@@ -239,15 +239,15 @@ def checked_weights(weights: Any, lines: tuple[Line, ...]) -> Floats:
     return found
 
 
-def _lines(dependence: Dependence, applications: Any, names: list[str]) -> tuple[Line, ...]:
+def _lines(dependence: Dependence, applications: Any, names: list[str]) -> tuple[ReleaseLine, ...]:
     if applications is None:
         for name in names:
             dependence.place(name, key="weights")
-        return tuple(Line(name, name) for name in dict.fromkeys(names))
+        return tuple(ReleaseLine(name, name) for name in dict.fromkeys(names))
     fix = 'Say applications={"lighting": ["arrival"], "space": ["leaving"]}.'
     if not isinstance(applications, Mapping) or not applications:
         raise PlanError("must map applications to attributes", key="applications", given=kind_of(applications), fix=fix)
-    found: list[Line] = []
+    found: list[ReleaseLine] = []
     for application, listed in applications.items():
         if not isinstance(application, str) or not application:
             raise PlanError("must have names", key="applications", given=word_or_kind(application), fix=fix)
@@ -256,15 +256,17 @@ def _lines(dependence: Dependence, applications: Any, names: list[str]) -> tuple
             raise PlanError("must list attributes", key="applications", given=word_or_kind(listed), fix=fix)
         for name in attributes:
             dependence.place(name, key="applications")
-            if Line(application, name) in found:
+            if ReleaseLine(application, name) in found:
                 raise PlanError(f"must name {name} once for {application}", key="applications", given=name, fix=fix)
-            found.append(Line(application, name))
+            found.append(ReleaseLine(application, name))
     if not found:
         raise PlanError("must ask for an attribute", key="applications", given=0, fix=fix)
     return tuple(found)
 
 
-def _coalitions(lines: tuple[Line, ...], given: Any, *, by_application: bool) -> dict[str, tuple[int, ...]] | None:
+def _coalitions(
+    lines: tuple[ReleaseLine, ...], given: Any, *, by_application: bool
+) -> dict[str, tuple[int, ...]] | None:
     """Return the lines that each coalition sees, by its name; None if nobody is taken together."""
     if given is None:
         return None

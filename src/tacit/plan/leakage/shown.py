@@ -32,7 +32,7 @@ class Shown:
 
 
 @dataclass
-class Seen:
+class ShownSoFar:
     """What was shown so far: the epsilon that each application has reached for each attribute, in order of asking.
 
     `lines` is what was shown along each line of an application, and `public` what was shown as public alone.
@@ -61,9 +61,9 @@ class Seen:
                 self.reached[one.application, attribute] += apart(epsilon, len(after)) - old
             self.lines[one.application, one.line] = after
 
-    def after(self, shown: Iterable[Shown]) -> Seen:
+    def after(self, shown: Iterable[Shown]) -> ShownSoFar:
         """Return what was shown after this as well."""
-        more = Seen(dict(self.reached), dict(self.lines), set(self.public))
+        more = ShownSoFar(dict(self.reached), dict(self.lines), set(self.public))
         more.add(shown)
         return more
 
@@ -80,7 +80,7 @@ def together(shown: Iterable[Shown]) -> dict[tuple[str, str], Fraction]:
     >>> together([first, again, other])
     {('lighting', 'arrival'): Fraction(1, 1)}
     """
-    seen = Seen()
+    seen = ShownSoFar()
     seen.add(shown)
     return seen.reached
 

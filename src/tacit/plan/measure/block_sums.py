@@ -17,25 +17,25 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Blocks:
+class PositionGroups:
     """For each position the first and last position of its group; groups are unbroken."""
 
     first: Ints
     last: Ints
 
 
-def blocks_of(groups: Ints) -> Blocks | None:
+def blocks_of(groups: Ints) -> PositionGroups | None:
     """Return the groups as blocks, or None if some group has a gap."""
     if not groups.any():  # one group
-        return Blocks(np.zeros_like(groups), np.full_like(groups, len(groups) - 1))
+        return PositionGroups(np.zeros_like(groups), np.full_like(groups, len(groups) - 1))
     if (np.diff(groups) < 0).any():
         return None
     first = np.searchsorted(groups, groups, side="left")
     last = np.searchsorted(groups, groups, side="right") - 1
-    return Blocks(first.astype(np.int64), last.astype(np.int64))
+    return PositionGroups(first.astype(np.int64), last.astype(np.int64))
 
 
-def cells_in_sum(low: Ints, high: Ints, blocks: Blocks | None) -> Floats:
+def cells_in_sum(low: Ints, high: Ints, blocks: PositionGroups | None) -> Floats:
     """Return the variance of the sum of the cells low..high, in units of one cell's noise variance."""
     if blocks is None:
         return (high - low + 1).astype(np.float64)

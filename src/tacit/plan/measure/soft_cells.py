@@ -35,7 +35,7 @@ import numpy as np
 from tacit.plan.measure.cell_weights import shared_out
 from tacit.plan.measure.tally import CellCounts, Tally
 from tacit.plan.question import Floats, Ints, Linear, check_where, columns_of, in_words, suffix, with_where
-from tacit.plan.sensitivity.responses import Jump, Move, Response
+from tacit.plan.sensitivity.responses import Jump, RecordMove, Response
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
@@ -250,20 +250,20 @@ class MembershipResponse:
     items: str | None = None
     staying_may_show_more: ClassVar[bool] = False
 
-    def moved(self, move: Move) -> Iterable[Jump]:
+    def moved(self, move: RecordMove) -> Iterable[Jump]:
         """As many parts leave cells as come to others."""
         parts = math.floor(self._share(move) * self.parts)
         return [Jump(parts, parts, parts, parts, 2 * parts * parts, bound=self.bound)] if parts else []
 
-    def left(self, move: Move) -> Iterable[Jump]:
+    def left(self, move: RecordMove) -> Iterable[Jump]:
         """All parts of a person leave."""
         return [Jump(0, self.parts, 0, self.parts, self.parts**2, bound=self.bound)]
 
-    def entered(self, move: Move) -> Iterable[Jump]:
+    def entered(self, move: RecordMove) -> Iterable[Jump]:
         """All parts of a person come."""
         return [Jump(self.parts, 0, self.parts, 0, self.parts**2, bound=self.bound)]
 
-    def _share(self, move: Move) -> Fraction:
+    def _share(self, move: RecordMove) -> Fraction:
         """Return the largest share of a person that such a move takes to other cells."""
         changed = [cells for cells in self.axes if cells.axis.attribute in move.changed]
         if move.shape is None:

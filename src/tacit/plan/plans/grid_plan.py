@@ -27,12 +27,12 @@ from tacit.noise.law import Law
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import Plan
 from tacit.plan.measure.grids.search import UNIT_CELLS, candidates, listed_change
-from tacit.plan.measure.grids.strategy import Strategy, Weighted
+from tacit.plan.measure.grids.strategy import GridStrategy, Weighted
 from tacit.plan.measure.grids.sums import GridSums
 from tacit.plan.measure.grids.workload import Workload, rectangle_variances
 from tacit.plan.question import Bools, Floats, Ints, in_words
 from tacit.plan.questions.rectangles import Rectangles
-from tacit.plan.sensitivity.cells import Cells
+from tacit.plan.sensitivity.cells import CellTables
 from tacit.plan.sensitivity.grid_moves import GridMoves, grid_moves
 from tacit.plan.sensitivity.responses import Watched
 from tacit.plan.sensitivity.steps import LargestStep
@@ -90,7 +90,7 @@ class GridPlan(Plan):
     @property
     def watched(self) -> Watched:
         """The counts of cells: sums of them change as these do."""
-        return Cells((self.query.names,), self.query.where)
+        return CellTables((self.query.names,), self.query.where)
 
     @property
     def tells_all(self) -> bool:
@@ -162,7 +162,7 @@ def plan_rectangles(
     query.check_rows_of_one(policy)
     moves, step = grid_moves(names, query.where, policy)
     if step.l1 == 0:
-        sums = GridSums.of(names, Strategy(), replace(moves, has_totals=False), query.where)
+        sums = GridSums.of(names, GridStrategy(), replace(moves, has_totals=False), query.where)
         return GridPlan(
             query, policy, epsilon, step, EXACT, sums, None, query.size(policy.domain),
             moves=moves, workload=workload, sums=sums, weighted=None, tried=((UNIT_CELLS, 0.0),),
@@ -201,7 +201,7 @@ def plan_rectangles(
     )  # fmt: skip
 
 
-def _step(strategy: Strategy, moves: GridMoves, cells: LargestStep, measured: str) -> LargestStep:
+def _step(strategy: GridStrategy, moves: GridMoves, cells: LargestStep, measured: str) -> LargestStep:
     """Return how far the sums of all groups move, from how far the counts of cells do."""
     if strategy.groups == 1:
         return cells

@@ -243,7 +243,7 @@ class _Edges:
                 key="true_records: policy",
                 fix="Declare fewer attributes, or write its secrets with fewer values.",
             )
-        self._moves = [_Moves(shape, self._axes, self._classes) for shape in shapes]
+        self._moves = [_ClassMoves(shape, self._axes, self._classes) for shape in shapes]
 
     def nobody(self) -> Bools:
         """Return no record."""
@@ -336,7 +336,7 @@ class _Edges:
         return self._domain.record(values)
 
 
-class _Moves:
+class _ClassMoves:
     """The edges of one shape: for each axis which class may move to which, and at which records an edge may begin."""
 
     def __init__(self, shape: EdgeShape, axes: Sequence[Axis], split: Sequence[tuple[Intervals, ...]]) -> None:

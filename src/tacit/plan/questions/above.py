@@ -13,7 +13,7 @@ from tacit.errors import PlanError
 from tacit.plan.examples import first_attribute, has_cells
 from tacit.plan.plans.thresholds import AbovePlan, plan_above
 from tacit.plan.question import Ints, read_where, suffix, with_where
-from tacit.plan.question_keys import ATTRIBUTE, WHERE, WHOLE, Key, Question
+from tacit.plan.question_keys import ATTRIBUTE, WHERE, WHOLE, Question, QuestionKey
 from tacit.plan.questions.selection import SelectionOfOne, whole_from_one, whole_threshold
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
@@ -117,14 +117,14 @@ ABOVE: Final = Question(
     "above",
     keys=(
         ATTRIBUTE,
-        Key(
+        QuestionKey(
             "threshold",
             _ONE_OR_EACH,
             "Fewer people than this are below it. A list has one for each item, in the order of the domain.",
             required=True,
         ),
-        Key("at_most", WHOLE, "After so many answers that cost something it stops.", required=True),
-        Key("values", {"type": "boolean", "default": True}, "Whether to measure what was found."),
+        QuestionKey("at_most", WHOLE, "After so many answers that cost something it stops.", required=True),
+        QuestionKey("values", {"type": "boolean", "default": True}, "Whether to measure what was found."),
         WHERE,
     ),
     read=lambda said: above(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from tacit.plan.examples import first_predicate
 from tacit.plan.plans.thresholds import BelowPlan, plan_below
-from tacit.plan.question_keys import TEXT, WHOLE, Key, Question
+from tacit.plan.question_keys import TEXT, WHOLE, Question, QuestionKey
 from tacit.plan.questions.count import Count
 from tacit.plan.questions.selection import Selection, predicate_for, whole_threshold
 from tacit.policy.attributes.attribute import Value
@@ -72,9 +72,9 @@ _ITEM: Final = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type":
 BELOW: Final = Question(
     "below",
     keys=(
-        Key("where", TEXT, "For instance: age < 18."),
-        Key("threshold", WHOLE, "Fewer people than this are below it.", required=True),
-        Key("item", _ITEM, "[attribute, item]", holds="item"),
+        QuestionKey("where", TEXT, "For instance: age < 18."),
+        QuestionKey("threshold", WHOLE, "Fewer people than this are below it.", required=True),
+        QuestionKey("item", _ITEM, "[attribute, item]", holds="item"),
     ),
     read=lambda said: below(said.get("where"), said["threshold"], item=said.get("item")),
     example=lambda policy: below(first_predicate(policy), 3),

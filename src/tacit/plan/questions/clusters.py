@@ -53,7 +53,7 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import NAMES, WHERE, WHOLE, Key, Question, names_of
+from tacit.plan.question_keys import NAMES, WHERE, WHOLE, Question, QuestionKey, names_of
 from tacit.plan.questions.count import Count
 from tacit.plan.questions.marginals import Marginals
 from tacit.policy.attributes.attribute import Value
@@ -70,7 +70,7 @@ FOR_PEOPLE: Final = 16  # the part of epsilon that the number of people has, whe
 
 
 @dataclass(frozen=True)
-class Fit:
+class FittedCentres:
     """Centres (heaviest first), how many people are nearest to each, and which cells these are.
 
     `objective` is the mean squared distance of a person to the nearest centre.
@@ -205,7 +205,7 @@ class Clusters(Derived):
 
     # ---- what follows from the released numbers
 
-    def fit(self, parts: Sequence[Released]) -> Fit:
+    def fit(self, parts: Sequence[Released]) -> FittedCentres:
         """Return the centres, and the rest, from noisy counts of cells and of people."""
         cells, people = parts[:2]
         grid = grid_of(cells.plan)
@@ -219,7 +219,7 @@ class Clusters(Derived):
         centres = centres_of(points, weights if weights.any() else np.ones(len(points)), self.k)
         own = nearest(points, centres)
         mean = spread_around(points, even, centres) / total if total > 0 else math.nan
-        return Fit(centres, _sums(own, weights, self.k), max(mean + inside(grid, weights), 0.0), own)
+        return FittedCentres(centres, _sums(own, weights, self.k), max(mean + inside(grid, weights), 0.0), own)
 
     def values(self, parts: Sequence[Released], domain: Domain) -> Floats:
         """Return how many people are nearest to each centre."""
@@ -455,7 +455,11 @@ def clusters(*names: str, k: int, where: Where | str | None = None) -> Clusters:
 
 CLUSTERS: Final = Question(
     "clusters",
-    keys=(Key("attributes", NAMES, required=True), Key("k", WHOLE, "How many centres.", required=True), WHERE),
+    keys=(
+        QuestionKey("attributes", NAMES, required=True),
+        QuestionKey("k", WHOLE, "How many centres.", required=True),
+        WHERE,
+    ),
     read=lambda said: clusters(*names_of(said["attributes"]), k=said["k"], where=said.get("where")),
     example=lambda policy: clusters(
         first_attribute(policy, "clusters", lambda attribute: bool(attribute.coordinates)), k=2

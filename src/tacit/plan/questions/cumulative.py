@@ -31,7 +31,7 @@ from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question
 from tacit.plan.questions.marginals import Marginals
 from tacit.plan.questions.on_a_line import check_ordered, refuse_several_rows
 from tacit.plan.sensitivity.exact_totals import exact_cumulative
-from tacit.plan.sensitivity.responses import Jump, Move, Response, cover_ends, hidden_ends, running_counts_moved
+from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_ends, hidden_ends, running_counts_moved
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
@@ -163,16 +163,16 @@ class CumulativeResponse:
     items: str | None = None
     staying_may_show_more: ClassVar[bool] = False
 
-    def moved(self, move: Move) -> Iterable[Jump]:
+    def moved(self, move: RecordMove) -> Iterable[Jump]:
         """A move upwards by d lowers d of the counts by one; downwards, it raises them."""
         return running_counts_moved(move)
 
-    def left(self, move: Move) -> Iterable[Jump]:
+    def left(self, move: RecordMove) -> Iterable[Jump]:
         """All counts from the hidden position on fall."""
         found = hidden_ends(move)
         return [Jump.by_ones(rise=0, fall=self.line.size - found.lowest)] if found else []
 
-    def entered(self, move: Move) -> Iterable[Jump]:
+    def entered(self, move: RecordMove) -> Iterable[Jump]:
         """All counts from the cover position on rise."""
         found = cover_ends(move)
         return [Jump.by_ones(rise=self.line.size - found.lowest, fall=0)] if found else []

@@ -35,8 +35,8 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import IN_A_HISTOGRAM, NAMES, TEXT, WHERE, Key, Question, names_of
-from tacit.plan.sensitivity.cells import Cells, cell_labels, cells_of, is_items
+from tacit.plan.question_keys import IN_A_HISTOGRAM, NAMES, TEXT, WHERE, Question, QuestionKey, names_of
+from tacit.plan.sensitivity.cells import CellTables, cell_labels, cells_of, is_items
 from tacit.plan.sensitivity.directions import directions
 from tacit.plan.sensitivity.exact_totals import exact_groups, finest_groups
 from tacit.policy.attributes.attribute import Value
@@ -49,7 +49,7 @@ WAYS: Final = 2  # attributes of each histogram, if nobody says how many
 
 
 @dataclass(frozen=True)
-class Marginals(Cells, Linear):
+class Marginals(CellTables, Linear):
     """One histogram for each set of attributes; an ordinary histogram is one set.
 
     The histogram of a set of items counts for each item the people who have it.
@@ -178,7 +178,7 @@ class Marginals(Cells, Linear):
         return "Tables were made to agree with each other." if len(self.sets) > 1 else ""
 
     def __str__(self) -> str:
-        return Cells.__str__(self)
+        return CellTables.__str__(self)
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ def _every_plain(policy: Policy) -> MarginalsOf | Marginals:
 
 HISTOGRAM: Final = Question(
     "histogram",
-    keys=(Key("attributes", NAMES, required=True), WHERE),
+    keys=(QuestionKey("attributes", NAMES, required=True), WHERE),
     read=lambda said: histogram(*names_of(said["attributes"]), where=said.get("where")),
     example=lambda policy: histogram(first_attribute(policy, "histogram", lambda _: True)),
     shown=(("`{histogram: [ward, disease]}`", "people in each cell; of a set of items, people with each item"),),
@@ -301,9 +301,9 @@ HISTOGRAM: Final = Question(
 MARGINALS: Final = Question(
     "marginals",
     keys=(
-        Key("attributes", NAMES),
-        Key("ways", {"type": "integer", "minimum": 1}),
-        Key("sets", {"type": "array", "items": {"type": "array", "items": TEXT, "minItems": 1}}),
+        QuestionKey("attributes", NAMES),
+        QuestionKey("ways", {"type": "integer", "minimum": 1}),
+        QuestionKey("sets", {"type": "array", "items": {"type": "array", "items": TEXT, "minItems": 1}}),
         WHERE,
     ),
     read=lambda said: marginals(

@@ -28,7 +28,7 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import ATTRIBUTE, WHERE, Key, Question
+from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, QuestionKey
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
@@ -196,7 +196,7 @@ QUANTILES: Final = Question(
     "quantiles",
     keys=(
         ATTRIBUTE,
-        Key(
+        QuestionKey(
             "at",
             {"anyOf": [*_SHARE["anyOf"], {"type": "array", "minItems": 1, "items": _SHARE}]},
             required=True,

@@ -30,11 +30,11 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import ATTRIBUTE, VALUE, WHERE, Key, Question
+from tacit.plan.question_keys import ATTRIBUTE, VALUE, WHERE, Question, QuestionKey
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.plan.questions.marginals import Marginals
 from tacit.plan.questions.on_a_line import check_ordered, refuse_several_rows
-from tacit.plan.sensitivity.responses import Jump, Move, Response, cover_ends, ends_of, hidden_ends, meet
+from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_ends, ends_of, hidden_ends, meet
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
@@ -232,7 +232,7 @@ class AllRangesResponse:
     items: str | None = None
     staying_may_show_more: ClassVar[bool] = False
 
-    def moved(self, move: Move) -> Iterable[Jump]:
+    def moved(self, move: RecordMove) -> Iterable[Jump]:
         """A move by d leaves (u+1) d or so ranges and joins others: d (T+1-d) in all, whatever the start.
 
         From u to v > u: the ranges [i, j] with i <= u <= j < v are left, (u+1)(v-u) of them; those with
@@ -248,14 +248,14 @@ class AllRangesResponse:
             yield Jump(seen, 0, 1, 1, seen)
             yield Jump(0, seen, 1, 1, seen)
 
-    def left(self, move: Move) -> Iterable[Jump]:
+    def left(self, move: RecordMove) -> Iterable[Jump]:
         """The (u+1)(T-u) ranges around the hidden position fall."""
         yield from (
             Jump.by_ones(rise=0, fall=self._around(place))
             for place in _near_middle(hidden_ends(move), self.line.size - 1)
         )
 
-    def entered(self, move: Move) -> Iterable[Jump]:
+    def entered(self, move: RecordMove) -> Iterable[Jump]:
         """The ranges around the cover position rise."""
         yield from (
             Jump.by_ones(rise=self._around(place), fall=0)
@@ -291,7 +291,7 @@ class ListedRangesResponse:
         starts = np.array([start for start, _ in pieces])
         return ((lows <= starts[:, None]) & (starts[:, None] <= highs)).astype(np.float64)
 
-    def moved(self, move: Move) -> Iterable[Jump]:
+    def moved(self, move: RecordMove) -> Iterable[Jump]:
         """Ranges around the hidden position only fall, those around the cover only rise."""
         hidden, cover = self._pieces(move.hidden), self._pieces(move.cover)
         if not hidden or not cover:
@@ -305,7 +305,7 @@ class ListedRangesResponse:
         seen = np.unique(np.stack([falls, rises], axis=1).astype(np.int64), axis=0)
         return [Jump.by_ones(rise=int(rise), fall=int(fall)) for fall, rise in seen]
 
-    def _moved_by_windows(self, move: Move) -> Iterable[Jump]:
+    def _moved_by_windows(self, move: RecordMove) -> Iterable[Jump]:
         """Bound what a move does, for more ranges than can be looked at in pairs.
 
         Whoever moves up from u by at most d leaves only ranges that end in u .. u+d-1 and joins only ranges that begin
@@ -333,11 +333,11 @@ class ListedRangesResponse:
             if a or b  # a bound of nothing is exact
         ]
 
-    def left(self, move: Move) -> Iterable[Jump]:
+    def left(self, move: RecordMove) -> Iterable[Jump]:
         """The ranges around the hidden position fall."""
         return [Jump.by_ones(rise=0, fall=most) for most in self._most(hidden_ends(move))]
 
-    def entered(self, move: Move) -> Iterable[Jump]:
+    def entered(self, move: RecordMove) -> Iterable[Jump]:
         """The ranges around the cover position rise."""
         return [Jump.by_ones(rise=most, fall=0) for most in self._most(cover_ends(move))]
 
@@ -383,7 +383,7 @@ _LISTED: Final = {
 }
 RANGES: Final = Question(
     "ranges",
-    keys=(ATTRIBUTE, Key("ranges", {"anyOf": [{"const": "all"}, _LISTED]}, holds="ends"), WHERE),
+    keys=(ATTRIBUTE, QuestionKey("ranges", {"anyOf": [{"const": "all"}, _LISTED]}, holds="ends"), WHERE),
     read=lambda said: ranges(said["attribute"], said.get("ranges", "all"), where=said.get("where")),
     example=lambda policy: ranges(first_attribute(policy, "ranges", has_order), "all"),
     shown=(

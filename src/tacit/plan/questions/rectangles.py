@@ -26,10 +26,10 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import NAMES, VALUE, WHERE, Key, Question, names_of
+from tacit.plan.question_keys import NAMES, VALUE, WHERE, Question, QuestionKey, names_of
 from tacit.plan.questions.on_a_line import check_ordered, refuse_several_rows
 from tacit.plan.sensitivity.cells import CellResponse, cell_labels
-from tacit.plan.sensitivity.responses import Jump, Move, Response
+from tacit.plan.sensitivity.responses import Jump, RecordMove, Response
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
 from tacit.policy.genuine import as_plain
@@ -242,17 +242,17 @@ class ListedRectanglesResponse:
     items: str | None = None
     staying_may_show_more: ClassVar[bool] = False
 
-    def moved(self, move: Move) -> Iterable[Jump]:
+    def moved(self, move: RecordMove) -> Iterable[Jump]:
         """Whoever changes the cell leaves and joins at most so many rectangles."""
         if not move.changed:
             return []
         return [Jump.by_ones(rise=self.deepest, fall=self.deepest, bound=True)]
 
-    def left(self, move: Move) -> Iterable[Jump]:
+    def left(self, move: RecordMove) -> Iterable[Jump]:
         """At most so many rectangles fall."""
         return [Jump.by_ones(rise=0, fall=self.deepest, bound=True)]
 
-    def entered(self, move: Move) -> Iterable[Jump]:
+    def entered(self, move: RecordMove) -> Iterable[Jump]:
         """At most so many rectangles rise."""
         return [Jump.by_ones(rise=self.deepest, fall=0, bound=True)]
 
@@ -333,8 +333,8 @@ _LISTED: Final = {
 RECTANGLES: Final = Question(
     "rectangles",
     keys=(
-        Key("attributes", NAMES, "Two ordered attributes, or a grid.", required=True),
-        Key("rectangles", {"anyOf": [{"const": "all"}, _LISTED]}, holds="ends"),
+        QuestionKey("attributes", NAMES, "Two ordered attributes, or a grid.", required=True),
+        QuestionKey("rectangles", {"anyOf": [{"const": "all"}, _LISTED]}, holds="ends"),
         WHERE,
     ),
     read=lambda said: rectangles(*names_of(said["attributes"]), said.get("rectangles", "all"), where=said.get("where")),

@@ -27,9 +27,9 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import ATTRIBUTE, BY, TEXT, WHERE, Key, Question, names_of
+from tacit.plan.question_keys import ATTRIBUTE, BY, TEXT, WHERE, Question, QuestionKey, names_of
 from tacit.plan.sensitivity.cells import cell_labels, is_items
-from tacit.plan.sensitivity.responses import Jump, Move, Response, corner_moves, cover_ends, ends_of, hidden_ends
+from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, corner_moves, cover_ends, ends_of, hidden_ends
 from tacit.plan.sensitivity.weighted_sums import Numbers, WeightedSumResponse
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
@@ -232,18 +232,18 @@ class SumResponse:
     def _number(self, place: int) -> int:
         return self.first + self.spacing * place
 
-    def moved(self, move: Move) -> Iterable[Jump]:
+    def moved(self, move: RecordMove) -> Iterable[Jump]:
         """A sum changes by the difference of the two numbers; between two cells, one loses and the other gains."""
         if not move.changed:
             found = move.relation.differences(move.hidden, move.cover)
             return [Jump.of_one(end * self.spacing) for end in ends_of(found)]
         return [Jump.between(self._number(start), self._number(end)) for start, end in corner_moves(move)]
 
-    def left(self, move: Move) -> Iterable[Jump]:
+    def left(self, move: RecordMove) -> Iterable[Jump]:
         """A sum loses the hidden number."""
         return [Jump.of_one(-self._number(end)) for end in ends_of(hidden_ends(move))]
 
-    def entered(self, move: Move) -> Iterable[Jump]:
+    def entered(self, move: RecordMove) -> Iterable[Jump]:
         """A sum gains the cover number."""
         return [Jump.of_one(self._number(end)) for end in ends_of(cover_ends(move))]
 
@@ -316,7 +316,7 @@ def by_words(by: tuple[str, ...]) -> str:
 
 TOTAL: Final = Question(
     "total",
-    keys=(ATTRIBUTE, BY, Key("weight", TEXT, "An attribute by which everybody's number is multiplied."), WHERE),
+    keys=(ATTRIBUTE, BY, QuestionKey("weight", TEXT, "An attribute by which everybody's number is multiplied."), WHERE),
     read=lambda said: total(
         said["attribute"], by=said.get("by", ()), weight=said.get("weight"), where=said.get("where")
     ),

@@ -30,7 +30,7 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import NAMES, TEXT, WHERE, Key, Question, names_of
+from tacit.plan.question_keys import NAMES, TEXT, WHERE, Question, QuestionKey, names_of
 from tacit.plan.questions.marginals import Marginals
 from tacit.policy.domain import Domain
 from tacit.policy.genuine import as_plain
@@ -215,10 +215,12 @@ def _names(given: Any, key: str) -> tuple[str, ...]:
 TRUE_RECORDS: Final = Question(
     "true_records",
     keys=(
-        Key("columns", NAMES, "The attributes that are shown.", required=True),
-        Key("key", NAMES, "What names a row: no two rows have the same."),
-        Key("application", TEXT, "Who asks; each has coins of its own."),
-        Key("version", TEXT, "Which state of the records, if they change under their keys; new coins, charged anew."),
+        QuestionKey("columns", NAMES, "The attributes that are shown.", required=True),
+        QuestionKey("key", NAMES, "What names a row: no two rows have the same."),
+        QuestionKey("application", TEXT, "Who asks; each has coins of its own."),
+        QuestionKey(
+            "version", TEXT, "Which state of the records, if they change under their keys; new coins, charged anew."
+        ),
         WHERE,
     ),
     read=lambda said: true_records(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tacit.errors import PlanError, nearest
-from tacit.plan.question_keys import Key
+from tacit.plan.question_keys import QuestionKey
 from tacit.plan.questions import QUESTIONS
 
 _BY_WORD: Final = {question.keyword: question for question in QUESTIONS}
@@ -27,7 +27,7 @@ def from_document(document: Any) -> Any:
     return _BY_WORD[keyword].reading(given)
 
 
-def keys_of(keyword: str) -> dict[str, Key]:
+def keys_of(keyword: str) -> dict[str, QuestionKey]:
     """Return the keys of a question by name; none if there is no such question."""
     return {key.name: key for key in _BY_WORD[keyword].keys} if keyword in _BY_WORD else {}
 

@@ -11,14 +11,14 @@ from typing import Any, ClassVar
 from tacit.errors import PlanError
 from tacit.plan.labels import Labels, labels_of_cells
 from tacit.plan.question import suffix
-from tacit.plan.sensitivity.responses import Jump, Move, Response
+from tacit.plan.sensitivity.responses import Jump, RecordMove, Response
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
 from tacit.policy.where import Where
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellTables:
     """Whoever is picked by a predicate, in the cells of one histogram for each set of attributes.
 
     The set of no attributes has one cell, with everybody in it.
@@ -59,9 +59,9 @@ class Cells:
         return f"marginals of {len(self.sets)} sets{suffix(self.where)}"
 
 
-def everybody(where: Where | None = None) -> Cells:
+def everybody(where: Where | None = None) -> CellTables:
     """Return the one cell of everybody whom a predicate picks."""
-    return Cells(((),), where)
+    return CellTables(((),), where)
 
 
 def is_items(attribute: Any) -> bool:
@@ -93,16 +93,16 @@ class CellResponse:
         """Every attribute that decides on a cell."""
         return tuple(dict.fromkeys(name for names in self.sets for name in names))
 
-    def moved(self, move: Move) -> Iterable[Jump]:
+    def moved(self, move: RecordMove) -> Iterable[Jump]:
         """Each histogram with a changed attribute loses one in a cell and gains one in another."""
         touched = sum(1 for names in self.sets if move.changed.intersection(names))
         return [Jump.by_ones(rise=touched, fall=touched)] if touched else []
 
-    def left(self, move: Move) -> Iterable[Jump]:
+    def left(self, move: RecordMove) -> Iterable[Jump]:
         """Each histogram loses one."""
         return [Jump.by_ones(rise=0, fall=len(self.sets))]
 
-    def entered(self, move: Move) -> Iterable[Jump]:
+    def entered(self, move: RecordMove) -> Iterable[Jump]:
         """Each histogram gains one."""
         return [Jump.by_ones(rise=len(self.sets), fall=0)]
 
@@ -116,7 +116,7 @@ class ItemResponse:
     line: Axis | None = None
     staying_may_show_more: ClassVar[bool] = False
 
-    def moved(self, move: Move) -> Iterator[Jump]:
+    def moved(self, move: RecordMove) -> Iterator[Jump]:
         """Items that are lost fall by one, items that are gained rise by one."""
         room = move.items
         if room.exactly is not None:
@@ -133,7 +133,7 @@ class ItemResponse:
         ):
             yield Jump.by_ones(rise=room.flags_gained + b, fall=room.flags_lost + a)
 
-    def left(self, move: Move) -> Iterator[Jump]:
+    def left(self, move: RecordMove) -> Iterator[Jump]:
         """All items of the hidden set fall."""
         room = move.items
         if room.exactly is not None:
@@ -145,7 +145,7 @@ class ItemResponse:
         )
         yield Jump.by_ones(rise=0, fall=room.flags_hidden + most)
 
-    def entered(self, move: Move) -> Iterator[Jump]:
+    def entered(self, move: RecordMove) -> Iterator[Jump]:
         """All items of the cover set rise."""
         room = move.items
         if room.exactly is not None:

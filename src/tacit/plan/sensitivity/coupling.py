@@ -40,7 +40,7 @@ from typing import Final
 import numpy as np
 
 from tacit.errors import PlanError
-from tacit.plan.sensitivity.cells import Cells, everybody
+from tacit.plan.sensitivity.cells import CellTables, everybody
 from tacit.plan.sensitivity.responses import Jump, Watched
 from tacit.plan.sensitivity.steps import LargestStep, free_step, gather, in_data, presence_jumps, shape_jumps
 from tacit.policy.edges.classes import axes_of, cells, holds
@@ -121,7 +121,7 @@ def is_touched(fact: Known, alone: Policy) -> bool:
         case KnownSize():
             return bool(alone.absences)
         case KnownMarginal(names):
-            return free_step(Cells((names,)), alone).l1 > 0
+            return free_step(CellTables((names,)), alone).l1 > 0
         case KnownCount(where):
             return free_step(everybody(where), alone).l1 > 0
     raise TypeError(fact)
@@ -162,7 +162,7 @@ def _one_marginal(query: Watched, policy: Policy, fact: KnownMarginal) -> tuple[
     split = {name: found for name, found in axes_of([test]).items() if name in axes}
     parts = []
     for cell in cells(split):
-        only = _Within(partial(_in_cell, cell), ())
+        only = _RestrictedMoves(partial(_in_cell, cell), ())
         many = math.prod(axis.size for name, axis in axes.items() if name not in cell) * math.prod(
             positions.count for positions in cell.values()
         )
@@ -182,7 +182,7 @@ def _has_signature(
 
 
 @dataclass(frozen=True)
-class _Within:
+class _RestrictedMoves:
     """Restrict moves to records for which `here` holds at both ends. `tests` are the predicates it looks at."""
 
     accepts: Callable[[dict[str, Intervals]], bool]
@@ -220,7 +220,7 @@ def _by_signatures(
     def within_signatures() -> list[tuple[int, LargestStep]]:
         parts = []
         for chosen in signatures:
-            only = _Within(partial(_has_signature, signature, chosen), tuple(tests))
+            only = _RestrictedMoves(partial(_has_signature, signature, chosen), tuple(tests))
             jumps = list(shape_jumps(query, policy.domain, EdgeShape(any_elsewhere=True), only=only))
             if policy.absences and chosen == absent:
                 jumps += list(presence_jumps(query, policy.domain, Absence(), only=only))

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.sensitivity.cells import Cells, everybody
+from tacit.plan.sensitivity.cells import CellTables, everybody
 from tacit.plan.sensitivity.coupling import is_touched
 from tacit.plan.sensitivity.steps import shape_jumps
 from tacit.policy.attributes.attribute import Axis
@@ -29,7 +29,7 @@ Ints = npt.NDArray[np.int64]
 LARGEST: Final = 5_000_000  # cells; beyond this the planning would take longer than it saves
 
 
-def directions(query: Cells, policy: Policy) -> tuple[Bools, Bools] | None:
+def directions(query: CellTables, policy: Policy) -> tuple[Bools, Bools] | None:
     """Return which cells can fall and which can rise, or None where all can do both (or nobody looked)."""
     domain = policy.domain
     if query.is_items(domain) or query.size(domain) > LARGEST:
@@ -58,7 +58,7 @@ def directions(query: Cells, policy: Policy) -> tuple[Bools, Bools] | None:
 
 
 def _by_shape(
-    query: Cells,
+    query: CellTables,
     policy: Policy,
     shape: EdgeShape,
     test: Test | None,

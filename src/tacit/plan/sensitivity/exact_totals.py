@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.sensitivity.cells import Cells, everybody
+from tacit.plan.sensitivity.cells import CellTables, everybody
 from tacit.plan.sensitivity.directions import directions
 from tacit.plan.sensitivity.steps import free_step
 from tacit.policy.attributes.attribute import Axis
@@ -59,7 +59,7 @@ def axis_labels(policy: Policy, axis: Axis) -> IntArray:
     return (np.cumsum(there) - 1)[labels].astype(np.int64)
 
 
-def exact_groups(query: Cells, policy: Policy) -> list[IntArray] | None:
+def exact_groups(query: CellTables, policy: Policy) -> list[IntArray] | None:
     """Return for each histogram a label per cell such that the sums over equal labels are exact; None if there is none.
 
     Sums are exact because no edge of the policy changes them. A restriction by `where` keeps this only if no edge
@@ -95,7 +95,7 @@ def exact_groups(query: Cells, policy: Policy) -> list[IntArray] | None:
     return found
 
 
-def finest_groups(query: Cells, policy: Policy) -> list[IntArray] | None:
+def finest_groups(query: CellTables, policy: Policy) -> list[IntArray] | None:
     """Return groups as `exact_groups` does, with cells that no edge changes alone: then no product of the axes' labels.
 
     >>> from tacit.policy.attributes import Flag, Integers
@@ -103,18 +103,19 @@ def finest_groups(query: Cells, policy: Policy) -> list[IntArray] | None:
     >>> from tacit.policy.secrets import within
     >>> domain = Domain({"age": Integers(0, 2), "ill": Flag()})
     >>> policy = Policy(domain, within(1, "age", where="ill == True"))
-    >>> [groups(Cells((("ill", "age"),)), policy)[0].tolist() for groups in (exact_groups, finest_groups)]
+    >>> [groups(CellTables((("ill", "age"),)), policy)[0].tolist() for groups in (exact_groups, finest_groups)]
     [[0, 0, 0, 1, 1, 1], [0, 1, 2, 3, 3, 3]]
     """
     groups = exact_groups(query, policy)
     if groups is None or _couples(policy, Policy(policy.domain, policy.secrets, (), policy.presence)):
         return groups
     return [
-        _apart(group, Cells((names,), query.where), policy) for names, group in zip(query.sets, groups, strict=True)
+        _apart(group, CellTables((names,), query.where), policy)
+        for names, group in zip(query.sets, groups, strict=True)
     ]
 
 
-def _apart(groups: IntArray, query: Cells, policy: Policy) -> IntArray:
+def _apart(groups: IntArray, query: CellTables, policy: Policy) -> IntArray:
     """Give cells that no edge changes labels of their own: where secrets are of some people, those of the others."""
     axes = [axis for names in query.sets for name in names for axis in policy.domain.axes_of(name)]
     if len(axes) < 2 or all(shape.only_from is None for shape in policy.shapes):

@@ -17,7 +17,7 @@ from typing import Any, Final
 from tacit.amounts import rough
 from tacit.errors import PlanError, PolicyError
 from tacit.plan.plans.plan import AnyPlan
-from tacit.plan.sensitivity.cells import Cells
+from tacit.plan.sensitivity.cells import CellTables
 from tacit.plan.sensitivity.coupling import coupled_step, is_touched
 from tacit.plan.sensitivity.responses import Watched
 from tacit.plan.sensitivity.steps import free_step
@@ -127,7 +127,7 @@ def costs_for_plan(plan: AnyPlan) -> tuple[FactCost, ...]:
 def costs_for_tables(policy: Policy) -> tuple[FactCost, ...]:
     """Return what each fact costs a histogram of all attributes, which shows most of whatever changes."""
     names = tuple(name for name, attribute in policy.domain.attributes if not attribute.is_set)
-    return costs_of_knowledge(Cells((names,)), policy) if names else ()
+    return costs_of_knowledge(CellTables((names,)), policy) if names else ()
 
 
 def _knowing(policy: Policy, known: Sequence[Known], secrets: Secrets | None = None) -> Policy:

@@ -23,7 +23,7 @@ import numpy as np
 
 from tacit.plan.sensitivity.coupling import is_touched
 from tacit.plan.sensitivity.exact_totals import exact_cumulative
-from tacit.plan.sensitivity.responses import Jump, Move, Response, running_counts_moved
+from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, running_counts_moved
 from tacit.plan.sensitivity.steps import free_step
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
@@ -64,7 +64,7 @@ def line_moves(name: str, where: Where | None, policy: Policy) -> LineMoves | No
     if policy.per_person > 1 or any(is_touched(fact, alone) for fact in policy.known):
         return None
     line = policy.domain.axes_of(name)[0]
-    leaves = free_step(_Watching(where, _Counted(line)), alone).l1 > 0
+    leaves = free_step(_Watching(where, _WhetherCounted(line)), alone).l1 > 0
     reach = free_step(_Watching(where, _Moved(line)), alone).l1
     exact = None if leaves else exact_cumulative(name, where, policy)
     ends = np.array([line.size - 1]) if exact is None else np.flatnonzero(exact)
@@ -96,21 +96,21 @@ class _Moved:
     items: str | None = None
     staying_may_show_more: ClassVar[bool] = False
 
-    def moved(self, move: Move) -> Iterable[Jump]:
+    def moved(self, move: RecordMove) -> Iterable[Jump]:
         """A move by d changes d of them."""
         return running_counts_moved(move)
 
-    def left(self, move: Move) -> Iterable[Jump]:
+    def left(self, move: RecordMove) -> Iterable[Jump]:
         """Not looked at."""
         return []
 
-    def entered(self, move: Move) -> Iterable[Jump]:
+    def entered(self, move: RecordMove) -> Iterable[Jump]:
         """Not looked at."""
         return []
 
 
 @dataclass(frozen=True)
-class _Counted:
+class _WhetherCounted:
     """Whether somebody is counted at all; where is not looked at."""
 
     line: Axis
@@ -118,14 +118,14 @@ class _Counted:
     items: str | None = None
     staying_may_show_more: ClassVar[bool] = False
 
-    def moved(self, move: Move) -> Iterable[Jump]:
+    def moved(self, move: RecordMove) -> Iterable[Jump]:
         """Counted before and after."""
         return []
 
-    def left(self, move: Move) -> Iterable[Jump]:
+    def left(self, move: RecordMove) -> Iterable[Jump]:
         """One fewer."""
         return [Jump.by_ones(rise=0, fall=1)]
 
-    def entered(self, move: Move) -> Iterable[Jump]:
+    def entered(self, move: RecordMove) -> Iterable[Jump]:
         """One more."""
         return [Jump.by_ones(rise=1, fall=0)]

@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from tacit.errors import PlanError, PolicyError, kind_of
 from tacit.plan.question import as_plan_error
-from tacit.plan.sensitivity.cells import Cells, everybody
+from tacit.plan.sensitivity.cells import CellTables, everybody
 from tacit.plan.sensitivity.coupling import is_touched
 from tacit.plan.sensitivity.responses import Watched
 from tacit.plan.sensitivity.steps import shape_jumps
@@ -41,7 +41,7 @@ _MOST_CELLS: Final = 100_000  # combinations of classes at which predicates are 
 
 
 @dataclass(frozen=True)
-class Groups:
+class DisjointGroups:
     """Groups by name, and how they were named; `names` has the name of the group of each value, by type and value."""
 
     by: str
@@ -49,7 +49,7 @@ class Groups:
     names: Mapping[tuple[type, Any], str] = field(default_factory=dict)
 
 
-def disjoint_groups(by: Any, policy: Policy) -> Groups:
+def disjoint_groups(by: Any, policy: Policy) -> DisjointGroups:
     """Return the groups that an attribute or several predicates make, or refuse what may not be split by them."""
     if policy.per_person > 1:
         raise PlanError(
@@ -73,7 +73,7 @@ def disjoint_groups(by: Any, policy: Policy) -> Groups:
     return groups
 
 
-def _by_attribute(name: str, policy: Policy) -> Groups:
+def _by_attribute(name: str, policy: Policy) -> DisjointGroups:
     attribute = policy.domain[name]
     if attribute.is_set or len(policy.domain.axes_of(name)) > 1 or attribute.size > MOST_GROUPS:
         raise PlanError(
@@ -82,7 +82,7 @@ def _by_attribute(name: str, policy: Policy) -> Groups:
             given=name,
             fix="Give predicates: session.split(['age < 18', 'age >= 18']).",
         )
-    _refuse_edges(Cells(((name,),)), KnownMarginal((name,)), name, policy)
+    _refuse_edges(CellTables(((name,),)), KnownMarginal((name,)), name, policy)
     values = list(attribute.every_value())
     # 1 and "1" are different values, and so different groups
     many = Counter(map(str, values))
@@ -92,10 +92,12 @@ def _by_attribute(name: str, policy: Policy) -> Groups:
         raise PlanError(
             "must have values that can be told apart by their texts", key="split", given=name, fix="Give predicates."
         )
-    return Groups(name, members, {(type(value), value): called for called, value in zip(named, values, strict=True)})
+    return DisjointGroups(
+        name, members, {(type(value), value): called for called, value in zip(named, values, strict=True)}
+    )
 
 
-def _by_predicates(by: Any, policy: Policy) -> Groups:
+def _by_predicates(by: Any, policy: Policy) -> DisjointGroups:
     if isinstance(by, str):  # one word: an attribute that is none, named with the nearest one
         try:
             policy.domain.attribute(by, key="split")
@@ -121,7 +123,7 @@ def _by_predicates(by: Any, policy: Policy) -> Groups:
             raise PlanError("must not overlap", key="split", given=both[:2], fix="Let each person be in one group.")
     for name, one in members.items():
         _refuse_edges(everybody(one), KnownCount(one), name, policy)
-    return Groups(" | ".join(members), members)
+    return DisjointGroups(" | ".join(members), members)
 
 
 def _refuse_edges(watched: Watched, fact: KnownMarginal | KnownCount, by: str, policy: Policy) -> None:

@@ -74,7 +74,7 @@ class ItemRoom:
 
 
 @dataclass(frozen=True)
-class Line:
+class LineMove:
     """How the position on one line may move: from where to where.
 
     `left` is given where another line shares the distance: how far this one may move if that one moves so far.
@@ -87,7 +87,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Move:
+class RecordMove:
     """One way in which a record may move: attributes that change, the line's relation and ends, room for items.
 
     `weight` is the move on a second line, where a response watches two.
@@ -99,7 +99,7 @@ class Move:
     hidden: Intervals = field(default_factory=Intervals)
     cover: Intervals = field(default_factory=Intervals)
     items: ItemRoom = field(default_factory=ItemRoom)
-    weight: Line | None = None
+    weight: LineMove | None = None
     shape: EdgeShape | None = None
 
 
@@ -122,13 +122,13 @@ class Response(Protocol):
     def staying_may_show_more(self) -> bool:
         """Whether somebody whose cell stays the same may move an answer further than somebody whose cell changes."""
 
-    def moved(self, move: Move) -> Iterable[Jump]:
+    def moved(self, move: RecordMove) -> Iterable[Jump]:
         """Return what a move of a person who is counted before and after does."""
 
-    def left(self, move: Move) -> Iterable[Jump]:
+    def left(self, move: RecordMove) -> Iterable[Jump]:
         """Return what happens when the person is no longer counted."""
 
-    def entered(self, move: Move) -> Iterable[Jump]:
+    def entered(self, move: RecordMove) -> Iterable[Jump]:
         """Return what happens when the person is newly counted."""
 
 
@@ -163,23 +163,23 @@ def ends_of(found: Intervals) -> list[int]:
     return sorted({found.lowest, found.highest}) if found else []
 
 
-def running_counts_moved(move: Move) -> Iterable[Jump]:
+def running_counts_moved(move: RecordMove) -> Iterable[Jump]:
     """A move upwards by d lowers d of the counts up to each value by one; downwards, it raises them."""
     for end in ends_of(move.relation.differences(move.hidden, move.cover)):
         yield Jump.by_ones(rise=max(-end, 0), fall=max(end, 0))
 
 
-def hidden_ends(move: Move) -> Intervals:
+def hidden_ends(move: RecordMove) -> Intervals:
     """Return where on the line a move may start."""
     return move.hidden & move.relation.sources(move.cover)
 
 
-def cover_ends(move: Move) -> Intervals:
+def cover_ends(move: RecordMove) -> Intervals:
     """Return where on the line a move may end."""
     return move.cover & move.relation.targets(move.hidden)
 
 
-def corner_moves(move: Move | Line) -> list[tuple[int, int]]:
+def corner_moves(move: RecordMove | LineMove) -> list[tuple[int, int]]:
     """Return moves (from, to) on the line among which every convex function of both ends has its maximum.
 
     Between two intervals the possible moves are the whole points of a polygon (a rectangle, a band, a diagonal), whose
@@ -217,7 +217,7 @@ def corner_moves(move: Move | Line) -> list[tuple[int, int]]:
     return sorted(found)
 
 
-def _reached(part: tuple[int, int], move: Move | Line) -> tuple[tuple[int, int], ...]:
+def _reached(part: tuple[int, int], move: RecordMove | LineMove) -> tuple[tuple[int, int], ...]:
     """Return the parts of the cover that a move from one part of the hidden set may reach."""
     window, parts = move.relation.targets(Intervals((part,))), move.cover.parts
     first = bisect_left(parts, window.lowest, key=lambda one: one[1])

@@ -26,7 +26,7 @@ from typing import Any, Final
 from tacit.amounts import shown
 from tacit.errors import PlanError, sealed
 from tacit.plan.question import Linear, resolve
-from tacit.plan.sensitivity.responses import ItemRoom, Jump, Line, Move, Response, TwoLines, Watched
+from tacit.plan.sensitivity.responses import ItemRoom, Jump, LineMove, RecordMove, Response, TwoLines, Watched
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
 from tacit.policy.edges.classes import axes_of, cells, holds
@@ -220,8 +220,8 @@ def presence_jumps(query: Watched, domain: Domain, absence: Absence, *, only: An
             continue
         ends = cell[seen.line.name] if seen.line is not None else Intervals()
         second = TwoLines.second(seen)
-        weight = None if second is None else Line(Same(), cell[second.name], cell[second.name])
-        move = Move(hidden=ends, cover=ends, items=room, weight=weight)
+        weight = None if second is None else LineMove(Same(), cell[second.name], cell[second.name])
+        move = RecordMove(hidden=ends, cover=ends, items=room, weight=weight)
         if holds(absence.only_from, cell):
             yield from seen.left(move)
         if absence.joins:
@@ -330,7 +330,7 @@ def _move(
     options: dict[Axis, _Option],
     hidden: dict[str, Intervals],
     cover: dict[str, Intervals],
-) -> Move | None:
+) -> RecordMove | None:
     """Return the move that these options make, or None if they go too far or do not fit into the set of items."""
     distances = [option.distance for option in options.values()]
     if shape.metric is not None and not shape.metric.allows(distances):
@@ -340,7 +340,7 @@ def _move(
         return None
     changed = frozenset(name for name in seen.cells for axis in domain.axes_of(name) if options[axis].changes)
     if seen.line is None:
-        return Move(changed=changed, items=room, shape=shape)
+        return RecordMove(changed=changed, items=room, shape=shape)
     found = [_line(axis, shape, distances, hidden, cover) for axis in _lines(seen)]
     if not all(line.relation.differences(line.hidden, line.cover) for line in found):
         return None
@@ -350,7 +350,7 @@ def _move(
     shared = metric is not None and metric.kind != "linf" and all(isinstance(one.relation, Near) for one in found)
     if weight is not None and metric is not None and shared:
         weight = replace(weight, left=_sharing(metric, distances, *_lines(seen)))
-    return Move(changed, line.relation, line.hidden, line.cover, room, weight)
+    return RecordMove(changed, line.relation, line.hidden, line.cover, room, weight)
 
 
 def _line(
@@ -359,12 +359,12 @@ def _line(
     distances: list[Fraction],
     hidden: dict[str, Intervals],
     cover: dict[str, Intervals],
-) -> Line:
+) -> LineMove:
     """Return how a line may move, with what the other axes leave of a shared distance."""
     relation = _relation(axis, shape)
     if shape.metric is not None and isinstance(relation, Near):
         relation = Near(shape.metric.steps_left(distances, axis.spacing))
-    return Line(relation, hidden[axis.name], cover[axis.name])
+    return LineMove(relation, hidden[axis.name], cover[axis.name])
 
 
 def _sharing(metric: Metric, distances: list[Fraction], line: Axis, weight: Axis) -> Callable[[int], int]:

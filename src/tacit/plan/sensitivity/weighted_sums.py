@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from tacit.plan.sensitivity.responses import Jump, Line, Move, TwoLines, corner_moves, ends_of
+from tacit.plan.sensitivity.responses import Jump, LineMove, RecordMove, TwoLines, corner_moves, ends_of
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.relations import Near
@@ -47,7 +47,7 @@ class WeightedSumResponse(TwoLines):
     items: str | None = None
     staying_may_show_more: ClassVar[bool] = True
 
-    def moved(self, move: Move) -> Iterable[Jump]:
+    def moved(self, move: RecordMove) -> Iterable[Jump]:
         """A sum changes by the difference of the two products; between two cells, one loses and the other gains."""
         for before, after, bound in self._products(move):
             if move.changed:
@@ -55,15 +55,15 @@ class WeightedSumResponse(TwoLines):
             else:
                 yield Jump.of_one(after - before, bound=bound)
 
-    def left(self, move: Move) -> Iterable[Jump]:
+    def left(self, move: RecordMove) -> Iterable[Jump]:
         """A sum loses the hidden product."""
         return (Jump.of_one(-before, bound=bound) for before, _, bound in self._products(move))
 
-    def entered(self, move: Move) -> Iterable[Jump]:
+    def entered(self, move: RecordMove) -> Iterable[Jump]:
         """A sum gains the cover product."""
         return (Jump.of_one(after, bound=bound) for _, after, bound in self._products(move))
 
-    def _products(self, move: Move) -> Iterator[tuple[int, int, bool]]:
+    def _products(self, move: RecordMove) -> Iterator[tuple[int, int, bool]]:
         """Yield the products before and after at the corners of what a move may do, and whether it may do less."""
         for lines, weights, bound in _corners(move):
             for v, v_after in lines:
@@ -72,12 +72,12 @@ class WeightedSumResponse(TwoLines):
                     yield before, self.numbers.at(v_after) * self.weights.at(w_after), bound
 
 
-def _corners(move: Move) -> Iterator[tuple[list[Ends], list[Ends], bool]]:
+def _corners(move: RecordMove) -> Iterator[tuple[list[Ends], list[Ends], bool]]:
     """Yield corners of the line with those of the weight's line that go with each of them."""
     weight = move.weight
     if weight is None:
         raise TypeError(move)
-    line = Line(move.relation, move.hidden, move.cover)
+    line = LineMove(move.relation, move.hidden, move.cover)
     if weight.left is None:
         yield _outermost(corner_moves(line)), _outermost(corner_moves(weight)), False
         return
@@ -87,7 +87,7 @@ def _corners(move: Move) -> Iterator[tuple[list[Ends], list[Ends], bool]]:
     for low, high in _runs(differences, width):
         reach = weight.left(min(abs(low), abs(high)))
         if reach not in by_reach:
-            near = Line(Near(reach), weight.hidden, weight.cover)
+            near = LineMove(Near(reach), weight.hidden, weight.cover)
             by_reach[reach] = _outermost(corner_moves(near)) if reach >= 0 else []
         lines = _by(low, move) if low == high else _band(low, high, move)
         if lines and by_reach[reach]:
@@ -102,13 +102,13 @@ def _runs(differences: Intervals, width: int) -> Iterator[Ends]:
             yield from ((start, min(start + width - 1, high)) for start in range(low, high + 1, width))
 
 
-def _by(difference: int, move: Move) -> list[Ends]:
+def _by(difference: int, move: RecordMove) -> list[Ends]:
     """Return the ends of all moves by one difference: they lie on a line."""
     ends = Intervals(tuple((low - difference, high - difference) for low, high in move.cover))
     return [(start, start + difference) for start in ends_of(move.hidden & ends)]
 
 
-def _band(low: int, high: int, move: Move) -> list[Ends]:
+def _band(low: int, high: int, move: RecordMove) -> list[Ends]:
     """Return the corners of a polygon that holds all moves with a difference from low to high; gaps are filled."""
     a, b = (move.hidden.lowest, move.hidden.highest), (move.cover.lowest, move.cover.highest)
     tried = [(x, y) for x in a for y in (max(b[0], x + low), min(b[1], x + high))]

@@ -1,7 +1,8 @@
 """What every kind of attribute says about itself: one method for each behaviour, so that nobody asks for the class.
 
-A kind is a frozen dataclass in a module of its own that fills in `Attribute`, or `Line` if its values stand on one
-axis (all but grids and sets of items). What needs rows (how cells become positions) is registered in `rows/`, by kind.
+A kind is a frozen dataclass in a module of its own that fills in `Attribute`, or `OrderedAttribute` if its values
+stand on one axis (all but grids and sets of items). What needs rows (how cells become positions) is registered in
+`rows/`, by kind.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 from tacit.errors import PolicyError, nearest
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.files.spec import Key, Row
-from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.files.yaml_entries import YamlEntry
 
 Value: TypeAlias = Any
 CLIP: Final = "clip"
@@ -185,7 +186,7 @@ class Attribute(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
+    def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
         """Read the attribute: what stands under its word, and the entries of its other keys."""
 
     @classmethod
@@ -198,7 +199,7 @@ class Attribute(ABC):
         """Return what a policy file says for it."""
 
     @abstractmethod
-    def read_value(self, entry: Entry) -> Value:
+    def read_value(self, entry: YamlEntry) -> Value:
         """Read one value."""
 
     def read_end(self, text: str) -> Value:
@@ -218,7 +219,7 @@ class Attribute(ABC):
             ) from None
         return ends
 
-    def read_values(self, entry: Entry) -> list[Value]:
+    def read_values(self, entry: YamlEntry) -> list[Value]:
         """Read one value, or all values of a range such as 0..17."""
         text = entry.node.value
         if isinstance(text, str) and ".." in text and not self._is_value(text):
@@ -233,7 +234,7 @@ class Attribute(ABC):
             return False
         return True
 
-    def read_width(self, entry: Entry) -> Fraction | int:
+    def read_width(self, entry: YamlEntry) -> Fraction | int:
         """Read the width of a block."""
         return entry.whole()
 
@@ -293,7 +294,7 @@ class Attribute(ABC):
         """Return the value nearest to a start that lies in these sets of positions."""
 
 
-class Line(Attribute):
+class OrderedAttribute(Attribute):
     """A kind whose values stand on one axis."""
 
     def axes(self, name: str) -> tuple[Axis, ...]:

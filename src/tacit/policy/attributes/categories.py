@@ -8,14 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.errors import PolicyError
-from tacit.policy.attributes.attribute import Attribute, Line, Value, alike
+from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, alike
 from tacit.policy.files.spec import VALUE, Key, Row, mapping, read_keys, schema_of
-from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.genuine import as_plain
 
 
 @dataclass(frozen=True)
-class Categories(Line):
+class Categories(OrderedAttribute):
     """A value out of a list. `otherwise` names the category that unexpected values count as (None: row dropped).
 
     >>> Categories(["flu", "hiv", "other"], otherwise="other").position("hiv")
@@ -30,12 +30,12 @@ class Categories(Line):
     keys = (
         Key(
             "ordered",
-            Entry.yes_or_no,
+            YamlEntry.yes_or_no,
             {"type": "boolean", "default": False, "description": "Whether their order means anything."},
         ),
         Key(
             "otherwise",
-            Entry.value,
+            YamlEntry.value,
             {**VALUE, "description": "What unexpected values count as. Left out: row dropped."},
         ),
     )
@@ -117,7 +117,7 @@ class Categories(Line):
         return False
 
     @classmethod
-    def read(cls, entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
+    def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
         """Read the attribute."""
         assert main is not None  # noqa: S101 - there is no other way to write it
         values = [value.value() for value in main.listed()]
@@ -136,7 +136,7 @@ class Categories(Line):
         otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise}
         return {self.kind: list(self.values), **ordered, **otherwise}
 
-    def read_value(self, entry: Entry) -> Value:
+    def read_value(self, entry: YamlEntry) -> Value:
         """Read one value."""
         return entry.value()
 

@@ -16,9 +16,9 @@ from functools import cached_property
 from typing import Any, Final
 
 from tacit.errors import PolicyError, nearest
-from tacit.policy.attributes.attribute import Attribute, Line, Value, is_clip
+from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, is_clip
 from tacit.policy.files.spec import Key, Row, clip_or, clip_or_schema, mapping, read_keys, read_two, schema_of, two
-from tacit.policy.files.yaml_entries import YAML_TAG, Entry
+from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import as_plain
 
 PERIODS: Final = ("day", "week", "month", "quarter", "year")
@@ -34,7 +34,7 @@ _FORMS: Final = {
 _TEXT: Final[dict[str, Any]] = {"type": ["string", "integer"]}
 
 
-def _read_date(entry: Entry) -> str:
+def _read_date(entry: YamlEntry) -> str:
     """Return a date as it is written, quoted or not: YAML's own idea of it does not matter."""
     if entry.is_list or entry.is_mapping or entry.is_empty:
         raise entry.refuse("must be a date", given=entry.plain(), fix="For instance 2024-03-01.")
@@ -42,7 +42,7 @@ def _read_date(entry: Entry) -> str:
 
 
 @dataclass(frozen=True)
-class Dates(Line):
+class Dates(OrderedAttribute):
     """A date from `start` to `end`, both included, `by` day, week, month, quarter or year.
 
     The ends are texts or `datetime.date`s; a day stands for the period that it lies in. `otherwise` is a value of the
@@ -60,7 +60,11 @@ class Dates(Line):
 
     kind = "dates"
     keys = (
-        Key("by", Entry.text, {"enum": list(PERIODS), "default": "day", "description": "What days are gathered into."}),
+        Key(
+            "by",
+            YamlEntry.text,
+            {"enum": list(PERIODS), "default": "day", "description": "What days are gathered into."},
+        ),
         Key(
             "otherwise",
             clip_or(_read_date),
@@ -154,7 +158,7 @@ class Dates(Line):
         return self.by
 
     @classmethod
-    def read(cls, entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
+    def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
         """Read the attribute."""
         assert main is not None  # noqa: S101 - there is no other way to write it
         if not main.is_list:
@@ -175,7 +179,7 @@ class Dates(Line):
         otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise}
         return {self.kind: [self.start, self.end], **by, **otherwise}
 
-    def read_value(self, entry: Entry) -> Value:
+    def read_value(self, entry: YamlEntry) -> Value:
         """Read one value."""
         return _read_date(entry)
 
@@ -185,7 +189,7 @@ class Dates(Line):
             raise ValueError
         return text.strip()
 
-    def read_width(self, entry: Entry) -> int:
+    def read_width(self, entry: YamlEntry) -> int:
         """Read the width of a block: a number of days, weeks, .. that are all alike."""
         if entry.node.tag == f"{YAML_TAG}int":
             return entry.whole()

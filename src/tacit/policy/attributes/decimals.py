@@ -15,9 +15,9 @@ from functools import cached_property
 from typing import Any, Final
 
 from tacit.errors import PolicyError
-from tacit.policy.attributes.attribute import Attribute, Line, Value, is_clip, rank_of_number
+from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, is_clip, rank_of_number
 from tacit.policy.files.spec import Key, Row, clip_or, clip_or_schema, mapping, read_keys, read_two, schema_of, two
-from tacit.policy.files.yaml_entries import YAML_TAG, Entry
+from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import as_plain
 
 _MOST_DIGITS: Final = 15  # of a decimal number that a 64-bit float stands for
@@ -25,7 +25,7 @@ _NUMBER: Final[dict[str, Any]] = {"type": "number"}
 
 
 @dataclass(frozen=True)
-class Decimals(Line):
+class Decimals(OrderedAttribute):
     """A decimal number from `low` to `high`, both included, in steps of `step`. Write numbers, or texts such as "0.1".
 
     `otherwise` says what unexpected values count as, as for integers: a value of the range for all of them; `"clip"`:
@@ -44,10 +44,10 @@ class Decimals(Line):
 
     kind = "decimals"
     keys = (
-        Key("step", Entry.real, {"type": "number", "exclusiveMinimum": 0}),
+        Key("step", YamlEntry.real, {"type": "number", "exclusiveMinimum": 0}),
         Key(
             "otherwise",
-            clip_or(Entry.real),
+            clip_or(YamlEntry.real),
             clip_or_schema(
                 _NUMBER, "What unexpected values count as: clip, or a value of the range. Left out: the row is dropped."
             ),
@@ -167,7 +167,7 @@ class Decimals(Line):
         return (low + position * step) // math.gcd(low, step)
 
     @classmethod
-    def read(cls, entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
+    def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
         """Read the attribute."""
         if main is None or not main.is_list or "step" not in places:
             given = entry.plain() if main is None else main.plain()
@@ -190,7 +190,7 @@ class Decimals(Line):
         otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise}
         return {self.kind: [low, high], "step": step, **otherwise}
 
-    def read_value(self, entry: Entry) -> Value:
+    def read_value(self, entry: YamlEntry) -> Value:
         """Read one value."""
         return entry.real()
 
@@ -198,7 +198,7 @@ class Decimals(Line):
         """Read one end of a range such as 0.5..1.5."""
         return Fraction(text.strip())
 
-    def read_width(self, entry: Entry) -> Fraction | int:
+    def read_width(self, entry: YamlEntry) -> Fraction | int:
         """Read the width of a block, exactly as it is written."""
         return Fraction(entry.node.value) if entry.node.tag == f"{YAML_TAG}float" else entry.whole()
 

@@ -8,14 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 from tacit.errors import PolicyError
-from tacit.policy.attributes.attribute import Attribute, Line, Value, rank_of_number
+from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, rank_of_number
 from tacit.policy.files.spec import Key, Row, mapping, read_keys, schema_of
-from tacit.policy.files.yaml_entries import YAML_TAG, Entry
+from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import settle
 
 
 @dataclass(frozen=True)
-class Flag(Line):
+class Flag(OrderedAttribute):
     """Yes or no: True/False or 1/0 in the data. `otherwise` is True, False, or None (row dropped)."""
 
     otherwise: bool | None = None
@@ -24,7 +24,7 @@ class Flag(Line):
     keys = (
         Key(
             "otherwise",
-            Entry.yes_or_no,
+            YamlEntry.yes_or_no,
             {"type": "boolean", "description": "What unexpected values count as. Left out: row dropped."},
         ),
     )
@@ -61,7 +61,7 @@ class Flag(Line):
         return rank_of_number(operand)
 
     @classmethod
-    def read(cls, entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
+    def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
         """Read the attribute."""
         if main is not None and not main.is_empty:
             raise main.refuse(
@@ -83,7 +83,7 @@ class Flag(Line):
         """Return what a policy file says for it."""
         return self.kind if self.otherwise is None else {self.kind: {"otherwise": bool(self.otherwise)}}
 
-    def read_value(self, entry: Entry) -> Value:
+    def read_value(self, entry: YamlEntry) -> Value:
         """Read one value."""
         return entry.yes_or_no() if entry.node.tag == f"{YAML_TAG}bool" else entry.value()
 

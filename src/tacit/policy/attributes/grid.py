@@ -25,7 +25,7 @@ from tacit.policy.files.spec import (
     schema_of,
     two,
 )
-from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.genuine import settle
 
 _PARTS = ("row", "column")
@@ -35,15 +35,15 @@ def _is_finite(number: Value) -> bool:
     return isinstance(number, int | float) and not isinstance(number, bool) and math.isfinite(number)
 
 
-def _two_texts(entry: Entry) -> tuple[str, ...]:
+def _two_texts(entry: YamlEntry) -> tuple[str, ...]:
     return tuple(part.text() for part in read_two(entry))
 
 
-def _two_numbers(entry: Entry) -> tuple[float, ...]:
+def _two_numbers(entry: YamlEntry) -> tuple[float, ...]:
     return tuple(part.real() for part in read_two(entry))
 
 
-def _cell(entry: Entry) -> tuple[int, ...]:
+def _cell(entry: YamlEntry) -> tuple[int, ...]:
     return tuple(part.whole() for part in read_two(entry))
 
 
@@ -65,8 +65,8 @@ class Grid(Attribute):
 
     kind = "grid"
     keys = (
-        Key("rows", Entry.whole, POSITIVE),
-        Key("columns", Entry.whole, POSITIVE),
+        Key("rows", YamlEntry.whole, POSITIVE),
+        Key("columns", YamlEntry.whole, POSITIVE),
         Key("of", _two_texts, two({"type": "string"}, "The two data columns, for instance [latitude, longitude].")),
         Key(
             "low",
@@ -175,7 +175,7 @@ class Grid(Attribute):
         return tuple((low + size / 2, size) for low, size in zip(self.low, sizes, strict=True))
 
     @classmethod
-    def read(cls, entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
+    def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
         """Read the attribute."""
         if main is not None:
             raise main.refuse("must be a mapping", given=main.plain(), fix="Write {grid: {rows: 40, columns: 30}}.")
@@ -205,7 +205,7 @@ class Grid(Attribute):
             said["otherwise"] = CLIP if self.otherwise == CLIP else list(self.otherwise)
         return {self.kind: said}
 
-    def read_value(self, entry: Entry) -> Value:
+    def read_value(self, entry: YamlEntry) -> Value:
         """Read one cell."""
         return tuple(part.whole() for part in entry.listed())
 

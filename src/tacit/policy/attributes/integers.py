@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any, Final
 
 from tacit.errors import PolicyError
-from tacit.policy.attributes.attribute import Attribute, Line, Value, is_clip, rank_of_number
+from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, is_clip, rank_of_number
 from tacit.policy.files.spec import (
     POSITIVE,
     WHOLE,
@@ -22,13 +22,13 @@ from tacit.policy.files.spec import (
     schema_of,
     two,
 )
-from tacit.policy.files.yaml_entries import YAML_TAG, Entry
+from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import settle
 
 _NOT_WHOLE: Final = "Round it, or declare decimals:"
 
 
-def _whole(entry: Entry) -> int:
+def _whole(entry: YamlEntry) -> int:
     """Read a whole number; there is another kind for fractions."""
     if entry.node.tag == f"{YAML_TAG}float" and not float(entry.real()).is_integer():
         fix = f"{_NOT_WHOLE} {{decimals: [0, 1], step: 0.1}}."
@@ -37,7 +37,7 @@ def _whole(entry: Entry) -> int:
 
 
 @dataclass(frozen=True)
-class Integers(Line):
+class Integers(OrderedAttribute):
     """A whole number from `low` to `high`, both included, in steps of `step`.
 
     `otherwise` says what unexpected values count as. A value of the range: missing and unreadable cells, decimals and
@@ -165,7 +165,7 @@ class Integers(Line):
         return self.value(position)
 
     @classmethod
-    def read(cls, entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
+    def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
         """Read the attribute."""
         if main is not None:
             ends = main.listed()
@@ -196,7 +196,7 @@ class Integers(Line):
         otherwise = {} if self.otherwise is None else {"otherwise": self.otherwise}
         return {self.kind: [self.low, self.high], **step, **otherwise}
 
-    def read_value(self, entry: Entry) -> Value:
+    def read_value(self, entry: YamlEntry) -> Value:
         """Read one value."""
         return entry.whole()
 

@@ -15,7 +15,7 @@ from tacit.policy.attributes.categories import Categories
 from tacit.policy.attributes.integers import Integers
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.files.spec import POSITIVE, WHOLE, Key, Row, mapping, read_keys, schema_of
-from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.genuine import as_plain
 
 _MOST_ITEMS: Final = 100  # in one example
@@ -36,8 +36,8 @@ class Items(Attribute):
 
     kind = "items"
     keys = (
-        Key("first", Entry.whole, {**WHOLE, "default": 0, "description": "The number of the first item."}),
-        Key("at_most", Entry.whole, {**POSITIVE, "description": "The most items that one person may have."}),
+        Key("first", YamlEntry.whole, {**WHOLE, "default": 0, "description": "The number of the first item."}),
+        Key("at_most", YamlEntry.whole, {**POSITIVE, "description": "The most items that one person may have."}),
     )
     row = Row("`items: n` or `items: [..]`", "`first`, `at_most`", "sets of items")
     example = "{items: 1000}"
@@ -211,7 +211,7 @@ class Items(Attribute):
         return self.item_axis(name, self.cell_position(operand)), Intervals.points([1])
 
     @classmethod
-    def read(cls, entry: Entry, main: Entry | None, places: dict[str, Entry]) -> Attribute:
+    def read(cls, entry: YamlEntry, main: YamlEntry | None, places: dict[str, YamlEntry]) -> Attribute:
         """Read the attribute."""
         assert main is not None  # noqa: S101 - there is no other way to write it
         named = main.is_list
@@ -240,7 +240,7 @@ class Items(Attribute):
             said["at_most"] = self.at_most
         return said
 
-    def read_value(self, entry: Entry) -> Value:
+    def read_value(self, entry: YamlEntry) -> Value:
         """Read a set of items."""
         return frozenset(item.value() for item in entry.listed())
 

@@ -57,7 +57,7 @@ class Leg:
 
 
 @dataclass(frozen=True)
-class Move:
+class BoxMove:
     """Edges that move each axis by a relation of its own (those without one stay) from a region of records."""
 
     relations: Mapping[Axis, Relation]
@@ -104,11 +104,11 @@ class _Reached:
 
     box: Box
     before: _Reached | None = None
-    move: Move | None = None
+    move: BoxMove | None = None
     edges: int = 1
 
 
-def shortest_legs(moves: Sequence[Move], start: Places, end: Box, effort: int) -> list[Leg] | None:
+def shortest_legs(moves: Sequence[BoxMove], start: Places, end: Box, effort: int) -> list[Leg] | None:
     """Return a shortest chain of edges from a place to any place of a box, or None if there is none."""
     first = _Reached({axis: Intervals.points([place]) for axis, place in start.items()})
     visited, newest, layers, compared = [first], [first], 0, 0
@@ -136,10 +136,10 @@ def shortest_legs(moves: Sequence[Move], start: Places, end: Box, effort: int) -
     return None
 
 
-def listed_legs(moves: Sequence[Move], start: Places, end: Box) -> list[Leg] | None:
+def listed_legs(moves: Sequence[BoxMove], start: Places, end: Box) -> list[Leg] | None:
     """Return the same where each move begins at one place: a search through a graph whose edges are listed."""
     axes = list(start)
-    leading: dict[tuple[int, ...], dict[tuple[int, ...], list[tuple[Move, list[list[int]]]]]] = {}
+    leading: dict[tuple[int, ...], dict[tuple[int, ...], list[tuple[BoxMove, list[list[int]]]]]] = {}
     for move in moves:
         assert move.listed is not None  # noqa: S101 - who calls this has asked `are_listed`
         begin, box = move.listed
@@ -170,7 +170,7 @@ def listed_legs(moves: Sequence[Move], start: Places, end: Box) -> list[Leg] | N
     return None
 
 
-def are_listed(moves: Sequence[Move]) -> bool:
+def are_listed(moves: Sequence[BoxMove]) -> bool:
     """Say whether each move begins at one place, and so few edges begin there that each can be looked at."""
     many = 0
     for move in moves:
@@ -194,7 +194,7 @@ def _within(small: Box, large: Box) -> bool:
     return all(part <= large[axis] for axis, part in small.items())
 
 
-def _landmarks(axis: Axis, moves: Sequence[Move], end: Intervals) -> list[int] | None:
+def _landmarks(axis: Axis, moves: Sequence[BoxMove], end: Intervals) -> list[int] | None:
     """Return where sets of positions on an axis begin and end; None if that is all over the axis."""
     found = {0, axis.size - 1, *(at for ends in end for at in ends)}
     for move in moves:

@@ -31,7 +31,7 @@ import numpy as np
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain, positions
-from tacit.policy.edges.boxes import EFFORT, Leg, Move, Places, TooMany, are_listed, listed_legs, shortest_legs
+from tacit.policy.edges.boxes import EFFORT, BoxMove, Leg, Places, TooMany, are_listed, listed_legs, shortest_legs
 from tacit.policy.edges.classes import axes_of, cells, holds
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.relations import EdgeShape, FromTo, Metric, Near, Relation, Same
@@ -264,14 +264,14 @@ class _Reading:
         near = [axis for axis, relation in self.relations.items() if isinstance(relation, Near)]
         return near if self.metric is not None and self.metric.kind != "linf" and len(near) > 1 else []
 
-    def moves(self, *, generous: bool) -> Iterator[Move]:
+    def moves(self, *, generous: bool) -> Iterator[BoxMove]:
         """Go through moves that are this shape together, each with a relation of its own for every axis.
 
         `generous`: more than that, every axis has the whole of a shared distance.
         """
         for ways in [{}] if generous else self._ways():
             for region in self.regions:
-                yield Move({**self.relations, **ways}, region)
+                yield BoxMove({**self.relations, **ways}, region)
 
     def _ways(self) -> Iterator[dict[Axis, Near]]:
         """Go through the largest ways of sharing the distance."""

@@ -16,7 +16,7 @@ from tacit.errors import PolicyError, kind_of, leads_to_a_file, nearest, path_wo
 from tacit.policy import knowledge
 from tacit.policy.attributes import KINDS, Attribute, Flag, Integers
 from tacit.policy.domain import Domain
-from tacit.policy.files.yaml_entries import Entry, Source, write_yaml
+from tacit.policy.files.yaml_entries import YamlEntry, YamlSource, write_yaml
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import PRESENCE, Policy
 from tacit.policy.secrets import FAMILIES, Attributes, Secrets, SomePeople
@@ -32,7 +32,7 @@ def load_policy(path: str | Path) -> Policy:
     if not leads_to_a_file(path):
         rule = f"must be the path of a policy file, not {kind_of(path)}"
         raise PolicyError(rule, key="path", fix="Check the path; a policy as a text is for tc.Policy.from_yaml.")
-    source = Source.open(
+    source = YamlSource.open(
         path,
         file=Path(path).name,
         whole="the policy",
@@ -50,14 +50,14 @@ def read_policy(text: str, *, file: str = "policy") -> Policy:
     >>> read_policy("{domain: {age: {integers: [17, 90]}}, secrets: {within: {age: 5}}}").secrets
     Within(theta=Fraction(5, 1), names=('age',), metric='l1')
     """
-    return _read(Source(text, file).read(), name="policy")
+    return _read(YamlSource(text, file).read(), name="policy")
 
 
-def policy_below(entry: Entry, folder: Path) -> Policy:
+def policy_below(entry: YamlEntry, folder: Path) -> Policy:
     """Read the policy of a job or of monitors: written out below the key, or a file that is named there."""
     if entry.is_mapping:
         # the same lines, but what is wrong in a policy is a PolicyError wherever the policy stands
-        return _read(Entry(entry.node, entry.path, replace(entry.source, refusal=PolicyError)), name="policy")
+        return _read(YamlEntry(entry.node, entry.path, replace(entry.source, refusal=PolicyError)), name="policy")
     path = entry.path_in(folder)
     if not path.is_file():
         fix = f"Check the path; it is relative to {entry.source.whole.removesuffix(' file')} file."
@@ -65,7 +65,7 @@ def policy_below(entry: Entry, folder: Path) -> Policy:
     return load_policy(path)
 
 
-def _read(top: Entry, *, name: str) -> Policy:
+def _read(top: YamlEntry, *, name: str) -> Policy:
     if not top.is_mapping:
         raise top.refuse(
             "must be a mapping", given=top.plain(), fix="Start with `domain:` and `secrets:`, without a dash."
@@ -93,7 +93,7 @@ def attribute_line(text: str, name: str, *, below: str = "") -> int | None:
     >>> attribute_line("{domain: {age: flag, sex: flag}, secrets: everything}", "sex")
     1
     """
-    top = Source(text, "").read()
+    top = YamlSource(text, "").read()
     for key in (*([below] if below else []), "domain", name):
         parts = top.mapping() if top.is_mapping else {}
         if key not in parts:
@@ -103,7 +103,7 @@ def attribute_line(text: str, name: str, *, below: str = "") -> int | None:
     return int(line)
 
 
-def read_owners(said: Mapping[str, Entry]) -> dict[str, Any]:
+def read_owners(said: Mapping[str, YamlEntry]) -> dict[str, Any]:
     """Read about whom the policy is: whose row it is, and how many rows of a person count, and which of them."""
     columns = {key: said[key].text() for key in ("person", "order", "item") if key in said}
     for key, column in columns.items():
@@ -122,7 +122,7 @@ def read_owners(said: Mapping[str, Entry]) -> dict[str, Any]:
     return {**columns, "per_person": per_person}
 
 
-def read_domain(entry: Entry) -> Domain:
+def read_domain(entry: YamlEntry) -> Domain:
     """Read the attributes."""
     attributes: dict[str, Attribute] = {}
     for name, said in entry.mapping().items():
@@ -133,7 +133,7 @@ def read_domain(entry: Entry) -> Domain:
         return Domain(attributes)
 
 
-def _attribute(entry: Entry) -> Attribute:
+def _attribute(entry: YamlEntry) -> Attribute:
     if not entry.is_mapping:
         if entry.is_list or entry.is_empty or entry.text() != Flag.kind:
             examples = [kind.example for kind in KINDS.values()]
@@ -180,7 +180,7 @@ def _nearest_kind(word: str) -> str:
     return _OTHER_WORDS.get(word.lower()) or nearest(word, list(KINDS))
 
 
-def read_secrets(entry: Entry, domain: Domain) -> Secrets:
+def read_secrets(entry: YamlEntry, domain: Domain) -> Secrets:
     """Read one family, or a list of families (their union)."""
     listed = entry.one_or_more()
     if not listed or entry.is_empty:
@@ -194,7 +194,9 @@ def read_secrets(entry: Entry, domain: Domain) -> Secrets:
     return united
 
 
-def _keyword(entry: Entry, known: Sequence[str], example: str, *, beside: tuple[str, ...] = ()) -> tuple[str, Entry]:
+def _keyword(
+    entry: YamlEntry, known: Sequence[str], example: str, *, beside: tuple[str, ...] = ()
+) -> tuple[str, YamlEntry]:
     """Return the one key of an entry and what stands under it; a bare word is its own. Some may stand beside it."""
     if not entry.is_mapping:
         if entry.is_list:
@@ -213,7 +215,7 @@ def _keyword(entry: Entry, known: Sequence[str], example: str, *, beside: tuple[
     return next(iter(said.items()))
 
 
-def _family(entry: Entry, domain: Domain) -> Secrets:
+def _family(entry: YamlEntry, domain: Domain) -> Secrets:
     keyword, said = _keyword(entry, list(FAMILIES), Attributes.example, beside=(SomePeople.keyword,))
     kind = FAMILIES[keyword]
     if said is entry:
@@ -234,14 +236,14 @@ def _family(entry: Entry, domain: Domain) -> Secrets:
         return some
 
 
-def read_known(entry: Entry, domain: Domain) -> list[Known]:
+def read_known(entry: YamlEntry, domain: Domain) -> list[Known]:
     """Read what is public: one fact, or a list."""
     if entry.is_empty:
         return []
     return [_fact(said, domain) for said in entry.one_or_more()]
 
 
-def _fact(entry: Entry, domain: Domain) -> Known:
+def _fact(entry: YamlEntry, domain: Domain) -> Known:
     keyword, said = _keyword(entry, _FACTS, "{marginal: [disease]}")
     fact: Known
     with said.blamed():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
-from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.files.yaml_entries import YamlEntry
 
 VALUE: Final[dict[str, Any]] = {"type": ["string", "integer", "boolean"]}
 WHOLE: Final[dict[str, Any]] = {"type": "integer"}
@@ -34,7 +34,7 @@ class Key:
     """A key beside the word of a kind: how it is read, and its JSON schema. The docs name it."""
 
     name: str
-    read: Callable[[Entry], Any]
+    read: Callable[[YamlEntry], Any]
     schema: dict[str, Any]
 
 
@@ -50,7 +50,7 @@ class Row:
         return f"| {self.kind}{' ' * bool(self.kind)}| {self.keys} | {self.values} |"
 
 
-def read_keys(keys: Sequence[Key], places: dict[str, Entry]) -> dict[str, Any]:
+def read_keys(keys: Sequence[Key], places: dict[str, YamlEntry]) -> dict[str, Any]:
     """Read the keys that are given."""
     return {key.name: key.read(places[key.name]) for key in keys if key.name in places}
 
@@ -78,10 +78,10 @@ def two(of: dict[str, Any], description: str = "") -> dict[str, Any]:
     return {"type": "array", "items": of, "minItems": 2, "maxItems": 2, **said}
 
 
-def clip_or(read: Callable[[Entry], Any]) -> Callable[[Entry], Any]:
+def clip_or(read: Callable[[YamlEntry], Any]) -> Callable[[YamlEntry], Any]:
     """Return a reader of the word clip or a value; a word that is nearly clip is said to be so."""
 
-    def either(entry: Entry) -> Any:
+    def either(entry: YamlEntry) -> Any:
         word = entry.node.value
         if isinstance(word, str) and word != _CLIP and get_close_matches(word.lower(), [_CLIP], cutoff=0.6):
             raise entry.refuse("must be a value or clip", given=word, fix=f"Did you mean {_CLIP}?")
@@ -95,7 +95,7 @@ def clip_or_schema(of: dict[str, Any], description: str) -> dict[str, Any]:
     return {"anyOf": [{"const": _CLIP}, of], "description": description}
 
 
-def read_two(entry: Entry) -> list[Entry]:
+def read_two(entry: YamlEntry) -> list[YamlEntry]:
     """Return the members of a list of two."""
     parts = entry.listed()
     if len(parts) != 2:

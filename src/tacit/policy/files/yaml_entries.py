@@ -1,8 +1,8 @@
 """YAML that people write, with the line of every key and value; and plain data written back as YAML.
 
-`Source` and `Entry` know YAML and lines but no policies: policy files (`file.py`) and job files (`jobs/job_file.py`)
-are both read through them. Nothing in a file is ever run: tags are refused. Where YAML itself would silently change
-what was written (`no`, `01234`, `2024-05-01`, a key given twice), the file is refused.
+`YamlSource` and `YamlEntry` know YAML and lines but no policies: policy files (`policy_file.py`) and job files
+(`jobs/job_file.py`) are both read through them. Nothing in a file is ever run: tags are refused. Where YAML itself
+would silently change what was written (`no`, `01234`, `2024-05-01`, a key given twice), the file is refused.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DUMPER: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 @dataclass(frozen=True)
-class Source:
+class YamlSource:
     """The text of a YAML file, what to call the file, and which refusal to raise."""
 
     text: str
@@ -56,7 +56,7 @@ class Source:
         kind: str,
         if_table: str,
         if_missing: str,
-    ) -> Source:
+    ) -> YamlSource:
         """Open a file that people write, or refuse; `kind` is what it should be, and the last two are fixes."""
         named = path_words(path)
         if Path(path).name.lower().endswith(NAMES_WITH_ROWS):
@@ -93,7 +93,7 @@ class Source:
             fix=f"`tacit init {self.file}` drafts a policy for it.",
         )
 
-    def read(self) -> Entry:
+    def read(self) -> YamlEntry:
         """Return the top of the file, or refuse a text that is no plain YAML."""
         if len(self.text) > LARGEST_FILE:
             raise self.refuse(
@@ -104,7 +104,7 @@ class Source:
         if node is None or (isinstance(node, yaml.ScalarNode) and node.tag == f"{YAML_TAG}null"):
             raise self.refuse("must not be empty", fix="Draft one with `tacit init DATA`.")
         self._check(node, "", 0, [0])
-        return Entry(node, "", self)
+        return YamlEntry(node, "", self)
 
     def _composed(self, text: str) -> yaml.Node | None:
         try:
@@ -200,12 +200,12 @@ _UNSAID: Final = object()
 
 
 @dataclass(frozen=True)
-class Entry:
+class YamlEntry:
     """One value of a YAML file with its place: the path of keys that leads to it, and its line."""
 
     node: yaml.Node
     path: str
-    source: Source
+    source: YamlSource
 
     @property
     def line(self) -> int:
@@ -225,7 +225,7 @@ class Entry:
         return self.source.refusal(rule, fix=fix, **place, **said)
 
     @contextmanager
-    def blamed(self, places: Mapping[str, Entry] = MappingProxyType({})) -> Iterator[None]:
+    def blamed(self, places: Mapping[str, YamlEntry] = MappingProxyType({})) -> Iterator[None]:
         """Give every refusal inside that has no line yet the place of this entry, or the one that its key ends with."""
         try:
             yield
@@ -271,29 +271,29 @@ class Entry:
         except ValueError:
             return self.node.value
 
-    def mapping(self) -> dict[str, Entry]:
+    def mapping(self) -> dict[str, YamlEntry]:
         """Return the values by key; keys that a merge (`<<`) brings in come last and do not override."""
         if not isinstance(self.node, yaml.MappingNode):
             raise self.refuse("must be a mapping", given=self.plain(), fix="Write key: value.")
-        found: dict[str, Entry] = {}
-        merged: dict[str, Entry] = {}
+        found: dict[str, YamlEntry] = {}
+        merged: dict[str, YamlEntry] = {}
         for place, (key, value) in enumerate(self.node.value):
             if place and (comma := _decimal_comma(self.node.value[place - 1][1], key, value)):
                 before = self.node.value[place - 1]
                 name = str(before[0].value)
-                raise Entry(before[1], _joined(self.path, name), self.source).refuse(
+                raise YamlEntry(before[1], _joined(self.path, name), self.source).refuse(
                     "must be a number", given=comma, fix=decimal_comma(comma)
                 )
             if key.tag == f"{YAML_TAG}merge":
-                brought = Entry(value, self.path, self.source)
+                brought = YamlEntry(value, self.path, self.source)
                 for part in brought.listed() if brought.is_list else [brought]:
-                    merged = {**Entry(part.node, self.path, self.source).mapping(), **merged}
+                    merged = {**YamlEntry(part.node, self.path, self.source).mapping(), **merged}
                 continue
-            name = Entry(key, self.path, self.source).text(what="key")
-            found[name] = Entry(value, _joined(self.path, name), self.source)
+            name = YamlEntry(key, self.path, self.source).text(what="key")
+            found[name] = YamlEntry(value, _joined(self.path, name), self.source)
         return found | {name: entry for name, entry in merged.items() if name not in found}
 
-    def pairs(self) -> list[tuple[Entry, Entry]]:
+    def pairs(self) -> list[tuple[YamlEntry, YamlEntry]]:
         """Return keys with their values, where keys may be numbers, dates, or true and false."""
         if not isinstance(self.node, yaml.MappingNode):
             raise self.refuse("must be a mapping", given=self.plain(), fix="Write key: value.")
@@ -301,17 +301,17 @@ class Entry:
         for key, value in self.node.value:
             path = _joined(self.path, str(key.value))
             if key.tag == f"{YAML_TAG}merge":
-                raise Entry(key, path, self.source).refuse("must not be brought in by <<", fix="Write it out.")
-            found.append((Entry(key, path, self.source), Entry(value, path, self.source)))
+                raise YamlEntry(key, path, self.source).refuse("must not be brought in by <<", fix="Write it out.")
+            found.append((YamlEntry(key, path, self.source), YamlEntry(value, path, self.source)))
         return found
 
-    def fields(self, known: Sequence[str], required: Sequence[str] = ()) -> dict[str, Entry]:
+    def fields(self, known: Sequence[str], required: Sequence[str] = ()) -> dict[str, YamlEntry]:
         """Return the values by key, refusing unknown keys and missing ones."""
         found = self.mapping()
         for name, entry in found.items():
             if name not in known:
                 at = next((key for key, _ in self.node.value if key.value == name), entry.node)
-                raise Entry(at, entry.path, self.source).refuse(
+                raise YamlEntry(at, entry.path, self.source).refuse(
                     "is not a key that may stand here", fix=nearest(name, list(known))
                 )
         for name in required:
@@ -319,13 +319,13 @@ class Entry:
                 raise self.refuse(f"must have the key {name}", given=sorted(found), fix=f"Add `{name}: ..`.")
         return found
 
-    def listed(self) -> list[Entry]:
+    def listed(self) -> list[YamlEntry]:
         """Return the members of a list."""
         if not isinstance(self.node, yaml.SequenceNode):
             raise self.refuse("must be a list", given=self.plain(), fix="Write [a, b, ..].")
-        return [Entry(child, f"{self.path}[{number}]", self.source) for number, child in enumerate(self.node.value)]
+        return [YamlEntry(child, f"{self.path}[{number}]", self.source) for number, child in enumerate(self.node.value)]
 
-    def one_or_more(self) -> list[Entry]:
+    def one_or_more(self) -> list[YamlEntry]:
         """Return the members of a list, or a single value as a list of one."""
         return self.listed() if self.is_list else [self]
 

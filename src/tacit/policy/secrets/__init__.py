@@ -32,8 +32,8 @@ from tacit.policy.secrets.distance import METRICS, Within, within
 from tacit.policy.secrets.family import Secrets, among
 from tacit.policy.secrets.listed_pairs import Pairs, pairs
 from tacit.policy.secrets.one_attribute import Attributes
-from tacit.policy.secrets.sensitive_records import Records
-from tacit.policy.secrets.sensitive_values import Values, values
+from tacit.policy.secrets.sensitive_records import SensitiveRecords
+from tacit.policy.secrets.sensitive_values import SensitiveValues, values
 from tacit.policy.secrets.some_people import SomePeople
 from tacit.policy.secrets.taking_part import TakingPart
 from tacit.policy.secrets.union import Union
@@ -48,8 +48,8 @@ FAMILIES: Final[dict[str, type[Secrets]]] = {
         Partition,
         Within,
         Pairs,
-        Values,
-        Records,
+        SensitiveValues,
+        SensitiveRecords,
         TakingPart,
     )
 }
@@ -95,7 +95,7 @@ def partition(
 
 def records(where_sensitive: Where | str, *, where: Where | str | None = None) -> Secrets:
     """Protect everything about the people that a predicate calls sensitive (one-sided differential privacy)."""
-    return among(Records(read_predicate(where_sensitive)), where)
+    return among(SensitiveRecords(read_predicate(where_sensitive)), where)
 
 
 def taking_part(*, where: Where | str | None = None) -> Secrets:
@@ -110,12 +110,12 @@ __all__ = [
     "Everything",
     "Pairs",
     "Partition",
-    "Records",
     "Secrets",
+    "SensitiveRecords",
+    "SensitiveValues",
     "SomePeople",
     "TakingPart",
     "Union",
-    "Values",
     "Within",
     "attributes",
     "everything",

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.relations import EdgeShape
 from tacit.policy.files.spec import Row
-from tacit.policy.files.yaml_entries import Entry
-from tacit.policy.secrets.family import MOST_NAMES, Candidate, Fields, Promise, Secrets, listed, schema_of_family
+from tacit.policy.files.yaml_entries import YamlEntry
+from tacit.policy.secrets.family import MOST_NAMES, ExamplePair, Fields, Promise, Secrets, listed, schema_of_family
 from tacit.policy.secrets.one_attribute import Attributes
-from tacit.policy.secrets.sensitive_records import Records
+from tacit.policy.secrets.sensitive_records import SensitiveRecords
 from tacit.policy.where import Where
 
 
@@ -36,7 +36,7 @@ class Everything(Secrets):
 
     def only_for(self, people: Where) -> Secrets:
         """Return the records that a predicate calls sensitive."""
-        return Records(people)
+        return SensitiveRecords(people)
 
     def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
         """Return the other attributes, one at a time."""
@@ -48,7 +48,7 @@ class Everything(Secrets):
         return "everything"
 
     @classmethod
-    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         """Read the family."""
         if not entry.is_empty:
             raise entry.refuse("must stand alone", given=entry.plain(), fix="Write `everything` without a colon.")
@@ -66,13 +66,13 @@ class Everything(Secrets):
         """Say in plain words what is protected."""
         return Promise(f"everything about a person: any values of {listed(list(domain))} look like any others")
 
-    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
         """Yield records that differ in one attribute, and in all of them."""
         changed = dict(base)
         for number, (name, attribute) in enumerate(domain.attributes):
             for other in attribute.others(base[name])[:1]:
                 changed[name] = other
                 if number < MOST_NAMES:
-                    yield Candidate(base, {**base, name: other}, "everything is secret")
+                    yield ExamplePair(base, {**base, name: other}, "everything is secret")
         if sum(changed[name] != base[name] for name in domain) > 1:
-            yield Candidate(base, changed, "everything is secret, all attributes at once")
+            yield ExamplePair(base, changed, "everything is secret, all attributes at once")

@@ -14,13 +14,13 @@ from tacit.policy.domain import Domain, Record, canonical
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.relations import Blocks, EdgeShape, FromTo
 from tacit.policy.files.spec import PART, Row, mapping
-from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.secrets.family import (
-    Candidate,
+    ExamplePair,
     Fields,
+    PolicyContext,
     Promise,
     Secrets,
-    Setting,
     changed,
     read_names,
     read_value,
@@ -161,7 +161,7 @@ class Partition(Secrets):
         return {self.keyword: said}
 
     @classmethod
-    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         """Read the family."""
         if not entry.is_mapping:
             name = str(entry.node.value) if not entry.is_list else "age"
@@ -227,7 +227,7 @@ class Partition(Secrets):
             single = all(min(w, axis.size) < 2 for w, axis in zip(self.widths(domain), axes, strict=True))
         return f"every block of {self.name} has one value" if single else ""
 
-    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+    def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Say that the block is public, and which values are in no block."""
         yield (
             f"`partition` leaves the block public: which block of {self.name} somebody is in may be released exactly."
@@ -246,7 +246,7 @@ class Partition(Secrets):
                 whole = f"the value {shown} of {self.name} is"
             yield f"`partition` protects listed blocks only: {whole} in no block and not protected by it."
 
-    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
         """Yield records in one block, and in different ones."""
         name, attribute = self.name, domain[self.name]
         inside, outside = "in one block", "in different blocks"
@@ -255,17 +255,17 @@ class Partition(Secrets):
             wide = [block for block in blocks if block.count > 1]
             for block in wide[:1]:
                 low, high = attribute.value(block.lowest), attribute.value(block.highest)
-                yield Candidate({**base, name: low}, {**base, name: high}, inside)
+                yield ExamplePair({**base, name: low}, {**base, name: high}, inside)
             if len(blocks) > 1:
                 low, high = attribute.value(blocks[0].lowest), attribute.value(blocks[1].lowest)
-                yield Candidate({**base, name: low}, {**base, name: high}, if_not=outside)
+                yield ExamplePair({**base, name: low}, {**base, name: high}, if_not=outside)
             return
         first, last, after = attribute.block(base[name], self.widths(domain))
         start = {**base, name: first}
         if last is not None and last != first:
-            yield Candidate(start, {**start, name: last}, inside)
+            yield ExamplePair(start, {**start, name: last}, inside)
         if after is not None:
-            yield Candidate(start, {**start, name: after}, if_not=outside)
+            yield ExamplePair(start, {**start, name: after}, if_not=outside)
 
 
 def exact_width(width: Any) -> Any:

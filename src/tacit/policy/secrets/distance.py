@@ -13,15 +13,15 @@ from tacit.errors import PolicyError, nearest
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.relations import EdgeShape, ItemMoves, Metric, Near, Relation
 from tacit.policy.files.spec import NAMES, Row, mapping
-from tacit.policy.files.yaml_entries import YAML_TAG, Entry
+from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import as_plain
 from tacit.policy.secrets.family import (
     MOST_NAMES,
-    Candidate,
+    ExamplePair,
     Fields,
+    PolicyContext,
     Promise,
     Secrets,
-    Setting,
     among,
     changed,
     check_names,
@@ -144,7 +144,7 @@ class Within(Secrets):
         return {self.keyword: said}
 
     @classmethod
-    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         """Read the family."""
         if not entry.is_mapping:
             names = [str(said.node.value) for said in entry.one_or_more() if not (said.is_list or said.is_mapping)]
@@ -223,7 +223,7 @@ class Within(Secrets):
             none = all(self.theta < axis.spacing or axis.size == 1 for axis in axes)
         return f"no two values of {listed_briefly(self.names)} are as close as {self.far(domain)}" if none else ""
 
-    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+    def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Say that the rough value is public, and what the promise still is far away; nothing if no value is far."""
         if self._reaches_all(domain):
             return
@@ -232,7 +232,7 @@ class Within(Secrets):
             f"apart than {self.far(domain)} can be told apart{self._price_of_far(domain, setting)}."
         )
 
-    def _price_of_far(self, domain: Domain, setting: Setting) -> str:
+    def _price_of_far(self, domain: Domain, setting: PolicyContext) -> str:
         """Return what the promise still is between the two ends of an axis, where there is a way of small steps."""
         if setting.known:
             return ""
@@ -249,7 +249,7 @@ class Within(Secrets):
                     )
         return "; the cost grows with the distance"
 
-    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
         """Yield records that are just close enough, and just too far apart."""
         near, far = (f"{how}further apart than {self.far(domain)}" for how in ("not ", ""))
         moved_all: Fields = {}
@@ -266,12 +266,12 @@ class Within(Secrets):
                 start, end = attribute.apart(base[name], step)
                 if end is None or start == end:
                     continue
-                yield Candidate({**base, name: start}, {**base, name: end}, near, far)
+                yield ExamplePair({**base, name: start}, {**base, name: end}, near, far)
                 if step == steps[0]:
                     moved_all[name] = (start, end)
         if len(moved_all) > 1:
             starts, ends = ({name: pair[side] for name, pair in moved_all.items()} for side in (0, 1))
-            yield Candidate({**base, **starts}, {**base, **ends}, near, f"together {far}")
+            yield ExamplePair({**base, **starts}, {**base, **ends}, near, f"together {far}")
 
 
 def _write_alone(theta: Any) -> str:
@@ -280,7 +280,7 @@ def _write_alone(theta: Any) -> str:
     return f"Write {number[1] if number else 5}."
 
 
-def _theta(entry: Entry, unit: str = "") -> int | str:
+def _theta(entry: YamlEntry, unit: str = "") -> int | str:
     """Return the distance exactly as written: 5, 2.5 or 5/2."""
     if unit and entry.node.tag == f"{YAML_TAG}str" and not _DISTANCE.fullmatch(str(entry.node.value).strip()):
         number = re.fullmatch(rf"([0-9.]+)\s*{unit}s?", str(entry.node.value).strip())

@@ -21,7 +21,7 @@ from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.relations import Absence, EdgeShape, FromTo, ItemMoves
 from tacit.policy.files.spec import PREDICATE, Row, mapping
-from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.genuine import settle
 from tacit.policy.where import Where, where
 
@@ -47,7 +47,7 @@ class Promise:
 
 
 @dataclass(frozen=True)
-class Setting:
+class PolicyContext:
     """What else a policy says that changes what a family promises."""
 
     known: bool
@@ -65,7 +65,7 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ExamplePair:
     """Two records worth showing, with the reason for either answer; no reason means: then do not show it."""
 
     hidden: Fields | None
@@ -143,7 +143,7 @@ class Secrets(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         """Read the family from what stands under its keyword."""
 
     @classmethod
@@ -174,11 +174,11 @@ class Secrets(ABC):
         """Say why the family surely has no edge at all; nothing where it has one, or may have."""
         return ""
 
-    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+    def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Yield what the family does not do although one might expect it."""
         return iter(())
 
-    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
         """Yield pairs of records worth showing, made from an ordinary record."""
         return iter(())
 
@@ -219,7 +219,7 @@ def check_names(names: tuple[str, ...], domain: Domain, key: str) -> None:
         raise PolicyError("must not repeat an attribute", key=key, given=list(names), fix="Remove one.")
 
 
-def read_names(entry: Entry, domain: Domain) -> list[str]:
+def read_names(entry: YamlEntry, domain: Domain) -> list[str]:
     """Read one attribute, or a list."""
     found = []
     for said in entry.one_or_more():
@@ -229,7 +229,7 @@ def read_names(entry: Entry, domain: Domain) -> list[str]:
     return found
 
 
-def read_value(entry: Entry, attribute: Attribute) -> Value:
+def read_value(entry: YamlEntry, attribute: Attribute) -> Value:
     """Read one value of an attribute, as that attribute's values are meant."""
     found = attribute.read_value(entry)
     with entry.blamed():

@@ -13,14 +13,14 @@ from tacit.policy.domain import Domain, Record, canonical
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.relations import EdgeShape, FromTo, ItemMoves
 from tacit.policy.files.spec import ANY, PART, Row, two
-from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.secrets.family import (
     MOST_NAMES,
-    Candidate,
+    ExamplePair,
     Fields,
+    PolicyContext,
     Promise,
     Secrets,
-    Setting,
     among,
     plain,
     plain_value,
@@ -136,7 +136,7 @@ class Pairs(Secrets):
         return {self.keyword: [[_pair_document(side) for side in pair] for pair in self.pairs]}
 
     @classmethod
-    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         """Read the family."""
         found = []
         for pair in entry.listed():
@@ -175,17 +175,17 @@ class Pairs(Secrets):
             filled = {name: attribute.usual() for name, attribute in domain.attributes if name not in a}
             yield domain.record({**filled, **a}), domain.record({**filled, **b})
 
-    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+    def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Say that the reverse is not protected."""
         if not all(self.has_edge(domain, b, a) for a, b in self.whole(domain)):
             yield "`pairs` protects from the first record to the second only; list the reverse as well if meant."
 
-    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
         """Yield the first pairs, and their reverse."""
         for pair in islice(self.whole(domain), MOST_NAMES):
             a, b = ({name: plain(value) for name, value in zip(domain, side, strict=True)} for side in pair)
-            yield Candidate(a, b, "a listed pair")
-            yield Candidate(b, a, "listed in both directions", "the pair is listed in the other direction only")
+            yield ExamplePair(a, b, "a listed pair")
+            yield ExamplePair(b, a, "listed in both directions", "the pair is listed in the other direction only")
 
 
 _Named: TypeAlias = tuple[dict[str, Value], dict[str, Value]]  # both sides of a pair, by attribute
@@ -219,7 +219,7 @@ def _shape(starts: Mapping[str, int], ends: Mapping[str, Iterable[int]], items: 
     return EdgeShape(relations, items)
 
 
-def _side(entry: Entry, domain: Domain) -> Any:
+def _side(entry: YamlEntry, domain: Domain) -> Any:
     if entry.is_mapping:
         found = {}
         for name, value in entry.mapping().items():

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.relations import EdgeShape
 from tacit.policy.files.spec import NAMES, Row
-from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.secrets.family import (
     MOST_NAMES,
-    Candidate,
+    ExamplePair,
     Fields,
+    PolicyContext,
     Promise,
     Secrets,
-    Setting,
     changed,
     check_names,
     free,
@@ -60,7 +60,7 @@ class Attributes(Secrets):
         return {self.keyword: list(self.names)}
 
     @classmethod
-    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         """Read the family."""
         return cls(tuple(read_names(entry, domain)))
 
@@ -81,7 +81,7 @@ class Attributes(Secrets):
         """Say why there is no edge."""
         return "there is only one value" if all(domain[name].size == 1 for name in self.names) else ""
 
-    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+    def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Say that it is one attribute at a time."""
         if len(self.names) < 2 or setting.known:
             return
@@ -93,13 +93,13 @@ class Attributes(Secrets):
                 "are protected at twice the epsilon, three at three times, and so on."
             )
 
-    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
         """Yield records that differ in one attribute, and in two."""
         movable = [(name, domain[name].others(base[name])) for name in self.names]
         movable = [(name, others) for name, others in movable if others]
         for name, others in movable[:MOST_NAMES]:
-            yield Candidate(base, {**base, name: others[-1]}, f"{name} is secret and nothing else differs")
+            yield ExamplePair(base, {**base, name: others[-1]}, f"{name} is secret and nothing else differs")
         if len(movable) > 1:
             (first, some), (second, more) = movable[:2]
             both = {**base, first: some[-1], second: more[-1]}
-            yield Candidate(base, both, if_not=f"{first} and {second} differ at once")
+            yield ExamplePair(base, both, if_not=f"{first} and {second} differ at once")

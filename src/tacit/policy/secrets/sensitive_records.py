@@ -10,15 +10,15 @@ from tacit.errors import PolicyError
 from tacit.policy.domain import Domain, Record, positions
 from tacit.policy.edges.relations import EdgeShape
 from tacit.policy.files.spec import PREDICATE, Row
-from tacit.policy.files.yaml_entries import Entry
-from tacit.policy.secrets.family import Candidate, Fields, Promise, Secrets, Setting, schema_of_family
+from tacit.policy.files.yaml_entries import YamlEntry
+from tacit.policy.secrets.family import ExamplePair, Fields, PolicyContext, Promise, Secrets, schema_of_family
 from tacit.policy.secrets.one_attribute import Attributes
 from tacit.policy.secrets.picked_records import is_picked, record_with
 from tacit.policy.where import Where, where
 
 
 @dataclass(frozen=True)
-class Records(Secrets):
+class SensitiveRecords(Secrets):
     """Every record that a predicate calls sensitive -> every value."""
 
     where: Where
@@ -45,7 +45,7 @@ class Records(Secrets):
 
     def only_for(self, people: Where) -> Secrets:
         """Return the sensitive records that another predicate picks as well."""
-        return Records(self.where & people)
+        return SensitiveRecords(self.where & people)
 
     def sparing(self, names: frozenset[str], domain: Domain) -> Secrets | None:
         """Return the other attributes of the same people, one at a time."""
@@ -57,7 +57,7 @@ class Records(Secrets):
         return {self.keyword: str(self.where)}
 
     @classmethod
-    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         """Read the family."""
         return cls(where(entry.text()))
 
@@ -80,7 +80,7 @@ class Records(Secrets):
         nobody = record_with(domain, self.where.compile(domain), lambda answer: answer) == "nobody"
         return f"no record has {self.where}" if nobody else ""
 
-    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+    def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Say that others are not protected."""
         if setting.certain:
             yield (
@@ -90,7 +90,7 @@ class Records(Secrets):
         else:
             yield f"`records` protects nobody outside `{self.where}`; that somebody is not sensitive is no secret."
 
-    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
         """Yield somebody who is sensitive and somebody who is not."""
         test, text = self.where.compile(domain), str(self.where)
         inside = record_with(domain, test, lambda answer: answer, base)
@@ -100,14 +100,14 @@ class Records(Secrets):
         if isinstance(outside, str):
             for name in domain:
                 for other in domain[name].others(inside[name])[:1]:
-                    yield Candidate(inside, {**inside, name: other}, f"the first has {text}")
+                    yield ExamplePair(inside, {**inside, name: other}, f"the first has {text}")
                     return
             return
-        yield Candidate(inside, outside, f"the first has {text}")
-        yield Candidate(outside, inside, f"the first has {text}", f"the first does not have {text}")
+        yield ExamplePair(inside, outside, f"the first has {text}")
+        yield ExamplePair(outside, inside, f"the first has {text}", f"the first does not have {text}")
         for name in domain:
             for other in domain[name].others(outside[name]):
                 stays = {**outside, name: other}
                 if not is_picked(domain, test, stays):
-                    yield Candidate(outside, stays, if_not=f"the first does not have {text}")
+                    yield ExamplePair(outside, stays, if_not=f"the first does not have {text}")
                     return

@@ -12,14 +12,14 @@ from tacit.policy.domain import Domain, Record, canonical
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.relations import EdgeShape, FromTo, ItemMoves, Relation
 from tacit.policy.files.spec import PART, Row
-from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.secrets.family import (
     MOST_NAMES,
-    Candidate,
+    ExamplePair,
     Fields,
+    PolicyContext,
     Promise,
     Secrets,
-    Setting,
     among,
     listed,
     listed_briefly,
@@ -32,7 +32,7 @@ from tacit.policy.where import Where
 
 
 @dataclass(frozen=True)
-class Values(Secrets):
+class SensitiveValues(Secrets):
     """r -> r' where r' differs from r only in attributes whose value in r is listed as sensitive.
 
     For a set of items the values are 1 (has it) and 0 (has it not), item by item.
@@ -112,7 +112,7 @@ class Values(Secrets):
 
     def settled(self, domain: Domain) -> Secrets:
         """Return every value as the domain writes it."""
-        return Values(
+        return SensitiveValues(
             tuple(
                 (name, values)
                 if domain[name].is_set
@@ -131,7 +131,7 @@ class Values(Secrets):
         return {self.keyword: {name: [plain(value) for value in values] for name, values in self.sensitive}}
 
     @classmethod
-    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         """Read the family."""
         found = {}
         for name, given in entry.mapping().items():
@@ -170,7 +170,7 @@ class Values(Secrets):
             " at twice the epsilon only)",
         )
 
-    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+    def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Say what may still be learnt."""
         learnt = "may be learnt for certain" if setting.certain else "is not protected by it"
         for name, values in self.sensitive:
@@ -187,20 +187,20 @@ class Values(Secrets):
                 shown = listed_briefly([attribute.words(value) for value in values], "or")
                 yield f"`values` protects {name} being {shown}, nothing else: that it is something else {learnt}."
 
-    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
         """Yield a sensitive value and another one, both ways."""
         for name, values in self.sensitive[:MOST_NAMES]:
             yield from _candidates(name, values, domain, base)
 
 
-def _candidates(name: str, values: tuple[Value, ...], domain: Domain, base: Fields) -> Iterator[Candidate]:
+def _candidates(name: str, values: tuple[Value, ...], domain: Domain, base: Fields) -> Iterator[ExamplePair]:
     attribute = domain[name]
     if attribute.is_set:
         item = attribute.cell(min(6, attribute.cells - 1))
         has, has_not = {**base, name: [item]}, {**base, name: []}
         with_it, without = f"having an item of {name} is secret", f"not having an item of {name} is secret"
-        yield Candidate(has, has_not, with_it, f"having an item of {name} is not listed as secret")
-        yield Candidate(has_not, has, without, f"not having an item of {name} is not listed as secret")
+        yield ExamplePair(has, has_not, with_it, f"having an item of {name} is not listed as secret")
+        yield ExamplePair(has_not, has, without, f"not having an item of {name} is not listed as secret")
         return
     sensitive = [plain(value) for value in values]
     hidden = sensitive[0]
@@ -210,8 +210,10 @@ def _candidates(name: str, values: tuple[Value, ...], domain: Domain, base: Fiel
         return
     shown = attribute.words(hidden), attribute.words(cover)
     a, b = {**base, name: hidden}, {**base, name: cover}
-    yield Candidate(a, b, f"{name} being {shown[0]} is secret")
-    yield Candidate(b, a, f"{name} being {shown[1]} is secret, too", f"{name} being {shown[1]} is not listed as secret")
+    yield ExamplePair(a, b, f"{name} being {shown[0]} is secret")
+    yield ExamplePair(
+        b, a, f"{name} being {shown[1]} is secret, too", f"{name} being {shown[1]} is not listed as secret"
+    )
 
 
 def values(sensitive: Mapping[str, Iterable[Value]], *more: Any, where: Where | str | None = None) -> Secrets:
@@ -232,4 +234,4 @@ def values(sensitive: Mapping[str, Iterable[Value]], *more: Any, where: Where | 
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise PolicyError("must be a list", key=f"secrets.values.{name}", given=given, fix="Write [value].")
     listed = tuple((name, tuple(plain_value(v) for v in given)) for name, given in sensitive.items())
-    return among(Values(listed), where)
+    return among(SensitiveValues(listed), where)

@@ -15,8 +15,8 @@ from tacit.errors import PolicyError
 from tacit.policy.domain import Domain, Record, positions
 from tacit.policy.edges.relations import EdgeShape
 from tacit.policy.files.spec import Row
-from tacit.policy.files.yaml_entries import Entry
-from tacit.policy.secrets.family import Candidate, Fields, Promise, Secrets, Setting
+from tacit.policy.files.yaml_entries import YamlEntry
+from tacit.policy.secrets.family import ExamplePair, Fields, PolicyContext, Promise, Secrets
 from tacit.policy.secrets.picked_records import is_picked, record_with
 from tacit.policy.where import Where
 
@@ -76,7 +76,7 @@ class SomePeople(Secrets):
         return {**(said if isinstance(said, dict) else {said: None}), self.keyword: str(self.where)}
 
     @classmethod
-    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         """Refuse: `where` stands beside the word of a family."""
         raise entry.refuse("must stand beside a family", fix='Write {within: {age: 5}, where: "smoker == True"}.')
 
@@ -99,7 +99,7 @@ class SomePeople(Secrets):
         nobody = record_with(domain, self.where.compile(domain), lambda answer: answer) == "nobody"
         return self.family.nothing(domain) or (f"no record has {self.where}" if nobody else "")
 
-    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+    def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Say that others are not protected, and where edges lead out of the people who are."""
         yield f"`{self.called}` with `where` protects nobody outside `{self.where}`."
         changed = sorted(name for name in self.where.columns() if name in self.moved(domain))
@@ -115,7 +115,7 @@ class SomePeople(Secrets):
         """Return the attributes that an edge may change."""
         return [name for name in domain if any(shape.moves(domain, name) for shape in self.family.shapes(domain))]
 
-    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
         """Yield the family's pairs of somebody who is picked, and one of somebody who is not."""
         test = self.where.compile(domain)
         for wanted in (True, False):

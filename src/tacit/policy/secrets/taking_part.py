@@ -15,8 +15,16 @@ from tacit.errors import PolicyError
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.relations import Absence, EdgeShape
 from tacit.policy.files.spec import Row
-from tacit.policy.files.yaml_entries import Entry
-from tacit.policy.secrets.family import MOST_NAMES, Candidate, Fields, Promise, Secrets, Setting, schema_of_family
+from tacit.policy.files.yaml_entries import YamlEntry
+from tacit.policy.secrets.family import (
+    MOST_NAMES,
+    ExamplePair,
+    Fields,
+    PolicyContext,
+    Promise,
+    Secrets,
+    schema_of_family,
+)
 from tacit.policy.secrets.picked_records import record_with
 from tacit.policy.where import Where
 
@@ -61,7 +69,7 @@ class TakingPart(Secrets):
         return self.keyword if self.where is None else {self.keyword: None, "where": str(self.where)}
 
     @classmethod
-    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         """Read the family."""
         if not entry.is_empty:
             raise entry.refuse("must stand alone", given=entry.plain(), fix="Write `taking_part` without a colon.")
@@ -86,23 +94,23 @@ class TakingPart(Secrets):
             ", and the other way round; one record looks like another at twice the epsilon",
         )
 
-    def candidates(self, domain: Domain, base: Fields) -> Iterator[Candidate]:
+    def candidates(self, domain: Domain, base: Fields) -> Iterator[ExamplePair]:
         """Yield somebody who leaves, somebody who joins, and records that differ."""
         if self.where is not None:
             test, text = self.where.compile(domain), str(self.where)
             inside = record_with(domain, test, lambda answer: answer, base)
             outside = record_with(domain, test, lambda answer: not answer, base)
             if not isinstance(inside, str):
-                yield Candidate(inside, None, f"the first has {text}")
-                yield Candidate(None, inside, if_not="who is not in the data has no record")
+                yield ExamplePair(inside, None, f"the first has {text}")
+                yield ExamplePair(None, inside, if_not="who is not in the data has no record")
             if not isinstance(outside, str):
-                yield Candidate(outside, None, if_not=f"the first does not have {text}")
+                yield ExamplePair(outside, None, if_not=f"the first does not have {text}")
             return
-        yield Candidate(base, None, "taking part is secret")
-        yield Candidate(None, base, "taking part is secret")
+        yield ExamplePair(base, None, "taking part is secret")
+        yield ExamplePair(None, base, "taking part is secret")
         for name, attribute in list(domain.attributes)[:MOST_NAMES]:
             for other in attribute.others(base[name])[:1]:
-                yield Candidate(base, {**base, name: other}, if_not="only taking part is a secret")
+                yield ExamplePair(base, {**base, name: other}, if_not="only taking part is a secret")
 
     def nothing(self, domain: Domain) -> str:
         """Say why there is no edge."""
@@ -111,7 +119,7 @@ class TakingPart(Secrets):
         nobody = record_with(domain, self.where.compile(domain), lambda answer: answer) == "nobody"
         return f"no record has {self.where}" if nobody else ""
 
-    def warnings(self, domain: Domain, setting: Setting) -> Iterator[str]:
+    def warnings(self, domain: Domain, setting: PolicyContext) -> Iterator[str]:
         """Say whose taking part is no secret."""
         if self.where is not None:
             yield (

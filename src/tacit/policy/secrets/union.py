@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from tacit.errors import PolicyError
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.relations import Absence, EdgeShape
-from tacit.policy.files.yaml_entries import Entry
+from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.secrets.family import Promise, Secrets
 from tacit.policy.where import Where
 
@@ -62,7 +62,7 @@ class Union(Secrets):
         return [member.document() for member in self.members]
 
     @classmethod
-    def read(cls, entry: Entry, domain: Domain) -> Secrets:
+    def read(cls, entry: YamlEntry, domain: Domain) -> Secrets:
         """Refuse: a union is a list, and has no word."""
         raise entry.refuse("must be a list of families", fix="Start each on a line of its own with a dash.")
 

@@ -19,7 +19,7 @@ from tacit.policy.edges.chains import distance
 from tacit.policy.edges.relations import Absence, Same
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.secrets import Everything, Secrets, TakingPart
-from tacit.policy.secrets.family import MOST_NAMES, Candidate, Fields, Setting, listed_briefly
+from tacit.policy.secrets.family import MOST_NAMES, ExamplePair, Fields, PolicyContext, listed_briefly
 
 _MOST_EXAMPLES: Final = 12  # of each kind
 _WIDTH: Final = 100
@@ -209,9 +209,9 @@ def public_facts(policy: Policy) -> list[str]:
     return said
 
 
-def _setting(policy: Policy) -> Setting:
+def _setting(policy: Policy) -> PolicyContext:
     absences = policy.absences
-    return Setting(known=bool(policy.coupling_facts), absence=Absence() in absences, some_absence=bool(absences))
+    return PolicyContext(known=bool(policy.coupling_facts), absence=Absence() in absences, some_absence=bool(absences))
 
 
 def warnings(policy: Policy) -> list[str]:
@@ -302,19 +302,19 @@ def _unprotected(policy: Policy) -> list[str]:
 # ---- candidates -----------------------------------------------------------------------------------------------------
 
 
-def _all_candidates(policy: Policy, base: Fields) -> Iterator[Candidate]:
+def _all_candidates(policy: Policy, base: Fields) -> Iterator[ExamplePair]:
     domain = policy.domain
     for family in dict.fromkeys(policy.secrets.families()):
         for candidate in family.candidates(domain, base):
             yield replace(candidate, family=family)
     for name in _unprotected(policy)[:MOST_NAMES]:
         for other in domain[name].others(base[name])[:1]:
-            yield Candidate(base, {**base, name: other}, if_not=f"no secret mentions {name}")
+            yield ExamplePair(base, {**base, name: other}, if_not=f"no secret mentions {name}")
     not_there = "taking part is secret" if policy.absences else "taking part is public"
     if policy.absences and policy.presence == "public":
         return  # of some people only; their family has shown it
-    yield Candidate(base, None, not_there, not_there)
-    yield Candidate(None, base, not_there)
+    yield ExamplePair(base, None, not_there, not_there)
+    yield ExamplePair(None, base, not_there)
 
 
 # ---- words ----------------------------------------------------------------------------------------------------------

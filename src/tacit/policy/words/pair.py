@@ -13,7 +13,7 @@ from tacit.errors import PolicyError
 from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.chains import Distance
-from tacit.policy.files.yaml_entries import Source
+from tacit.policy.files.yaml_entries import YamlSource
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.secrets.family import plain
 
@@ -148,7 +148,7 @@ def _read(text: str, domain: Domain) -> dict[str, Any] | None:
             attribute = domain.attribute(name)
             if not said:
                 raise PolicyError("must have a value", key=name, fix=f"For instance {_example(attribute, name)}.")
-            found[name] = attribute.read_value(Source(_as_yaml(said), "--pair", name).read())
+            found[name] = attribute.read_value(YamlSource(_as_yaml(said), "--pair", name).read())
         except PolicyError as refusal:
             raise refusal.retold(PolicyError, key=f"--pair: {name}") from None
     return found

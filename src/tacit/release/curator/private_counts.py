@@ -22,7 +22,7 @@ from tacit.errors import PlanError, kind_of, sealed
 from tacit.plan.measure.tally import CellCounts
 from tacit.policy.policy import Policy
 from tacit.release.session import check_public_columns, open_for
-from tacit.rows.counts.groups import Groups, group_counts
+from tacit.rows.counts.groups import GroupedRows, group_counts
 
 Ints = npt.NDArray[np.int64]
 Names = tuple[str, ...]
@@ -79,7 +79,7 @@ def counts_under(policy: Policy, rows: Any, tables: Iterable[Names]) -> PrivateC
     return PrivateCounts(values, int(everybody), made)
 
 
-def _table(found: Groups, names: Sequence[str], table: Names) -> Ints:
+def _table(found: GroupedRows, names: Sequence[str], table: Names) -> Ints:
     """Add the rows of each combination to its cell."""
     places = [names.index(name) for name in table]
     shape = tuple(len(found.values[place]) for place in places)

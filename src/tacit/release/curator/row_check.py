@@ -25,7 +25,7 @@ from tacit.release.curator.key_check import KeyCheck, check_key
 from tacit.release.curator.warning import PRIVATE
 from tacit.release.session import check_public_columns, open_for
 from tacit.rows.cells.kinds import code_of, unexpected_of
-from tacit.rows.cells.readings import Code, Column, Expr
+from tacit.rows.cells.readings import Code, DataColumn, Expr
 from tacit.rows.cells.unexpected import UNEXPECTED
 from tacit.rows.counts.item_counts import ItemCounts
 from tacit.rows.files.headers import is_called_an_id
@@ -215,7 +215,7 @@ class _Check:
         self._engine: Engine = engine_for(source, lists=lists, declared=declared)
         self._schema = closed(self._engine.schema, Unread("the columns of the source could not be listed"))
         self._refusals: dict[str, str] = {}
-        self._read: dict[str, tuple[Column, ...]] = {}
+        self._read: dict[str, tuple[DataColumn, ...]] = {}
         self._codes: dict[str, Code] = {}
         wanted = declared if policy.person is None else declared | {policy.person}
         if any(raw not in self._schema for raw in wanted):
@@ -375,7 +375,7 @@ class _Check:
         )
 
 
-def _single(column: Column) -> Column:
+def _single(column: DataColumn) -> DataColumn:
     """Return the column itself, or for a column of lists what a cell of the unrolled one is."""
     return column if column.element is None else replace(column.element, raw=column.raw, name=column.name)
 

@@ -43,7 +43,7 @@ from tacit.release.results.true_records import (
 from tacit.rows.cells.key_numbers import KeyNumbers
 from tacit.rows.cells.row_names import Name, Named, as_written, in_one_list
 from tacit.rows.files.shown_files import ShownFile
-from tacit.rows.sources.frames import Cells, cells_like
+from tacit.rows.sources.frames import CellTypes, cells_like
 
 MOST_COUNTED: Final = 2**20  # different rows without a key, which are counted
 MOST_OWNERS: Final = 2**24  # different people of a policy with owners, whose rows are counted
@@ -51,7 +51,7 @@ AT_A_TIME: Final = 2**18  # rows that are written
 Numbers = npt.NDArray[np.uint64]
 
 
-class Part(NamedTuple):
+class ShownBatch(NamedTuple):
     """What is shown of a batch: cells (the size of an attribute stands for none), names of rows, and what was sure.
 
     `people` is how many rows the domain keeps; `picked` are those of the rows here that are kept once keys were found
@@ -72,7 +72,7 @@ class Part(NamedTuple):
         return len(next(iter(self.cells.values())))
 
 
-def gathered(plan: RecordsPlan, found: Iterator[Part]) -> TrueRecordsRecord:
+def gathered(plan: RecordsPlan, found: Iterator[ShownBatch]) -> TrueRecordsRecord:
     """Put the batches together, in the order of the key or of what is shown; in a file if they are many."""
     parts, rows = [], 0
     for part in found:
@@ -83,7 +83,7 @@ def gathered(plan: RecordsPlan, found: Iterator[Part]) -> TrueRecordsRecord:
     return _in_memory(plan, parts)
 
 
-def _in_memory(plan: RecordsPlan, parts: list[Part]) -> TrueRecordsRecord:
+def _in_memory(plan: RecordsPlan, parts: list[ShownBatch]) -> TrueRecordsRecord:
     query, domain = plan.query, plan.policy.domain
     check_people(sum(part.people for part in parts), plan.policy.known_people)
     sorted_by = query.key or query.columns
@@ -124,7 +124,7 @@ def _picks(plan: RecordsPlan) -> bool:
     return bool(plan.query.key) and (plan.is_whole or plan.query.where is not None)
 
 
-def _kept_names(part: Part, name: str) -> Named:
+def _kept_names(part: ShownBatch, name: str) -> Named:
     """Return what names the rows of a batch that are kept: others leave nothing, not even how they write a name."""
     return part.named[name] if part.picked is None else part.named[name].some(part.picked)
 
@@ -141,7 +141,7 @@ def _can_be_filed(plan: RecordsPlan) -> bool:
     return not plan.naming and (owner is None or plan.policy.domain[owner].size <= MOST_OWNERS)
 
 
-def _filed(plan: RecordsPlan, parts: list[Part], others: Iterator[Part]) -> TrueRecordsRecord:
+def _filed(plan: RecordsPlan, parts: list[ShownBatch], others: Iterator[ShownBatch]) -> TrueRecordsRecord:
     """Write batches as they come, and sort the file if they were not in order."""
     query, domain = plan.query, plan.policy.domain
     people, shown_cells = 0, dict.fromkeys(query.shown, 0)
@@ -182,17 +182,17 @@ def _filed(plan: RecordsPlan, parts: list[Part], others: Iterator[Part]) -> True
     )
 
 
-class _Table:
+class _FileOfRows:
     """Rows in a file, as they come; sorted at the end, if they must be."""
 
     def __init__(self, plan: RecordsPlan) -> None:
         self._plan = plan
         self._sorted_by = plan.query.key or plan.query.columns
         self._asked = _table_columns(plan)
-        self._values = {name: _Values(plan.policy.domain, name) for name in (*self._asked, *self._sorted_by)}
+        self._values = {name: _AttributeValues(plan.policy.domain, name) for name in (*self._asked, *self._sorted_by)}
         self._file = ShownFile({name: values.cells for name, values in self._values.items()})
 
-    def add(self, part: Part) -> None:
+    def add(self, part: ShownBatch) -> None:
         """Take some rows."""
         self.write(part.numbers, part.cells)
 
@@ -207,14 +207,14 @@ class _Table:
         return self._file if self._file.finish(by, self._asked, unique=unique) else None
 
 
-class _Bag(_Table):
+class _Bag(_FileOfRows):
     """Rows without a key, which are sorted by all that they show: where that is little, it is counted, and written."""
 
     def __init__(self, plan: RecordsPlan, kinds: int) -> None:
         super().__init__(plan)
         self._counts = np.zeros(kinds, dtype=np.int64)
 
-    def add(self, part: Part) -> None:
+    def add(self, part: ShownBatch) -> None:
         """Count some rows."""
         self._counts += np.bincount(part.numbers.astype(np.int64), minlength=len(self._counts))
 
@@ -231,21 +231,21 @@ class _Bag(_Table):
         return self._file.finished()
 
 
-def _table(plan: RecordsPlan) -> _Table:
+def _table(plan: RecordsPlan) -> _FileOfRows:
     kinds = math.prod(sizes_of(plan.query.columns, plan.policy.domain).values()) if not plan.query.key else 0
-    return _Bag(plan, kinds) if 0 < kinds <= MOST_COUNTED else _Table(plan)
+    return _Bag(plan, kinds) if 0 < kinds <= MOST_COUNTED else _FileOfRows(plan)
 
 
-def _picked(part: Part) -> Part:
+def _picked(part: ShownBatch) -> ShownBatch:
     """Return the rows of a batch that are kept once keys were found to be unique."""
     if part.picked is None:
         return part
     cells = {name: codes[part.picked] for name, codes in part.cells.items()}
     sure = {at: found[part.picked] for at, found in part.sure.items()}
-    return Part(cells, {}, sure, part.people, part.numbers[part.picked])
+    return ShownBatch(cells, {}, sure, part.people, part.numbers[part.picked])
 
 
-def _taken(parts: list[Part]) -> Iterator[Part]:
+def _taken(parts: list[ShownBatch]) -> Iterator[ShownBatch]:
     """Yield batches and let go of each."""
     while parts:
         yield parts.pop(0)
@@ -293,7 +293,7 @@ def _too_many_rows(plan: RecordsPlan, owner: str) -> DataRefused:
     )
 
 
-class _Values:
+class _AttributeValues:
     """The values of an attribute, made once for many batches of positions."""
 
     def __init__(self, domain: Domain, name: str) -> None:
@@ -307,7 +307,7 @@ class _Values:
         return self._attribute.every_value() if self._attribute.measured == "names" else None
 
     @property
-    def cells(self) -> Cells:
+    def cells(self) -> CellTypes:
         """What cells of the attribute may be, which the policy alone says."""
         if self._few is not None:
             return cells_like(self._few[:-1], every=True)

@@ -37,20 +37,20 @@ from tacit.plan.draws.suppression import shown
 from tacit.plan.plans.records import RecordsPlan
 from tacit.plan.plans.visible_records import HIDDEN, OPEN, Rule
 from tacit.policy.domain import Domain
-from tacit.release.results.assemble_records import Numbers, Part, gathered, numbered, sizes_of
+from tacit.release.results.assemble_records import Numbers, ShownBatch, gathered, numbered, sizes_of
 from tacit.release.results.true_records import Bools, Codes, Positions, TrueRecordsRecord, holding, on_axis, rules_of
 from tacit.rows.cells.row_names import Named
 from tacit.rows.counts.records import Work
 
 
-class Records(Protocol):
+class RecordSource(Protocol):
     """Rows whose positions can be looked at one by one; see `rows/counts/records.py`."""
 
     def records(self, names: Sequence[str], key: Sequence[str], work: Work) -> Any:
         """Yield what work returns for each batch of rows."""
 
 
-def show_records(plan: RecordsPlan, rows: Records, secret_of: Callable[[str], bytes]) -> TrueRecordsRecord:
+def show_records(plan: RecordsPlan, rows: RecordSource, secret_of: Callable[[str], bytes]) -> TrueRecordsRecord:
     """Look at every row once and return what is shown; `secret_of` has the secret of a line of coins."""
     domain, query = plan.policy.domain, plan.query
     test = None if query.where is None else query.where.compile(domain)
@@ -59,7 +59,7 @@ def show_records(plan: RecordsPlan, rows: Records, secret_of: Callable[[str], by
     in_domain = [name for name in query.key if name in domain]
     stream = current_stream()  # also for the threads that work on batches
 
-    def work(positions: Positions, named: Mapping[str, Named], people: int) -> Part:
+    def work(positions: Positions, named: Mapping[str, Named], people: int) -> ShownBatch:
         absent = {name: found for name, codes in positions.items() if (found := codes == domain[name].size).any()}
         rows = len(next(iter(positions.values())))
         picked = None if test is None else holding(test, positions, domain)
@@ -84,11 +84,11 @@ def show_records(plan: RecordsPlan, rows: Records, secret_of: Callable[[str], by
             # that keys are unique must hold for all rows: two that share a coin would tell each other
             if plan.is_whole:
                 picked = ~hidden if picked is None else picked & ~hidden
-            return Part(cells, named, sure, people, numbers, picked)
+            return ShownBatch(cells, named, sure, people, numbers, picked)
         kept = ~hidden
         some = {name: codes[kept] for name, codes in cells.items()}
         numbers = _numbers(plan, some, int(kept.sum()))
-        return Part(some, {}, {at: found[kept] for at, found in sure.items()}, people, numbers)
+        return ShownBatch(some, {}, {at: found[kept] for at, found in sure.items()}, people, numbers)
 
     asked = list(dict.fromkeys([*in_domain, *query.shown, *plan.attributes_asked]))
     return gathered(plan, iter(rows.records(asked, query.key, work)))

@@ -64,7 +64,7 @@ Interval = Callable[[float], tuple[Floats, Floats]]  # the ends of all intervals
 
 
 @dataclass(frozen=True)
-class Part:
+class HistogramPart:
     """The answers of one histogram, with the names of its attributes."""
 
     names: tuple[str, ...]
@@ -96,12 +96,12 @@ def part_of(
     what: str = "people",
     *,
     is_amount: bool = True,
-) -> Part:
+) -> HistogramPart:
     """Return the answers of one table and their intervals of each level; `what` says what they are numbers of."""
-    return Part(names, tuple(domain[name] for name in names), values, interval, what, is_amount)
+    return HistogramPart(names, tuple(domain[name] for name in names), values, interval, what, is_amount)
 
 
-def histogram_view(part: Part, room: Room) -> View:
+def histogram_view(part: HistogramPart, room: Room) -> View:
     """Return the view that suits the attributes of a table."""
     if len(part.attributes) == 2:
         return _two(part, room)
@@ -123,12 +123,12 @@ def histogram_view(part: Part, room: Room) -> View:
             return View(_lying(rows, name, part, room))
 
 
-def _lying(rows: list[Row], name: str, part: Part, room: Room) -> Any:
+def _lying(rows: list[Row], name: str, part: HistogramPart, room: Room) -> Any:
     """Return one line for each row: a bar, or a point where the numbers are no amounts."""
     return (lying_bars if part.is_amount else lying_points)(rows, name, room, what=part.what)
 
 
-def view_by_cell(part: Part) -> View:
+def view_by_cell(part: HistogramPart) -> View:
     """Return a view of numbers that are no counts, so that neighbouring cells cannot be added up."""
     if len(part.attributes) == 1 and part.attributes[0].measured != "places":
         return histogram_view(part, ALONE)
@@ -149,7 +149,7 @@ def one_number(name: str, title: str, values: Floats, lower: Floats, upper: Floa
     return View(fitted(alt.layer(whiskers(base, x="lower:Q", x2="upper:Q"), points, numbers), ALONE, height=56))
 
 
-def _columns(part: Part, attribute: Attribute, room: Room) -> View:
+def _columns(part: HistogramPart, attribute: Attribute, room: Room) -> View:
     """Few numbers or dates: upright bars, or points."""
     places = np.arange(attribute.size)
     at = [attribute.value(int(place)) for place in places]
@@ -165,7 +165,7 @@ def _columns(part: Part, attribute: Attribute, room: Room) -> View:
     return View(fitted(alt.layer(bars, ends), room))
 
 
-def _line(part: Part, room: Room, *, thinned: bool = False, what: str = "") -> View:
+def _line(part: HistogramPart, room: Room, *, thinned: bool = False, what: str = "") -> View:
     """Many ordered values: a line with a band. Cumulative counts are thinned, cell counts averaged over neighbours."""
     attribute, size = part.attributes[0], len(part.values)
     width = -(-size // room.points)
@@ -211,7 +211,7 @@ def _line(part: Part, room: Room, *, thinned: bool = False, what: str = "") -> V
     return View(fitted(alt.layer(band, line), room), tuple(notes))
 
 
-def _largest(part: Part, room: Room, of: str) -> View:
+def _largest(part: HistogramPart, room: Room, of: str) -> View:
     """Too many cells to show all: those with the largest released values. Few: all of them, in the domain's order.
 
     Noise has probably raised a value that is picked for being large, so that an interval that holds for each cell by
@@ -279,7 +279,7 @@ def _side(name: str, attribute: Attribute, weights: Floats, most: int) -> _Side:
     )
 
 
-def _two(part: Part, room: Room) -> View:
+def _two(part: HistogramPart, room: Room) -> View:
     """Two attributes: bars in groups or lines if one of them has few values, otherwise a heat map."""
     table = part.values.reshape([attribute.size for attribute in part.attributes])
     few, many = (0, 1) if table.shape[0] <= len(PALETTE) < table.shape[1] else (1, 0)
@@ -308,7 +308,7 @@ def _two(part: Part, room: Room) -> View:
     return View(view, (*notes, *_below_zero(sums)), has_intervals=False)
 
 
-def _by_group(part: Part, shape: tuple[int, ...], few: int, many: int) -> tuple[list[str], list[Row]]:
+def _by_group(part: HistogramPart, shape: tuple[int, ...], few: int, many: int) -> tuple[list[str], list[Row]]:
     """Return the names of the few groups, and rows with the group and the position of the other attribute."""
     everything = np.arange(len(part.values))
     places = np.unravel_index(everything, shape)
@@ -327,7 +327,7 @@ def _group_colour(name: str, groups: list[str], first: str = SKY) -> Any:
     )
 
 
-def _grouped(part: Part, shape: tuple[int, ...], few: int, many: int, room: Room) -> View:
+def _grouped(part: HistogramPart, shape: tuple[int, ...], few: int, many: int, room: Room) -> View:
     groups, rows = _by_group(part, shape, few, many)
     labels = labels_of(part.attributes[many], np.arange(shape[many]))
     rows = [{**row, "label": labels[row["place"]]} for row in rows]
@@ -342,7 +342,7 @@ def _grouped(part: Part, shape: tuple[int, ...], few: int, many: int, room: Room
     return View(fitted(alt.layer(bars, rules), room, height=height))
 
 
-def _lines(part: Part, shape: tuple[int, ...], few: int, many: int, room: Room) -> View:
+def _lines(part: HistogramPart, shape: tuple[int, ...], few: int, many: int, room: Room) -> View:
     attribute = part.attributes[many]
     width = -(-shape[many] * shape[few] // room.points)
     groups, rows = _by_group(part, shape, few, many)
@@ -390,7 +390,7 @@ def _heat(rows: list[Row], sides: tuple[_Side, _Side], names: tuple[str, str], r
     return fitted(alt.layer(cells, numbers), room, height=alt.Step(step))
 
 
-def _map(part: Part, room: Room) -> View:
+def _map(part: HistogramPart, room: Room) -> View:
     """Draw the cells of a grid in place; neighbouring cells are added up where there are too many."""
     grid = cast("Grid", part.attributes[0])  # what is measured in places
     side = GRID_SIDE if room.fits else room.side
@@ -465,7 +465,7 @@ def _ranges(query: Ranges, domain: Domain, values: Floats, interval: Interval) -
     return View(view, (*notes, *_below_zero(values[picked])), has_intervals=False)
 
 
-def _panels(parts: Sequence[Part]) -> View:
+def _panels(parts: Sequence[HistogramPart]) -> View:
     """Several histograms: one small panel each."""
     drawn = [histogram_view(part, PANEL) for part in parts[:PANELS]]
     views: list[Any] = []

@@ -23,7 +23,7 @@ from tacit.amounts import shown
 from tacit.errors import PlanError, system_reason
 from tacit.monitor.alarm import ABOVE, CERTAINLY_BELOW
 from tacit.monitor.clock import UNITS
-from tacit.monitor.history import PAUSED, History, Verdict
+from tacit.monitor.history import PAUSED, History, PlaceVerdict
 from tacit.report.charts.chart_parts import ALONE, BLUE, LEVEL, LINE, SKY, WIDTH, fitted, printable, styled, tip
 from tacit.report.charts.release_charts import chart_svg
 
@@ -73,10 +73,10 @@ def monitor_text(history: History) -> str:
     return f"{len(verdicts):,} steps: {said}. Last: {verdict_text(verdicts[-1])}."
 
 
-def verdict_text(verdict: Verdict) -> str:
+def verdict_text(verdict: PlaceVerdict) -> str:
     """Return a verdict in a few words.
 
-    >>> verdict_text(Verdict(3, 3, "gym", "above", 7, 6.418))
+    >>> verdict_text(PlaceVerdict(3, 3, "gym", "above", 7, 6.418))
     'above: at most 7, about 6.4'
     """
     if verdict.value is None or verdict.estimate is None:
@@ -224,7 +224,7 @@ def _over_time(history: History) -> Any:
     return styled(fitted(view, ALONE), title, [said, *notes]).properties(description=monitor_text(history))
 
 
-def _band(history: History, verdict: Verdict, highest: float) -> Row:
+def _band(history: History, verdict: PlaceVerdict, highest: float) -> Row:
     clock = history.clock
     start, end = (_position(history, clock.tick(step)) for step in (verdict.step, verdict.step + 1))
     # a bar that says "none, for certain" has to be seen as well

@@ -29,7 +29,7 @@ from tacit.rows.cells.readings import (
     NOT_PLAIN,
     SPELLED,
     Code,
-    Column,
+    DataColumn,
     Expr,
     Positions,
     Reading,
@@ -61,7 +61,7 @@ class Meanings:
     folded: dict[str, list[str]] = field(default_factory=dict)
 
 
-def categories_code(attribute: Categories, columns: tuple[Column, ...]) -> Code:
+def categories_code(attribute: Categories, columns: tuple[DataColumn, ...]) -> Code:
     """Return how categories are read, or refuse by the schema alone."""
     (column,) = columns
     check_cells(column, dates=True)
@@ -135,7 +135,7 @@ def categories_code(attribute: Categories, columns: tuple[Column, ...]) -> Code:
     )
 
 
-def _by_number(meanings: Meanings, column: Column, number: Expr) -> Expr:
+def _by_number(meanings: Meanings, column: DataColumn, number: Expr) -> Expr:
     """Say on each row of a text column whether the cell is compared as a number: its own text goes first."""
     compared = ~column.text.str.contains(NOT_PLAIN)
     if anyhow := [value for value in meanings.numbers if value not in meanings.plain]:
@@ -147,7 +147,7 @@ def _by_number(meanings: Meanings, column: Column, number: Expr) -> Expr:
     return compared.fill_null(False)
 
 
-def meanings_of(attribute: Categories, column: Column) -> Meanings:
+def meanings_of(attribute: Categories, column: DataColumn) -> Meanings:
     """Return what stands for each category in a column of this type, or refuse what its values cannot tell apart."""
     found = Meanings()
     if column.reading == "text":
@@ -220,7 +220,7 @@ def _typed(value: Any, reading: Reading) -> float | int | None:
     return number if isinstance(number, int) else None
 
 
-def _check_categories(attribute: Categories, column: Column) -> None:
+def _check_categories(attribute: Categories, column: DataColumn) -> None:
     """Refuse what no value of a column of this type can be, and what its values cannot tell apart."""
     typed = column.reading in ("whole", "wide", "real")
     largest = max((abs(value) for value in attribute.values if not isinstance(value, str)), default=0)

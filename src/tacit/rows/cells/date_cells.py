@@ -13,14 +13,14 @@ from tacit.errors import DataRefused
 from tacit.policy.attributes import Dates
 from tacit.policy.attributes.attribute import CLIP
 from tacit.rows.cells.integer_cells import lattice_key, on_lattice
-from tacit.rows.cells.readings import Code, Column, Derived, Expr, with_date
+from tacit.rows.cells.readings import Code, ComputedColumn, DataColumn, Expr, with_date
 from tacit.rows.cells.unexpected import Unexpected
 
 _PRECISION: Final = {"day": "day", "week": "day", "month": "month", "quarter": "month", "year": "year"}
 _AFTER: Final = 10**7  # the number of every period after the year 9999
 
 
-def dates_code(attribute: Dates, columns: tuple[Column, ...]) -> Code:
+def dates_code(attribute: Dates, columns: tuple[DataColumn, ...]) -> Code:
     """Return how dates are read, or refuse by the schema alone."""
     (column,) = columns
     if column.reading not in ("text", "date", "time"):
@@ -39,7 +39,7 @@ def dates_code(attribute: Dates, columns: tuple[Column, ...]) -> Code:
     return on_lattice(column, key, valid, (first, last, 1), numbers=(dated, tick))
 
 
-def _tick(column: Column, by: str) -> Derived:
+def _tick(column: DataColumn, by: str) -> ComputedColumn:
     """Return how to compute the number of a cell's period, as `policy/attributes/dates.py` counts them."""
     date = nw.col(column.number)
     year, month = date.dt.year().cast(nw.Int64), date.dt.month().cast(nw.Int64)
@@ -58,14 +58,14 @@ def _tick(column: Column, by: str) -> Derived:
     # only years from 1 to 9999 reach the arithmetic: of negative numbers engines divide in different ways
     inner = nw.when((year >= 1) & (year <= 9999)).then(tick)
     late = nw.when(year > 9999).then(nw.lit(_AFTER, nw.Int64)).otherwise(inner)
-    return Derived(f"t{by}_{column.name}", nw.when(year < 1).then(nw.lit(-1, nw.Int64)).otherwise(late))
+    return ComputedColumn(f"t{by}_{column.name}", nw.when(year < 1).then(nw.lit(-1, nw.Int64)).otherwise(late))
 
 
 def _whole_part(number: Expr, by: int) -> Expr:
     return ((number - number % by) / by).cast(nw.Int64)  # exact in any engine, for numbers that are not negative
 
 
-def dates_unexpected(attribute: Dates, columns: tuple[Column, ...]) -> Unexpected:
+def dates_unexpected(attribute: Dates, columns: tuple[DataColumn, ...]) -> Unexpected:
     """Yield cells that are no date of the range."""
     (column,) = columns
     missing = nw.col(column.name).is_null()

@@ -18,8 +18,8 @@ from tacit.policy.attributes.attribute import CLIP
 from tacit.rows.cells.integer_cells import lattice_key, on_lattice
 from tacit.rows.cells.readings import (
     Code,
-    Column,
-    Derived,
+    ComputedColumn,
+    DataColumn,
     Expr,
     check_cells,
     check_truths,
@@ -29,7 +29,7 @@ from tacit.rows.cells.readings import (
 from tacit.rows.cells.unexpected import Unexpected, no_number
 
 
-def decimals_code(attribute: Decimals, columns: tuple[Column, ...]) -> Code:
+def decimals_code(attribute: Decimals, columns: tuple[DataColumn, ...]) -> Code:
     """Return how decimals are read, or refuse by the schema alone."""
     (column,) = columns
     check_cells(column)
@@ -52,7 +52,7 @@ def decimals_code(attribute: Decimals, columns: tuple[Column, ...]) -> Code:
     return on_lattice(column, key, valid, ends, numbers=(*parsed_columns((column,)), *helpers), span=span)
 
 
-def _wholes(attribute: Decimals, column: Column) -> list[Derived]:
+def _wholes(attribute: Decimals, column: DataColumn) -> list[ComputedColumn]:
     """Return how to compute the number reading times the scale, with a half for what lies between two whole numbers."""
     number, real = number_of(column)
     (low, high, step), scale = attribute.scaled, attribute.scale
@@ -62,7 +62,7 @@ def _wholes(attribute: Decimals, column: Column) -> list[Derived]:
         first, last = low // scale - 1, -(-high // scale) + 1
         inner = nw.when((number > first) & (number < last)).then(number.cast(nw.Int64) * scale)
         outer = nw.when(number <= first).then(nw.lit(low - 1, nw.Int64)).otherwise(inner)
-        return [Derived(name, nw.when(number >= last).then(nw.lit(high + 1, nw.Int64)).otherwise(outer))]
+        return [ComputedColumn(name, nw.when(number >= last).then(nw.lit(high + 1, nw.Int64)).otherwise(outer))]
     first_float, last_float, by = low / scale, high / scale, float(scale)
     inside = nw.when((number >= first_float) & (number <= last_float)).then(number)
     # The product may be one off; it is set right by divisions, which are exact to the nearest float. By a column: some
@@ -78,14 +78,14 @@ def _wholes(attribute: Decimals, column: Column) -> list[Derived]:
         found = nw.when(whole.is_null()).then(found).otherwise(whole)
     return [
         *nearest,
-        Derived(f"g{name}", (inside * by).floor().cast(nw.Float64)),
-        Derived(f"s{name}", guess * 0.0 + by),
-        Derived(f"b{name}", nw.when(guess / tens > number).then(guess - 1.0).otherwise(above)),
-        Derived(name, found),
+        ComputedColumn(f"g{name}", (inside * by).floor().cast(nw.Float64)),
+        ComputedColumn(f"s{name}", guess * 0.0 + by),
+        ComputedColumn(f"b{name}", nw.when(guess / tens > number).then(guess - 1.0).otherwise(above)),
+        ComputedColumn(name, found),
     ]
 
 
-def _nearest(attribute: Decimals, number: Expr, bits: int, name: str) -> list[Derived]:
+def _nearest(attribute: Decimals, number: Expr, bits: int, name: str) -> list[ComputedColumn]:
     """Return how to compute the value (times the scale) whose nearest float of so many bits is the number, or nothing.
 
     Rounding never swaps two numbers, so only the value at or below the number and the next one can be meant.
@@ -98,13 +98,13 @@ def _nearest(attribute: Decimals, number: Expr, bits: int, name: str) -> list[De
     is_upper = (_rounded(upper / by, bits) == number) & (upper <= high)
     is_nearer = is_lower & ~(is_upper & (steps - below > 0.5))
     return [
-        Derived(f"d{name}", number * 0.0 + float(step)),
-        Derived(f"r{name}", number * 0.0 + float(scale)),
-        Derived(f"p{name}", (number * float(scale) - float(low)) / nw.col(f"d{name}")),
-        Derived(f"q{name}", steps.floor().cast(nw.Float64)),
-        Derived(f"l{name}", below * float(step) + float(low)),
-        Derived(f"u{name}", lower + float(step)),
-        Derived(f"n{name}", nw.when(is_nearer).then(lower).otherwise(nw.when(is_upper).then(upper))),
+        ComputedColumn(f"d{name}", number * 0.0 + float(step)),
+        ComputedColumn(f"r{name}", number * 0.0 + float(scale)),
+        ComputedColumn(f"p{name}", (number * float(scale) - float(low)) / nw.col(f"d{name}")),
+        ComputedColumn(f"q{name}", steps.floor().cast(nw.Float64)),
+        ComputedColumn(f"l{name}", below * float(step) + float(low)),
+        ComputedColumn(f"u{name}", lower + float(step)),
+        ComputedColumn(f"n{name}", nw.when(is_nearer).then(lower).otherwise(nw.when(is_upper).then(upper))),
     ]
 
 
@@ -123,7 +123,7 @@ def _rounded(number: Expr, bits: int) -> Expr:
     return nw.when((number < 2.0**-14) & (number > -(2.0**-14))).then((number + shift) - shift).otherwise(found)
 
 
-def decimals_unexpected(attribute: Decimals, columns: tuple[Column, ...]) -> Unexpected:
+def decimals_unexpected(attribute: Decimals, columns: tuple[DataColumn, ...]) -> Unexpected:
     """Yield cells that are no number of the lattice."""
     (column,) = columns
     missing, unread = yield from no_number(column)

@@ -49,13 +49,13 @@ class Encoder:
 
     def __init__(self, codes: Mapping[str, Code], sizes: Mapping[str, int], connection: Any) -> None:
         self._evaluator, self._codes = _Evaluator(connection), codes
-        self._columns = {name: _Column(code, sizes[name], self._evaluator) for name, code in codes.items()}
+        self._columns = {name: _ColumnEncoder(code, sizes[name], self._evaluator) for name, code in codes.items()}
         self._lock = threading.Lock()
 
     def prepare(self, names: Iterable[str], batch: Batch) -> None:
         """Look whole numbers up before they are asked for, those of all columns in one query."""
         with self._lock:
-            asked: dict[str, tuple[_Column, pa.Array]] = {}
+            asked: dict[str, tuple[_ColumnEncoder, pa.Array]] = {}
             for name in names:
                 column = self._columns[name]
                 numbers = column.first_numbers(batch)
@@ -130,7 +130,7 @@ class _Evaluator:
         frame.select(*(key.alias(f"k{place}") for place, key in enumerate(keys))).collect(backend="pyarrow")
 
 
-class _Column:
+class _ColumnEncoder:
     """How the positions of one attribute are found, and what is known of them so far."""
 
     def __init__(self, code: Code, size: int, evaluator: _Evaluator) -> None:

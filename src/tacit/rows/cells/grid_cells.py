@@ -14,7 +14,7 @@ from tacit.policy.edges.intervals import Intervals
 from tacit.rows.cells.integer_cells import lattice_key
 from tacit.rows.cells.readings import (
     Code,
-    Column,
+    DataColumn,
     Expr,
     Positions,
     check_cells,
@@ -28,7 +28,7 @@ from tacit.rows.cells.readings import (
 )
 
 
-def grid_code(attribute: Grid, columns: tuple[Column, ...]) -> Code:
+def grid_code(attribute: Grid, columns: tuple[DataColumn, ...]) -> Code:
     """Return how a cell of a map is read from its two columns, or refuse by the schema alone."""
     for column in columns:
         check_cells(column)
@@ -65,7 +65,7 @@ def grid_code(attribute: Grid, columns: tuple[Column, ...]) -> Code:
     return Code(columns, parsed_columns(columns), tuple(keys), both, False, decode, atom, ranges)
 
 
-def _coordinate(column: Column, low: float, high: float, cells: int, *, clip: bool) -> tuple[Expr, Expr]:
+def _coordinate(column: DataColumn, low: float, high: float, cells: int, *, clip: bool) -> tuple[Expr, Expr]:
     number = nw.col(column.name) if column.reading == "wide" else number_of(column)[0]
     number = number.cast(nw.Float64)
     low, high = float(low), float(high)

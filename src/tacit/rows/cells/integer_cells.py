@@ -18,7 +18,7 @@ from tacit.policy.attributes.attribute import CLIP
 from tacit.policy.edges.intervals import Intervals
 from tacit.rows.cells.readings import (
     Code,
-    Column,
+    DataColumn,
     Expr,
     Helper,
     Positions,
@@ -35,7 +35,7 @@ from tacit.rows.cells.readings import (
 )
 
 
-def flag_code(attribute: Flag, columns: tuple[Column, ...]) -> Code:
+def flag_code(attribute: Flag, columns: tuple[DataColumn, ...]) -> Code:
     """Return how a flag is read: as the numbers 0 and 1."""
     (column,) = columns
     check_cells(column)
@@ -43,7 +43,7 @@ def flag_code(attribute: Flag, columns: tuple[Column, ...]) -> Code:
     return _integers(Integers(0, 1, otherwise=otherwise), column)
 
 
-def integers_code(attribute: Integers, columns: tuple[Column, ...]) -> Code:
+def integers_code(attribute: Integers, columns: tuple[DataColumn, ...]) -> Code:
     """Return how integers are read, or refuse by the schema alone."""
     (column,) = columns
     check_cells(column)
@@ -55,7 +55,7 @@ def integers_code(attribute: Integers, columns: tuple[Column, ...]) -> Code:
     return _integers(attribute, column)
 
 
-def _integers(attribute: Integers, column: Column) -> Code:
+def _integers(attribute: Integers, column: DataColumn) -> Code:
     number, real = number_of(column)
     ends = attribute.low, attribute.high, attribute.step
     key, valid = lattice_key(number, *ends, attribute.otherwise, real=real)
@@ -64,7 +64,7 @@ def _integers(attribute: Integers, column: Column) -> Code:
 
 
 def on_lattice(
-    column: Column,
+    column: DataColumn,
     key: Expr,
     valid: Expr | None,
     ends: tuple[int, int, int],

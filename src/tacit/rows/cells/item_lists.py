@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeAlias, cast
 
 from tacit.policy.attributes import Attribute, Categories
 from tacit.rows.cells.category_cells import Meanings, meanings_of
-from tacit.rows.cells.readings import NOT_PLAIN, Column, spelling
+from tacit.rows.cells.readings import NOT_PLAIN, DataColumn, spelling
 
 Key: TypeAlias = str | float | bool
 Keys: TypeAlias = Literal["cells", "texts", "numbers", "both"]
@@ -46,9 +46,15 @@ class ListReading:
     at_most: int | None
 
     @property
-    def element(self) -> Column | None:
+    def element(self) -> DataColumn | None:
         """How the keys are read, where they are not read like the elements."""
-        return Column("real") if self.keys == "numbers" else Column("text") if self.keys in ("texts", "both") else None
+        return (
+            DataColumn("real")
+            if self.keys == "numbers"
+            else DataColumn("text")
+            if self.keys in ("texts", "both")
+            else None
+        )
 
     def key(self, place: int) -> Key | None:
         """Return the key of an item, or None where no cell of such a column can mean it."""
@@ -83,7 +89,7 @@ class ListReading:
         return float(number) if self.fractions else number
 
 
-def list_reading(attribute: Attribute, element: Column) -> ListReading:
+def list_reading(attribute: Attribute, element: DataColumn) -> ListReading:
     """Return how the lists of a column with such elements are read."""
     numbers = attribute.item_numbers
     by_text = element.reading in ("text", "date") or element.parsed

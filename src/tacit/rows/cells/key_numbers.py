@@ -36,7 +36,7 @@ class KeyNumbers:
         self.path = private_folder(os.getpid()) / f"keys-{next(_numbers)}.parquet"
         self._writer = TableWriter(self.path, {"n": cells_like([0], every=False)})
         self._remove = weakref.finalize(self, _remove, self.path)
-        self._rises = Rising()
+        self._rises = RisingNumbers()
 
     def add(self, numbers: npt.NDArray[np.uint64]) -> None:
         """Take some numbers."""
@@ -54,7 +54,7 @@ class KeyNumbers:
     def _none_follows_itself(self) -> bool:
         connection = embedded()
         connection.execute(f"SET memory_limit = '{_MEMORY}'")
-        rising = Rising()
+        rising = RisingNumbers()
         relation = connection.read_parquet(str(self.path)).order("n")
         for batch in relation.to_arrow_reader(_AT_A_TIME):
             rising.add(batch.column(0).to_numpy().view(np.uint64))
@@ -63,7 +63,7 @@ class KeyNumbers:
         return True
 
 
-class Rising:
+class RisingNumbers:
     """Whether numbers that come some at a time rise from one to the next."""
 
     def __init__(self) -> None:

@@ -54,7 +54,7 @@ _MOST_DIGITS: Final = 15  # of a decimal that every engine turns into the neares
 
 
 @dataclass(frozen=True)
-class Column:
+class DataColumn:
     """A data column: how it can be read, its own name, and the plain name it has inside our queries.
 
     The `element` of a list column says how what is in the lists can be read. A `parsed` number is read from its
@@ -69,7 +69,7 @@ class Column:
     parsed: bool = False
     decimals: int = 0
     bits: int = 64
-    element: Column | None = None
+    element: DataColumn | None = None
     raw: str = ""
     name: str = ""
     as_date: str = ""
@@ -88,14 +88,14 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)  # expressions do not compare to true or false
-class Derived:
+class ComputedColumn:
     """A helper column that is computed from others; with a name of its own, its expression is written once."""
 
     number: str
     expression: Expr
 
 
-Helper: TypeAlias = Column | Derived
+Helper: TypeAlias = DataColumn | ComputedColumn
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ class Code:
     position that it has there, the first at 0.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[DataColumn, ...]
     numbers: tuple[Helper, ...]
     keys: tuple[Expr, ...]
     valid: Expr | None
@@ -127,43 +127,43 @@ class Code:
     is_counted: bool = False
 
 
-def column_of(dtype: Any) -> Column:
+def column_of(dtype: Any) -> DataColumn:
     """Say how a column of this narwhals type is read."""
     if dtype in (nw.Int8, nw.Int16, nw.Int32, nw.Int64):
-        return Column("whole")
+        return DataColumn("whole")
     if dtype in (nw.UInt8, nw.UInt16, nw.UInt32):
-        return Column("whole", signed=False)
+        return DataColumn("whole", signed=False)
     if dtype in (nw.UInt64, nw.UInt128):
-        return Column("wide", signed=False)
+        return DataColumn("wide", signed=False)
     if dtype == nw.Int128:
-        return Column("wide")
+        return DataColumn("wide")
     if dtype in (nw.Float16, nw.Float32, nw.Float64):
-        return Column("real", bits=16 if dtype == nw.Float16 else 32 if dtype == nw.Float32 else 64)
+        return DataColumn("real", bits=16 if dtype == nw.Float16 else 32 if dtype == nw.Float32 else 64)
     if dtype == nw.Decimal:
         return decimal_column(dtype.precision, dtype.scale)
     if dtype == nw.Boolean:
-        return Column("truth")
+        return DataColumn("truth")
     if dtype == nw.String or dtype == nw.Categorical or dtype == nw.Enum:
-        return Column("text")
+        return DataColumn("text")
     if dtype == nw.Date:
-        return Column("date")
+        return DataColumn("date")
     if dtype == nw.Datetime:
-        return Column("time", zoned=dtype.time_zone is not None)
+        return DataColumn("time", zoned=dtype.time_zone is not None)
     if dtype == nw.Time:
-        return Column("other", clock=True)
+        return DataColumn("other", clock=True)
     if dtype == nw.List:
-        return Column("list", element=column_of(dtype.inner))
-    return Column("other")
+        return DataColumn("list", element=column_of(dtype.inner))
+    return DataColumn("other")
 
 
-def with_date(column: Column, shortest: str) -> Column:
+def with_date(column: DataColumn, shortest: str) -> DataColumn:
     """Return the column with a date as its helper; `shortest` is the shortest form in which a text may name one."""
     return replace(column, as_date=shortest)
 
 
-def decimal_column(precision: int, scale: int) -> Column:
+def decimal_column(precision: int, scale: int) -> DataColumn:
     """Say how a column of decimals of so many digits, so many of them after the point, is read."""
-    return Column("real", parsed=precision > _MOST_DIGITS or scale < 0, decimals=max(scale, 0))
+    return DataColumn("real", parsed=precision > _MOST_DIGITS or scale < 0, decimals=max(scale, 0))
 
 
 def number_in(text: str) -> float | None:
@@ -180,12 +180,12 @@ def spelling(number: float) -> str:
     return str(int(number)) if number == int(number) else format(Decimal(repr(number)), "f")
 
 
-def never(column: Column) -> Expr:
+def never(column: DataColumn) -> Expr:
     """Return an expression that is false on every row, in every engine."""
     return nw.col(column.name).is_null() & ~nw.col(column.name).is_null()
 
 
-def check_cells(column: Column, *, dates: bool = False) -> None:
+def check_cells(column: DataColumn, *, dates: bool = False) -> None:
     """Refuse columns of a type whose cells have neither reading; `dates`: the attribute has names, which dates have."""
     if column.reading in ("time", "list", "other"):
         raise DataRefused(
@@ -201,14 +201,14 @@ def check_cells(column: Column, *, dates: bool = False) -> None:
         )
 
 
-def check_truths(column: Column, low: float, high: float, *, clip: bool) -> None:
+def check_truths(column: DataColumn, low: float, high: float, *, clip: bool) -> None:
     """Refuse true and false for a range that has neither 1 nor 0."""
     truths = [value for value in (0, 1) if low <= value <= high]
     if column.reading == "truth" and not truths and not clip:
         raise unreachable("holds true and false, which count as 1 and 0, and the range has neither", column)
 
 
-def check_exact(column: Column, largest: int) -> None:
+def check_exact(column: DataColumn, largest: int) -> None:
     """Refuse whole numbers that the readings of a column do not tell apart."""
     if largest >= EXACT and column.reading in ("text", "real"):
         raise DataRefused(
@@ -220,7 +220,7 @@ def check_exact(column: Column, largest: int) -> None:
         raise DataRefused("must have a domain within 62 bits", column=column.raw, fix="Convert the column to text.")
 
 
-def check_whole(column: Column, *, clip: bool) -> None:
+def check_whole(column: DataColumn, *, clip: bool) -> None:
     """Refuse decimals for whole numbers, unless they are rounded down."""
     if column.decimals and not clip:
         raise DataRefused(
@@ -230,12 +230,12 @@ def check_whole(column: Column, *, clip: bool) -> None:
         )
 
 
-def unreachable(rule: str, column: Column) -> DataRefused:
+def unreachable(rule: str, column: DataColumn) -> DataRefused:
     """Say that no value of a column can be what is declared."""
     return DataRefused(rule, column=column.raw, fix="Declare what the column holds, or convert it first.")
 
 
-def number_of(column: Column) -> tuple[Expr, bool]:
+def number_of(column: DataColumn) -> tuple[Expr, bool]:
     """Return the number reading of a column, missing where there is none, and whether it can have fractions."""
     cell = nw.col(column.name)
     match column.reading:
@@ -264,7 +264,7 @@ def number_of(column: Column) -> tuple[Expr, bool]:
             return nw.when(~real.is_nan()).then(real), True
 
 
-def parsed_columns(columns: Iterable[Column]) -> tuple[Column, ...]:
+def parsed_columns(columns: Iterable[DataColumn]) -> tuple[DataColumn, ...]:
     """Return the columns whose numbers are read from texts."""
     return tuple(column for column in columns if column.reading == "text" or column.parsed)
 

@@ -43,7 +43,7 @@ import numpy.typing as npt
 from tacit.errors import DataRefused
 from tacit.ledger.names import is_unseen, without_unseen
 from tacit.rows.cells.date_texts import arrow_names
-from tacit.rows.cells.readings import Column
+from tacit.rows.cells.readings import DataColumn
 
 _NAMING: Final = ("whole", "wide", "real", "text", "date", "time")  # how columns are read that may name a row
 Name: TypeAlias = int | str
@@ -138,7 +138,7 @@ def unseen_sign(name: str) -> DataRefused:
     )
 
 
-def check_type(column: Column, name: str) -> None:
+def check_type(column: DataColumn, name: str) -> None:
     """Refuse a column whose type says that it cannot name rows."""
     if column.reading not in _NAMING and not column.clock:
         raise not_a_name(name)
@@ -153,7 +153,7 @@ def check_days(cells: Any, name: str) -> None:
             raise not_a_day(name)
 
 
-def named(cells: Any, column: Column, name: str) -> Named:
+def named(cells: Any, column: DataColumn, name: str) -> Named:
     """Return what names the rows, each value once, in its one spelling."""
     encoded = _encoded(cells, name)
     if encoded.indices.null_count:

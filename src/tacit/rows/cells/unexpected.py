@@ -12,7 +12,7 @@ import narwhals as nw
 
 from tacit.policy.attributes import Categories, Flag, Grid, Integers
 from tacit.rows.cells.category_cells import categories_code
-from tacit.rows.cells.readings import Column, Expr
+from tacit.rows.cells.readings import DataColumn, Expr
 
 Unexpected: TypeAlias = Iterator[tuple[str, Expr]]
 _DATE: Final = r"^\s*[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}([T ].*)?$"
@@ -35,19 +35,19 @@ UNEXPECTED: Final = {
 }
 
 
-def flag_unexpected(attribute: Flag, columns: tuple[Column, ...]) -> Unexpected:
+def flag_unexpected(attribute: Flag, columns: tuple[DataColumn, ...]) -> Unexpected:
     """Yield cells that are neither true nor false."""
     missing, number, _ = readings(columns[0])
     yield "missing", missing
     yield "not true or false", ~missing & (number.is_null() | ((number != 0) & (number != 1)))
 
 
-def integers_unexpected(attribute: Integers, columns: tuple[Column, ...]) -> Unexpected:
+def integers_unexpected(attribute: Integers, columns: tuple[DataColumn, ...]) -> Unexpected:
     """Yield cells that are no whole number of the range."""
     yield from _out_of_range(columns, [(attribute.low, attribute.high, attribute.step)])
 
 
-def grid_unexpected(attribute: Grid, columns: tuple[Column, ...]) -> Unexpected:
+def grid_unexpected(attribute: Grid, columns: tuple[DataColumn, ...]) -> Unexpected:
     """Yield cells off the map."""
     if attribute.low is None or attribute.high is None:
         yield from _out_of_range(columns, [(0, attribute.rows - 1, 1), (0, attribute.columns - 1, 1)])
@@ -57,7 +57,7 @@ def grid_unexpected(attribute: Grid, columns: tuple[Column, ...]) -> Unexpected:
         )
 
 
-def categories_unexpected(attribute: Categories, columns: tuple[Column, ...]) -> Unexpected:
+def categories_unexpected(attribute: Categories, columns: tuple[DataColumn, ...]) -> Unexpected:
     """Yield cells that are none of the categories."""
     (column,) = columns
     missing, _, _ = readings(column)
@@ -75,7 +75,7 @@ def categories_unexpected(attribute: Categories, columns: tuple[Column, ...]) ->
     yield "unknown", ~missing & ~known & ~near
 
 
-def _out_of_range(columns: tuple[Column, ...], ranges: Sequence[tuple[Any, Any, int | None]]) -> Unexpected:
+def _out_of_range(columns: tuple[DataColumn, ...], ranges: Sequence[tuple[Any, Any, int | None]]) -> Unexpected:
     """Yield the kinds for one or two columns of numbers; of two, the first kind that either has counts."""
     found: dict[str, Expr] = {}
     for column, (low, high, step) in zip(columns, ranges, strict=True):
@@ -87,7 +87,7 @@ def _out_of_range(columns: tuple[Column, ...], ranges: Sequence[tuple[Any, Any, 
         earlier = found[kind] if earlier is None else earlier | found[kind]
 
 
-def _no_number_of(column: Column, low: Any, high: Any, step: int | None) -> Unexpected:
+def _no_number_of(column: DataColumn, low: Any, high: Any, step: int | None) -> Unexpected:
     _, number, real = readings(column)
     yield from no_number(column)
     is_number = ~number.is_null()
@@ -104,7 +104,7 @@ def _no_number_of(column: Column, low: Any, high: Any, step: int | None) -> Unex
         yield "off step", (inside & whole & ((bounded - low) % step != 0)).fill_null(False)
 
 
-def no_number(column: Column) -> Generator[tuple[str, Expr], None, tuple[Expr, Expr]]:
+def no_number(column: DataColumn) -> Generator[tuple[str, Expr], None, tuple[Expr, Expr]]:
     """Yield cells that have no number reading, by kind; return which are missing and which are unreadable."""
     missing, number, _ = readings(column)
     yield "missing", missing
@@ -119,7 +119,7 @@ def no_number(column: Column) -> Generator[tuple[str, Expr], None, tuple[Expr, E
     return missing, unread
 
 
-def readings(column: Column) -> tuple[Expr, Expr, bool]:
+def readings(column: DataColumn) -> tuple[Expr, Expr, bool]:
     """Return which cells are missing, the number that a cell is read as, and whether it may have decimals."""
     cell = nw.col(column.name)
     match column.reading:

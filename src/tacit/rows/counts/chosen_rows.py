@@ -25,9 +25,9 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
-from tacit.rows.cells.readings import Column
+from tacit.rows.cells.readings import DataColumn
 from tacit.rows.counts.batches import Batch, Piece, joined
-from tacit.rows.counts.row_choice import Layout, Order, Places
+from tacit.rows.counts.row_choice import Order, Places, WordLayout
 from tacit.rows.counts.row_keys import KEY, row_keys, whole_keys, with_person_keys
 from tacit.rows.sources.engines import PERSON, DuckDBEngine, read_numbers
 
@@ -38,7 +38,7 @@ HASH: Final = "hash(u)"
 class ChosenRows:
     """How the rows that count are chosen, so many of each person."""
 
-    def __init__(self, layout: Layout, person: Column, order: Order | None, many: int, looker: Any) -> None:
+    def __init__(self, layout: WordLayout, person: DataColumn, order: Order | None, many: int, looker: Any) -> None:
         self._layout, self._person, self._order, self._many = layout, person, order, many
         # one number is sorted several times faster than two
         self._is_one = sum(layout.bits.values()) <= _LONG

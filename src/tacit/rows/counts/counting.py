@@ -34,7 +34,7 @@ _HALF: Final = 2**31
 
 
 @dataclass(frozen=True)
-class Asked:
+class CompiledTally:
     """A tally with its predicate compiled: people in the cells of `names`, or the positions of `added` summed there."""
 
     names: tuple[str, ...]
@@ -57,18 +57,20 @@ class Asked:
         return all(axis.name in axes for axis, _ in self.where.atoms)
 
 
-class Counted:
+class CountedTallies:
     """The needs of some tallies, and each tally as a function of what was counted."""
 
-    def __init__(self, asked: Sequence[Asked], domain: Domain, *, joint_is_safe: bool, most: int = JOINT) -> None:
+    def __init__(
+        self, asked: Sequence[CompiledTally], domain: Domain, *, joint_is_safe: bool, most: int = JOINT
+    ) -> None:
         self._domain = domain
         self._sizes = {name: domain[name].size for name in domain}
-        self.needs: list[Asked] = []
+        self.needs: list[CompiledTally] = []
         self._joints: list[frozenset[str]] = []  # attributes of the joint tables, which are the first needs
         self._from: list[tuple[bool, int]] = []  # of each tally: whether it comes from a joint table, and which need
-        own: list[Asked] = []
+        own: list[CompiledTally] = []
         whole = {one: self._cells(one.attributes(domain)) for one in asked}
-        placed: dict[Asked, tuple[bool, int]] = {}
+        placed: dict[CompiledTally, tuple[bool, int]] = {}
         for one in sorted(whole, key=lambda one: whole[one], reverse=True):
             is_table = one.where is None and one.added is None
             if joint_is_safe and one.is_about_cells(domain) and (is_table or whole[one] <= most):
@@ -76,7 +78,7 @@ class Counted:
             else:
                 placed[one] = (False, len(own))
                 own.append(one)
-        joints = [Asked(tuple(name for name in domain if name in joint)) for joint in self._joints]
+        joints = [CompiledTally(tuple(name for name in domain if name in joint)) for joint in self._joints]
         self.needs = [*joints, *own]
         self._from = [(joint, at if joint else at + len(joints)) for joint, at in (placed[one] for one in asked)]
         self._asked = list(asked)
@@ -102,7 +104,7 @@ class Counted:
             for one, (joint, at) in zip(self._asked, self._from, strict=True)
         ]
 
-    def _of_joint(self, one: Asked, table: Ints, names: tuple[str, ...]) -> npt.NDArray[Any]:
+    def _of_joint(self, one: CompiledTally, table: Ints, names: tuple[str, ...]) -> npt.NDArray[Any]:
         if one.where is not None:
             table = np.where(self._picked(one.where, names), table, 0)
         if one.added is None:
@@ -164,7 +166,7 @@ def _dot(table: Ints, numbers: Ints) -> Any:
 class Bins:
     """What has been counted so far for some needs. Batches may come from several threads, in any order."""
 
-    def __init__(self, needs: Sequence[Asked], domain: Domain) -> None:
+    def __init__(self, needs: Sequence[CompiledTally], domain: Domain) -> None:
         self._domain, self._needs = domain, needs
         self._sizes = {name: domain[name].size for name in domain}
         self._shapes = [tuple(self._sizes[name] for name in need.names) for need in needs]
@@ -199,7 +201,7 @@ class Bins:
                     added = codes[need.added]
                     self._sum(number, *((cells, added) if counts is None else (cells[counts], added[counts])))
 
-    def _cells(self, need: Asked, codes: Mapping[str, Codes], rows: int) -> npt.NDArray[Any]:
+    def _cells(self, need: CompiledTally, codes: Mapping[str, Codes], rows: int) -> npt.NDArray[Any]:
         """Return the mixed-radix number of each row."""
         size = math.prod(self._sizes[name] for name in need.names)
         cells: npt.NDArray[Any] = np.zeros(rows, dtype=np.int32 if size < 2**31 else np.int64)

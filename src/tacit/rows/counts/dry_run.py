@@ -18,7 +18,7 @@ import duckdb
 import narwhals as nw
 
 from tacit.errors import DataRefused, InternalError, safe_cause
-from tacit.rows.cells.readings import Code, Column
+from tacit.rows.cells.readings import Code, DataColumn
 from tacit.rows.counts.engine_tables import lines_of
 from tacit.rows.counts.lines import grouped
 from tacit.rows.counts.one_pass import OnePass
@@ -40,7 +40,7 @@ def rehearse(opened: Opened, one_pass: OnePass) -> None:
     engine = blind(opened.engine.emptied, _STAGE)
     codes = {name: opened.codes[name] for name in shapes.values() if name in opened.codes}
 
-    def fault(some: Mapping[str, Code], items: Mapping[str, Column], *, owned: bool) -> InternalError | None:
+    def fault(some: Mapping[str, Code], items: Mapping[str, DataColumn], *, owned: bool) -> InternalError | None:
         def work() -> None:
             looker = None if opened.engine.kind == "pyspark" else one_pass.looker()
             none = opened.over(engine, some, items, owned=owned)
@@ -68,7 +68,7 @@ def _shapes(opened: Opened) -> dict[Any, str]:
     """Return what decides whether columns can be counted, their types and how they are read, and one for each."""
     domain = opened.domain
 
-    def types(*columns: Column) -> tuple[str, ...]:
+    def types(*columns: DataColumn) -> tuple[str, ...]:
         return tuple(opened.engine.type_of(column.raw) for column in columns)
 
     found: dict[Any, str] = {}
@@ -84,7 +84,7 @@ def _shapes(opened: Opened) -> dict[Any, str]:
     return found
 
 
-def _wrong_type(engine: Engine, column: Column) -> DataRefused:
+def _wrong_type(engine: Engine, column: DataColumn) -> DataRefused:
     # no more than the name: a type may list the values of a column
     called = re.match(r"\w+(\([-0-9, ]*\))?", engine.type_of(column.raw))
     return DataRefused(

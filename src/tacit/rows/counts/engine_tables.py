@@ -24,9 +24,9 @@ from tacit.errors import InternalError
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.where import Test
 from tacit.rows.cells.readings import Expr, Positions
-from tacit.rows.counts.counting import Asked
+from tacit.rows.counts.counting import CompiledTally
 from tacit.rows.counts.item_counts import Counts
-from tacit.rows.counts.lines import Lines, asked_in, grouped, holds, key_columns, whole
+from tacit.rows.counts.lines import LineCounting, asked_in, grouped, holds, key_columns, whole
 from tacit.rows.counts.people_lines import PeopleLines
 from tacit.rows.counts.row_lines import RowLines
 from tacit.rows.guard import closed
@@ -36,7 +36,7 @@ from tacit.rows.sources.opened import Opened
 _HALF: Final = 2**31  # totals are summed in two halves so that no engine's 64-bit sum can overflow
 
 
-def lines_of(opened: Opened) -> Lines:
+def lines_of(opened: Opened) -> LineCounting:
     """Return how lines are made of rows: by themselves, or by their owners."""
     return RowLines(opened) if opened.person is None else PeopleLines(opened)
 
@@ -48,7 +48,7 @@ class EngineTables:
         self._opened, self._domain, self._slots = opened, opened.domain, opened.layout.slots
         self._lines = lines_of(opened)
 
-    def counted(self, needs: Sequence[Asked]) -> list[npt.NDArray[Any]]:
+    def counted(self, needs: Sequence[CompiledTally]) -> list[npt.NDArray[Any]]:
         """Return the counts of people, or sums of positions with their counts, for each need."""
         found: dict[int, npt.NDArray[Any]] = {}
         together = [number for number, need in enumerate(needs) if self._can_pile(need, len(needs))]
@@ -59,7 +59,7 @@ class EngineTables:
                 found[number] = self._grouped(need) if need.added is None else self._summed(need)
         return [found[number] for number in range(len(needs))]
 
-    def _grouped(self, need: Asked) -> Counts:
+    def _grouped(self, need: CompiledTally) -> Counts:
         """Let the engine group the rows."""
         shape = tuple(self._domain[name].size for name in need.names)
         table = self._opened.read(lambda: self._lines.grouped(need.names, need.where))
@@ -69,7 +69,7 @@ class EngineTables:
 
     # ------------------------------------------------------------------ several tables in one go
 
-    def _can_pile(self, need: Asked, needs: int) -> bool:
+    def _can_pile(self, need: CompiledTally, needs: int) -> bool:
         """Say whether the cells of a need, one of so many, fit into 62 bits as the engine numbers them."""
         if need.added is not None or not need.is_about_cells(self._domain):
             return False
@@ -78,7 +78,7 @@ class EngineTables:
         wide = any(not slot.bits for name in {*need.names, *asked} for slot in self._slots[name])
         return not wide and math.prod(slot.size for slot in slots) * needs < 2**62
 
-    def _piled(self, needs: Sequence[Asked]) -> list[Counts]:
+    def _piled(self, needs: Sequence[CompiledTally]) -> list[Counts]:
         """Let the engine count several tables in one go: one line for each row and table, with a number for its cell.
 
         The number is the mixed-radix number of the slots, times the number of tables, plus which table it is.
@@ -118,7 +118,7 @@ class EngineTables:
 
         return closed(decoded, InternalError("counting rows"))
 
-    def _cell_of(self, need: Asked, needs: int) -> Expr:
+    def _cell_of(self, need: CompiledTally, needs: int) -> Expr:
         """Return the number of a row's cell, times `needs`; missing where the need does not count the row."""
         cell: Any = nw.lit(0, nw.Int64)
         for slot in (slot for name in need.names for slot in self._slots[name]):
@@ -155,7 +155,7 @@ class EngineTables:
         code = self._opened.item_codes[name]
         return closed(decoded, InternalError("counting items")) if code.keys else np.zeros(attribute.cells, np.int64)
 
-    def _summed(self, need: Asked) -> npt.NDArray[Any]:
+    def _summed(self, need: CompiledTally) -> npt.NDArray[Any]:
         """Let the engine add positions up: sums, and how many rows were added."""
         name = need.added or ""
         ((_, _, step),) = self._opened.codes[name].ranges

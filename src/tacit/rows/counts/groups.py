@@ -44,7 +44,7 @@ _MOST: Final = 1 << 53  # people: below, counts are whole as floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Groups:
+class GroupedRows:
     """How many rows have each combination of cells that occurs.
 
     `values` are the different cells of each column, in order; `codes` has for each column the place of every
@@ -75,7 +75,7 @@ class PublicGroups:
 
 
 @sealed
-def group_counts(source: Any, names: Sequence[str], weight: str | None = None) -> Groups:
+def group_counts(source: Any, names: Sequence[str], weight: str | None = None) -> GroupedRows:
     """Count the people of any source by the cells of these columns, in its own engine.
 
     Each row is a person, or as many as its `weight` says.
@@ -227,10 +227,10 @@ def _counts(table: pa.Table) -> Ints:
     return np.asarray(table.column("n").to_numpy(), dtype=np.int64)
 
 
-def _complete(table: pa.Table, columns: int) -> Groups:
+def _complete(table: pa.Table, columns: int) -> GroupedRows:
     values, codes, there = _coded(table, columns)
     counts = _counts(table)
-    return Groups(values, tuple(own[there] for own in codes), counts[there], int(counts[~there].sum()))
+    return GroupedRows(values, tuple(own[there] for own in codes), counts[there], int(counts[~there].sum()))
 
 
 def _positions(cells: pa.ChunkedArray, name: str, attribute: Attribute) -> Ints:

@@ -17,7 +17,7 @@ from tacit.rows.cells.readings import Expr, Positions
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class HeldItems:
     """Items and who has them: a frame, the expressions that tell items apart, and one that asks for an item."""
 
     frame: Any
@@ -25,7 +25,7 @@ class Held:
     has: Callable[[int], Expr] = lambda _: nw.lit(value=False)
 
 
-class Added(NamedTuple):
+class Addition(NamedTuple):
     """Lines to add up: a frame, the expressions to group by, and how far a number is above the lowest one."""
 
     frame: Any
@@ -33,7 +33,7 @@ class Added(NamedTuple):
     above: Expr
 
 
-class Lines(Protocol):
+class LineCounting(Protocol):
     """How an engine gets from rows to groups of people: see `row_lines` and `people_lines`."""
 
     owner: tuple[str, ...]  # the column that says whose line it is, where a person may have several
@@ -44,10 +44,10 @@ class Lines(Protocol):
     def slots(self, names: frozenset[str]) -> Any:
         """Return one line for each row that counts: the slots of attributes, and whose it is."""
 
-    def added(self, name: str, names: tuple[str, ...], where: Test | None) -> Added:
+    def added(self, name: str, names: tuple[str, ...], where: Test | None) -> Addition:
         """Return one line for each row that counts and that `where` picks, ready to be added up."""
 
-    def held(self, name: str, where: Test | None) -> Held:
+    def held(self, name: str, where: Test | None) -> HeldItems:
         """Return the items of a set, a line for each that one of the people whom `where` picks has."""
 
     def positions(self, table: pa.Table, names: tuple[str, ...]) -> list[Positions]:

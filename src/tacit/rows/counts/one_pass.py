@@ -31,7 +31,7 @@ from tacit.rows.cells.date_texts import arrow_moment
 from tacit.rows.cells.encoder import Codes, Encoder, plain, smallest
 from tacit.rows.counts.batches import BATCH, Batch, Piece, Workers, joined, of_reader
 from tacit.rows.counts.chosen_rows import ChosenRows, whole_people
-from tacit.rows.counts.counting import MOST_BINS, Asked, Bins
+from tacit.rows.counts.counting import MOST_BINS, Bins, CompiledTally
 from tacit.rows.sources.engines import PERSON, embedded
 from tacit.rows.sources.opened import Opened
 
@@ -56,7 +56,7 @@ class OnePass:
         self._owners: Any = None  # puts the rows of people together; a DuckDB of its own, whose threads may wait for us
         self._encoder: Encoder | None = None
 
-    def can_count(self, need: Asked) -> bool:
+    def can_count(self, need: CompiledTally) -> bool:
         """Say whether a need can be counted here: no items, and a table that fits into memory."""
         cells = 1
         for name in need.names:
@@ -66,7 +66,7 @@ class OnePass:
             need.is_about_cells(self._domain) and cells <= MOST_BINS and not wide and self._per_person <= _MOST_RECORDS
         )
 
-    def counted(self, needs: Sequence[Asked]) -> list[npt.NDArray[Any]] | None:
+    def counted(self, needs: Sequence[CompiledTally]) -> list[npt.NDArray[Any]] | None:
         """Return what was counted for each need; None if the engine counts better by itself."""
         asked = frozenset().union(*(need.attributes(self._domain) for need in needs))
         if self._kept is not None and asked <= self._kept[0]:
@@ -84,7 +84,9 @@ class OnePass:
                 raise
         return self._read(needs, asked, "80%")
 
-    def _read(self, needs: Sequence[Asked], asked: frozenset[str], memory: str) -> list[npt.NDArray[Any]] | None:
+    def _read(
+        self, needs: Sequence[CompiledTally], asked: frozenset[str], memory: str
+    ) -> list[npt.NDArray[Any]] | None:
         pieces = self._pieces(asked)
         if pieces is None:
             return None

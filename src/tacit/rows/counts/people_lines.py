@@ -23,8 +23,8 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.where import Test
-from tacit.rows.cells.readings import Code, Column, Expr, Positions
-from tacit.rows.counts.lines import Added, Held, asked_in, either, grouped, holds, key_columns, whole
+from tacit.rows.cells.readings import Code, DataColumn, Expr, Positions
+from tacit.rows.counts.lines import Addition, HeldItems, asked_in, either, grouped, holds, key_columns, whole
 from tacit.rows.counts.row_choice import Slot, place_of
 from tacit.rows.counts.row_keys import with_person_keys
 from tacit.rows.sources.asked_tables import items_of
@@ -53,14 +53,14 @@ class PeopleLines:
         """Return the slots of each row that counts."""
         return self._people(names, None)
 
-    def added(self, name: str, names: tuple[str, ...], where: Test | None) -> Added:
+    def added(self, name: str, names: tuple[str, ...], where: Test | None) -> Addition:
         """Return one line for each row that counts and that `where` picks, ready to be added up."""
         frame = self._people(frozenset({name, *names}), where)
         keys = [nw.col(slot.name) for one in names for slot in self._slots[one]]
         (slot,) = self._slots[name]
-        return Added(frame, keys, nw.col(slot.name) - (slot.low - slot.base))
+        return Addition(frame, keys, nw.col(slot.name) - (slot.low - slot.base))
 
-    def held(self, name: str, where: Test | None) -> Held:
+    def held(self, name: str, where: Test | None) -> HeldItems:
         """Return the known items of the people that `where` picks: "u" and the item, at most `at_most` a person."""
         opened = self._opened
         attribute, code, source = items_of(opened.domain, name), opened.item_codes[name], opened.items[name]
@@ -75,7 +75,7 @@ class PeopleLines:
         if code.valid is not None:
             frame = frame.filter(code.valid)
         if attribute.at_most is None or not code.keys:
-            return Held(frame, code.keys, lambda place: code.atom("", Intervals.points([place])))
+            return HeldItems(frame, code.keys, lambda place: code.atom("", Intervals.points([place])))
         place = place_of(attribute.cells, code).alias("i")
         sequence = [*self._sequence, "place"] if is_list else self._sequence
         frame = self._with_order(frame).select("u", place, *sequence)
@@ -86,7 +86,7 @@ class PeopleLines:
             frame = frame.with_columns(again=again).filter(nw.col("again") == 1)
         rank = nw.col("i").cum_count().over("u", order_by=[*sequence, "i"])
         frame = frame.with_columns(nth=rank).filter(nw.col("nth") <= attribute.at_most)
-        return Held(frame, (nw.col("i"),), lambda place: nw.col("i") == place)
+        return HeldItems(frame, (nw.col("i"),), lambda place: nw.col("i") == place)
 
     def positions(self, table: pa.Table, names: tuple[str, ...]) -> list[Positions]:
         """Return the positions behind the slots of attributes."""
@@ -138,7 +138,7 @@ class PeopleLines:
         frame = layout.first(frame, self._sequence, opened.per_person)
         return frame.select("u", *(slot.unpacked.alias(slot.name) for slot in wanted))
 
-    def _fitting(self, columns: Sequence[Column], codes: Mapping[str, Code], more: Mapping[str, str]) -> Any:
+    def _fitting(self, columns: Sequence[DataColumn], codes: Mapping[str, Code], more: Mapping[str, str]) -> Any:
         """Return the rows that fit the domain: "u", these columns, what some codes look at, and more columns."""
         tests = {name: code for name, code in self._codes.items() if code.valid is not None}
         read = {**tests, **codes}.values()

@@ -25,7 +25,7 @@ import narwhals as nw
 import numpy as np
 
 from tacit.rows.cells.encoder import Codes, Encoder
-from tacit.rows.cells.readings import Column
+from tacit.rows.cells.readings import DataColumn
 from tacit.rows.cells.row_names import Named, check_days, check_type, missing_key, named
 from tacit.rows.counts.batches import BATCH, Batch, Piece, Workers
 from tacit.rows.sources.engines import NAMES
@@ -34,7 +34,7 @@ from tacit.rows.sources.opened import Opened
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedColumns:
     """What is looked at: attributes, those of them that must have a value in every row, and columns that name rows.
 
     `days` are the columns of attributes that name rows by dates, as they are: a moment must name a day.
@@ -42,34 +42,34 @@ class Asked:
 
     names: tuple[str, ...]
     key: frozenset[str]
-    naming: Mapping[str, Column]
-    days: Mapping[str, Column]
+    naming: Mapping[str, DataColumn]
+    days: Mapping[str, DataColumn]
 
 
 Work = Callable[[Mapping[str, Codes], Mapping[str, Named], int], Any]
 
 
-def asked_records(opened: Opened, columns: NamedColumns, names: Sequence[str], key: Sequence[str]) -> Asked:
+def asked_records(opened: Opened, columns: NamedColumns, names: Sequence[str], key: Sequence[str]) -> AskedColumns:
     """Return what is looked at for some attributes and a key, or refuse columns that are not there or hold no names."""
     dropping = (name for name, code in opened.codes.items() if code.valid is not None)
     naming = _named({raw: columns.read(raw) for raw in key if raw not in opened.codes})
-    return Asked(tuple(dict.fromkeys([*names, *dropping])), frozenset(key), naming, _days(opened, key))
+    return AskedColumns(tuple(dict.fromkeys([*names, *dropping])), frozenset(key), naming, _days(opened, key))
 
 
-def _days(opened: Opened, key: Sequence[str]) -> dict[str, Column]:
+def _days(opened: Opened, key: Sequence[str]) -> dict[str, DataColumn]:
     """Return the columns that attributes of a key read days from, where their type leaves open what is one."""
     codes = {name: opened.codes[name] for name in key if name in opened.codes}
-    dated = {name: one for name, code in codes.items() for one in code.numbers if isinstance(one, Column)}
+    dated = {name: one for name, code in codes.items() for one in code.numbers if isinstance(one, DataColumn)}
     return _named({name: one for name, one in dated.items() if one.as_date and one.reading != "date"})
 
 
-def _named(columns: Mapping[str, Column]) -> dict[str, Column]:
+def _named(columns: Mapping[str, DataColumn]) -> dict[str, DataColumn]:
     for name, column in columns.items():
         check_type(column, name)
     return {name: replace(column, name=f"{NAMES}{column.name}") for name, column in columns.items()}
 
 
-def worked_on(opened: Opened, asked: Asked, work: Work) -> Iterator[Any]:
+def worked_on(opened: Opened, asked: AskedColumns, work: Work) -> Iterator[Any]:
     """Return what work returns for the positions of each batch of rows, whoever owns them."""
     found = _in_batches(opened, asked, work)
     return _decoded(opened, asked, work) if found is None else found
@@ -78,7 +78,7 @@ def worked_on(opened: Opened, asked: Asked, work: Work) -> Iterator[Any]:
 # ---- engines that have batches --------------------------------------------------------------------------------------
 
 
-def _in_batches(opened: Opened, asked: Asked, work: Work) -> Iterator[Any] | None:
+def _in_batches(opened: Opened, asked: AskedColumns, work: Work) -> Iterator[Any] | None:
     """Return what work returns for each batch; None if the engine has no batches."""
     engine, codes, names = opened.engine, opened.codes, asked.names
     columns = {column.name: column.raw for name in names for column in codes[name].columns}
@@ -140,7 +140,7 @@ def _in_order(results: Iterator[tuple[int, Any]]) -> Iterator[Any]:
 # ---- engines that have none -----------------------------------------------------------------------------------------
 
 
-def _selected(opened: Opened, asked: Asked) -> Any:
+def _selected(opened: Opened, asked: AskedColumns) -> Any:
     """Return the keys of attributes, missing where a row has no position, and what names rows."""
     codes = [opened.codes[name] for name in asked.names]
     columns = dict.fromkeys(column for code in codes for column in code.columns)
@@ -152,7 +152,7 @@ def _selected(opened: Opened, asked: Asked) -> Any:
     return frame.select(*named_keys, *(nw.col(column.name) for column in looked_at))
 
 
-def _decoded(opened: Opened, asked: Asked, work: Work) -> Iterator[Any]:
+def _decoded(opened: Opened, asked: AskedColumns, work: Work) -> Iterator[Any]:
     """Yield what work returns for rows of which the engine selects the keys of attributes, then what names them."""
     codes, sizes = opened.codes, {name: opened.domain[name].size for name in asked.names}
     of_nobody = opened.over(opened.engine, codes, {}, owned=False)

@@ -44,7 +44,7 @@ import numpy.typing as npt
 from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
-from tacit.rows.cells.readings import Code, Column, Expr, within
+from tacit.rows.cells.readings import Code, DataColumn, Expr, within
 from tacit.rows.counts.row_keys import KEY, with_numbers, with_words
 from tacit.rows.sources.engines import PERSON
 
@@ -101,7 +101,7 @@ class Slot:
         return positions * self.step + (self.low - self.base)
 
 
-class Layout:
+class WordLayout:
     """How the attributes of a row are laid out on words: `public` ones, that no secret edge moves, and the `others`."""
 
     def __init__(self, domain: Domain, codes: Mapping[str, Code], moved: frozenset[str] | None) -> None:
@@ -245,7 +245,7 @@ class Order:
     code points, which for dates in the form of ISO 8601 is their order.
     """
 
-    column: Column
+    column: DataColumn
     raw: str
 
     @property

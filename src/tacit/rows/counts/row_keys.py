@@ -27,7 +27,7 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from tacit.rows.cells.readings import EXACT, Column, Expr
+from tacit.rows.cells.readings import EXACT, DataColumn, Expr
 from tacit.rows.sources.engines import PERSON, Engine
 
 Numbers = npt.NDArray[np.int64]
@@ -42,7 +42,7 @@ _MARK: Final = r"^\x00(date|time):"  # of a Python object that is no text (`rows
 _NO_DIGIT: Final = r"-|\.0*\z"
 
 
-def with_person_keys(engine: Engine, frame: Any, person: Column) -> Any:
+def with_person_keys(engine: Engine, frame: Any, person: DataColumn) -> Any:
     """Add the key of each row's person, as "key"; the person is the column "u"."""
     frame, number = _numbered(engine, frame, person)
     frame = frame.with_columns(key=_START + number % _PRIME)
@@ -84,7 +84,7 @@ def row_keys(persons: Numbers, words: Sequence[tuple[Numbers, int]], numbers: Nu
     return keys
 
 
-def _numbered(engine: Engine, frame: Any, person: Column) -> tuple[Any, Expr]:
+def _numbered(engine: Engine, frame: Any, person: DataColumn) -> tuple[Any, Expr]:
     """Return the number of a person, and the frame that it is read from."""
     cell = nw.col(PERSON)
     if person.reading == "whole":

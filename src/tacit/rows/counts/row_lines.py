@@ -18,7 +18,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.where import Test
 from tacit.rows.cells.readings import Expr, Positions, never
-from tacit.rows.counts.lines import Added, Held, asked_in, either, grouped, holds, key_columns
+from tacit.rows.counts.lines import Addition, HeldItems, asked_in, either, grouped, holds, key_columns
 from tacit.rows.sources.opened import Opened
 
 
@@ -64,20 +64,20 @@ class RowLines:
         slots = [slot for name in sorted(names) for slot in self._opened.layout.slots[name]]
         return self._rows(names, None).select(*(slot.kept.alias(slot.name) for slot in slots))
 
-    def added(self, name: str, names: tuple[str, ...], where: Test | None) -> Added:
+    def added(self, name: str, names: tuple[str, ...], where: Test | None) -> Addition:
         """Return one line for each row that `where` picks, ready to be added up."""
         ((first, _, _),) = self._codes[name].ranges
         frame = self._rows(frozenset({name, *names}), where)
         keys = [key for one in names for key in self._codes[one].keys]
-        return Added(frame, keys, self._codes[name].keys[0].cast(nw.Int64) - first)
+        return Addition(frame, keys, self._codes[name].keys[0].cast(nw.Int64) - first)
 
-    def held(self, name: str, where: Test | None) -> Held:
+    def held(self, name: str, where: Test | None) -> HeldItems:
         """Return the items of the rows that `where` picks, one line for each item of a row."""
         column, (_, code) = self._opened.items[name], self._opened.lists[name]
         frame = self._rows(frozenset(), where, carry=name)
         frame = nw.from_native(self._engine.unrolled(nw.to_native(frame), column.name, "place")).lazy()
         frame = self._opened.with_numbers(frame, code.numbers)
-        return Held(frame if code.valid is None else frame.filter(code.valid), code.keys)
+        return HeldItems(frame if code.valid is None else frame.filter(code.valid), code.keys)
 
     def positions(self, table: pa.Table, names: tuple[str, ...]) -> list[Positions]:
         """Return the positions behind the keys of attributes."""

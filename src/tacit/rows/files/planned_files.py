@@ -49,7 +49,7 @@ def files_of_relation(relation: Any) -> list[str]:
         return [] if text is None else files_named_in(text)
     if text is None:
         raise hidden()
-    return sorted(set(_Query(relation).files(text)))
+    return sorted(set(_PlannedReads(relation).files(text)))
 
 
 def reads_arrow(relation: Any) -> bool:
@@ -64,7 +64,7 @@ def _plan(relation: Any) -> str:
         return str(relation.explain())
 
 
-class _Query:
+class _PlannedReads:
     """What a query reads, by its syntax and by what the catalog says about the names in it."""
 
     def __init__(self, relation: Any) -> None:

@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.plan.labels import Labels
-from tacit.rows.cells.key_numbers import Rising
+from tacit.rows.cells.key_numbers import RisingNumbers
 from tacit.rows.sources.engines import embedded
-from tacit.rows.sources.frames import Cells, TableWriter, as_arrow, read_columns
+from tacit.rows.sources.frames import CellTypes, TableWriter, as_arrow, read_columns
 from tacit.rows.spill import private_folder
 
 _AT_A_TIME: Final = 2**17  # sorted rows that are read
@@ -39,11 +39,11 @@ _numbers: Final = itertools.count()
 class ShownFile:
     """A Parquet file of rows."""
 
-    def __init__(self, cells: Mapping[str, Cells]) -> None:
+    def __init__(self, cells: Mapping[str, CellTypes]) -> None:
         self._cells = dict(cells)
         self.path = _new_path()
         self.rows = 0
-        self._rises = Rising()
+        self._rises = RisingNumbers()
         self._writer: TableWriter | None = TableWriter(self.path, self._cells)
         self._remove = weakref.finalize(self, _remove, self.path)
 

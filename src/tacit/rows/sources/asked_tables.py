@@ -10,7 +10,7 @@ from tacit.plan.measure.tally import CellCounts, CellSums, Tally
 from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
 from tacit.policy.where import Test
-from tacit.rows.counts.counting import Asked
+from tacit.rows.counts.counting import CompiledTally
 
 _MOST_CELLS: Final = 2**31
 
@@ -20,7 +20,7 @@ def where_of(tally: Tally, domain: Domain) -> Test | None:
     return None if tally.where is None else tally.where.compile(domain)
 
 
-def asked_of(tally: CellCounts | CellSums, where: Test | None, domain: Domain) -> Asked:
+def asked_of(tally: CellCounts | CellSums, where: Test | None, domain: Domain) -> CompiledTally:
     """Return what a tally asks for, or refuse what is no table."""
     if isinstance(tally, CellSums) and domain.attribute(tally.name, key="total").unit is None:
         raise no_total(tally.name)
@@ -31,7 +31,7 @@ def asked_of(tally: CellCounts | CellSums, where: Test | None, domain: Domain) -
         raise no_cells(names)
     if math.prod(domain[name].size for name in names) > _MOST_CELLS:
         raise PlanError("must have at most 2^31 cells", key="histogram", given=list(names), fix="Ask for fewer.")
-    return Asked(names, where, tally.name if isinstance(tally, CellSums) else None)
+    return CompiledTally(names, where, tally.name if isinstance(tally, CellSums) else None)
 
 
 def numbers_of(domain: Domain, name: str) -> tuple[int, int]:

@@ -50,7 +50,7 @@ def write_parquet(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class CellTypes:
     """What the cells of a column may be: their type, and every value where these are few."""
 
     type: pa.DataType
@@ -82,14 +82,14 @@ class Cells:
         return pa.array([str(one) if texts and one is not None else one for one in values], type=self.type)
 
 
-def cells_like(values: Sequence[Any], *, every: bool) -> Cells:
+def cells_like(values: Sequence[Any], *, every: bool) -> CellTypes:
     """Return what the cells of a column may be, from its values or, if not `every` one is given, some that tell.
 
     >>> cells_like(["m", "f"], every=True).stored
     DictionaryType(dictionary<values=string, indices=int32, ordered=0>)
     """
     found = _cells(values)
-    return Cells(found.type, found if every and not pa.types.is_nested(found.type) else None)
+    return CellTypes(found.type, found if every and not pa.types.is_nested(found.type) else None)
 
 
 class TableWriter:
@@ -99,7 +99,7 @@ class TableWriter:
     file is a function of the rows in it, in their order.
     """
 
-    def __init__(self, path: Path, cells: Mapping[str, Cells]) -> None:
+    def __init__(self, path: Path, cells: Mapping[str, CellTypes]) -> None:
         import pyarrow.parquet as pq
 
         self._cells = dict(cells)

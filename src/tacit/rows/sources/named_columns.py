@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from tacit.errors import DataRefused, Unread, nearest
 from tacit.policy.domain import Domain
-from tacit.rows.cells.readings import Column
+from tacit.rows.cells.readings import DataColumn
 from tacit.rows.files.headers import known_columns
 from tacit.rows.guard import closed
 from tacit.rows.sources.engines import Engine, unreadable
@@ -29,9 +29,9 @@ class NamedColumns:
         self._declared = declared
         self._engine = engine
         self._is_file = engine.kind == "file"
-        self._found: dict[str, Column] = {}
+        self._found: dict[str, DataColumn] = {}
 
-    def read(self, raw: str) -> Column:
+    def read(self, raw: str) -> DataColumn:
         """Return a column under a plain name."""
         if raw not in self._names:
             fix = _pointer(raw, self._declared, self._names, is_file=self._is_file)

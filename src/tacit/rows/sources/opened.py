@@ -21,8 +21,8 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from tacit.errors import DataRefused, Unread
 from tacit.policy.domain import Domain
 from tacit.rows.cells.item_lists import ListReading
-from tacit.rows.cells.readings import Code, Column, Helper
-from tacit.rows.counts.row_choice import Layout, Order
+from tacit.rows.cells.readings import Code, DataColumn, Helper
+from tacit.rows.counts.row_choice import Order, WordLayout
 from tacit.rows.guard import blind, closed
 from tacit.rows.sources.engines import PERSON, Engine, unreadable, with_readings
 
@@ -43,22 +43,24 @@ class Opened:
     engine: Engine
     domain: Domain
     codes: Mapping[str, Code]
-    items: Mapping[str, Column]
+    items: Mapping[str, DataColumn]
     item_codes: Mapping[str, Code]
     lists: Mapping[str, tuple[ListReading, Code]]
-    person: Column | None
+    person: DataColumn | None
     per_person: int
     order: Order | None
     moved: frozenset[str] | None
-    layout: Layout = field(init=False)
+    layout: WordLayout = field(init=False)
     axes: Mapping[str, tuple[str, str]] = field(init=False)  # name of an axis -> its attribute, and which part it is
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "layout", Layout(self.domain, self.codes, self.moved))
+        object.__setattr__(self, "layout", WordLayout(self.domain, self.codes, self.moved))
         axes = {axis.name: (name, axis.part) for name in self.domain for axis in self.domain.axes_of(name)}
         object.__setattr__(self, "axes", axes)
 
-    def over(self, engine: Engine, codes: Mapping[str, Code], items: Mapping[str, Column], *, owned: bool) -> Opened:
+    def over(
+        self, engine: Engine, codes: Mapping[str, Code], items: Mapping[str, DataColumn], *, owned: bool
+    ) -> Opened:
         """Return the same in another engine, with some of the attributes and, if `owned`, with owners."""
         person, order = (self.person, self.order) if owned else (None, None)
         return replace(self, engine=engine, codes=dict(codes), items=dict(items), person=person, order=order)
@@ -97,7 +99,7 @@ class Opened:
 
     # ------------------------------------------------------------------ what a frame begins with
 
-    def select(self, columns: Iterable[Column], more: Mapping[str, str] | None = None) -> Any:
+    def select(self, columns: Iterable[DataColumn], more: Mapping[str, str] | None = None) -> Any:
         """Select columns, and whose row it is ("u"); rows of nobody are left out."""
         wanted = {column.name: column.raw for column in columns} | dict(more or {})
         if self.person is not None:

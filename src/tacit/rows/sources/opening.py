@@ -18,7 +18,7 @@ from tacit.errors import DataRefused
 from tacit.policy.domain import Domain
 from tacit.rows.cells.item_lists import ListReading, list_reading
 from tacit.rows.cells.kinds import code_of
-from tacit.rows.cells.readings import Code, Column
+from tacit.rows.cells.readings import Code, DataColumn
 from tacit.rows.counts.row_choice import Order
 from tacit.rows.guard import blind
 from tacit.rows.sources.engines import Engine, engine_for
@@ -53,7 +53,7 @@ def opened_source(
     named = NamedColumns(engine, declared)
 
     codes: dict[str, Code] = {}
-    items: dict[str, Column] = {}
+    items: dict[str, DataColumn] = {}
     item_codes: dict[str, Code] = {}
     lists: dict[str, tuple[ListReading, Code]] = {}
     for name, attribute in domain.items():
@@ -88,7 +88,7 @@ def opened_source(
     return Opened(engine, domain, codes, items, item_codes, lists, owner, per_person, first, moved), named
 
 
-def _order(column: Column, engine: Engine) -> Order:
+def _order(column: DataColumn, engine: Engine) -> Order:
     """Return what rows are ordered by, or refuse a column whose type has no order."""
     if column.reading == "other":
         refusal = DataRefused(

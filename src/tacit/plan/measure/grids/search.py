@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from tacit.noise.scales import SMALLEST_SCALE
-from tacit.plan.measure.grids.strategy import Strategy, Weighted, variance_at
+from tacit.plan.measure.grids.strategy import GridStrategy, Weighted, variance_at
 from tacit.plan.measure.grids.workload import Workload
 from tacit.plan.question import Floats
 from tacit.plan.sensitivity.grid_moves import GridMoves
@@ -35,7 +35,7 @@ LISTED: Final = "each rectangle by itself"
 
 
 @dataclass(frozen=True)
-class Candidate:
+class GridCandidate:
     """A way to measure, and the mean variance of a rectangle; no strategy: the listed rectangles themselves."""
 
     name: str
@@ -48,9 +48,9 @@ Found = tuple[Weighted, float]
 
 
 @lru_cache(maxsize=64)
-def candidates(moves: GridMoves, workload: Workload, epsilon: Fraction) -> tuple[Candidate, ...]:
+def candidates(moves: GridMoves, workload: Workload, epsilon: Fraction) -> tuple[GridCandidate, ...]:
     """Return the best of each kind of strategy, the best of all first."""
-    search = _Search(moves, workload, epsilon)
+    search = _StrategySearch(moves, workload, epsilon)
     found = list(search.best_of_each())
     return tuple(sorted(found, key=lambda one: one.variance))
 
@@ -66,27 +66,27 @@ def listed_change(moves: GridMoves, workload: Workload) -> int:
     return max(workload.widest if moves.pairs else 0, workload.deepest if moves.leaves else 0)
 
 
-class _Search:
+class _StrategySearch:
     def __init__(self, moves: GridMoves, workload: Workload, epsilon: Fraction) -> None:
         self.moves, self.workload, self.epsilon = moves, workload, epsilon
         self.fitted = workload.some(MOST_FITTED)
         self.longest = max(max(part) for part in moves.segments)
 
-    def best_of_each(self) -> Iterator[Candidate]:
+    def best_of_each(self) -> Iterator[GridCandidate]:
         """Yield the best candidate of each kind."""
-        unit = self.weigh(Strategy())
+        unit = self.weigh(GridStrategy())
         yield self.rated(UNIT_CELLS, unit)
         if self.workload.listed is not None:
             yield self.by_themselves()
         if self.moves.coupled is not None or self.longest == 1:
             return
-        two = sorted((self.weigh(Strategy((1, side))) for side in self.sides()), key=_error)
+        two = sorted((self.weigh(GridStrategy((1, side))) for side in self.sides()), key=_error)
         three = sorted(map(self.weigh, self.three_levels(two)), key=_error)
         if two:
             yield self.rated(TWO_LEVELS, two[0])
         if three:
             yield self.rated(THREE_LEVELS, three[0])
-        yield self.rated(QUADTREE, self.even(Strategy(self.powers())))
+        yield self.rated(QUADTREE, self.even(GridStrategy(self.powers())))
         ramped = self.with_ramps([unit, *two[:1], *three[:1]])
         if ramped is not None:
             yield self.rated(RAMPS, ramped)
@@ -99,7 +99,7 @@ class _Search:
         """Return the sides of a quadtree below its root."""
         return tuple(2**level for level in range(max(1, (self.longest - 1).bit_length())))
 
-    def three_levels(self, two: list[Found]) -> Iterator[Strategy]:
+    def three_levels(self, two: list[Found]) -> Iterator[GridStrategy]:
         """Yield strategies with cells around the best of two levels."""
         if self.longest < LONG:
             return
@@ -107,7 +107,7 @@ class _Search:
         for inner in INNER:
             for times in INNER:
                 if inner * times < self.longest and best <= 2 * inner * times and inner <= 2 * best:
-                    yield Strategy((1, inner, inner * times))
+                    yield GridStrategy((1, inner, inner * times))
 
     def with_ramps(self, plain: list[Found]) -> Found | None:
         """Return the best strategy with ramps: first with cells around the best without, then with other widths."""
@@ -119,12 +119,12 @@ class _Search:
             best = sides[1][1]
             sides += [(1, side) for side in (best // 2, 2 * best // 3, 3 * best // 2) if 1 < side < self.longest]
         widths = self.widths(farthest, 1.0)
-        tried = [self.weigh(Strategy(levels, widths)) for levels in dict.fromkeys(sides)]
+        tried = [self.weigh(GridStrategy(levels, widths)) for levels in dict.fromkeys(sides)]
         for factor in (2 / 3, 3 / 2):
             others = self.widths(farthest, factor)
             if others != widths:
                 levels = min(tried, key=_error)[0].strategy.sides
-                tried.append(self.weigh(Strategy(levels, others)))
+                tried.append(self.weigh(GridStrategy(levels, others)))
         return min(tried, key=_error)
 
     def widths(self, farthest: list[int], factor: float) -> tuple[int, int]:
@@ -140,25 +140,25 @@ class _Search:
         wider = max(1.0, many / MOST_RAMPS)
         return math.ceil(found[0] * wider), math.ceil(found[1] * wider)
 
-    def rated(self, name: str, found: Found) -> Candidate:
+    def rated(self, name: str, found: Found) -> GridCandidate:
         """Return a candidate with its error over the whole workload."""
         weighted, variance = found
         if self.fitted is not self.workload:
             variance = self.workload.predictor(weighted.strategy, self.moves)(np.array(weighted.variances))
-        return Candidate(name, variance, weighted)
+        return GridCandidate(name, variance, weighted)
 
-    def by_themselves(self) -> Candidate:
+    def by_themselves(self) -> GridCandidate:
         """Return the candidate with noise on the listed rectangles."""
         scale = max(Fraction(listed_change(self.moves, self.workload)) / self.epsilon, SMALLEST_SCALE)
         (variance,) = variance_at(np.array([float(1 / scale)]))
-        return Candidate(LISTED, float(variance), None, scale)
+        return GridCandidate(LISTED, float(variance), None, scale)
 
-    def even(self, strategy: Strategy) -> Found:
+    def even(self, strategy: GridStrategy) -> Found:
         """Return a strategy with the same noise for all groups."""
         weighted = Weighted.at(strategy, np.ones(strategy.groups), strategy.changes(self.moves), self.epsilon)
         return weighted, self.fitted.predictor(strategy, self.moves)(np.array(weighted.variances))
 
-    def weigh(self, strategy: Strategy) -> Found:
+    def weigh(self, strategy: GridStrategy) -> Found:
         """Return the noise of each group for which the mean variance is smallest, and that variance."""
         if strategy.groups == 1:
             return self.even(strategy)

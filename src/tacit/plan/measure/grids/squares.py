@@ -248,7 +248,7 @@ def _per_ramp(region: Region, variances: Floats) -> Floats:
     return np.repeat(np.asarray(variances, dtype=np.float64), each)
 
 
-class Fit:
+class RegionFit:
     """Least squares on a region, for noise with these variances."""
 
     def __init__(self, region: Region, variances: tuple[float, ...]) -> None:
@@ -319,9 +319,9 @@ class Fit:
 
 
 @lru_cache(maxsize=64)
-def fit_of(region: Region, variances: tuple[float, ...]) -> Fit:
+def fit_of(region: Region, variances: tuple[float, ...]) -> RegionFit:
     """Return least squares on a region."""
-    return Fit(region, variances)
+    return RegionFit(region, variances)
 
 
 def _spread_out(cells: Floats, wide: int, high: int) -> Floats:

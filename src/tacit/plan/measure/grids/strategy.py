@@ -30,7 +30,7 @@ FINEST = 4096  # rates are whole multiples of the largest one over this, so that
 
 
 @dataclass(frozen=True)
-class Strategy:
+class GridStrategy:
     """Cells of these sides (the first 1), and ramps of these widths along x and y (0: none), in every region."""
 
     sides: tuple[int, ...] = (1,)
@@ -78,11 +78,11 @@ class Strategy:
 class Weighted:
     """A strategy with the rate of the noise of each group: 1 / scale."""
 
-    strategy: Strategy
+    strategy: GridStrategy
     rates: tuple[Fraction, ...]
 
     @classmethod
-    def at(cls, strategy: Strategy, shares: Floats, changes: list[tuple[int, ...]], epsilon: Fraction) -> Weighted:
+    def at(cls, strategy: GridStrategy, shares: Floats, changes: list[tuple[int, ...]], epsilon: Fraction) -> Weighted:
         """Return rates in about these proportions, whose loss is epsilon exactly (or less, at the smallest scale)."""
         whole = [max(round(FINEST * share), 1) for share in (shares / shares.max()).tolist()]
         loss = max(sum(change * share for change, share in zip(row, whole, strict=True)) for row in changes)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tacit.plan.fault import PlanningFault
 from tacit.plan.measure.grids.squares import Region, fit_of
-from tacit.plan.measure.grids.strategy import Strategy, starts_of
+from tacit.plan.measure.grids.strategy import GridStrategy, starts_of
 from tacit.plan.measure.tally import CellCounts, Tally
 from tacit.plan.question import Floats, Ints, Linear, columns_of, position, suffix, with_where
 from tacit.plan.questions.on_a_line import refuse_several_rows
@@ -30,14 +30,14 @@ class GridSums(Linear):
     """
 
     names: tuple[str, ...]
-    strategy: Strategy
+    strategy: GridStrategy
     segments: tuple[tuple[int, ...], tuple[int, ...]]
     has_totals: bool
     where: Where | None = None
     keyword: ClassVar[str] = "rectangles"
 
     @classmethod
-    def of(cls, names: tuple[str, ...], strategy: Strategy, moves: GridMoves, where: Where | None) -> GridSums:
+    def of(cls, names: tuple[str, ...], strategy: GridStrategy, moves: GridMoves, where: Where | None) -> GridSums:
         """Return what a strategy measures on the grid of these attributes."""
         return cls(names, strategy, moves.segments, moves.has_totals, where)
 
@@ -87,7 +87,7 @@ class GridSums(Linear):
         return self._sums(cells)
 
     def response(self, domain: Domain) -> Response:
-        """Not asked: how sums change is said by their strategy (`Strategy.changes`)."""
+        """Not asked: how sums change is said by their strategy (`GridStrategy.changes`)."""
         raise PlanningFault("a response that nobody asks for")
 
     def check_rows_of_one(self, policy: Policy) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from tacit.plan.measure.grids.squares import Moments, Prediction, fit_of, model_of
-from tacit.plan.measure.grids.strategy import Strategy, starts_of
+from tacit.plan.measure.grids.strategy import GridStrategy, starts_of
 from tacit.plan.question import Floats, Ints
 from tacit.plan.sensitivity.grid_moves import GridMoves
 
@@ -70,7 +70,7 @@ class Workload:
             return self
         return Workload(self.sizes, self.listed[:: -(-len(self.listed) // most)])
 
-    def predictor(self, strategy: Strategy, moves: GridMoves) -> Callable[[Floats], float]:
+    def predictor(self, strategy: GridStrategy, moves: GridMoves) -> Callable[[Floats], float]:
         """Return a function from the variances of the noise of each group to the mean variance of a rectangle."""
         if self.listed is not None:
             ends = self.ends
@@ -93,7 +93,7 @@ class Workload:
         return lambda variances: sum(part.variance(variances) for part in parts)
 
 
-def rectangle_variances(strategy: Strategy, variances: tuple[float, ...], moves: GridMoves, ends: Ints) -> Floats:
+def rectangle_variances(strategy: GridStrategy, variances: tuple[float, ...], moves: GridMoves, ends: Ints) -> Floats:
     """Return the variance of the estimate of each rectangle: regions have independent errors, so theirs add up."""
     found = np.zeros(len(ends))
     along_x = _pieces(moves.segments[0], ends[:, 0], ends[:, 1])

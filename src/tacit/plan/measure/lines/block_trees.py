@@ -24,13 +24,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.measure.lines.layout import Layout
+from tacit.plan.measure.lines.layout import LineLayout
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Kind:
+class NodeClass:
     """A node with so many values; a sum over places runs over all running counts that end in it."""
 
     values: int
@@ -53,13 +53,13 @@ class Kind:
 class BlockTree:
     """The kinds of nodes of a layout whose cells have noise of these variances."""
 
-    def __init__(self, layout: Layout, variances: Sequence[float]) -> None:
+    def __init__(self, layout: LineLayout, variances: Sequence[float]) -> None:
         self.sizes = layout.node_sizes
         own = dict(zip(layout.cells, variances, strict=False))
         self._own = [own.get(size, math.inf) for size in self.sizes]
-        self._kinds: list[dict[int, Kind]] = [{} for _ in self.sizes]
+        self._kinds: list[dict[int, NodeClass]] = [{} for _ in self.sizes]
 
-    def kind(self, level: int, values: int) -> Kind:
+    def kind(self, level: int, values: int) -> NodeClass:
         """Return the kind of a node of some level with so many values."""
         known = self._kinds[level]
         if values not in known:
@@ -75,10 +75,10 @@ class BlockTree:
             out[rest] = np.array([getattr(self.kind(level, int(one)), name) for one in every])[which]
         return out
 
-    def _made(self, level: int, values: int) -> Kind:
+    def _made(self, level: int, values: int) -> NodeClass:
         own = self._own[level]
         if self.sizes[level] == 1:
-            return Kind(values, own)
+            return NodeClass(values, own)
         size = self.sizes[level + 1]
         full, left = divmod(values, size)
         child = self.kind(level + 1, size if full else left)
@@ -90,7 +90,7 @@ class BlockTree:
         in_full = v * (k0 * full - size * full * (full - 1) / 2)
         weight = in_full + (last.variance * last.s if last else 0.0)
         share, mean = v / total, weight / total
-        many = _Added(
+        many = _ChildSums(
             child, share, share, v * (k0 + size / 2 - mean), -v * size / 2, v * (k0 - mean), -v * size, _powers(full)
         )
         sums = many.sums(v, total)
@@ -98,20 +98,20 @@ class BlockTree:
             w = last.variance
             at_end = in_full / full - share * weight  # for each of the full children before
             powers = [float(full) ** power for power in range(5)]
-            one = _Added(last, share, w / total, at_end, 0.0, w * (last.s - mean), 0.0, powers)
+            one = _ChildSums(last, share, w / total, at_end, 0.0, w * (last.s - mean), 0.0, powers)
             sums = [a + b for a, b in zip(sums, one.sums(v, total), strict=True)]
         variance = total if own == math.inf else total * own / (total + own)
-        return Kind(values, variance, total, weight, *sums)
+        return NodeClass(values, variance, total, weight, *sums)
 
 
 @dataclass(frozen=True)
-class _Added:
+class _ChildSums:
     """What like children add to the sums of their node; `powers` are the sums over them of j^0 to j^4.
 
     A place that has s and h in the j-th child has a0 j + a1 s and h + (b1 j + b2 j^2) + (c0 + c1 j) s in the node.
     """
 
-    child: Kind
+    child: NodeClass
     a0: float
     a1: float
     b1: float

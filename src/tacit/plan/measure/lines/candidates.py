@@ -12,7 +12,7 @@ from tacit.plan.measure.lines.ordered import ordered, ordered_hierarchical
 from tacit.plan.measure.lines.ramps import best_ramps
 from tacit.plan.measure.lines.scheme import Scheme
 from tacit.plan.measure.lines.trees import best_tree, single_values, uniform_tree
-from tacit.plan.measure.lines.weights import Weighing, Workload
+from tacit.plan.measure.lines.weights import RateSearch, Workload
 from tacit.plan.sensitivity.line_moves import LineMoves
 
 _FAN_OUTS: Final = (2, 4, 8, 16)  # of the published strategy
@@ -35,7 +35,7 @@ def line_schemes(moves: LineMoves, workload: Workload) -> tuple[Scheme, ...]:
     """
     if not moves.leaves and (moves.reach < 1 or max(moves.segments) < 2):
         return ()
-    weighing = Weighing(moves, workload)
+    weighing = RateSearch(moves, workload)
 
     def about(scheme: Scheme) -> float:
         return weighing.error(scheme.layout, scheme.rates)

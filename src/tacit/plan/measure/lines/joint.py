@@ -27,7 +27,7 @@ _MUCH_WORSE: Final = 1.5  # than the best that was found: then other ways to mea
 _GOOD_ENOUGH: Final = 0.997  # an improvement by less is not looked for any further
 
 
-class Moves(Protocol):
+class LineMovesLike(Protocol):
     """How people move on a line, as `plan/sensitivity/line_moves.py` finds it."""
 
     @property
@@ -64,7 +64,7 @@ class _Shape:
                 yield replace(self, end=self.end * factor)
 
 
-def best_line_noise(moves: Moves, epsilon: Fraction, workload: Workload) -> LineNoise | None:
+def best_line_noise(moves: LineMovesLike, epsilon: Fraction, workload: Workload) -> LineNoise | None:
     """Return the joint noise with the smallest expected error that costs epsilon; None where there is none to draw.
 
     >>> from types import SimpleNamespace

@@ -39,7 +39,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Layout:
+class LineLayout:
     """The sums that are measured on a line, in each segment by itself.
 
     A segment is a chain of blocks, and a block is a tree of cells: those of each size start anew at every larger cell,
@@ -49,7 +49,7 @@ class Layout:
 
     Entries stand group by group: cells of each size, ramps, anchors, and last the exact counts at the ends of segments.
 
-    >>> layout = Layout(segments=(10,), leaves=False, block=4, cells=(4, 1), ramps=True)
+    >>> layout = LineLayout(segments=(10,), leaves=False, block=4, cells=(4, 1), ramps=True)
     >>> layout.sizes, layout.moved(reach=3)
     ((3, 10, 3, 1), (2, 2, 3, 0))
     """

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.measure.lines.layout import Layout, Level
+from tacit.plan.measure.lines.layout import Level, LineLayout
 from tacit.plan.measure.lines.run_errors import RunErrors, factors, solved_by
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-def running_counts(layout: Layout, variances: Sequence[float], entries: npt.NDArray[Any]) -> Floats:
+def running_counts(layout: LineLayout, variances: Sequence[float], entries: npt.NDArray[Any]) -> Floats:
     """Return the count of people at or below each value, from noisy entries with noise of these variances by group."""
     errors = RunErrors(layout, variances)
     parts = np.split(np.asarray(entries, dtype=np.float64), np.cumsum(layout.sizes)[:-1])
@@ -51,7 +51,7 @@ class _Totals:
 
 
 def _up(
-    layout: Layout, errors: RunErrors, levels: list[Level], noisy: dict[int, Floats], variances: Sequence[float]
+    layout: LineLayout, errors: RunErrors, levels: list[Level], noisy: dict[int, Floats], variances: Sequence[float]
 ) -> list[_Totals]:
     """Return what the cells say about nodes of each size, from blocks to single values."""
     single = noisy[1] if 1 in noisy else np.zeros(layout.values)
@@ -75,7 +75,7 @@ def _up(
 
 
 def _chain(
-    layout: Layout,
+    layout: LineLayout,
     errors: RunErrors,
     levels: list[Level],
     blocks: _Totals,

@@ -26,14 +26,14 @@ import numpy as np
 from tacit.errors import PlanError
 from tacit.noise.grouped import GroupedNoise
 from tacit.plan.labels import Labels
-from tacit.plan.measure.lines.layout import Layout
+from tacit.plan.measure.lines.layout import LineLayout
 from tacit.plan.measure.lines.least_squares import running_counts
 from tacit.plan.measure.lines.run_errors import Every, RunErrors
 from tacit.plan.measure.tally import CellCounts, Tally
 from tacit.plan.question import Floats, Ints, Linear, check_where, columns_of, position, suffix, with_where
 from tacit.plan.questions.on_a_line import check_ordered, refuse_several_rows
 from tacit.plan.sensitivity.line_moves import LineMoves
-from tacit.plan.sensitivity.responses import Jump, Move, Response, cover_ends, ends_of, hidden_ends
+from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_ends, ends_of, hidden_ends
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
@@ -46,7 +46,7 @@ class LineSums(Linear):
 
     `running` turns noisy sums into counts at or below each value, by least squares with the exact counts.
 
-    >>> layout = Layout(segments=(6,), leaves=False, block=3, cells=(3, 1))
+    >>> layout = LineLayout(segments=(6,), leaves=False, block=3, cells=(3, 1))
     >>> sums = LineSums("age", None, layout, GroupedNoise(layout.sizes, (Fraction(4), Fraction(4), Fraction(0))))
     >>> exact = layout.entries(np.array([1, 0, 2, 5, 1, 1]))
     >>> exact.tolist(), sums.running(exact).round(9).tolist()
@@ -55,7 +55,7 @@ class LineSums(Linear):
 
     name: str
     where: Where | None
-    layout: Layout
+    layout: LineLayout
     noise: GroupedNoise
     keyword: ClassVar[str] = "line sums"
     gives_running: ClassVar[bool] = True
@@ -159,23 +159,23 @@ class LineSumsResponse:
     """Cells, ramps and anchors of a line: bounds over all groups together; the loss is counted group by group."""
 
     line: Axis
-    layout: Layout
+    layout: LineLayout
     cells: tuple[str, ...] = ()
     items: str | None = None
     staying_may_show_more: ClassVar[bool] = False
 
-    def moved(self, move: Move) -> Iterable[Jump]:
+    def moved(self, move: RecordMove) -> Iterable[Jump]:
         """A move upwards lowers running counts and one cell of each size, and raises another cell."""
         for end in ends_of(move.relation.differences(move.hidden, move.cover)):
             moved = self.layout.moved(abs(end))
             sizes = sum(1 for _, many in zip(self.layout.cells, moved, strict=False) if many)
             yield self._jump(sizes, sizes, moved, falls=end > 0)
 
-    def left(self, move: Move) -> Iterable[Jump]:
+    def left(self, move: RecordMove) -> Iterable[Jump]:
         """All running counts from the hidden position on fall, and one cell of each size."""
         return [self._of_one(falls=True)] if hidden_ends(move) else []
 
-    def entered(self, move: Move) -> Iterable[Jump]:
+    def entered(self, move: RecordMove) -> Iterable[Jump]:
         """All running counts from the cover position on rise, and one cell of each size."""
         return [self._of_one(falls=False)] if cover_ends(move) else []
 

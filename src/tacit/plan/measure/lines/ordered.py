@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from tacit.plan.measure.lines.layout import Layout
+from tacit.plan.measure.lines.layout import LineLayout
 from tacit.plan.measure.lines.scheme import Scheme
 from tacit.plan.sensitivity.line_moves import LineMoves
 
 
 def ordered(moves: LineMoves) -> Scheme:
     """Return noisy running counts at all values."""
-    layout = Layout(moves.segments, moves.leaves, 1, (), anchors=True)
+    layout = LineLayout(moves.segments, moves.leaves, 1, (), anchors=True)
     return Scheme.with_rates("ordered", layout, [Fraction(1)], moves)
 
 
@@ -33,7 +33,7 @@ def ordered_hierarchical(moves: LineMoves, fan_out: int) -> Scheme:
     while sizes[0] * fan_out < block:
         sizes.insert(0, sizes[0] * fan_out)
     height = len(sizes)
-    layout = Layout(moves.segments, moves.leaves, block, tuple(sizes), anchors=block < longest)
+    layout = LineLayout(moves.segments, moves.leaves, block, tuple(sizes), anchors=block < longest)
     rates: list[float] = [1.0] * height
     if block < longest:
         running = (4 * (longest - block) / (longest + 1)) ** (1 / 3)

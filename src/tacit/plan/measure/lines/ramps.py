@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from tacit.plan.measure.lines.layout import Layout
+from tacit.plan.measure.lines.layout import LineLayout
 from tacit.plan.measure.lines.scheme import Scheme
 from tacit.plan.measure.lines.search import Sizes, best_sizes
-from tacit.plan.measure.lines.weights import Weighing, Workload
+from tacit.plan.measure.lines.weights import RateSearch, Workload
 from tacit.plan.sensitivity.line_moves import LineMoves
 
 _LEAST_SHARE: Final = 0.02  # of the loss
@@ -22,18 +22,18 @@ _LEAST_SHARE: Final = 0.02  # of the loss
 
 def best_ramps(moves: LineMoves, workload: Workload) -> Scheme | None:
     """Return the ramps and cells whose sizes and weights are best for a workload; None on lines without two blocks."""
-    weighing = Weighing(moves, workload)
+    weighing = RateSearch(moves, workload)
     longest = max(moves.segments)
     reach = min(moves.reach, longest - 1)
 
-    def layout_of(sizes: Sizes) -> Layout | None:
+    def layout_of(sizes: Sizes) -> LineLayout | None:
         if not sizes:
             return None
         block, *inner = sizes
         fits = block < longest and all(a > b > 1 for a, b in zip(sizes, inner, strict=False))
         if block < 2 or not fits:
             return None
-        return Layout(weighing.moves.segments, moves.leaves, block, (*inner, 1), ramps=True)
+        return LineLayout(weighing.moves.segments, moves.leaves, block, (*inner, 1), ramps=True)
 
     if reach < 1 or longest < 2:
         return None

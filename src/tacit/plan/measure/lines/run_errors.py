@@ -18,8 +18,8 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.measure.lines.block_trees import BlockTree, Kind
-from tacit.plan.measure.lines.layout import Layout
+from tacit.plan.measure.lines.block_trees import BlockTree, NodeClass
+from tacit.plan.measure.lines.layout import LineLayout
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -32,10 +32,10 @@ _LEAST: Final = 1e-300  # of a correlation, so that its logarithm is finite
 
 
 @dataclass(frozen=True)
-class Rules:
+class BlockRules:
     """How the measured sums of a block bear on the counts at its start and end."""
 
-    kind: Kind
+    kind: NodeClass
     total: float  # precision of the block's total
     ramp: float  # precision of its ramp given the counts at both ends; 0 without one
 
@@ -56,13 +56,13 @@ class Rules:
 
 
 @dataclass(frozen=True, eq=False)
-class Chain:
+class BlockEndErrors:
     """The errors of the counts at the block ends of a segment; the start of the segment, which has none, is first.
 
     The covariance of two of them, i <= j, is variance[i] times the product of the shares from i to j.
     """
 
-    rules: tuple[Rules, ...]  # of full blocks, where there is one, and of the last
+    rules: tuple[BlockRules, ...]  # of full blocks, where there is one, and of the last
     variance: Floats
     neighbours: Floats  # covariance of each block's start and end
     log_share: Floats  # added up
@@ -88,7 +88,7 @@ class Chain:
         return float(open_ends @ solved_by(self.matrix, open_ends))
 
 
-def chain_of(values: int, layout: Layout, rules: tuple[Rules, ...], anchor: float) -> Chain:
+def chain_of(values: int, layout: LineLayout, rules: tuple[BlockRules, ...], anchor: float) -> BlockEndErrors:
     """Return the chain of a segment with so many values; `anchor` is the precision of measured counts at block ends."""
     blocks = -(-values // layout.block)
     start, end, between = (
@@ -101,7 +101,7 @@ def chain_of(values: int, layout: Layout, rules: tuple[Rules, ...], anchor: floa
         variance[1 : len(diagonal) + 1] = 1 / diagonal
         alone = np.zeros(max(len(diagonal) - 1, 0))
         nothing = np.log(_LEAST) * np.arange(blocks + 1)
-        return Chain(rules, variance, np.zeros(blocks), nothing, share + 1, (diagonal, alone))
+        return BlockEndErrors(rules, variance, np.zeros(blocks), nothing, share + 1, (diagonal, alone))
     matrix = None
     if len(diagonal):
         off = between[1 : len(diagonal)]
@@ -112,7 +112,7 @@ def chain_of(values: int, layout: Layout, rules: tuple[Rules, ...], anchor: floa
     steps = np.log(np.maximum(np.abs(share), _LEAST))
     steps[:2] = 0.0
     sign = np.where(share < 0, -1.0, 1.0)
-    return Chain(
+    return BlockEndErrors(
         rules, variance, variance[:-1] * share[1:], np.cumsum(steps), np.cumprod(sign, dtype=np.float64), matrix
     )
 
@@ -144,21 +144,21 @@ def solved_by(matrix: tuple[Floats, Floats], right: Floats) -> Floats:
 class RunErrors:
     """The errors of sums of values after least squares with exact totals, for noise of these variances by group."""
 
-    def __init__(self, layout: Layout, variances: Sequence[float]) -> None:
+    def __init__(self, layout: LineLayout, variances: Sequence[float]) -> None:
         self.layout = layout
         self.tree = BlockTree(layout, variances)
         rest = list(variances[len(layout.cells) :])
         self.ramp = rest.pop(0) if layout.ramps else None
         self.anchor = 1 / rest.pop(0) if layout.anchors else 0.0
         self._many = Counter(layout.segments)
-        self._chains: dict[int, Chain] = {}  # by length; several sums are taken over each
+        self._chains: dict[int, BlockEndErrors] = {}  # by length; several sums are taken over each
 
-    def rules(self, values: int) -> Rules:
+    def rules(self, values: int) -> BlockRules:
         """Return how a block of so many values bears on the counts at its ends."""
         kind = self.tree.kind(0, values)
-        return Rules(kind, 1 / kind.variance, 0.0 if self.ramp is None else 1 / (kind.h + self.ramp))
+        return BlockRules(kind, 1 / kind.variance, 0.0 if self.ramp is None else 1 / (kind.h + self.ramp))
 
-    def _chain(self, values: int) -> Chain:
+    def _chain(self, values: int) -> BlockEndErrors:
         if values not in self._chains:
             block = self.layout.block
             last = self.rules(values - (-(-values // block) - 1) * block)
@@ -178,10 +178,10 @@ class RunErrors:
         sums = self._over_segments(_of_all_counts)
         return ((values + 1) * traces - sums) / (values * (values + 1) / 2)
 
-    def _over_segments(self, number: Callable[[Chain], float]) -> float:
+    def _over_segments(self, number: Callable[[BlockEndErrors], float]) -> float:
         return sum(many * self._of_segment(values, number) for values, many in self._many.items())
 
-    def _of_segment(self, values: int, number: Callable[[Chain], float]) -> float:
+    def _of_segment(self, values: int, number: Callable[[BlockEndErrors], float]) -> float:
         """Return a sum over a segment; over a long one, whose blocks in the middle are alike, from shorter ones."""
         more = -(-values // self.layout.block) - _MANY
         if more > 0:
@@ -217,7 +217,7 @@ class RunErrors:
         # counts in one block share what is inside of it; in two blocks of a segment, the chain between them
         start, end = np.diff(count.start, axis=0)[0], np.diff(count.end, axis=0)[0]
         inside = count.inside.sum(axis=0) - 2 * count.shared
-        difference = Count(start, end, inside, inside)
+        difference = CountTerms(start, end, inside, inside)
         here_alone = difference.variance(
             chain.variance[block[0]], chain.variance[block[0] + 1], chain.neighbours[block[0]]
         )
@@ -230,7 +230,7 @@ class RunErrors:
         found = np.where(near, here_alone, alone.sum(axis=0) - 2 * shared)
         return np.maximum(np.where(low > 0, found, alone[1]), 0.0)  # of exact counts, rounding may leave less
 
-    def _in_block(self, offset: Ints, values: Ints, together: Bools) -> Count:
+    def _in_block(self, offset: Ints, values: Ints, together: Bools) -> CountTerms:
         """Return how the counts at two places of blocks each depend on the counts at the ends of their blocks."""
         tree, path = self.tree, []
         length = values
@@ -263,10 +263,12 @@ class RunErrors:
                 h += earlier + s * v * k - upto * tree.numbers(level, length, "ramp_weight") / total
             s = upto / total
         if self.ramp is None:
-            return Count(1 - s, s, inside, shared)
+            return CountTerms(1 - s, s, inside, shared)
         in_ramp = tree.numbers(0, values, "s")
         pull = h / (tree.numbers(0, values, "h") + self.ramp)
-        return Count(1 - s - pull * (values - in_ramp), s - pull * in_ramp, inside - pull * h, shared - pull[0] * h[1])
+        return CountTerms(
+            1 - s - pull * (values - in_ramp), s - pull * in_ramp, inside - pull * h, shared - pull[0] * h[1]
+        )
 
     @cached_property
     def _joined(self) -> Joined:
@@ -283,7 +285,7 @@ class RunErrors:
 
 
 @dataclass(frozen=True, eq=False)
-class Count:
+class CountTerms:
     """Running counts: how much of the counts at the start and at the end of their blocks they have, and what is left.
 
     `inside` is the variance of what is left, `shared` the covariance of two places where they are in one block.
@@ -315,7 +317,7 @@ class Joined:
         return np.asarray(self.variance[one] * share)
 
 
-def _sums(chain: Chain, of: Callable[[Rules], tuple[float, float, float, float]]) -> float:
+def _sums(chain: BlockEndErrors, of: Callable[[BlockRules], tuple[float, float, float, float]]) -> float:
     """Return a sum over all places of variances, from sums over a block: of start^2, end^2, start * end, inside."""
     start, end, both, inside = (
         chain.of_blocks(each) for each in zip(*(of(rules) for rules in chain.rules), strict=True)
@@ -324,7 +326,7 @@ def _sums(chain: Chain, of: Callable[[Rules], tuple[float, float, float, float]]
     return float((start * variance[:-1] + end * variance[1:] + 2 * both * chain.neighbours + inside).sum())
 
 
-def _counts(rules: Rules) -> tuple[float, float, float, float]:
+def _counts(rules: BlockRules) -> tuple[float, float, float, float]:
     """Return the sums for the running counts, start = 1 - s - h * ramp * at_start and end = s - h * ramp * kind.s."""
     kind, a, b = rules.kind, rules.ramp * rules.at_start, rules.ramp * rules.kind.s
     return (
@@ -335,7 +337,7 @@ def _counts(rules: Rules) -> tuple[float, float, float, float]:
     )
 
 
-def _single_values(rules: Rules) -> tuple[float, float, float, float]:
+def _single_values(rules: BlockRules) -> tuple[float, float, float, float]:
     """Return the same for their differences, the single values."""
     kind, a, b = rules.kind, rules.ramp * rules.at_start, rules.ramp * rules.kind.s
     return (
@@ -346,7 +348,7 @@ def _single_values(rules: Rules) -> tuple[float, float, float, float]:
     )
 
 
-def _of_all_counts(chain: Chain) -> float:
+def _of_all_counts(chain: BlockEndErrors) -> float:
     """Return the variance of the sum of all running counts."""
     kinds = [(rules.kind, rules.ramp, rules.at_start) for rules in chain.rules]
     start = chain.of_blocks([kind.values - kind.s - ramp * kind.h * at for kind, ramp, at in kinds])

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 from tacit.noise.grouped import GroupedNoise
 from tacit.plan.calibrate import drawable
-from tacit.plan.measure.lines.layout import Layout
+from tacit.plan.measure.lines.layout import LineLayout
 from tacit.plan.measure.lines.line_sums import LineSums
 from tacit.plan.measure.lines.weights import Workload, mean_error
 from tacit.plan.sensitivity.line_moves import LineMoves
@@ -29,11 +29,11 @@ class Scheme:
     """Sums of a line and the rates of their noise, by group; exact counts have none."""
 
     name: str
-    layout: Layout
+    layout: LineLayout
     rates: tuple[Fraction, ...]
 
     @classmethod
-    def with_rates(cls, name: str, layout: Layout, rates: Sequence[float | Fraction], moves: LineMoves) -> Scheme:
+    def with_rates(cls, name: str, layout: LineLayout, rates: Sequence[float | Fraction], moves: LineMoves) -> Scheme:
         """Return the scheme whose rates are in this proportion and cost 1 in all, exactly."""
         short = [Fraction(f"{float(rate):.5g}") if isinstance(rate, float) else Fraction(rate) for rate in rates]
         largest = max(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from tacit.plan.measure.lines.layout import Layout
-from tacit.plan.measure.lines.weights import Weighed, Weighing
+from tacit.plan.measure.lines.layout import LineLayout
+from tacit.plan.measure.lines.weights import RatedLayout, RateSearch
 
 Sizes = tuple[int, ...]
 _FACTORS: Final = (1.5, 1.2, 1.08)  # by which sizes are moved, from coarse to fine
@@ -14,12 +14,12 @@ _PROMISING: Final = 2  # guesses that are followed
 
 
 def best_sizes(
-    weighing: Weighing, layout_of: Callable[[Sizes], Layout | None], guesses: Iterable[Sizes]
-) -> Weighed | None:
+    weighing: RateSearch, layout_of: Callable[[Sizes], LineLayout | None], guesses: Iterable[Sizes]
+) -> RatedLayout | None:
     """Return the best layout near the guesses; None where none of them is a layout."""
-    seen: dict[Sizes, Weighed | None] = {}
+    seen: dict[Sizes, RatedLayout | None] = {}
 
-    def at(sizes: Sizes, like: Weighed | None = None) -> Weighed | None:
+    def at(sizes: Sizes, like: RatedLayout | None = None) -> RatedLayout | None:
         if sizes not in seen:
             layout = layout_of(sizes)
             start = None if like is None else like.rates
@@ -35,7 +35,9 @@ def best_sizes(
     return weighing.best(best.layout, best.rates, rounds=12)
 
 
-def _improved(at: Callable[[Sizes, Weighed | None], Weighed | None], here: Sizes, best: Weighed) -> Weighed:
+def _improved(
+    at: Callable[[Sizes, RatedLayout | None], RatedLayout | None], here: Sizes, best: RatedLayout
+) -> RatedLayout:
     """Return the layout from which moving no single size leads to a smaller error, and all of whose sizes help."""
     for factor in _FACTORS:
         moved = True

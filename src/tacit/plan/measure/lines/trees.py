@@ -11,10 +11,10 @@ from fractions import Fraction
 from math import log
 from typing import Final
 
-from tacit.plan.measure.lines.layout import Layout
+from tacit.plan.measure.lines.layout import LineLayout
 from tacit.plan.measure.lines.scheme import Scheme
 from tacit.plan.measure.lines.search import Sizes, best_sizes
-from tacit.plan.measure.lines.weights import Weighing, Workload
+from tacit.plan.measure.lines.weights import RateSearch, Workload
 from tacit.plan.sensitivity.line_moves import LineMoves
 
 _USUAL_FAN_OUT: Final = 18  # of the best trees for ranges
@@ -23,7 +23,7 @@ _USUAL_FAN_OUT: Final = 18  # of the best trees for ranges
 def single_values(moves: LineMoves) -> Scheme:
     """Return noisy counts of the single values, and nothing else."""
     longest = max(moves.segments)
-    layout = Layout(moves.segments, moves.leaves, longest, (1,))
+    layout = LineLayout(moves.segments, moves.leaves, longest, (1,))
     return Scheme.with_rates("single values", layout, [Fraction(1)], moves)
 
 
@@ -37,10 +37,10 @@ def uniform_tree(moves: LineMoves, fan_out: int) -> Scheme:
 
 def best_tree(moves: LineMoves, workload: Workload) -> Scheme:
     """Return the tree whose fan-outs and weights are best for a workload."""
-    weighing = Weighing(moves, workload)
+    weighing = RateSearch(moves, workload)
     longest = max(moves.segments)
 
-    def layout_of(sizes: Sizes) -> Layout | None:
+    def layout_of(sizes: Sizes) -> LineLayout | None:
         whole = longest + 1 if moves.leaves else longest  # a root is measured where it is not exact
         fits = all(large > small for large, small in zip((whole, *sizes), (*sizes, 1), strict=True))
         return _tree(weighing.moves, sizes) if fits else None
@@ -57,9 +57,9 @@ def best_tree(moves: LineMoves, workload: Workload) -> Scheme:
     return Scheme.with_rates("tree", replace(found.layout, segments=moves.segments), found.rates, moves)
 
 
-def _tree(moves: LineMoves, sizes: Sizes) -> Layout:
+def _tree(moves: LineMoves, sizes: Sizes) -> LineLayout:
     """Return the tree with cells of these sizes and single values."""
-    return Layout(moves.segments, moves.leaves, max(moves.segments), (*sizes, 1))
+    return LineLayout(moves.segments, moves.leaves, max(moves.segments), (*sizes, 1))
 
 
 def _powers(fan_out: int, longest: int) -> Sizes:

@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.measure.lines.layout import Layout
+from tacit.plan.measure.lines.layout import LineLayout
 from tacit.plan.measure.lines.run_errors import Every, RunErrors
 from tacit.plan.sensitivity.line_moves import LineMoves
 
@@ -36,7 +36,7 @@ _LONGER: Final = 1.7  # than what never leads to a larger error
 _MIXTURES: Final = np.append(np.linspace(0, 0.9, 10), 0.98)
 
 
-def mean_error(layout: Layout, variances: Sequence[float], workload: Workload) -> float:
+def mean_error(layout: LineLayout, variances: Sequence[float], workload: Workload) -> float:
     """Return the average variance of the answers of a workload."""
     errors = RunErrors(layout, variances)
     if isinstance(workload, str):
@@ -46,15 +46,15 @@ def mean_error(layout: Layout, variances: Sequence[float], workload: Workload) -
 
 
 @dataclass(frozen=True)
-class Weighed:
+class RatedLayout:
     """Sums of a line with the rates that were found for them, and the average error at loss 1."""
 
-    layout: Layout
+    layout: LineLayout
     rates: tuple[float, ...]
     error: float
 
 
-class Weighing:
+class RateSearch:
     """Looks for the best rates of layouts for people who move so, and a workload.
 
     `moves` are those of a shorter line, with few segments, whose errors are about those of the whole.
@@ -64,12 +64,12 @@ class Weighing:
         self.moves = replace(moves, segments=_some(moves.segments)) if isinstance(workload, str) else moves
         self.workload = workload
 
-    def error(self, layout: Layout, rates: Sequence[float | Fraction]) -> float:
+    def error(self, layout: LineLayout, rates: Sequence[float | Fraction]) -> float:
         """Return about the average error with these rates; the segments of the layout do not matter."""
         here = replace(layout, segments=self.moves.segments)
         return self._error(self._model(here), np.array([float(rate) for rate in rates]))
 
-    def best(self, layout: Layout, start: Sequence[float] | None = None, *, rounds: int = 4) -> Weighed:
+    def best(self, layout: LineLayout, start: Sequence[float] | None = None, *, rounds: int = 4) -> RatedLayout:
         """Return the best rates that so many rounds lead to."""
         costs = np.array([moved[: self._groups(layout)] for moved in layout.profiles(self.moves)], dtype=np.float64)
         model = self._model(layout)
@@ -85,12 +85,12 @@ class Weighing:
                 if better:
                     continue
             break
-        return Weighed(layout, tuple(found[0].tolist()), found[1])
+        return RatedLayout(layout, tuple(found[0].tolist()), found[1])
 
-    def _groups(self, layout: Layout) -> int:
+    def _groups(self, layout: LineLayout) -> int:
         return len(layout.sizes) - (0 if layout.leaves else 1)
 
-    def _model(self, layout: Layout) -> tuple[Layout, Workload]:
+    def _model(self, layout: LineLayout) -> tuple[LineLayout, Workload]:
         """Return a shorter line whose errors are about those of the whole, and a smaller workload on it."""
         most, block, workload = _MOST_BLOCKS * layout.block, layout.block, self.workload
         if not isinstance(workload, str):
@@ -106,11 +106,11 @@ class Weighing:
         segments = tuple(min(length, most + length % block) for length in layout.segments)
         return replace(layout, segments=segments), workload
 
-    def _error(self, model: tuple[Layout, Workload], rates: Floats) -> float:
+    def _error(self, model: tuple[LineLayout, Workload], rates: Floats) -> float:
         layout, workload = model
         return mean_error(layout, [*(2 / rates**2).tolist(), *([] if layout.leaves else [0.0])], workload)
 
-    def _shares(self, model: tuple[Layout, Workload], rates: Floats, error: float) -> Floats:
+    def _shares(self, model: tuple[LineLayout, Workload], rates: Floats, error: float) -> Floats:
         """Return the share of each group in the error; they add up to one."""
         shares = np.empty(len(rates))
         for group in range(len(rates) - 1):

@@ -11,7 +11,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.rows.cells.date_texts import arrow_date, arrow_moment
 from tacit.rows.cells.object_cells import decoded
-from tacit.rows.cells.readings import Column, column_of, decimal_column
+from tacit.rows.cells.readings import DataColumn, column_of, decimal_column
 from tacit.rows.counts.batches import is_text
 from tacit.rows.guard import closed as closed
 from tacit.rows.sources.engines.engine import (
@@ -22,19 +22,19 @@ from tacit.rows.sources.engines.engine import (
 )
 
 
-def arrow_column(kind: pa.DataType) -> Column:
+def arrow_column(kind: pa.DataType) -> DataColumn:
     """Return how an Arrow column of this type is read; a dictionary is read as what is in it."""
     types = pa.types
     if types.is_dictionary(kind):
         return arrow_column(kind.value_type)
     if types.is_null(kind):
-        return Column("text")
+        return DataColumn("text")
     if types.is_date(kind):
-        return Column("date")
+        return DataColumn("date")
     if types.is_decimal(kind) and kind.bit_width <= 128:
         return decimal_column(kind.precision, kind.scale)
     if types.is_list(kind) or types.is_large_list(kind):
-        return Column("list", element=arrow_column(kind.value_type))
+        return DataColumn("list", element=arrow_column(kind.value_type))
     return column_of(nw.from_native(pa.table({"c": pa.array([], type=kind)}), eager_only=True).schema["c"])
 
 

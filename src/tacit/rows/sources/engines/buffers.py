@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.rows.cells.object_cells import id_of, lists_of, text_of, texts_of
-from tacit.rows.cells.readings import Column, column_of
+from tacit.rows.cells.readings import DataColumn, column_of
 from tacit.rows.counts.batches import Piece, of_columns
 from tacit.rows.guard import closed as closed
 from tacit.rows.sources.engines.arrow_cells import arrow_column, is_held, plain_cells
@@ -42,7 +42,7 @@ class Buffers(DuckDBEngine, ABC):
         self.connection = shared_embedded()
         self._converted: dict[tuple[str, str], pa.ChunkedArray] = {}
 
-    def schema(self) -> dict[str, Column]:
+    def schema(self) -> dict[str, DataColumn]:
         """Return how each column is read."""
         return {name: self.column(name) for name in self._names if self._names.count(name) == 1}
 
@@ -55,7 +55,7 @@ class Buffers(DuckDBEngine, ABC):
         return True
 
     @abstractmethod
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> DataColumn:
         """Return how a column is read."""
 
     @abstractmethod
@@ -102,7 +102,7 @@ class ArrowEngine(Buffers):
     def __init__(self, table: Any) -> None:
         super().__init__("pyarrow", table, table.column_names)
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> DataColumn:
         """Return how a column is read."""
         return arrow_column(self._table.schema.field(name).type)
 
@@ -131,19 +131,19 @@ class PandasEngine(Buffers):
         self._lists = lists
         self._dtypes = dict(zip(table.columns, table.dtypes, strict=True))
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> DataColumn:
         """Return how a column is read."""
         dtype = self._dtypes[name]
         if dtype == np.dtype(object):
-            return Column("list", element=Column("text")) if name in self._lists else Column("text")
+            return DataColumn("list", element=DataColumn("text")) if name in self._lists else DataColumn("text")
         if isinstance(dtype, pd.CategoricalDtype):
             dtype = dtype.categories.dtype
             if dtype == np.dtype(object):
-                return Column("text")
+                return DataColumn("text")
         if isinstance(dtype, pd.ArrowDtype):
             return arrow_column(dtype.pyarrow_dtype)
         if isinstance(dtype, pd.DatetimeTZDtype):
-            return Column("time", zoned=True)
+            return DataColumn("time", zoned=True)
         return _pandas_column(dtype)
 
     def type_of(self, raw: str) -> str:
@@ -175,6 +175,6 @@ class PandasEngine(Buffers):
 
 
 @functools.lru_cache(maxsize=256)  # a frame has many columns of few types
-def _pandas_column(dtype: Any) -> Column:
+def _pandas_column(dtype: Any) -> DataColumn:
     empty = pd.DataFrame({"c": pd.Series([], dtype=dtype)})
     return column_of(nw.from_native(empty, eager_only=True).schema["c"])

@@ -16,7 +16,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.rows.cells.date_texts import duckdb_date
 from tacit.rows.cells.item_lists import DuckDBLists, Key, ListReading
-from tacit.rows.cells.readings import NUMBER, Column, Helper
+from tacit.rows.cells.readings import NUMBER, DataColumn, Helper
 from tacit.rows.counts.batches import BATCH, Piece, of_reader
 from tacit.rows.files.identity import identities
 from tacit.rows.files.planned_files import files_of_relation, reads_arrow
@@ -40,9 +40,9 @@ _STREAMED: Final = {
 }
 # to narwhals
 _UNKNOWN: Final = {
-    "null": Column("text"),
-    "timestamptz_ns": Column("time", zoned=True),
-    "time_ns": Column("other", clock=True),
+    "null": DataColumn("text"),
+    "timestamptz_ns": DataColumn("time", zoned=True),
+    "time_ns": DataColumn("other", clock=True),
 }
 
 
@@ -64,7 +64,7 @@ class DuckDBEngine:
         self.connection: Any = None  # ours, if there is one; a user's is not ours to interrupt
         self._found: Any = None
 
-    def schema(self) -> dict[str, Column]:
+    def schema(self) -> dict[str, DataColumn]:
         """Return how each column is read."""
         self._found = self._columns()
         found = schema_of(self.base_relation)

@@ -14,7 +14,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import Unread
 from tacit.rows.cells.item_lists import Key, ListReading
-from tacit.rows.cells.readings import Column, Derived, Helper, column_of
+from tacit.rows.cells.readings import ComputedColumn, DataColumn, Helper, column_of
 from tacit.rows.counts.batches import Piece
 from tacit.rows.guard import cancelled_by_interrupt
 from tacit.rows.guard import closed as closed
@@ -34,7 +34,7 @@ class Engine(Protocol):
 
     kind: str
 
-    def schema(self) -> dict[str, Column]:
+    def schema(self) -> dict[str, DataColumn]:
         """Return how each column is read; looks at no row."""
 
     def names(self) -> list[str]:
@@ -122,20 +122,20 @@ def unreadable() -> Unread:
 def with_readings(engine: Engine, frame: Any, helpers: Iterable[Helper]) -> Any:
     """Add the helper columns: numbers that texts spell, dates, and what is computed from them."""
     wanted = list(helpers)
-    columns = [helper for helper in wanted if isinstance(helper, Column)]
+    columns = [helper for helper in wanted if isinstance(helper, DataColumn)]
     numbers = {column.number: column.name for column in columns if not column.as_date}
     dates = {column.number: (column.name, column.as_date) for column in columns if column.as_date}
     if numbers:
         frame = nw.from_native(engine.numbers(nw.to_native(frame), numbers)).lazy()
     if dates:
         frame = nw.from_native(engine.dates(nw.to_native(frame), dates)).lazy()
-    derived = {helper.number: helper.expression for helper in wanted if isinstance(helper, Derived)}
+    derived = {helper.number: helper.expression for helper in wanted if isinstance(helper, ComputedColumn)}
     for name, expression in derived.items():  # one after the other: each may look at those before it
         frame = frame.with_columns(expression.alias(name))
     return frame
 
 
-def schema_of(native: Any) -> dict[str, Column]:
+def schema_of(native: Any) -> dict[str, DataColumn]:
     """Return how narwhals reads each column."""
     return {name: column_of(dtype) for name, dtype in nw.from_native(native).lazy().collect_schema().items()}
 

@@ -15,7 +15,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused
 from tacit.rows.cells.date_texts import duckdb_day
-from tacit.rows.cells.readings import Column
+from tacit.rows.cells.readings import DataColumn
 from tacit.rows.counts.batches import Batch, Piece, of_parquet
 from tacit.rows.files.columns import csv_header, files_of, parquet_columns, refuse_one_name_twice
 from tacit.rows.files.identity import Identities, identities
@@ -165,7 +165,7 @@ class ParquetEngine(_Files):
         )
         self._types = self._arrow_types()
 
-    def schema(self) -> dict[str, Column]:
+    def schema(self) -> dict[str, DataColumn]:
         """Return how each column is read; DuckDB widens floats of 16 bits, and they still stand for what they did."""
         found = super().schema() | {name: arrow_column(self._type(name)) for name in self._coarse}
         return {name: replace(column, bits=16) if name in self._halves else column for name, column in found.items()}
@@ -308,9 +308,9 @@ class CsvEngine(_Files):
             with self.quiet():
                 self.look_through({self._places[raw]})
 
-    def schema(self) -> dict[str, Column]:
+    def schema(self) -> dict[str, DataColumn]:
         """Return how each column is read."""
-        return {name: Column("text") for name in self._places}
+        return {name: DataColumn("text") for name in self._places}
 
     def type_of(self, raw: str) -> str:
         """Return the name of the one type."""

@@ -14,7 +14,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from tacit.errors import DataRefused
 from tacit.rows.cells.date_texts import polars_date
 from tacit.rows.cells.item_lists import Key, ListReading, PolarsLists
-from tacit.rows.cells.readings import NUMBER, Column
+from tacit.rows.cells.readings import NUMBER, DataColumn
 from tacit.rows.counts.batches import BATCH, Piece, of_columns
 from tacit.rows.files.identity import Identities, identities
 from tacit.rows.files.planned_files import files_of_plan
@@ -68,14 +68,14 @@ class PolarsEngine:
     def _identities(self) -> Identities:
         return identities(files_of_plan(self._lazy)) if self._scans else {}
 
-    def schema(self) -> dict[str, Column]:
+    def schema(self) -> dict[str, DataColumn]:
         """Return how each column is read."""
         import polars as pl
 
         self._files = self._identities()
         self._found = self._lazy.collect_schema()
         nothing = {name for name, dtype in self._found.items() if dtype == pl.Null}
-        return {name: Column("text") if name in nothing else found for name, found in schema_of(self._lazy).items()}
+        return {name: DataColumn("text") if name in nothing else found for name, found in schema_of(self._lazy).items()}
 
     def try_column(self, raw: str) -> None:
         """No cell makes it fail."""

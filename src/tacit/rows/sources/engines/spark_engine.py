@@ -15,7 +15,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.rows.cells.date_texts import spark_date
 from tacit.rows.cells.item_lists import Key, ListReading, SparkLists
-from tacit.rows.cells.readings import NUMBER, Column
+from tacit.rows.cells.readings import NUMBER, DataColumn
 from tacit.rows.counts.batches import Piece
 from tacit.rows.files.identity import identity
 from tacit.rows.guard import closed as closed
@@ -105,7 +105,7 @@ class SparkEngine:
         status = path.getFileSystem(context._jsc.hadoopConfiguration()).getFileStatus(path)
         return status.getLen(), status.getModificationTime()
 
-    def schema(self) -> dict[str, Column]:
+    def schema(self) -> dict[str, DataColumn]:
         """Return how each column is read."""
         # columnar files are read by name
         with self.quiet():  # listing files plans the question, and a plan may fail on a cell and log it
@@ -120,7 +120,7 @@ class SparkEngine:
                 continue  # Spark cannot tell which one is meant, and nobody may ask for it
             empty = field.dataType.typeName() == "void"
             plain = self._source.select(_spark_column(field.name).alias("c"))
-            found[field.name] = Column("text") if empty else schema_of(plain)["c"]
+            found[field.name] = DataColumn("text") if empty else schema_of(plain)["c"]
         return found
 
     def try_column(self, raw: str) -> None:
