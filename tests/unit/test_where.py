@@ -74,6 +74,14 @@ def test_what_texts_mean(text, name, expected):
     assert picked(text, name) == expected
 
 
+@pytest.mark.parametrize("name", ["age", "smoker"])
+def test_numbers_longer_than_any_float_are_compared_exactly(name):
+    huge = 9 * 10**400
+    everybody = picked(f"{name} > -1", name)
+    assert picked(f"{name} < {huge}", name) == everybody
+    assert picked(f"{name} > {huge}", name) == []
+
+
 def test_items_are_asked_one_by_one():
     test = where("clicked.has(1) and not clicked.has(2)").compile(DOMAIN)
     for items, expected in (({1}, True), ({1, 2}, False), (set(), False)):

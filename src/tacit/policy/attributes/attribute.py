@@ -388,11 +388,11 @@ class OrderedAttribute(Attribute):
 
 def rank_of_number(operand: Value) -> Fraction | float:
     """Return a number as it is compared with, exactly as it is written; infinite ones as they are."""
-    if isinstance(operand, bool) or not isinstance(operand, int | float) or math.isnan(operand):
+    if isinstance(operand, int) and not isinstance(operand, bool):
+        return Fraction(operand)  # of any size: a float holds no more than 309 digits
+    if not isinstance(operand, float) or math.isnan(operand):
         raise PolicyError("must compare with a number", given=operand, fix="Remove the quotes.")
-    if isinstance(operand, float) and math.isinf(operand):
-        return operand
-    return Fraction(float.__repr__(operand)) if isinstance(operand, float) else Fraction(operand)
+    return operand if math.isinf(operand) else Fraction(float.__repr__(operand))
 
 
 def alike(name: Value, known: Sequence[Value]) -> str:

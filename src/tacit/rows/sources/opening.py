@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
+import duckdb
 import narwhals as nw
 
 from tacit.errors import DataRefused
@@ -98,7 +99,10 @@ def _order(column: DataColumn, engine: Engine) -> Order:
         )
 
         def found() -> Any:
-            native = engine.emptied().select({"c": column.raw})
+            try:
+                native = engine.emptied().select({"c": column.raw})
+            except duckdb.NotImplementedException:  # a type of Arrow's that DuckDB does not have
+                return None
             return nw.from_native(native).lazy().collect_schema()["c"]
 
         if blind(found, "looking at the type of a column") not in _TIMES:
