@@ -16,11 +16,11 @@ FILES = [file.relative_to(SRC).as_posix() for file in sorted(SRC.rglob("*.py"))]
 # Private names of other packages that have no public way to the same thing.
 OF_OTHER_PACKAGES = {
     (
-        "rows/sources/engines/ibis_engines.py",
+        "rows/sources/ibis_engines.py",
         "_run_pre_execute_hooks",
     ): "Ibis registers tables in memory before a query of its own",
-    ("rows/sources/engines/spark_engine.py", "_jvm"): "where Spark's files are",
-    ("rows/sources/engines/spark_engine.py", "_jsc"): "where Spark's files are",
+    ("rows/sources/spark_engine.py", "_jvm"): "where Spark's files are",
+    ("rows/sources/spark_engine.py", "_jsc"): "where Spark's files are",
     ("rows/sources/spark_log.py", "_jvm"): "the log levels of Spark",
     ("rows/sources/spark_log.py", "_jsc"): "the log levels of Spark",
 }

@@ -31,7 +31,8 @@ from tacit.rows.cells.date_texts import arrow_date
 from tacit.rows.cells.kinds import code_of
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.rows import open_rows
-from tacit.rows.sources.engines import engine_for, with_readings
+from tacit.rows.sources.choice import engine_for
+from tacit.rows.sources.engine import with_readings
 
 STEPS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 LARGEST = 2**63 - 1

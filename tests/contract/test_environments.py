@@ -36,8 +36,8 @@ from tacit.jobs.job_file import read_job
 from tacit.monitor.journal import read_published
 from tacit.report.draft_folder import begin_draft
 from tacit.rows.guard import blind, cancelled_by_interrupt, closed
-from tacit.rows.sources.engines import duckdb_engine
-from tacit.rows.sources.engines.engine import unreadable
+from tacit.rows.sources import duckdb_engine
+from tacit.rows.sources.engine import unreadable
 from tacit.rows.spill import PREFIX, private_folder
 
 CANARY = "CANARY-7f3a"
@@ -118,7 +118,7 @@ NOTEBOOK = [
     del sys.modules["ipywidgets"]
     on = "SELECT current_setting('enable_progress_bar')"
     assert duckdb.connect().execute(on).fetchall() == [(True,)], "ipywidgets is there, and DuckDB draws bars"
-    from tacit.rows.sources.engines.duckdb_engine import embedded, shared_embedded
+    from tacit.rows.sources.duckdb_engine import embedded, shared_embedded
     for connection in (embedded(), shared_embedded()):
         assert connection.execute(on).fetchall() == [(False,)]
     for source in (frame, "rows.csv"):

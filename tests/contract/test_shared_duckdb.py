@@ -15,7 +15,7 @@ import pytest
 from tacit.policy.attributes import Integers
 from tacit.policy.domain import Domain
 from tacit.rows.rows import open_rows
-from tacit.rows.sources.engines import duckdb_engine
+from tacit.rows.sources import duckdb_engine
 
 DOMAIN = Domain({"a": Integers(0, 2)})
 

@@ -18,7 +18,7 @@ from tacit.rows.cells import encoder as positions
 from tacit.rows.cells.kinds import code_of
 from tacit.rows.counts.batches import Batch
 from tacit.rows.rows import open_rows
-from tacit.rows.sources.engines.engine import schema_of
+from tacit.rows.sources.engine import schema_of
 
 WIDE = positions._WIDEST_TABLE
 ATTRIBUTES: dict[str, Attribute] = {

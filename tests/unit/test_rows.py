@@ -30,7 +30,7 @@ from tacit.policy.domain import Domain
 from tacit.policy.where import where
 from tacit.rows.counts.item_counts import ItemCounts
 from tacit.rows.rows import open_rows
-from tacit.rows.sources.engines.file_engines import CsvEngine
+from tacit.rows.sources.file_engines import CsvEngine
 
 AGES = Domain({"age": Integers(0, 9), "sex": Categories(["m", "w"])})
 PEOPLE = pd.DataFrame({"age": [1, 2, 2, 99], "sex": ["m", "w", "w", "m"], "who": [1, 2, 3, 4]})
@@ -354,8 +354,8 @@ def test_a_header_that_is_no_utf8(tmp_path: Path) -> None:
 SPILL = """
 import os, sys
 from pathlib import Path
-from tacit.rows.sources import engines
-connection = engines.embedded()
+from tacit.rows.sources import duckdb_engine
+connection = duckdb_engine.embedded()
 connection.execute("SET memory_limit = '60MB'")
 connection.execute("SET threads = 1")
 connection.execute("CREATE TEMP TABLE t AS SELECT i, i::VARCHAR || repeat('x', 60) AS s FROM range(2000000) r(i)")

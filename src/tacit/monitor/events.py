@@ -45,7 +45,8 @@ from tacit.rows.cells.kinds import code_of
 from tacit.rows.cells.readings import Code, DataColumn, number_in, spelling
 from tacit.rows.cells.row_names import person_name
 from tacit.rows.guard import closed
-from tacit.rows.sources.engines import PERSON, Engine, engine_for, with_readings
+from tacit.rows.sources.choice import engine_for
+from tacit.rows.sources.engine import PERSON, Engine, with_readings
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]

@@ -15,7 +15,7 @@ from tacit.errors import PlanError, Refused, kind_of, word_or_kind
 from tacit.plan.labels import Labels
 from tacit.policy.attributes import Attribute, Categories
 from tacit.rows.counts.groups import PublicGroups, count_groups
-from tacit.rows.sources.engines import MakeFrame
+from tacit.rows.sources.engine import MakeFrame
 
 Ints = npt.NDArray[np.int64]
 RESERVED: Final = ("size", "largest allowed size", "violated", "count", "estimate")  # columns of what is made here

@@ -45,7 +45,7 @@ from tacit.publish.method import Ints, Method, PromisingMethod
 from tacit.publish.table import AGAIN, ONE_PER, TOLD_AGAIN, PaidAccount, PublishedTable
 from tacit.release.publication import announced
 from tacit.release.session import Session
-from tacit.rows.sources.engines import MakeFrame
+from tacit.rows.sources.engine import MakeFrame
 
 PROMISE: Final = (
     "for every two records that agree in the public columns: Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O], "

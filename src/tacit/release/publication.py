@@ -26,7 +26,7 @@ from tacit.ledger.ledger import Receipt
 from tacit.ledger.table_book import TableNote
 from tacit.plan.measure.tally import Tally
 from tacit.policy.policy import Policy
-from tacit.rows.sources.engines import MakeFrame
+from tacit.rows.sources.engine import MakeFrame
 
 Make = Callable[[Sequence[npt.NDArray[Any]], MakeFrame, str, Receipt | None], object]
 

@@ -37,7 +37,7 @@ from tacit.rows.counts.one_pass import OnePass
 from tacit.rows.counts.records import Work, asked_records, worked_on
 from tacit.rows.guard import closed
 from tacit.rows.sources.asked_tables import asked_of, items_of, numbers_of, where_of
-from tacit.rows.sources.engines import MakeFrame, unreadable
+from tacit.rows.sources.engine import MakeFrame, unreadable
 from tacit.rows.sources.named_columns import NamedColumns
 from tacit.rows.sources.opened import Opened
 from tacit.rows.sources.opening import opened_source

@@ -32,7 +32,8 @@ from tacit.rows.files.headers import is_called_an_id
 from tacit.rows.files.sample import selected
 from tacit.rows.guard import closed
 from tacit.rows.rows import Rows
-from tacit.rows.sources.engines import PERSON, Engine, engine_for, unreadable, with_readings
+from tacit.rows.sources.choice import engine_for
+from tacit.rows.sources.engine import PERSON, Engine, unreadable, with_readings
 from tacit.rows.sources.named_columns import columns_of
 
 _AT_ONCE: Final = 12  # columns in one pass over the rows

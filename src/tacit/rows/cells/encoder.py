@@ -30,7 +30,7 @@ from tacit.rows.cells.date_texts import arrow_date
 from tacit.rows.cells.readings import Code
 from tacit.rows.counts.batches import Batch, is_text, roomy
 from tacit.rows.guard import closed
-from tacit.rows.sources.engines import duckdb_readings
+from tacit.rows.sources.duckdb_engine import duckdb_readings
 
 Codes = npt.NDArray[Any]  # positions in the smallest type; the size of the attribute stands for none
 _WIDEST_TABLE: Final = 2**20  # entries of a look-up table by number; wider ranges are not looked up

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.rows.sources.engines import embedded
+from tacit.rows.sources.duckdb_engine import embedded
 from tacit.rows.sources.frames import TableWriter, cells_like
 from tacit.rows.spill import private_folder
 

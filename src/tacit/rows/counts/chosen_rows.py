@@ -29,7 +29,8 @@ from tacit.rows.cells.readings import DataColumn
 from tacit.rows.counts.batches import Batch, Piece, joined
 from tacit.rows.counts.row_choice import Order, Places, WordLayout
 from tacit.rows.counts.row_keys import KEY, row_keys, whole_keys, with_person_keys
-from tacit.rows.sources.engines import PERSON, DuckDBEngine, read_numbers
+from tacit.rows.sources.duckdb_engine import DuckDBEngine, read_numbers
+from tacit.rows.sources.engine import PERSON
 
 _LONG: Final = 63  # bits of a whole number that is not below 0
 HASH: Final = "hash(u)"

@@ -23,7 +23,7 @@ from tacit.rows.counts.engine_tables import lines_of
 from tacit.rows.counts.lines import grouped
 from tacit.rows.counts.one_pass import OnePass
 from tacit.rows.guard import blind
-from tacit.rows.sources.engines import Engine
+from tacit.rows.sources.engine import Engine
 from tacit.rows.sources.opened import Opened
 
 _STAGE: Final = "trying out the types of columns"

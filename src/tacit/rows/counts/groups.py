@@ -35,7 +35,8 @@ from tacit.rows.counts.item_counts import ItemCounts
 from tacit.rows.counts.one_per_group import one_of_each
 from tacit.rows.guard import blind, closed
 from tacit.rows.rows import open_rows
-from tacit.rows.sources.engines import Engine, MakeFrame, engine_for, unreadable
+from tacit.rows.sources.choice import engine_for
+from tacit.rows.sources.engine import Engine, MakeFrame, unreadable
 
 Ints = npt.NDArray[np.int64]
 _WHICH: Final = "which cell it is"

@@ -15,7 +15,7 @@ from tacit.policy.domain import Domain
 from tacit.policy.where import Test
 from tacit.rows.counts.records import Work
 from tacit.rows.sources.asked_tables import items_of, no_cells, no_total, where_of
-from tacit.rows.sources.engines import MakeFrame
+from tacit.rows.sources.engine import MakeFrame
 from tacit.rows.sources.frames import as_pandas
 
 Counts = npt.NDArray[np.int64]

@@ -32,7 +32,8 @@ from tacit.rows.cells.encoder import Codes, Encoder, plain, smallest
 from tacit.rows.counts.batches import BATCH, Batch, Piece, Workers, joined, of_reader
 from tacit.rows.counts.chosen_rows import ChosenRows, whole_people
 from tacit.rows.counts.counting import MOST_BINS, Bins, CompiledTally
-from tacit.rows.sources.engines import PERSON, embedded
+from tacit.rows.sources.duckdb_engine import embedded
+from tacit.rows.sources.engine import PERSON
 from tacit.rows.sources.opened import Opened
 
 KEPT: Final = 2**26  # bytes of positions that are kept between questions

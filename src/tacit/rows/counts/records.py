@@ -28,7 +28,7 @@ from tacit.rows.cells.encoder import Codes, Encoder
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.cells.row_names import Named, check_days, check_type, missing_key, named
 from tacit.rows.counts.batches import BATCH, Batch, Piece, Workers
-from tacit.rows.sources.engines import NAMES
+from tacit.rows.sources.engine import NAMES
 from tacit.rows.sources.named_columns import NamedColumns
 from tacit.rows.sources.opened import Opened
 

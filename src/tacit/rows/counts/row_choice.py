@@ -46,7 +46,7 @@ from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
 from tacit.rows.cells.readings import Code, DataColumn, Expr, within
 from tacit.rows.counts.row_keys import KEY, with_numbers, with_words
-from tacit.rows.sources.engines import PERSON
+from tacit.rows.sources.engine import PERSON
 
 Places = npt.NDArray[np.int64]
 

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.rows.cells.readings import EXACT, DataColumn, Expr
-from tacit.rows.sources.engines import PERSON, Engine
+from tacit.rows.sources.engine import PERSON, Engine
 
 Numbers = npt.NDArray[np.int64]
 

@@ -1,6 +1,6 @@
 """A random sample of a whole table, for drafts: of a file or of a frame, with the names of its columns.
 
-Files are opened as releases open them (`engines.files`), so that a draft is refused for what a release would be refused
+Files are opened as releases open them (`files`), so that a draft is refused for what a release would be refused
 for. The first line of a CSV file is taken for names only if it looks like names or somebody says so. Nothing here is
 part of a release: a sample holds people's cells.
 """
@@ -23,7 +23,8 @@ from tacit.rows.files.columns import csv_header, is_file, not_there, refuse_one_
 from tacit.rows.files.headers import known_names
 from tacit.rows.files.kinds import broken_line, is_csv, refuse_no_file, shown_path
 from tacit.rows.guard import closed
-from tacit.rows.sources.engines import Engine, files
+from tacit.rows.sources.engine import Engine
+from tacit.rows.sources.file_engines import files
 
 MOST_COLUMNS: Final = 500
 

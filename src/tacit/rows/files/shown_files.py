@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from tacit.plan.labels import Labels
 from tacit.rows.cells.key_numbers import RisingNumbers
-from tacit.rows.sources.engines import embedded
+from tacit.rows.sources.duckdb_engine import embedded
 from tacit.rows.sources.frames import CellTypes, TableWriter, as_arrow, read_columns
 from tacit.rows.spill import private_folder
 

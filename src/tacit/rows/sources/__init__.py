@@ -1,11 +1,24 @@
-"""Any frame, table or file as a source of rows with named columns.
+"""Any frame, table or file as a source of rows with named columns: one module for each kind of source.
+
+A source selects columns under plain names (so that dots, quotes and spaces in the data's own names never matter
+again), reads texts as numbers without ever failing on one, reads and unrolls lists, says whether its columns are still
+those that were found, and makes a frame of the user's own kind. Everything else is narwhals. No source numbers rows:
+rows have no place, so that nothing can be put together by it.
 
 In reading order:
 
     asked_tables   what a tally asks for, or the refusal of what is no table
     frames         columns that may be shown, as frames and Parquet files
     spark_log      Spark's log, off while rows are read
-    engines        the few things that each engine needs said in its own way
+    engine         what every source says in its own way, and what they share
+    duckdb_engine  relations of the user, and the embedded DuckDB that reads files and buffers
+    arrow_cells    cells as Arrow holds them
+    buffers        pandas frames and Arrow tables, which DuckDB counts in place
+    file_engines   Parquet and CSV files
+    polars_engine  polars frames, eager or lazy
+    spark_engine   Spark frames
+    ibis_engines   Ibis tables in DuckDB
+    choice         which kind of source something is
     named_columns  columns by name, and where a missing one may be
     opened         a source as it was opened: which column is what, and how rows are selected and read
     opening        what a source must have, by its schema alone

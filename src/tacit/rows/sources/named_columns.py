@@ -11,7 +11,7 @@ from tacit.policy.domain import Domain
 from tacit.rows.cells.readings import DataColumn
 from tacit.rows.files.headers import known_columns
 from tacit.rows.guard import closed
-from tacit.rows.sources.engines import Engine, unreadable
+from tacit.rows.sources.engine import Engine, unreadable
 
 
 def columns_of(domain: Domain, item: str | None) -> dict[str, tuple[str, ...]]:

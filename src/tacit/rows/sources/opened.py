@@ -24,7 +24,7 @@ from tacit.rows.cells.item_lists import ListReading
 from tacit.rows.cells.readings import Code, DataColumn, Helper
 from tacit.rows.counts.row_choice import Order, WordLayout
 from tacit.rows.guard import blind, closed
-from tacit.rows.sources.engines import PERSON, Engine, unreadable, with_readings
+from tacit.rows.sources.engine import PERSON, Engine, unreadable, with_readings
 
 _CHANGED: Final = "the rows must stay as they were when they were opened"
 _CHANGED_FIX: Final = "Open a new session, and let nobody write the file or change the table while it lives."

@@ -22,7 +22,8 @@ from tacit.rows.cells.kinds import code_of
 from tacit.rows.cells.readings import Code, DataColumn
 from tacit.rows.counts.row_choice import Order
 from tacit.rows.guard import blind
-from tacit.rows.sources.engines import Engine, engine_for
+from tacit.rows.sources.choice import engine_for
+from tacit.rows.sources.engine import Engine
 from tacit.rows.sources.named_columns import NamedColumns, check_shared, columns_of
 from tacit.rows.sources.opened import Opened
 

@@ -18,9 +18,9 @@ from tacit.rows.cells.item_lists import Key, ListReading, SparkLists
 from tacit.rows.cells.readings import NUMBER, DataColumn
 from tacit.rows.counts.batches import Piece
 from tacit.rows.files.identity import identity
-from tacit.rows.guard import closed as closed
-from tacit.rows.sources.engines.duckdb_engine import shared_embedded
-from tacit.rows.sources.engines.engine import (
+from tacit.rows.guard import closed
+from tacit.rows.sources.duckdb_engine import shared_embedded
+from tacit.rows.sources.engine import (
     Engine,
     MakeFrame,
     cancelled,

@@ -20,11 +20,10 @@ from tacit.rows.counts.batches import Batch, Piece, of_parquet
 from tacit.rows.files.columns import csv_header, files_of, parquet_columns, refuse_one_name_twice
 from tacit.rows.files.identity import Identities, identities
 from tacit.rows.files.kinds import not_well_formed
-from tacit.rows.guard import blind
-from tacit.rows.guard import closed as closed
-from tacit.rows.sources.engines.arrow_cells import arrow_column, is_held, legible
-from tacit.rows.sources.engines.duckdb_engine import DuckDBEngine, embedded, quoted, quoted_name
-from tacit.rows.sources.engines.engine import (
+from tacit.rows.guard import blind, closed
+from tacit.rows.sources.arrow_cells import arrow_column, is_held, legible
+from tacit.rows.sources.duckdb_engine import DuckDBEngine, embedded, quoted, quoted_name
+from tacit.rows.sources.engine import (
     EVENTS,
     KINDS,
     NAMES,

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tacit.errors import DataRefused
-from tacit.rows.guard import closed as closed
-from tacit.rows.sources.engines.duckdb_engine import DuckDBEngine
-from tacit.rows.sources.engines.engine import (
+from tacit.rows.guard import closed
+from tacit.rows.sources.duckdb_engine import DuckDBEngine
+from tacit.rows.sources.engine import (
     Engine,
     MakeFrame,
     unreadable,

@@ -21,8 +21,7 @@ from tacit.rows.counts.batches import BATCH, Piece, of_reader
 from tacit.rows.files.identity import identities
 from tacit.rows.files.planned_files import files_of_relation, reads_arrow
 from tacit.rows.guard import blind
-from tacit.rows.guard import closed as closed
-from tacit.rows.sources.engines.engine import (
+from tacit.rows.sources.engine import (
     Engine,
     MakeFrame,
     cancelled,

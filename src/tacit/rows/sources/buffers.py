@@ -17,10 +17,9 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from tacit.rows.cells.object_cells import id_of, lists_of, text_of, texts_of
 from tacit.rows.cells.readings import DataColumn, column_of
 from tacit.rows.counts.batches import Piece, of_columns
-from tacit.rows.guard import closed as closed
-from tacit.rows.sources.engines.arrow_cells import arrow_column, is_held, plain_cells
-from tacit.rows.sources.engines.duckdb_engine import DuckDBEngine, shared_embedded
-from tacit.rows.sources.engines.engine import (
+from tacit.rows.sources.arrow_cells import arrow_column, is_held, plain_cells
+from tacit.rows.sources.duckdb_engine import DuckDBEngine, shared_embedded
+from tacit.rows.sources.engine import (
     PERSON,
     Engine,
     MakeFrame,

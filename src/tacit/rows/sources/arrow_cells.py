@@ -13,8 +13,7 @@ from tacit.rows.cells.date_texts import arrow_date, arrow_moment
 from tacit.rows.cells.object_cells import decoded
 from tacit.rows.cells.readings import DataColumn, column_of, decimal_column
 from tacit.rows.counts.batches import is_text
-from tacit.rows.guard import closed as closed
-from tacit.rows.sources.engines.engine import (
+from tacit.rows.sources.engine import (
     EVENTS,
     NAMES,
     ORDER,

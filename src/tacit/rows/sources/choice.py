@@ -12,18 +12,17 @@ import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from tacit.errors import DataRefused, InternalError
-from tacit.rows.guard import blind
-from tacit.rows.guard import closed as closed
-from tacit.rows.sources.engines.buffers import ArrowEngine, PandasEngine
-from tacit.rows.sources.engines.duckdb_engine import DuckDBEngine
-from tacit.rows.sources.engines.engine import (
+from tacit.rows.guard import blind, closed
+from tacit.rows.sources.buffers import ArrowEngine, PandasEngine
+from tacit.rows.sources.duckdb_engine import DuckDBEngine
+from tacit.rows.sources.engine import (
     KINDS,
     Engine,
 )
-from tacit.rows.sources.engines.file_engines import files
-from tacit.rows.sources.engines.ibis_engines import ibis_engine
-from tacit.rows.sources.engines.polars_engine import PolarsEngine
-from tacit.rows.sources.engines.spark_engine import SparkEngine
+from tacit.rows.sources.file_engines import files
+from tacit.rows.sources.ibis_engines import ibis_engine
+from tacit.rows.sources.polars_engine import PolarsEngine
+from tacit.rows.sources.spark_engine import SparkEngine
 
 
 def engine_for(source: Any, *, lists: frozenset[str], declared: frozenset[str]) -> Engine:

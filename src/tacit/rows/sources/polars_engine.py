@@ -18,10 +18,9 @@ from tacit.rows.cells.readings import NUMBER, DataColumn
 from tacit.rows.counts.batches import BATCH, Piece, of_columns
 from tacit.rows.files.identity import Identities, identities
 from tacit.rows.files.planned_files import files_of_plan
-from tacit.rows.guard import closed as closed
-from tacit.rows.sources.engines.arrow_cells import is_held, plain_cells
-from tacit.rows.sources.engines.duckdb_engine import shared_embedded
-from tacit.rows.sources.engines.engine import (
+from tacit.rows.sources.arrow_cells import is_held, plain_cells
+from tacit.rows.sources.duckdb_engine import shared_embedded
+from tacit.rows.sources.engine import (
     Engine,
     MakeFrame,
     cancelled,

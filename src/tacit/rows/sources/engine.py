@@ -17,7 +17,6 @@ from tacit.rows.cells.item_lists import Key, ListReading
 from tacit.rows.cells.readings import ComputedColumn, DataColumn, Helper, column_of
 from tacit.rows.counts.batches import Piece
 from tacit.rows.guard import cancelled_by_interrupt
-from tacit.rows.guard import closed as closed
 
 PERSON: Final = "u"  # the name under which the column that says whose row it is gets selected
 ORDER: Final = "o"  # and the one that says which rows come first
