@@ -15,7 +15,7 @@ MODULES = sorted(SRC.rglob("*.py"))
 FOLDERS = sorted({file.parent for file in MODULES})
 MOST_MODULES = 15  # of a folder, beside the one that lists them
 # Folders that are larger, with the number that they must not exceed; the aim is to empty this list.
-LARGER = {"ledger": 22, "plan/leakage": 17, "plan/questions": 17, "publish": 20, "papers": 38}
+LARGER = {"plan/leakage": 17, "plan/questions": 17, "publish": 20, "papers": 38}
 
 
 def name_of(path: Path) -> str:

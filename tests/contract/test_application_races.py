@@ -14,8 +14,8 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.pool import NullPool
 
 import tacit as tc
-from tacit.ledger import leakage_book
-from tacit.ledger.applications import WeighingRequest
+from tacit.ledger.clauses import leakage as leakage_book
+from tacit.ledger.clauses.applications import WeighingRequest
 from tacit.plan.leakage.shown import Shown
 
 FORK = multiprocessing.get_context("fork")

@@ -16,11 +16,11 @@ from sqlalchemy.pool import NullPool
 from tests.older_ledgers import as_older
 
 from tacit.errors import BudgetExceeded, LedgerError
-from tacit.ledger.applications import WeighingRequest
-from tacit.ledger.contents import Kept
+from tacit.ledger.clauses.applications import WeighingRequest
+from tacit.ledger.clauses.contents import Kept
+from tacit.ledger.clauses.tables import TableNote
 from tacit.ledger.ledger import Ledger
-from tacit.ledger.table_book import TableNote
-from tacit.ledger.tables import METADATA
+from tacit.ledger.store.schema import METADATA
 from tacit.plan.leakage.shown import Shown
 
 

@@ -16,7 +16,7 @@ from tests.joints import Case, joint_with_outcomes, learned_together
 import tacit as tc
 from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
-from tacit.ledger.applications import WeighingRequest
+from tacit.ledger.clauses.applications import WeighingRequest
 from tacit.plan.leakage.shown import Shown
 from tacit.rows.files.contents import FileContents
 

@@ -18,14 +18,16 @@ from sqlalchemy import Engine, event
 from tests.older_ledgers import as_older
 
 import tacit as tc
-from tacit.ledger import book, leakage_book, page, store
-from tacit.ledger.applications import WeighingRequest
-from tacit.ledger.chain import SHOWN, TABLE
+from tacit.ledger.clauses import leakage as leakage_book
+from tacit.ledger.clauses.applications import WeighingRequest
+from tacit.ledger.clauses.tables import TableNote
 from tacit.ledger.ledger import Ledger
-from tacit.ledger.page import Page
-from tacit.ledger.row_seals import place_of
-from tacit.ledger.table_book import TableNote
-from tacit.ledger.tables import ACCOUNTS, METADATA
+from tacit.ledger.store import book, page
+from tacit.ledger.store import database as store
+from tacit.ledger.store.chain import SHOWN, TABLE
+from tacit.ledger.store.page import Page
+from tacit.ledger.store.row_seals import place_of
+from tacit.ledger.store.schema import ACCOUNTS, METADATA
 from tacit.plan.leakage.shown import Shown, ShownSoFar, apart, together
 
 KEY = "a key that nobody guesses, 0123456789abcdef"

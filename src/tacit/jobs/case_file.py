@@ -27,7 +27,7 @@ from tacit.errors import JobError, PlanError, nearest
 from tacit.jobs.case_dependence import read_dependence, read_value
 from tacit.jobs.case_options import OPTIONS, for_limits, for_plan, read_options
 from tacit.jobs.job_file import JOB_KEYS, PLANNED, Job, job_below, job_schema, open_job, rows_below
-from tacit.ledger.applications import Applications
+from tacit.ledger.clauses.applications import Applications
 from tacit.plan.choose import choose
 from tacit.plan.leakage.budget import leakage_budget
 from tacit.plan.leakage.leakage_plan import LeakagePlan

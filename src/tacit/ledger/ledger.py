@@ -39,10 +39,10 @@ from tacit.ledger.accounts import (
     holder_name,
     policy_name,
 )
-from tacit.ledger.applications import Applications, Standing, WeighingRequest
-from tacit.ledger.book import Book
-from tacit.ledger.chain import TOTAL, LedgerEntry, Seal, Verification, odd_run
-from tacit.ledger.coins import CoinState, Contents, KeptCoins, Reached, keep_contents, raise_lines
+from tacit.ledger.clauses.applications import Applications, Standing, WeighingRequest
+from tacit.ledger.clauses.coins import CoinState, Contents, KeptCoins, Reached, keep_contents, raise_lines
+from tacit.ledger.clauses.leakage import LeakageBook, NotWeighedYet
+from tacit.ledger.clauses.tables import TableBook, TableNote
 from tacit.ledger.input import (
     Amount,
     LedgerPolicy,
@@ -51,14 +51,14 @@ from tacit.ledger.input import (
     checked_policy,
     exact_epsilon,
 )
-from tacit.ledger.leakage_book import LeakageBook, NotWeighedYet
-from tacit.ledger.page import Page
 from tacit.ledger.rules import LedgerRules
 from tacit.ledger.statement import Statement, stated
-from tacit.ledger.store import Store
-from tacit.ledger.table_book import TableBook, TableNote
-from tacit.ledger.tables import ACCOUNTS, ENTRIES, RUNS
-from tacit.ledger.verification import verified
+from tacit.ledger.store.book import Book
+from tacit.ledger.store.chain import TOTAL, LedgerEntry, Seal, Verification, odd_run
+from tacit.ledger.store.database import Store
+from tacit.ledger.store.page import Page
+from tacit.ledger.store.schema import ACCOUNTS, ENTRIES, RUNS
+from tacit.ledger.store.verification import verified
 from tacit.plan.leakage.shown import Shown
 
 __all__ = ["Account", "Ledger", "LedgerEntry", "Receipt", "Run", "Statement", "Verification", "exact_epsilon"]
@@ -557,7 +557,7 @@ class Ledger:
     def verify(self) -> Verification:
         """Walk the hash chain from the first entry to the head row, add all sums up again, and look at every seal.
 
-        Reads everything; see `tacit.ledger.verification` for what can and cannot be found.
+        Reads everything; see `tacit.ledger.store.verification` for what can and cannot be found.
         """
         return self._store.read(lambda db: verified(db, self._seal)[0], anyhow=True)
 

@@ -11,12 +11,12 @@ from sqlalchemy import select
 from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, LedgerError, nearest
 from tacit.ledger.accounts import NotComparedYet, RunningSum, policy_name
-from tacit.ledger.chain import TOTAL
 from tacit.ledger.input import LONGEST_NAME, Amount, LedgerPolicy
 from tacit.ledger.names import look_alike
-from tacit.ledger.page import Page
-from tacit.ledger.summed import CAPPED, known_alike
-from tacit.ledger.tables import ACCOUNTS
+from tacit.ledger.store.chain import TOTAL
+from tacit.ledger.store.page import Page
+from tacit.ledger.store.schema import ACCOUNTS
+from tacit.ledger.store.summed import CAPPED, known_alike
 
 
 class LedgerRules:

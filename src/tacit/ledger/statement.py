@@ -18,7 +18,7 @@ from typing import Any
 
 from tacit.amounts import shown
 from tacit.ledger.accounts import Account, policy_name
-from tacit.ledger.chain import LedgerEntry
+from tacit.ledger.store.chain import LedgerEntry
 
 
 @dataclass(frozen=True)

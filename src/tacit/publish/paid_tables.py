@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import InternalError, PlanError, PolicyError, kind_of
+from tacit.ledger.clauses.tables import TableNote
 from tacit.ledger.ledger import Receipt
-from tacit.ledger.table_book import TableNote
 from tacit.noise.keystream import is_replayed
 from tacit.plan.measure.tally import CellCounts
 from tacit.plan.question import as_plan_error

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, DataRefused, Refused
-from tacit.ledger.applications import WeighingRequest
-from tacit.ledger.coins import CoinState, Contents, Due, OwnCoins, Reached, StateMoved, prices
-from tacit.ledger.contents import Content
+from tacit.ledger.clauses.applications import WeighingRequest
+from tacit.ledger.clauses.coins import CoinState, Contents, Due, OwnCoins, Reached, StateMoved, prices
+from tacit.ledger.clauses.contents import Content
+from tacit.ledger.clauses.tables import TableNote, check_alone
 from tacit.ledger.ledger import Ledger, Receipt
-from tacit.ledger.table_book import TableNote, check_alone
 from tacit.plan.leakage.shown import Shown
 from tacit.plan.plans.plan import AnyPlan
 from tacit.policy.policy import Policy

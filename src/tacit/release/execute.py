@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import PlanError, sealed
-from tacit.ledger.coins import CoinState
+from tacit.ledger.clauses.coins import CoinState
 from tacit.plan.choose import Plan
 from tacit.plan.draws.zoom import draw_stages
 from tacit.plan.plans.derived import DerivedPlan

@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from tacit.amounts import as_epsilon
 from tacit.errors import PlanError, kind_of
+from tacit.ledger.clauses.tables import TableNote
 from tacit.ledger.ledger import Receipt
-from tacit.ledger.table_book import TableNote
 from tacit.plan.measure.tally import Tally
 from tacit.policy.policy import Policy
 from tacit.rows.sources.engine import MakeFrame

@@ -4,7 +4,7 @@ Guarantee   A line that was raised to an epsilon was charged for it in the same 
             counts only with the secret that its coins were made from: where the secret is another one, because it was
             rotated or lost, every line begins at nothing and is charged anew. So it does for each source that has a
             name: rows of two files never share a coin, and each file is paid for. A file that holds other rows than
-            those that its coins were made for is refused (`ledger/contents.py`).
+            those that its coins were made for is refused (`ledger/clauses/contents.py`).
             With a key of the ledger (`TACIT_LEDGER_KEY`), whoever reads all of it knows nothing about its secrets.
 Assumes     Without a key, who may read the ledger may know its secrets: with them, a missing cell whose coin was kept
             is known to be a secret. Such a ledger is therefore kept as closely as the rows; a file is for its owner
@@ -15,7 +15,8 @@ Why         Coins that are remembered follow from one secret for each data set, 
             (`plan/plans/records.py`) and of the source (`rows/files/columns.py`). With a key the secret is HMAC-SHA-256
             of a random text that the ledger keeps; seals are of other texts, so that they tell nothing about it. Lines
             carry a mark of that secret and a seal of the ledger, so that with a key nobody else can raise one, and all
-            rows are under one seal, so that nobody can take one out or put one back (`ledger/row_seals.py`). A price
+            rows are under one seal, so that nobody can take one out or put one back (`ledger/store/row_seals.py`). A
+            price
             is worked out from what was read; if that is no longer so when it is charged, nothing is written and the
             price is worked out again.
 Reference   RFC 2104 (HMAC).
@@ -31,10 +32,8 @@ from typing import Any
 
 from sqlalchemy import inspect, select
 
-from tacit.ledger.book import Book
-from tacit.ledger.chain import amount_of
-from tacit.ledger.coin_seals import at, coin_seal, line_seal, mark_of, secret_of, short, shown_name
-from tacit.ledger.contents import (
+from tacit.ledger.clauses.coin_seals import at, coin_seal, line_seal, mark_of, secret_of, short, shown_name
+from tacit.ledger.clauses.contents import (
     NOTHING,
     Content,
     Kept,
@@ -45,9 +44,11 @@ from tacit.ledger.contents import (
     unknown_before,
     write_contents,
 )
-from tacit.ledger.page import Page
-from tacit.ledger.summed import LINE
-from tacit.ledger.tables import COINS, CONTENTS, LINES
+from tacit.ledger.store.book import Book
+from tacit.ledger.store.chain import amount_of
+from tacit.ledger.store.page import Page
+from tacit.ledger.store.schema import COINS, CONTENTS, LINES
+from tacit.ledger.store.summed import LINE
 from tacit.noise.kept_coins import new_secret, secret_for
 
 Reached = Mapping[str, Fraction]

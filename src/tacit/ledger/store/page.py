@@ -1,6 +1,7 @@
 """One transaction on a ledger: its head, what it appends, the rows it reads and writes under one seal.
 
-Guarantee   `rows`, `found` and `state` return what the last transaction left, or refuse (`ledger/row_seals.py`), and so
+Guarantee   `rows`, `found` and `state` return what the last transaction left, or refuse (`ledger/store/row_seals.py`),
+            and so
             does `entries`, which walks the whole chain. `close` seals what was written together with the last entry,
             once, at the end of the transaction.
 Assumes     A page that writes has locked the head row, and nobody writes in another way. A page of a ledger of an older
@@ -35,7 +36,8 @@ from sqlalchemy import (
 
 from tacit.errors import LedgerError
 from tacit.ledger.accounts import RunningSum
-from tacit.ledger.chain import (
+from tacit.ledger.input import checked_note
+from tacit.ledger.store.chain import (
     ACCOUNT_TYPES,
     ENTRY_TYPES,
     LIMITS,
@@ -52,11 +54,10 @@ from tacit.ledger.chain import (
     unfit_head,
     wrong_key,
 )
-from tacit.ledger.input import checked_note
-from tacit.ledger.row_seals import DEPTH, Key, Tree, grown, key_of, node_seal, nodes_above, place_of, row_seal
-from tacit.ledger.store import rows, streamed
-from tacit.ledger.summed import UNREADABLE, InMemory, State, add_account, add_entry, written
-from tacit.ledger.tables import ACCOUNTS, ENTRIES, HEAD, OLDER_VERSIONS, SEALS, STATE
+from tacit.ledger.store.database import rows, streamed
+from tacit.ledger.store.row_seals import DEPTH, Key, Tree, grown, key_of, node_seal, nodes_above, place_of, row_seal
+from tacit.ledger.store.schema import ACCOUNTS, ENTRIES, HEAD, OLDER_VERSIONS, SEALS, STATE
+from tacit.ledger.store.summed import UNREADABLE, InMemory, State, add_account, add_entry, written
 
 # Charges of 1/3, 1/7, 1/11 .. make a sum that never stops growing, and a charge must stay cheap.
 SUM_DIGITS: Final = 1000

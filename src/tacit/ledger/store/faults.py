@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlalchemy.exc import DBAPIError
 
 from tacit.errors import LedgerError
-from tacit.ledger.address import Address
+from tacit.ledger.store.address import Address
 
 _SQLITE_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
 _POSTGRES_BUSY = ("40001", "40P01")  # serialization failure, deadlock: nothing was written, try again

@@ -1,8 +1,8 @@
 """A whole ledger looked at: the chain, all sums, and every row under its seal.
 
 Guarantee   `verified` finds every row of every table that was changed, taken out, put in, exchanged or put back from an
-            earlier time, under the assumptions of `ledger/chain.py`. It also finds sums that entries do not add up to,
-            whoever wrote them.
+            earlier time, under the assumptions of `ledger/store/chain.py`. It also finds sums that entries do not add
+            up to, whoever wrote them.
 Limits      An old copy of the whole ledger is a good ledger: keep a receipt's hash elsewhere. Of rows that an older
             Tacit wrote, beside entries and accounts, it cannot be known whether somebody changed them before they were
             sealed; `unknown` says so.
@@ -15,12 +15,11 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, inspect, select
 
-from tacit.ledger.chain import LIMITS, SHOWN, TABLE, TAKEN_OVER, Seal, Verification, examined, with_runs
-from tacit.ledger.coin_seals import content_seal, mark_of, secret_of
-from tacit.ledger.row_seals import DEPTH, Tree, key_of, node_seal, place_of, row_seal, whole
-from tacit.ledger.store import rows, streamed, tolerant
-from tacit.ledger.summed import UNREADABLE, InMemory, add_account, add_entry
-from tacit.ledger.tables import (
+from tacit.ledger.clauses.coin_seals import content_seal, mark_of, secret_of
+from tacit.ledger.store.chain import LIMITS, SHOWN, TABLE, TAKEN_OVER, Seal, Verification, examined, with_runs
+from tacit.ledger.store.database import rows, streamed, tolerant
+from tacit.ledger.store.row_seals import DEPTH, Tree, key_of, node_seal, place_of, row_seal, whole
+from tacit.ledger.store.schema import (
     ACCOUNTS,
     COINS,
     CONTENTS,
@@ -34,6 +33,7 @@ from tacit.ledger.tables import (
     STATE,
     strange,
 )
+from tacit.ledger.store.summed import UNREADABLE, InMemory, add_account, add_entry
 
 _NOT_SEALED = (
     "an older Tacit wrote it: no seal covers its coins, their lines, what is noted of files and of runs, so it cannot "

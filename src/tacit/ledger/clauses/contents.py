@@ -8,7 +8,7 @@ Guarantee   Coins of a line that were made for some files are used again only wh
 Assumes     That files have changed between two releases may be said. Bytes are looked at only where a file was touched:
             its size, its times and its place on the disk tell. What is no file (frames, queries, Spark) is not looked
             at: a record under its key must then not change, as `plan/plans/records.py` assumes. Rows of a ledger are
-            what was written (`ledger/row_seals.py`): one that is gone or was put back is refused.
+            what was written (`ledger/store/row_seals.py`): one that is gone or was put back is refused.
 Why         A gap that is filled later, by the same coin, was a secret before. Equal bytes are equal rows. Lines behind
             the end of a file that was whole leave its rows as they were, and since no key may be there twice
             (`release/results/suppress_records.py`), they have keys, and so coins, of their own.
@@ -34,9 +34,9 @@ from typing import Final, Protocol
 from sqlalchemy import inspect
 
 from tacit.errors import DataRefused
-from tacit.ledger.coin_seals import content_seal
-from tacit.ledger.page import Page
-from tacit.ledger.tables import CONTENTS
+from tacit.ledger.clauses.coin_seals import content_seal
+from tacit.ledger.store.page import Page
+from tacit.ledger.store.schema import CONTENTS
 from tacit.noise.kept_coins import secret_for
 
 _SIZE_BYTES: Final = 8

@@ -28,11 +28,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from tacit.errors import LedgerError
-from tacit.ledger.address import Address, address_of, check_only_name, check_place, no_ledger
-from tacit.ledger.chain import NOTHING_BEFORE, Seal, Stored
-from tacit.ledger.faults import is_busy, refusal
-from tacit.ledger.row_seals import node_seal
-from tacit.ledger.tables import (
+from tacit.ledger.store.address import Address, address_of, check_only_name, check_place, no_ledger
+from tacit.ledger.store.chain import NOTHING_BEFORE, Seal, Stored
+from tacit.ledger.store.faults import is_busy, refusal
+from tacit.ledger.store.row_seals import node_seal
+from tacit.ledger.store.schema import (
     FROM_THE_START,
     HEAD,
     METADATA,

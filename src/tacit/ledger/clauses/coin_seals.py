@@ -1,11 +1,11 @@
-"""Names, marks and seals of coins, of their lines, and of what is noted of files; see `ledger/coins.py`."""
+"""Names, marks and seals of coins, of their lines, and of what is noted of files; see `ledger/clauses/coins.py`."""
 
 from __future__ import annotations
 
 import hashlib
 from typing import Final
 
-from tacit.ledger.chain import Seal, Stored
+from tacit.ledger.store.chain import Seal, Stored
 
 _CONTENT: Final = ("dataset", "line", "state", "stamp", "digest", "sizes")
 

@@ -4,8 +4,8 @@ Guarantee   A row that `Page.rows` returns, or says not to be there, is as the l
             changed, taken out, put in, exchanged or put back from an earlier time does not fit, and is refused before
             anything rests on it. `whole` finds every such row of every table, and everything in the tree that does not
             belong there.
-Assumes     As `ledger/chain.py`: with a key nobody else can make a seal; without one, whoever recomputes all hashes up
-            to the head row is not noticed.
+Assumes     As `ledger/store/chain.py`: with a key nobody else can make a seal; without one, whoever recomputes all
+            hashes up to the head row is not noticed.
 Why         The place of a row is the hash of its table and key. Rows whose places begin alike are under one node, nodes
             likewise, and each node's seal covers what is under it with its places, so that the root covers all rows:
             what is there and what is not. The head row seals the root together with the last entry. So whatever fits
@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from sqlalchemy import Table
 
-from tacit.ledger.chain import Seal, Stored
+from tacit.ledger.store.chain import Seal, Stored
 
 DEPTH: Final = 3  # nodes above a row, without the root: 4,096 of them hold rows
 

@@ -9,7 +9,7 @@ Why         The criterion says how often one estimate of a frequency is wrong by
             its own, so that the mean of both is wrong less often: the promise holds for one table alone. A table counts
             from its charge on: it is an entry of the chain, written in the locked transaction of the charge. That reads
             of each column the first table that promises something about it, and the first that tells about it: if any
-            table is in the way, one of these is (`ledger/summed.py`).
+            table is in the way, one of these is (`ledger/store/summed.py`).
 Reference   docs/tables.md.
 Checked by  tests/unit/test_tables_together.py.
 """
@@ -21,10 +21,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tacit.errors import PlanError
-from tacit.ledger.book import Book
-from tacit.ledger.chain import TABLE, LedgerEntry
-from tacit.ledger.page import Page
-from tacit.ledger.summed import COLUMN, written
+from tacit.ledger.store.book import Book
+from tacit.ledger.store.chain import TABLE, LedgerEntry
+from tacit.ledger.store.page import Page
+from tacit.ledger.store.summed import COLUMN, written
 
 
 @dataclass(frozen=True)

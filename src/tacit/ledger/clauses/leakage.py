@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 
 from tacit.errors import LedgerError, TacitError
-from tacit.ledger.applications import (
+from tacit.ledger.clauses.applications import (
     Applications,
     Standing,
     WeighingRequest,
@@ -22,12 +22,12 @@ from tacit.ledger.applications import (
     shown_in,
     standing_in,
 )
-from tacit.ledger.book import Book
-from tacit.ledger.chain import LIMITS, SHOWN, LedgerEntry, Stored
-from tacit.ledger.page import Page
-from tacit.ledger.store import rows
-from tacit.ledger.summed import limits_before, seen_before
-from tacit.ledger.tables import ENTRIES
+from tacit.ledger.store.book import Book
+from tacit.ledger.store.chain import LIMITS, SHOWN, LedgerEntry, Stored
+from tacit.ledger.store.database import rows
+from tacit.ledger.store.page import Page
+from tacit.ledger.store.schema import ENTRIES
+from tacit.ledger.store.summed import limits_before, seen_before
 from tacit.plan.leakage.shown import Shown, ShownSoFar
 
 Before = tuple[str | None, ShownSoFar]  # the limits that hold, and what was shown

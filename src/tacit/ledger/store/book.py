@@ -12,13 +12,13 @@ from typing import TypeVar
 from sqlalchemy import Connection, insert, select, update
 
 from tacit.errors import LedgerError
-from tacit.ledger.chain import TAKEN_OVER, Seal, unfit_head, wrong_key
 from tacit.ledger.input import checked_name
-from tacit.ledger.page import Page
-from tacit.ledger.row_seals import listed, whole
-from tacit.ledger.store import Store, rows
-from tacit.ledger.tables import ENTRIES, HEAD, METADATA, SCHEMA_VERSION, SEALS, STATE
-from tacit.ledger.verification import sealed_places, verified
+from tacit.ledger.store.chain import TAKEN_OVER, Seal, unfit_head, wrong_key
+from tacit.ledger.store.database import Store, rows
+from tacit.ledger.store.page import Page
+from tacit.ledger.store.row_seals import listed, whole
+from tacit.ledger.store.schema import ENTRIES, HEAD, METADATA, SCHEMA_VERSION, SEALS, STATE
+from tacit.ledger.store.verification import sealed_places, verified
 
 Result = TypeVar("Result")
 

@@ -17,7 +17,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 SCHEMA_VERSION = 3
-OLDER_VERSIONS = (1, 2)  # read as they are, and sealed as they stand by the first write (`ledger/page.py`)
+OLDER_VERSIONS = (1, 2)  # read as they are, and sealed as they stand by the first write (`ledger/store/page.py`)
 
 METADATA = MetaData()
 
@@ -71,7 +71,7 @@ RUNS = Table(
     Column("state", Text, nullable=False),  # "reserved", "finished" or "lost"
 )
 
-# The secrets of coins that are remembered, and how far each line of them was paid for (`ledger/coins.py`).
+# The secrets of coins that are remembered, and how far each line of them was paid for (`ledger/clauses/coins.py`).
 COINS = Table(
     "tacit_coins",
     METADATA,
@@ -90,7 +90,7 @@ LINES = Table(
     Column("seal", Text, nullable=False),
 )
 
-# What the files of a line held when its coins were used (`ledger/contents.py`).
+# What the files of a line held when its coins were used (`ledger/clauses/contents.py`).
 CONTENTS = Table(
     "tacit_contents",
     METADATA,
@@ -103,7 +103,7 @@ CONTENTS = Table(
     Column("seal", Text, nullable=False),
 )
 
-# What charges rest on beside their accounts, summed up from the entries (`ledger/summed.py`).
+# What charges rest on beside their accounts, summed up from the entries (`ledger/store/summed.py`).
 STATE = Table(
     "tacit_state",
     METADATA,
@@ -113,7 +113,7 @@ STATE = Table(
     Column("body", Text, nullable=False),  # JSON
 )
 
-# One tree of hashes over all rows of the tables below (`ledger/row_seals.py`); the head row seals its root.
+# One tree of hashes over all rows of the tables below (`ledger/store/row_seals.py`); the head row seals its root.
 SEALS = Table(
     "tacit_seals",
     METADATA,
