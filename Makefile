@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@sed -n 's/^#   //p' Makefile
 
-# Stamps: installing again takes seconds even if nothing changed, so it is done only when pyproject.toml has changed.
+# Stamps: installing again takes seconds even if nothing changed, so it is done only when a pyproject.toml has changed.
 PACKAGE := $(VENV)/.package-installed
 TOOLS := $(VENV)/.tools-installed
 
@@ -38,9 +38,9 @@ $(PACKAGE): pyproject.toml | $(BIN)/python
 	@$(BIN)/python -m pip install -q -e .
 	@touch $@
 
-$(TOOLS): pyproject.toml | $(BIN)/python
-	@echo "Installing Tacit and the tools that its tests need into $(VENV) (once; a few minutes)"
-	@$(BIN)/python -m pip install -q -e '.[dev,spark]'
+$(TOOLS): pyproject.toml reproductions/pyproject.toml | $(BIN)/python
+	@echo "Installing Tacit, its reproductions and the tools that tests need into $(VENV) (once; a few minutes)"
+	@$(BIN)/python -m pip install -q -e '.[dev,spark]' -e reproductions
 	@touch $@ $(PACKAGE)
 
 venv: $(PACKAGE)
@@ -80,17 +80,7 @@ audit: $(TOOLS) java
 	  tests/unit/test_row_check.py tests/unit/test_where.py
 
 bench: $(TOOLS)
-	$(BIN)/python benchmarks/bench_noise.py
-	$(BIN)/python benchmarks/bench_rows.py
-	$(BIN)/python benchmarks/bench_top_k.py
-	$(BIN)/python benchmarks/bench_monitor.py
-	$(BIN)/python benchmarks/bench_plan.py
-	$(BIN)/python benchmarks/bench_clusters.py
-	$(BIN)/python benchmarks/bench_grids.py
-	$(BIN)/python benchmarks/bench_lines.py
-	$(BIN)/python benchmarks/bench_disclosure.py
-	$(BIN)/python benchmarks/bench_tables.py
-	$(BIN)/python benchmarks/bench_records.py
+	@for file in reproductions/benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis tacit-demo tacit-demo-[0-9]*

@@ -24,11 +24,11 @@ import tacit as tc
 from tacit.audit.exclusion_audits.case_audit import audit_case
 from tacit.jobs.case_file import Case, read_case, read_job_or_case
 from tacit.jobs.job_run import session_of
-from tacit.papers.charts_001 import pattern_chart
-from tacit.papers.occupancy import Occupancy, days_of, occupancy_of_file
 from tacit.report.charts.chart_parts import styled
 from tacit.report.charts.leakage_charts import leakage_charts, series
 from tacit.report.charts.release_charts import chart_png
+from tacit_reproductions.document_001.charts import pattern_chart
+from tacit_reproductions.document_001.occupancy import Occupancy, days_of, occupancy_of_file
 
 HERE = Path(__file__).parent
 SHOWN, FILLED = "shown days", "gaps filled"

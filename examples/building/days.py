@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from tacit import noise
-from tacit.papers.occupancy import Occupancy, days_of, made_up_occupancy, occupancy_of_file
+from tacit_reproductions.document_001.occupancy import Occupancy, days_of, made_up_occupancy, occupancy_of_file
 
 HERE = Path(__file__).parent
 PUBLIC = 0.75  # of the days

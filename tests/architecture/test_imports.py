@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tacit
-from architecture.syntax import nodes_of
+from architecture.syntax import imports_of, randomness_in
 
 SRC = Path(tacit.__file__).parent
 STAGES = (
@@ -28,8 +27,7 @@ STAGES = (
     "audit",
     "report",
 )
-# papers recompute figures with all stages; the command line drives all of it
-ORDER = (*STAGES, "papers", "cli")
+ORDER = (*STAGES, "cli")  # the command line drives all of it
 FOR_EVERYBODY = ("errors", "amounts", "drawing")
 
 READERS = ("duckdb", "pyarrow", "narwhals", "polars", "ibis", "pyspark")
@@ -43,8 +41,7 @@ MAY_READ_ROWS = (
 )
 DOOR = "rows/rows.py"  # asks those for rows, and so opens them without a reader of its own
 MAY_DRAW_RANDOMNESS = ("noise/keystream.py",)
-RANDOM = ("random", "secrets", "numpy.random", "scipy.stats.sampling")
-RANDOM_NAMES = ("urandom", "getrandom", "SystemRandom", "default_rng", "RandomState", "rvs")
+MAY_ASK_FOR_REPRODUCTIONS = {"cli/reproduce.py", "cli/bench.py"}
 
 MODULES = sorted(SRC.rglob("*.py"))
 
@@ -59,29 +56,12 @@ def stage_of(file: Path) -> str:
 
 
 @cache
-def nodes(file: Path) -> tuple[ast.AST, ...]:
-    return nodes_of(file.read_text(encoding="utf-8"))
+def text_of(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
 
 
-@cache
 def imported(file: Path) -> tuple[tuple[str, int], ...]:
-    """Return every module that a file imports, also inside functions and for type checkers, with its line."""
-    return tuple(_imported(file))
-
-
-def _imported(file: Path) -> Iterator[tuple[str, int]]:
-    """Yield them: `from tacit.plan import choose` yields `tacit.plan` and `tacit.plan.choose`."""
-    package = ["tacit", *file.relative_to(SRC).parent.parts]
-    for node in nodes(file):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, node.lineno
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) - node.level + 1] if node.level else []
-            module = ".".join([*above, *([node.module] if node.module else [])])
-            yield module, node.lineno
-            for alias in node.names:
-                yield f"{module}.{alias.name}", node.lineno
+    return imports_of(text_of(file), "tacit", *file.relative_to(SRC).parent.parts)
 
 
 def imports_of_stages(file: Path) -> Iterator[tuple[str, str, int]]:
@@ -141,6 +121,11 @@ def test_nothing_imports_the_command_line() -> None:
     assert wrong == []
 
 
+def test_the_package_does_not_need_the_reproductions() -> None:
+    """They are a distribution of their own: two commands ask for them, and say how to install them."""
+    assert {name_of(file) for file in MODULES if "tacit_reproductions" in text_of(file)} == MAY_ASK_FOR_REPRODUCTIONS
+
+
 def test_only_these_modules_read_rows() -> None:
     wrong = [
         f"{name_of(file)}:{line} imports {module}"
@@ -166,19 +151,12 @@ def test_audit_and_report_never_open_rows() -> None:
 
 def test_only_the_keystream_draws_randomness() -> None:
     """A random number from anywhere else is either inexact or predictable, and a release must have neither."""
-    wrong = []
-    for file in MODULES:
-        if name_of(file) in MAY_DRAW_RANDOMNESS:
-            continue
-        wrong += [f"{name_of(file)}:{line} imports {module}" for module, line in imported(file) if module in RANDOM]
-        for node in nodes(file):
-            if isinstance(node, ast.Attribute) and (
-                node.attr in RANDOM_NAMES
-                or (node.attr == "random" and isinstance(node.value, ast.Name) and node.value.id in ("np", "numpy"))
-            ):
-                wrong.append(f"{name_of(file)}:{node.lineno} uses {node.attr}")
-            if isinstance(node, ast.ImportFrom) and any(alias.name in RANDOM_NAMES for alias in node.names):
-                wrong.append(f"{name_of(file)}:{node.lineno} imports randomness")
+    wrong = [
+        f"{name_of(file)}:{found}"
+        for file in MODULES
+        if name_of(file) not in MAY_DRAW_RANDOMNESS
+        for found in randomness_in(text_of(file))
+    ]
     assert wrong == []
 
 

@@ -37,7 +37,6 @@ def test_rows_are_grouped_without_a_domain_behind_two_doors() -> None:
         "publish/generalise.py",  # says that it is not protected
         "publish/paid_tables.py",
         "audit/reconstruction_audits/reconstruction_audit.py",
-        "papers/reconstruction_004.py",
     }
 
 
@@ -45,7 +44,7 @@ def test_only_audits_ask_for_true_counts() -> None:
     """Never a release, a monitor, a ledger or a report: what they hold may leave the house."""
     asking = importers("tacit.release.curator.private_counts")
     assert asking
-    assert {name.split("/")[0] for name in asking} <= {"audit", "papers"}
+    assert {name.split("/")[0] for name in asking} == {"audit"}
 
 
 def test_every_audit_that_asks_is_marked() -> None:

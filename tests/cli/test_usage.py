@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ import pytest
 from cli.shell import ERROR_KEYS, inside, tacit
 from tacit import __version__
 from tacit.cli import main
-from tacit.cli.bench import REPOSITORY, Benchmark
 from tacit.cli.screen import show_json
 from tacit.rows import guard
 
@@ -147,38 +144,17 @@ def test_a_name_cannot_redraw_the_terminal(tmp_path: Path, capsys: pytest.Captur
     assert said.count("\n") == 1
 
 
-def test_benchmarks_are_run_from_the_repository_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("words", [["reproduce", "002", "--quick"], ["bench", "noise", "--quick"]])
+def test_reproductions_that_are_not_installed_are_refused(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tacit.cli.bench.REPOSITORY", tmp_path)
-    assert main(["bench", "noise", "--quick"]) == 1
-    said = capsys.readouterr().err
-    assert said == (
-        "tacit: benchmarks are not part of the installed package. Clone the repository and run `make bench` there.\n"
-    )
-    os.makedirs(tmp_path / "benchmarks")
-    (tmp_path / "pyproject.toml").touch()
-    every = [name.value for name in Benchmark]
-    for name in every:
-        text = f'"""Measures {name}."""\ndef main(*, quick):\n    print("a table")\n    return {{"quick": quick}}\n'
-        (tmp_path / "benchmarks" / f"bench_{name}.py").write_text(text, encoding="utf-8")
-    assert main(["bench", "--quick"]) == 0
-    said = capsys.readouterr().out
-    assert said == "".join(f"{name}: Measures {name}.\na table\n" for name in every)
-    assert main(["bench", "rows", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"rows": {"quick": False}}
-
-
-def test_every_benchmark_of_the_repository_can_be_asked_for() -> None:
-    files = {file.stem.removeprefix("bench_"): file for file in (REPOSITORY / "benchmarks").glob("bench_*.py")}
-    assert {name.value for name in Benchmark} == set(files)
-    for file in files.values():
-        (main_of,) = (
-            node
-            for node in ast.parse(file.read_text(encoding="utf-8")).body
-            if isinstance(node, ast.FunctionDef) and node.name == "main"
-        )
-        assert "quick" in [argument.arg for argument in (*main_of.args.args, *main_of.args.kwonlyargs)], file.name
+    for name in [name for name in sys.modules if name.startswith("tacit_reproductions")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if not (Path(one) / "tacit_reproductions").is_dir()])
+    said = "Say `pip install -e reproductions` in a clone of the repository."
+    assert inside(tmp_path, *words).refusal() == f"reproductions are not installed. {said}"
+    error = inside(tmp_path, *words, "--json").error()
+    assert (error["key"], error["fix"]) == ("reproductions", said)
 
 
 def test_a_number_that_json_does_not_have_is_a_text(capsys: pytest.CaptureFixture[str]) -> None:

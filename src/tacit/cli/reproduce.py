@@ -1,20 +1,20 @@
-"""`tacit reproduce 001`, `002`, `003` and `004`: recompute the figures of a paper beside what it claims."""
+"""`tacit reproduce 001`, `002`, `003` and `004`: recompute the figures of a paper beside what it claims.
+
+The work is done by `tacit_reproductions`, a distribution of its own in the folder `reproductions/` of the repository.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tacit.cli.screen import AsJson, note, progress, show, show_json, show_wrapped
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from tacit.papers.results import Reproduction
+from tacit.cli.screen import AsJson
+from tacit.errors import Refused
 
 
 class Paper(StrEnum):
@@ -24,6 +24,21 @@ class Paper(StrEnum):
     asymmetric = "002"
     blowfish = "003"
     disclosure = "004"
+
+
+@contextmanager
+def reproductions() -> Iterator[None]:
+    """Refuse if the reproductions, which are imported inside, are not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        if missing.name != "tacit_reproductions":
+            raise
+        raise Refused(
+            "are not installed",
+            key="reproductions",
+            fix="Say `pip install -e reproductions` in a clone of the repository.",
+        ) from None
 
 
 def reproduce_paper(
@@ -53,47 +68,6 @@ def reproduce_paper(
     as_json: AsJson = False,
 ) -> None:
     """Recompute the figures of a paper, and say for each claim what we find and whether it holds."""
-    from tacit.papers import figures_001, figures_002, figures_003, figures_004
-    from tacit.papers.data import data_folder
-
-    reproduce = {
-        Paper.dependence: figures_001.reproduce,
-        Paper.asymmetric: figures_002.reproduce,
-        Paper.blowfish: figures_003.reproduce,
-        Paper.disclosure: figures_004.reproduce,
-    }[paper]
-    folder = data_folder(data)
-    with progress(f"document {paper.value}", as_json=as_json) as on_progress:
-        found = reproduce(folder, quick=quick, fresh=fresh, on_progress=on_progress)
-        files = [] if output is None else found.write(output)
-    if as_json:
-        show_json({**found.document(), "files": files})
-        return
-    _show(found)
-    if files:
-        show(f"\n{len(files)} files in {output}")
-    if found.made_up:
-        note(f"{found.made_up} Name the folder with --data.")
-
-
-def _show(found: Reproduction) -> None:
-    from tacit.papers.results import CLAIM_HEADINGS
-
-    show(found.title, "")
-    show_wrapped(found.how)
-    show("", _table(CLAIM_HEADINGS, [claim.cells() for claim in found.claims], lines=True))
-    for table in found.tables:
-        if table.on_screen:
-            show("", table.title, "", _table(table.headings, table.lines), "")
-            show_wrapped(table.notes)
-
-
-def _table(headings: Sequence[str], rows: Sequence[tuple[str, ...]], *, lines: bool = False) -> Table:
-    from rich.table import Table
-
-    table = Table(show_lines=lines)
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    return table
+    with reproductions():
+        from tacit_reproductions.command import show_reproduction
+    show_reproduction(paper.value, data, quick=quick, fresh=fresh, output=output, as_json=as_json)

@@ -4,7 +4,7 @@ This is post-processing. The nearest such weights take the same number off every
 are full: it stays behind as noise in empty cells, wherever they lie. So the people are shared out from the top: of a
 block of cells with halves along every axis each half gets the nearest share of what the block has, down to single
 cells. The noise of a sum over a block is far less than that of its cells one by one, so that little is taken off full
-blocks, and what is taken off a full cell stays near it. `benchmarks/bench_clusters.py` has both.
+blocks, and what is taken off a full cell stays near it. `tacit bench clusters` has both.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ are. If they are in few of the cells, these are cut into as many parts as there 
 again. Everything here sees public numbers and the numbers of the look; `plan/draws/zoom.py` says why that costs no
 more.
 
-The constants were chosen on check-ins of three cities and of the world; `benchmarks/bench_clusters.py` shows what they
+The constants were chosen on check-ins of three cities and of the world; `tacit bench clusters` shows what they
 do elsewhere.
 """
 

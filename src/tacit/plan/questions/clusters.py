@@ -14,7 +14,7 @@ has its noise. Three kinds are tried, each in many widths:
 * cells with ramps (`plan/measure/soft_cells.py`), whose noise shrinks with theta / width under a distance policy;
 * cells that no secret edge leaves (the blocks of a partition), without any noise.
 
-What was tried and left out (`benchmarks/bench_clusters.py` has the numbers of what is kept): rounds of noisy sums and
+What was tried and left out (`tacit bench clusters` has the numbers of what is kept): rounds of noisy sums and
 sizes, the published mechanism, with its true sensitivity: it pays for every round and for every border, and was never
 better; ramps narrower than a cell, which have more noise than full ones and hardly more to say; noise on every record,
 which is better only where theta / epsilon is below a tenth of the range of several attributes (1,000 points in four

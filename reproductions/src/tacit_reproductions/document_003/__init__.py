@@ -1,0 +1,15 @@
+"""Document 003: Blowfish privacy.
+
+In reading order:
+
+    figures      document 003, Blowfish privacy
+    theorems     its theorems and examples: claimed, true and ours
+    composition  its sections on knowledge and composition
+    constraints  neighbours under public knowledge, by definition
+    ranges       its counts of ranges
+    ordered      its mechanisms for ranges, as printed and repaired
+    line_trials  many runs on the counts of a line
+    clusters     its clusters
+    kmeans       its k-means, as printed and with valid noise
+    charts       the figures, drawn
+"""
