@@ -132,7 +132,7 @@ def test_every_plan_hides_every_neighbour_and_uses_nothing_that_moves(family, pr
                     for group in groups:
                         assert not np.bincount(group, asked_change[start : start + len(group)]).any()
                         start += len(group)
-            if plan.on_line and plan.fixed is not None:
+            if plan.fixed is not None:
                 assert not (moved @ adds(Cumulative(query.name, query.where)))[:, plan.fixed].any()
             if isinstance(query, Marginals) and where is None and presence == "public":
                 for names in query.sets:

@@ -23,18 +23,29 @@ from tacit.plan.calibrate import noise_for
 from tacit.plan.errors.error_laws import AnySpread, kept, spread_of
 from tacit.plan.errors.predict import expected_variance, groups_used
 from tacit.plan.fault import PlanningFault
+from tacit.plan.measure.measured import LineEntries, Measured, Responding
 from tacit.plan.measure.strategy import Strategy
 from tacit.plan.plans.counted_tables import CountedTable, counted_tables
 from tacit.plan.plans.plan import AnyPlan
 from tacit.plan.plans.selection_plan import noise_name
-from tacit.plan.question import Bools, Ints, Linear, resolve
-from tacit.plan.sensitivity.steps import largest_step
+from tacit.plan.question import Bools, Floats, Ints, Linear, resolve
+from tacit.plan.sensitivity.responses import Watched
+from tacit.plan.sensitivity.steps import measured_step
 from tacit.policy.policy import Policy, as_policy
 
 if TYPE_CHECKING:
     from tacit.plan.errors.runs import LineErrors
+    from tacit.plan.questions.on_a_line import OnALine
 
 _AS_GOOD: Final = 0.998
+
+
+@dataclass(frozen=True)
+class Line:
+    """Answers that are counts of runs of values, read off the running counts that follow from measured entries."""
+
+    asked: OnALine
+    entries: LineEntries
 
 
 @dataclass(frozen=True)
@@ -42,7 +53,7 @@ class Plan(AnyPlan):
     """How a linear question will be answered. `base` is what noise is added to; answers are sums of its entries."""
 
     query: Linear
-    base: Linear
+    base: Measured
     noise: Law | None
     answers: int
     # which entries of the base can fall and which can rise, where each has noise on the sides that it needs
@@ -58,10 +69,16 @@ class Plan(AnyPlan):
         if self.sides is not None:
             object.__setattr__(self, "sides", (kept(self.sides[0]), kept(self.sides[1])))
 
+    @cached_property
+    def line(self) -> Line | None:
+        """The line whose running counts answers are read off; None where they are read off none."""
+        asked = self.query.about_a_line
+        return Line(asked, self.base) if asked is not None and isinstance(self.base, LineEntries) else None
+
     @property
-    def on_line(self) -> bool:
-        """Whether answers are read off running counts."""
-        return self.query.on_line and self.base.gives_running
+    def watched(self) -> Watched:
+        """What shows how far people move the counts that noise is added to."""
+        return self.base if isinstance(self.base, Responding) else self.query
 
     @property
     def moved(self) -> tuple[str, str]:
@@ -71,9 +88,9 @@ class Plan(AnyPlan):
     @cached_property
     def line_errors(self) -> LineErrors | None:
         """How far counts of runs are off, for answers that are read off running counts; None if unknown."""
-        if self.own_errors is not None or self.noise is None:
+        if self.own_errors is not None or self.noise is None or self.line is None:
             return self.own_errors
-        return self.base.line_errors(self.noise, self.groups, self.fixed, self.policy.domain)
+        return self.line.entries.line_errors(self.noise, self.groups, self.fixed, self.policy.domain)
 
     @property
     def drawn(self) -> tuple[str, ...]:
@@ -94,8 +111,14 @@ class Plan(AnyPlan):
     @cached_property
     def fixed(self) -> Bools | None:
         """Which cumulative counts are exact, where answers are read off them; None if none is."""
-        found = self.query.exact_running(self.policy) if self.on_line else None
+        found = None if self.line is None else self.line.asked.exact_running(self.policy)
         return None if found is None else kept(found)
+
+    def fixed_counts(self, entries: Ints) -> Floats | None:
+        """Return the running counts that are exact, from true entries; None if none is."""
+        if self.line is None or self.fixed is None:
+            return None
+        return np.rint(self.line.entries.running(entries.astype(np.float64))[self.fixed])  # they are whole numbers
 
     @cached_property
     def spread(self) -> AnySpread:
@@ -243,7 +266,7 @@ def every_plan(query: Linear, policy: Policy, epsilon: Fraction) -> list[Plan]:
 
 def _plan(query: Linear, way: Strategy, policy: Policy, epsilon: Fraction) -> Plan:
     base = way.base
-    step = largest_step(base, policy)
+    step = measured_step(base, policy)
     sides = None
     noise, why = way.noise, way.why
     if way.loss is not None and way.loss > epsilon:

@@ -1,14 +1,15 @@
 """The contract of a question: everything that one says about itself.
 
 A question is a small public object. It says what it is called and how job files write it, which attributes it looks at,
-what rows are counted for it, how its answers respond when one record moves, and through which other questions it may be
-answered. One module of `plan/questions/` holds all of that for one question; nothing outside asks which kind it is.
+and through which other questions it may be answered. A linear one is also measured as it is: it says what rows are
+counted for it, and how its answers respond when one record moves (`plan/measure/measured.py`). One module of
+`plan/questions/` holds all of that for one question; nothing outside asks which kind it is.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -17,15 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import PlanError, PolicyError, kind_of
+from tacit.plan.measure.measured import Measured, Responding
 from tacit.policy.genuine import is_genuine, settle, stranger
 from tacit.policy.where import Where, where
 
 if TYPE_CHECKING:
-    from tacit.noise.law import Law
-    from tacit.plan.errors.runs import LineErrors, Runs
     from tacit.plan.measure.strategy import Strategy
-    from tacit.plan.measure.tally import Tally
-    from tacit.plan.sensitivity.responses import Response
+    from tacit.plan.questions.on_a_line import OnALine
     from tacit.policy.attributes.attribute import Value
     from tacit.policy.domain import Domain
     from tacit.policy.policy import Policy
@@ -111,7 +110,7 @@ class Query(ABC):
         """Return the attributes for each of whose cells there is one answer that is no count; none for others."""
         return ()
 
-    def fitting(self, base: Linear) -> str:
+    def fitting(self, base: Measured) -> str:
         """Say what making the answers consistent did, or nothing."""
         return ""
 
@@ -121,53 +120,22 @@ class Query(ABC):
         return False
 
 
-class Linear(Query):
-    """A question whose answers are sums over people of a function of one record.
-
-    `counts_people` says whether answers are counts, which are never negative; `never_falls` whether each answer is at
-    least the one before it; `on_line` whether answers are counts of runs of neighbouring values; `gives_running`
-    whether running counts follow from noisy entries of this question. `entry_words` are what one answer, and all, are
-    called where others are read off them.
-    """
-
-    counts_people: ClassVar[bool] = True
-    never_falls: ClassVar[bool] = False
-    on_line: ClassVar[bool] = False
-    gives_running: ClassVar[bool] = False
-    entry_words: ClassVar[tuple[str, str]] = ("a measured count", "measured counts")
+class Linear(Query, Responding):
+    """A question whose answers are sums over people of a function of one record: it can be measured as it is."""
 
     @property
     def counted(self) -> Linear:
         """The query itself."""
         return self
 
-    @abstractmethod
-    def size(self, domain: Domain) -> int:
-        """Return how many numbers the answer has."""
+    @property
+    def about_a_line(self) -> OnALine | None:
+        """The question itself, if its answers are counts of runs of values; else None."""
+        return None
 
     @abstractmethod
     def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
         """Return the columns that say what each answer is about."""
-
-    def unit(self, domain: Domain) -> Fraction:
-        """Return what one unit of the answers is worth; answers are counted in whole units."""
-        return Fraction(1)
-
-    @abstractmethod
-    def tallies(self, policy: Policy) -> tuple[Tally, ...]:
-        """Return what rows are counted for."""
-
-    @abstractmethod
-    def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
-        """Return the true answers, flat, in the order of the labels, from what was counted."""
-
-    @abstractmethod
-    def added_by(self, record: Mapping[str, Any], domain: Domain) -> Ints:
-        """Return what one person whom the predicate picks adds to the answers: the definition, for audits."""
-
-    @abstractmethod
-    def response(self, domain: Domain) -> Response:
-        """Return how the answers respond to moves."""
 
     def plan(self, policy: Policy, epsilon: Fraction) -> Any:
         """Return the plan with the smallest expected error among all ways to answer the query."""
@@ -192,61 +160,6 @@ class Linear(Query):
     def strategies(self, policy: Policy, epsilon: Fraction) -> list[Strategy]:
         """Return further ways to answer, with a noise of their own; none by default."""
         return []
-
-    def check_rows_of_one(self, policy: Policy) -> None:
-        """Refuse what has no proven step where a person owns several rows; counts of cells have one."""
-
-    # ---- for a query that noise is added to: what is exact, and how its entries are used
-
-    def exact_groups(self, policy: Policy) -> list[Ints] | None:
-        """Return for each table a label per cell such that sums over equal labels are exact; None if there is none."""
-        return None
-
-    def finest_groups(self, policy: Policy) -> list[Ints] | None:
-        """Return the same, also where the labels are no product of those of single axes."""
-        return self.exact_groups(policy)
-
-    def directions(self, policy: Policy) -> tuple[Bools, Bools] | None:
-        """Return which entries can fall and which can rise, or None where all can do both."""
-        return None
-
-    def running(self, entries: Floats) -> Floats:
-        """Return the counts at or below each position of the line, from the entries."""
-        raise TypeError(self)
-
-    def line_errors(
-        self, noise: Law, groups: Sequence[Ints] | None, fixed: Bools | None, domain: Domain
-    ) -> LineErrors | None:
-        """Return how far counts of runs of positions are off that are made from noisy entries; None if unknown."""
-        raise TypeError(self)
-
-    # ---- for a query whose answers are read off a line
-
-    @property
-    def line_name(self) -> str:
-        """The attribute whose values stand on the line."""
-        raise TypeError(self)
-
-    def exact_running(self, policy: Policy) -> Bools | None:
-        """Return which running counts no secret edge changes; None if none is."""
-        raise TypeError(self)
-
-    def lists_values(self, domain: Domain) -> bool:
-        """Say whether single values stand for answers that are too many to be listed."""
-        return False
-
-    def runs(self, domain: Domain) -> tuple[Ints, Ints]:
-        """Return the first and last position of a line that each answer adds up."""
-        raise TypeError(self)
-
-    def workload(self, domain: Domain) -> Runs:
-        """Return the runs whose counts should be as good as possible; there may be more of them than answers."""
-        raise TypeError(self)
-
-    def read_off(self, below: Floats, domain: Domain) -> Floats:
-        """Return the answers from the counts below each position (one more entry than positions)."""
-        low, high = self.runs(domain)
-        return np.asarray(below[high + 1] - below[low])
 
 
 def resolve(query: Any, domain: Domain) -> Query:

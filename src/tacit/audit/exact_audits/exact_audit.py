@@ -192,11 +192,11 @@ def _shown_exactly(plan: Plan) -> Callable[[Ints], bool]:
     """Return a test of whether a change leaves alone everything that a release may show without noise."""
     if plan.noise is None:
         return lambda _: True
-    fixed = plan.fixed
     totals = list(_exact_totals(plan))
 
     def unchanged(change: Ints) -> bool:
-        if fixed is not None and np.rint(plan.base.running(change.astype(np.float64))[fixed]).any():
+        fixed = plan.fixed_counts(change)
+        if fixed is not None and fixed.any():
             return False
         return not any(np.bincount(group, change[entries]).any() for entries, group in totals)
 

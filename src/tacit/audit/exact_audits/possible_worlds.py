@@ -28,7 +28,7 @@ from tacit.errors import PlanError, kind_of, sealed, word_or_kind
 from tacit.noise.law import Law
 from tacit.plan.choose import choose
 from tacit.plan.plans.plan import AnyPlan
-from tacit.plan.question import resolve
+from tacit.plan.question import Query, resolve
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import ABSENT, Policy, as_policy
 
@@ -229,7 +229,8 @@ def _exact_sums(part: AnyPlan, truths: Ints) -> Ints:
 def _independent(plan: AnyPlan) -> AnyPlan:
     """Return the plan if it adds a noise of its own to each entry of what is asked, or refuse."""
     laws = plan.laws()
-    is_own = plan.query is plan.base and not plan.base.never_falls
+    base = plan.base
+    is_own = isinstance(base, Query) and plan.query is base and not base.never_falls
     if is_own and laws and not any(law.is_joint for law, _ in laws):
         return plan
     raise PlanError(

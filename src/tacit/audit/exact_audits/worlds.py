@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.question import Linear
+from tacit.plan.measure.measured import Measured
 from tacit.plan.questions import Count, Marginals
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain, positions
@@ -50,7 +50,7 @@ def every_record(domain: Domain) -> list[Any]:
     return list(product(*(every_value(attribute) for attribute in domain.values())))
 
 
-def added(query: Linear, domain: Domain, record: Any) -> Ints:
+def added(query: Measured, domain: Domain, record: Any) -> Ints:
     """Return what one person adds to the answers, straight from the meaning of the query."""
     picked = record is not ABSENT and (
         query.where is None or query.where.compile(domain).of_record(positions(domain, record))
@@ -60,12 +60,12 @@ def added(query: Linear, domain: Domain, record: Any) -> Ints:
     return query.added_by(dict(zip(domain, record, strict=True)), domain)
 
 
-def answers(query: Linear, domain: Domain, people: Iterable[Any]) -> Ints:
+def answers(query: Measured, domain: Domain, people: Iterable[Any]) -> Ints:
     """Return the answers on a data set of these people."""
     return sum((added(query, domain, record) for record in people), np.zeros(query.size(domain), dtype=np.int64))
 
 
-def contributions(query: Linear, domain: Domain, records: Iterable[Any]) -> dict[Any, Ints]:
+def contributions(query: Measured, domain: Domain, records: Iterable[Any]) -> dict[Any, Ints]:
     """Return what each of these records adds to the answers; nobody adds nothing."""
     return {record: added(query, domain, record) for record in (*records, ABSENT)}
 
@@ -151,7 +151,7 @@ def minus(whole: tuple[int, ...], part: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(x - y for x, y in zip(whole, part, strict=True))
 
 
-def records_to_try(policy: Policy, query: Linear) -> tuple[list[Any], bool]:
+def records_to_try(policy: Policy, query: Measured) -> tuple[list[Any], bool]:
     """Return records that between them should show the worst edges, and whether they are all that there are."""
     domain, at_once = policy.domain, MOST_COUPLED if policy.known else MOST_RECORDS
     most = max(2, min(at_once, MOST_NUMBERS // max(query.size(domain), 1)))
@@ -168,7 +168,7 @@ def records_to_try(policy: Policy, query: Linear) -> tuple[list[Any], bool]:
     return list(found), False
 
 
-def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: Linear) -> Iterator[Any]:
+def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: Measured) -> Iterator[Any]:
     """Yield the values of an attribute at which something begins or ends along these edges, the most telling first."""
     domain, tests = policy.domain, _tests(policy, shape, query)
     attribute = domain[name]
@@ -193,7 +193,7 @@ def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: Linear) -
     yield from (attribute.value(places[0]) if len(places) == 1 else tuple(places) for places in product(*by_axis))
 
 
-def _tests(policy: Policy, shape: EdgeShape, query: Linear) -> list[Test]:
+def _tests(policy: Policy, shape: EdgeShape, query: Measured) -> list[Test]:
     asked = [query.where.compile(policy.domain)] if query.where is not None else []
     starts = [shape.only_from, *(absence.only_from for absence in policy.absences)]
     return [*asked, *(test for test in starts if test is not None)]

@@ -28,11 +28,11 @@ from tacit.plan.choose import Plan
 from tacit.plan.draws.additive import blur
 from tacit.plan.draws.selection import draw_output
 from tacit.plan.draws.zoom import draw_stages
+from tacit.plan.measure.measured import Measured
 from tacit.plan.plans.derived import DerivedPlan
 from tacit.plan.plans.plan import AnyPlan
 from tacit.plan.plans.records import RecordsPlan
 from tacit.plan.plans.selection_plan import SelectionPlan
-from tacit.plan.question import Linear
 from tacit.plan.questions.clusters import ClustersPlan
 from tacit.policy.attributes import Integers
 from tacit.policy.domain import Domain
@@ -190,7 +190,7 @@ def local_subject(name: str, rule: RandomisedResponse, policy: Policy) -> Subjec
     )
 
 
-def _farthest(plan: AnyPlan, shown: Sequence[Linear] = ()) -> tuple[Ints, Ints]:
+def _farthest(plan: AnyPlan, shown: Sequence[Measured] = ()) -> tuple[Ints, Ints]:
     """Return answers of two neighbours, one of whom moves the answers as far as anybody can; those of all parts.
 
     With `shown`, the answers of these questions instead.
@@ -244,7 +244,7 @@ def _staged(plan: ClustersPlan, hidden: Ints, cover: Ints) -> Callable[[Ints, in
     """
 
     @cache
-    def moved(base: Linear) -> Ints:
+    def moved(base: Measured) -> Ints:
         here, there = (base.answers([answers[:-1]], plan.policy.domain) for answers in (hidden, cover))
         return np.flatnonzero(here != there)[:MOST_MOVED]
 

@@ -123,8 +123,8 @@ def spread_of(plan: Plan) -> AnySpread:
     """Return the laws of the estimates of a plan."""
     if plan.noise is None:
         return Spread(((),), np.zeros(plan.answers, dtype=np.int64))
-    if plan.on_line:
-        return spread_of_runs(plan, *plan.query.runs(plan.policy.domain))
+    if plan.line is not None:
+        return spread_of_runs(plan, *plan.line.asked.runs(plan.policy.domain))
     return _by_entry(plan)
 
 

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from tacit.noise.law import Law
 from tacit.plan.errors.runs import mean_over
 from tacit.plan.measure.block_sums import blocks_of
+from tacit.plan.measure.measured import Measured
 from tacit.plan.question import Bools, Ints, Linear
 from tacit.policy.policy import Policy
 
@@ -35,10 +36,10 @@ def expected_variance(plan: Plan) -> float:
     agreed = agreed_variance(plan)
     if agreed is not None:
         return agreed
-    if plan.on_line:
+    if plan.line is not None:
         errors = plan.line_errors
         if errors is not None:
-            return mean_over(errors, plan.query.workload(domain))
+            return mean_over(errors, plan.line.asked.workload(domain))
         # entries that depend on each other: their sums are not predicted, so a way that adds them up is not taken
         return noise.variance() * (1 - _share_of(plan.fixed)) if plan.query is base else math.inf
     if plan.sides is None or noise.is_joint:
@@ -101,7 +102,7 @@ def _attributes_of(group: Ints, names: tuple[str, ...], shape: tuple[int, ...]) 
     return tuple(names[axis] for axis in telling) if many == int(group.max()) + 1 else None
 
 
-def groups_used(query: Linear, base: Linear, policy: Policy, noise: Law | None) -> list[Ints] | None:
+def groups_used(query: Linear, base: Measured, policy: Policy, noise: Law | None) -> list[Ints] | None:
     """Return the groups of cells whose exact totals a release uses, or None.
 
     Least squares wants uncorrelated noise, so a one-sided cube uses none. Sums of cells use groups without gaps only.

@@ -2,6 +2,7 @@
 
 In reading order:
 
+    measured         the contract of what is counted
     block_sums       sums of noisy cells with exact totals
     cell_weights     from noisy counts of cells to weights
     strategy         a way to answer

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tacit.noise.law import Law
     from tacit.plan.errors.runs import LineErrors
-    from tacit.plan.question import Linear
+    from tacit.plan.measure.measured import Responding
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Strategy:
     """
 
     name: str
-    base: Linear
+    base: Responding
     noise: Law | None = None
     why: str = ""
     picture: tuple[str, ...] = ()

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from tacit.amounts import shown
 from tacit.plan.fault import PlanningFault
+from tacit.plan.measure.measured import Measured
 from tacit.plan.plans.plan import AnyPlan
-from tacit.plan.question import Bools, Floats, Linear, Query
+from tacit.plan.question import Bools, Floats, Query
 from tacit.plan.sensitivity.steps import LargestStep
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
@@ -143,7 +144,7 @@ class DerivedPlan(AnyPlan):
         return replace(self, known_people=getattr(other, "known_people", None))
 
     @property
-    def base(self) -> Linear:
+    def base(self) -> Measured:
         """What noise is added to, in the first part."""
         return self.parts[0].base
 

@@ -18,7 +18,8 @@ from tacit.amounts import rough, shown
 from tacit.errors import PlanError, leads_to_a_file, path_words
 from tacit.noise.law import Law
 from tacit.plan.leakage.shown import Shown
-from tacit.plan.question import Bools, Ints, Linear, Query
+from tacit.plan.measure.measured import Measured
+from tacit.plan.question import Bools, Ints, Query
 from tacit.plan.sensitivity.responses import Watched
 from tacit.plan.sensitivity.steps import LargestStep
 from tacit.policy.policy import Policy
@@ -48,7 +49,7 @@ class AnyPlan(ABC):
     if TYPE_CHECKING:  # fields of some kinds and properties of others
 
         @property
-        def base(self) -> Linear:
+        def base(self) -> Measured:
             """What is counted: noise is added to these counts, or they are compared."""
 
         @property
@@ -93,7 +94,7 @@ class AnyPlan(ABC):
         return self.strategy
 
     @property
-    def tallied(self) -> tuple[Linear, ...]:
+    def tallied(self) -> tuple[Measured, ...]:
         """What rows are counted for: the bases of all parts, where answers are made of counts."""
         return tuple(part.base for part in self.parts)
 
@@ -132,7 +133,7 @@ class AnyPlan(ABC):
     @property
     def watched(self) -> Watched:
         """What shows how far people move the counts that noise is added to."""
-        return self.base
+        return self.query.counted
 
     @property
     def drawn(self) -> tuple[str, ...]:

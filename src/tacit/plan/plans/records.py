@@ -57,6 +57,7 @@ from tacit.policy.words.fact_edges import edge_that_changes
 from tacit.policy.words.pair import record_words
 
 if TYPE_CHECKING:
+    from tacit.plan.measure.measured import Measured
     from tacit.plan.question import Linear
     from tacit.plan.questions.true_records import TrueRecords
 
@@ -182,7 +183,7 @@ class RecordsPlan(AnyPlan):
         return (self,)
 
     @property
-    def tallied(self) -> tuple[Linear, ...]:
+    def tallied(self) -> tuple[Measured, ...]:
         """Nothing: no answer is a count."""
         return ()
 

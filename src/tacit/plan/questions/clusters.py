@@ -36,6 +36,7 @@ from tacit.errors import PlanError
 from tacit.noise.bounds.of_sums import far_bounds
 from tacit.plan.examples import first_attribute
 from tacit.plan.measure.cluster_grids import added_distance, grid_of, grids, inside, lines_of
+from tacit.plan.measure.measured import Measured
 from tacit.plan.plans.derived import PEOPLE, Derived, DerivedPlan, Released, step_of
 from tacit.plan.plans.kmeans import centres_of, nearest, spread_around
 from tacit.plan.plans.plan import AnyPlan
@@ -43,7 +44,6 @@ from tacit.plan.plans.zoom import LOOK, all_cut, deviation, look_at
 from tacit.plan.question import (
     Floats,
     Ints,
-    Linear,
     attribute_of,
     check_names,
     check_where,
@@ -322,7 +322,7 @@ class ClustersPlan(DerivedPlan):
         return (kept,) if self.look is None else (kept, self.done((all_cut(self.look), self.parts[1], self.look)))
 
     @property
-    def tallied(self) -> tuple[Linear, ...]:
+    def tallied(self) -> tuple[Measured, ...]:
         """What rows are counted for: every cell of the domain, of which the cells of any grid are made, and people."""
         return self.query.counted, self.parts[1].base
 
@@ -424,7 +424,7 @@ class ClustersDone(ClustersPlan):
     def noise_document(self) -> dict[str, Any] | None:
         """Return the noise of each part as plain, exact data, beside what it counted."""
         found, counted = super().noise_document(), dict(self.named())
-        return found and {role: {"counted": counted[role].base.document(), **law} for role, law in found.items()}
+        return found and {role: {"counted": counted[role].query.document(), **law} for role, law in found.items()}
 
     @property
     def rmse(self) -> float:

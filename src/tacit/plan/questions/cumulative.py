@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -12,16 +11,13 @@ import numpy as np
 from tacit.noise.law import Law
 from tacit.plan.errors.runs import LineErrors, NoisyCounts, Runs
 from tacit.plan.examples import first_attribute, has_order
-from tacit.plan.measure.strategy import Strategy
-from tacit.plan.measure.tally import CellCounts, Tally
+from tacit.plan.measure.measured import LineEntries, Measured
 from tacit.plan.question import (
     LARGEST_RELEASE,
     Bools,
     Floats,
     Ints,
     Linear,
-    check_where,
-    columns_of,
     position,
     read_where,
     suffix,
@@ -29,8 +25,7 @@ from tacit.plan.question import (
 )
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question
 from tacit.plan.questions.marginals import Marginals
-from tacit.plan.questions.on_a_line import check_ordered, refuse_several_rows
-from tacit.plan.sensitivity.exact_totals import exact_cumulative
+from tacit.plan.questions.on_a_line import OnALine
 from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_ends, hidden_ends, running_counts_moved
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
@@ -39,30 +34,13 @@ from tacit.policy.where import Where
 
 
 @dataclass(frozen=True)
-class Cumulative(Linear):
+class Cumulative(OnALine, LineEntries):
     """For each value v of an ordered attribute: how many people have at most v."""
 
-    name: str
     where: Where | None = None
     keyword: ClassVar[str] = "cumulative"
     never_falls: ClassVar[bool] = True
-    on_line: ClassVar[bool] = True
-    gives_running: ClassVar[bool] = True
     entry_words: ClassVar[tuple[str, str]] = ("a running count", "running counts")
-
-    def check(self, domain: Domain) -> None:
-        """Refuse what the domain does not have."""
-        check_ordered(domain, self.name, self.keyword)
-        check_where(self.where, domain)
-
-    @property
-    def line_name(self) -> str:
-        """The attribute whose values stand on the line."""
-        return self.name
-
-    def mentioned(self) -> frozenset[str]:
-        """Return every attribute that the query looks at."""
-        return columns_of(self.where) | {self.name}
 
     def size(self, domain: Domain) -> int:
         """Return how many numbers the answer has."""
@@ -79,10 +57,6 @@ class Cumulative(Linear):
     def words(self, domain: Domain) -> str:
         """Return in words what is asked."""
         return f"People with {self.name} up to each value"
-
-    def tallies(self, policy: Policy) -> tuple[Tally, ...]:
-        """Return what rows are counted for."""
-        return (CellCounts((self.name,), self.where),)
 
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
         """Return the counts up to each value."""
@@ -105,20 +79,9 @@ class Cumulative(Linear):
             found.append((Marginals(((self.name,),), self.where), "by adding up noisy cells"))
         return found
 
-    def strategies(self, policy: Policy, epsilon: Fraction) -> list[Strategy]:
-        """Return the ways to measure the line."""
-        from tacit.plan.measure.line_strategies import line_strategies
-
-        counts, runs = self, self.workload(policy.domain)
-        return line_strategies(counts, self.name, self.where, policy, epsilon, runs)
-
-    def check_rows_of_one(self, policy: Policy) -> None:
-        """Refuse people who own several rows."""
-        refuse_several_rows(self, policy)
-
-    def exact_running(self, policy: Policy) -> Bools | None:
-        """Return which cumulative counts are exact, or None."""
-        return exact_cumulative(self.name, self.where, policy) if policy.per_person == 1 else None
+    def running_counts(self) -> Cumulative:
+        """Return the query itself."""
+        return self
 
     def running(self, entries: Floats) -> Floats:
         """Return the counts themselves."""
@@ -142,11 +105,7 @@ class Cumulative(Linear):
         """Return all prefixes."""
         return Runs(domain[self.name].size, "prefixes")
 
-    def read_off(self, below: Floats, domain: Domain) -> Floats:
-        """Return the counts at each position."""
-        return below[1:]
-
-    def fitting(self, base: Linear) -> str:
+    def fitting(self, base: Measured) -> str:
         """Say what making the counts consistent did."""
         return "Cumulative counts were made not to fall."
 

@@ -17,6 +17,7 @@ from tacit.plan.errors.runs import LineErrors, NoisyCells
 from tacit.plan.examples import first_attribute
 from tacit.plan.labels import labels_of_cells, one_below_the_other
 from tacit.plan.measure.block_sums import blocks_of
+from tacit.plan.measure.measured import LineEntries, Measured
 from tacit.plan.measure.tally import CellCounts, ItemHolders, Tally
 from tacit.plan.question import (
     LARGEST_RELEASE,
@@ -49,15 +50,15 @@ WAYS: Final = 2  # attributes of each histogram, if nobody says how many
 
 
 @dataclass(frozen=True)
-class Marginals(CellTables, Linear):
+class Marginals(CellTables, Linear, LineEntries):
     """One histogram for each set of attributes; an ordinary histogram is one set.
 
-    The histogram of a set of items counts for each item the people who have it.
+    The histogram of a set of items counts for each item the people who have it. Running counts follow from the
+    histogram of one ordered attribute, which alone is a base of a line.
     """
 
     ways: int | None = None
     keyword: ClassVar[str] = "marginals"
-    gives_running: ClassVar[bool] = True  # of one ordered attribute, which alone is a base of a line
     entry_words: ClassVar[tuple[str, str]] = ("the count of a cell", "counts of cells")
 
     def check(self, domain: Domain) -> None:
@@ -173,7 +174,7 @@ class Marginals(CellTables, Linear):
             return None  # dependent entries: sums are not predicted, so this strategy is not taken
         return NoisyCells(noise, self.size(domain), None if groups is None else blocks_of(groups[0]))
 
-    def fitting(self, base: Linear) -> str:
+    def fitting(self, base: Measured) -> str:
         """Say what making the tables consistent did."""
         return "Tables were made to agree with each other." if len(self.sets) > 1 else ""
 

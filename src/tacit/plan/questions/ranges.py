@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -15,15 +14,11 @@ from tacit.errors import PlanError
 from tacit.plan.errors.runs import Runs
 from tacit.plan.examples import first_attribute, has_order
 from tacit.plan.labels import Labels
-from tacit.plan.measure.strategy import Strategy
-from tacit.plan.measure.tally import CellCounts, Tally
+from tacit.plan.measure.measured import LineEntries, Measured
 from tacit.plan.question import (
     LARGEST_RELEASE,
-    Bools,
     Ints,
     Linear,
-    check_where,
-    columns_of,
     position,
     position_of_end,
     read_where,
@@ -33,7 +28,7 @@ from tacit.plan.question import (
 from tacit.plan.question_keys import ATTRIBUTE, VALUE, WHERE, Question, QuestionKey
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.plan.questions.marginals import Marginals
-from tacit.plan.questions.on_a_line import check_ordered, refuse_several_rows
+from tacit.plan.questions.on_a_line import OnALine
 from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_ends, ends_of, hidden_ends, meet
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
@@ -48,19 +43,16 @@ _MOST_PIECES: Final = 1_000_000  # pairs of pieces of a line that are looked at 
 
 
 @dataclass(frozen=True)
-class Ranges(Linear):
+class Ranges(OnALine):
     """How many people have a value from low to high, for each listed range, or for all of them (`ranges=None`)."""
 
-    name: str
     ranges: tuple[tuple[Value, Value], ...] | None = None
     where: Where | None = None
     keyword: ClassVar[str] = "ranges"
-    on_line: ClassVar[bool] = True
 
     def check(self, domain: Domain) -> None:
         """Refuse what the domain does not have."""
-        check_ordered(domain, self.name, self.keyword)
-        check_where(self.where, domain)
+        super().check(domain)
         if self.ranges is not None:
             if not self.ranges:
                 raise PlanError("must list a range", key="ranges", given=[], fix="Write [[low, high], ..], or all.")
@@ -111,15 +103,6 @@ class Ranges(Linear):
         values = domain[self.name].size
         return Runs(values, "ranges") if self.ranges is None else Runs(values, None, *self.runs(domain))
 
-    @property
-    def line_name(self) -> str:
-        """The attribute whose values stand on the line."""
-        return self.name
-
-    def mentioned(self) -> frozenset[str]:
-        """Return every attribute that the query looks at."""
-        return columns_of(self.where) | {self.name}
-
     def size(self, domain: Domain) -> int:
         """Return how many numbers the answer has: one for each range, or for each value where ranges are too many."""
         values = domain[self.name].size
@@ -157,10 +140,6 @@ class Ranges(Linear):
         """Return in words what is asked."""
         return f"People by range of {self.name}"
 
-    def tallies(self, policy: Policy) -> tuple[Tally, ...]:
-        """Return what rows are counted for."""
-        return (CellCounts((self.name,), self.where),)
-
     def answers(self, tallied: Sequence[Any], domain: Domain) -> Ints:
         """Return the count of each range."""
         below = np.concatenate([[0], np.cumsum(tallied[0], dtype=np.int64)])
@@ -196,27 +175,16 @@ class Ranges(Linear):
         return [
             *([] if self.ranges is None else [(self, "direct")]),
             (Marginals(((self.name,),), self.where), "by adding up noisy cells"),
-            (Cumulative(self.name, self.where), "as differences of noisy cumulative counts"),
+            (self.running_counts(), "as differences of noisy cumulative counts"),
         ]
 
-    def exact_running(self, policy: Policy) -> Bools | None:
-        """Return which cumulative counts are exact, or None."""
-        return Cumulative(self.name, self.where).exact_running(policy)
+    def running_counts(self) -> Cumulative:
+        """Return the counts of the same people at or below each value."""
+        return Cumulative(self.name, self.where)
 
-    def strategies(self, policy: Policy, epsilon: Fraction) -> list[Strategy]:
-        """Return the ways to measure the line."""
-        from tacit.plan.measure.line_strategies import line_strategies
-
-        counts, runs = Cumulative(self.name, self.where), self.workload(policy.domain)
-        return line_strategies(counts, self.name, self.where, policy, epsilon, runs)
-
-    def check_rows_of_one(self, policy: Policy) -> None:
-        """Refuse people who own several rows."""
-        refuse_several_rows(self, policy)
-
-    def fitting(self, base: Linear) -> str:
+    def fitting(self, base: Measured) -> str:
         """Say what making the counts consistent did."""
-        return "The cumulative counts behind the ranges were made not to fall." if base.gives_running else ""
+        return "The cumulative counts behind the ranges were made not to fall." if isinstance(base, LineEntries) else ""
 
     def __str__(self) -> str:
         many = "all" if self.ranges is None else str(len(self.ranges))

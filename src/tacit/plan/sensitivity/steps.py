@@ -25,7 +25,8 @@ from typing import Any, Final
 
 from tacit.amounts import shown
 from tacit.errors import PlanError, sealed
-from tacit.plan.question import Linear, resolve
+from tacit.plan.measure.measured import Responding
+from tacit.plan.question import resolve
 from tacit.plan.sensitivity.responses import ItemRoom, Jump, LineMove, RecordMove, Response, TwoLines, Watched
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
@@ -97,15 +98,19 @@ def largest_step(query: Any, policy: Policy) -> LargestStep:
     >>> largest_step(cumulative("age"), Policy(Domain({"age": Integers(0, 99)}), within(5, "age"))).l1
     5
     """
+    policy = as_policy(policy, fix="Write largest_step(query, policy): the question first.")
+    return measured_step(resolve(query, policy.domain).counted, policy)
+
+
+def measured_step(measured: Responding, policy: Policy) -> LargestStep:
+    """Return how far one person can move these numbers along a secret edge of a policy."""
     from tacit.plan.sensitivity.coupling import coupled_step
 
-    policy = as_policy(policy, fix="Write largest_step(query, policy): the question first.")
-    asked = resolve(query, policy.domain).counted
-    one = coupled_step(asked, policy) if policy.known else free_step(asked, policy)
-    return one if policy.per_person == 1 else _several_rows(one, asked, policy)
+    one = coupled_step(measured, policy) if policy.known else free_step(measured, policy)
+    return one if policy.per_person == 1 else _several_rows(one, measured, policy)
 
 
-def _several_rows(one: LargestStep, query: Linear, policy: Policy) -> LargestStep:
+def _several_rows(one: LargestStep, measured: Responding, policy: Policy) -> LargestStep:
     """Return the step of a person who owns up to `per_person` rows, each of which may move along an edge.
 
     People are counted once in each cell, so no count moves by more than one, however many rows move.
@@ -118,12 +123,12 @@ def _several_rows(one: LargestStep, query: Linear, policy: Policy) -> LargestSte
             given=f"per_person={policy.per_person}",
             fix="Keep one row per person, or ask for a histogram.",
         )
-    query.check_rows_of_one(policy)
+    measured.check_rows_of_one(policy)
     many = one.times(policy.per_person)
     why = (*one.why, f"one person owns up to {policy.per_person} rows, and each may move")
-    if not query.counts_people:
+    if not measured.counts_people:
         return replace(many, why=why)  # every row counts in a sum
-    answers = query.size(policy.domain)
+    answers = measured.size(policy.domain)
     l1 = min(many.l1, answers)
     return LargestStep(
         up=min(many.up, 1),

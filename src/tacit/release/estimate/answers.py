@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import DataRefused
+from tacit.plan.measure.measured import Measured
 from tacit.plan.measure.tally import CellCounts, Tally
-from tacit.plan.question import Linear
 from tacit.policy.policy import Policy
 
 Ints = npt.NDArray[np.int64]
@@ -26,14 +26,14 @@ class Countable(Protocol):
         """Return what each tally asks for."""
 
 
-def true_answers(query: Linear, rows: Countable, policy: Policy) -> Ints:
+def true_answers(query: Measured, rows: Countable, policy: Policy) -> Ints:
     """Return the true answers of a query, flat, in the order of its labels."""
     _, (answers,) = count_once([query], rows, policy)
     return answers
 
 
 def count_once(
-    queries: Sequence[Linear], rows: Countable, policy: Policy, *, people: bool = False
+    queries: Sequence[Measured], rows: Countable, policy: Policy, *, people: bool = False
 ) -> tuple[int | None, list[Ints]]:
     """Return the true answers of each query, and with `people` how many people there are, from one pass over the rows.
 
@@ -67,7 +67,7 @@ def counts_of(tallies: Sequence[Tally], rows: Countable, policy: Policy) -> list
     return found[len(everybody) :]
 
 
-def check_answerable(rows: Countable, query: Linear, policy: Policy) -> None:
+def check_answerable(rows: Countable, query: Measured, policy: Policy) -> None:
     """Refuse, before anything is charged, what these rows can never answer for a public reason."""
     for tally in query.tallies(policy):
         rows.check(tally)

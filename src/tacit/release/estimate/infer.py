@@ -16,7 +16,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.choose import Plan
+from tacit.plan.choose import Line, Plan
 from tacit.release.estimate.agree import agreement, nearest
 from tacit.release.estimate.cell_estimates import following, increasing, of_groups, with_totals
 from tacit.release.estimate.cell_estimates import nonnegative as without_negatives
@@ -36,10 +36,10 @@ def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool
     `consistent` makes tables agree and cumulative counts never fall, `nonnegative` lets no count be below zero.
     """
     plan = measured.plan
-    if plan.on_line:
-        return _infer_line(measured, consistent=consistent, nonnegative=nonnegative)
+    if plan.line is not None:
+        return _infer_line(measured, plan.line, consistent=consistent, nonnegative=nonnegative)
     # about a line, and yet not read off one: ranges that were measured by themselves
-    record = ListedRangesRecord if plan.query.on_line else LinearRecord
+    record = LinearRecord if plan.query.about_a_line is None else ListedRangesRecord
     if plan.noise is None:
         values = measured.noisy.astype(np.float64) * _unit(plan)
         return record(plan=plan, values=values, _centre=values)
@@ -63,23 +63,23 @@ def infer(measured: Measurements, *, consistent: bool = False, nonnegative: bool
     return record(plan=plan, values=values, _centre=centre, _spread=plan.spread, _unit=unit, _floor=low, _ceiling=high)
 
 
-def _infer_line(measured: Measurements, *, consistent: bool, nonnegative: bool) -> LineRecord:
+def _infer_line(measured: Measurements, line: Line, *, consistent: bool, nonnegative: bool) -> LineRecord:
     """Return counts of runs of values, read off the estimated running counts."""
     plan, domain = measured.plan, measured.plan.policy.domain
     if plan.noise is None:
-        running = plan.base.running(measured.noisy.astype(np.float64))
+        running = line.entries.running(measured.noisy.astype(np.float64))
         counts = RunningCounts(plan, running, running, running, running, nonnegative=False)
     else:
         entries = _centred(measured)
         if plan.base.tables(domain):
             entries = _cells(measured, entries, consistent=False, positive=False)[1]
-        centre = _with_fixed(measured, plan.base.running(entries))
+        centre = _with_fixed(measured, line.entries.running(entries))
         floor, ceiling = _between(measured, len(centre))
         published = _rising(measured, centre) if consistent else centre
         counts = RunningCounts(plan, published, centre, floor, ceiling, nonnegative=nonnegative)
     return LineRecord(
         plan=plan,
-        values=counts.of(*plan.query.runs(domain)),
+        values=counts.of(*line.asked.runs(domain)),
         _published=counts.published,
         _centre=counts.centre,
         _floor=counts.floor,

@@ -33,14 +33,12 @@ class Measurements:
     @classmethod
     def of(cls, plan: Plan, truth: Ints, noisy: Ints) -> Measurements:
         """Return noisy entries with what the plan says is exact; nothing else of the true ones is kept."""
-        totals = fixed = None
+        totals = None
         if plan.groups is not None:
             starts = np.cumsum([len(group) for group in plan.groups])[:-1]
             parts = zip(plan.groups, np.split(truth, starts), strict=True)
             totals = tuple(np.bincount(group, part).astype(np.float64) for group, part in parts)
-        if plan.fixed is not None:
-            fixed = np.rint(plan.base.running(truth.astype(np.float64))[plan.fixed])  # they are whole numbers
-        return cls(plan, noisy, totals, fixed)
+        return cls(plan, noisy, totals, plan.fixed_counts(truth))
 
 
 def measure(plan: Plan, truth: Ints) -> Measurements:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tacit.plan.plans.derived import DerivedPlan
-from tacit.release.results.line import LineRecord, OnLine, RunningCounts
+from tacit.release.results.line import LineRecord, RunningAnswers, RunningCounts
 from tacit.release.results.record import Floats, LinearRecord, NumbersRecord, check_level
 
 
@@ -42,7 +42,7 @@ class DerivedRecord(NumbersRecord):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class LineDerivedRecord(OnLine, DerivedRecord):
+class LineDerivedRecord(RunningAnswers, DerivedRecord):
     """The result of a question that is read off running counts: it can tell any range besides."""
 
     parts: tuple[LineRecord]
@@ -59,5 +59,5 @@ class LineDerivedRecord(OnLine, DerivedRecord):
 
 def derive(plan: DerivedPlan, parts: Sequence[LinearRecord | LineRecord]) -> DerivedRecord:
     """Return the record of a plan from the records of its parts."""
-    kind = LineDerivedRecord if plan.parts[0].on_line else DerivedRecord
+    kind = LineDerivedRecord if plan.parts[0].line is not None else DerivedRecord
     return kind(plan=plan, values=plan.query.values(parts, plan.policy.domain), parts=tuple(parts))  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ from tacit.plan.choose import Plan
 from tacit.plan.errors.error_laws import AnySpread, spread_of_runs
 from tacit.plan.question import position_of_end
 from tacit.plan.questions import quantiles as ask_quantiles
+from tacit.plan.questions.on_a_line import OnALine
 from tacit.policy.attributes import Attribute
 from tacit.release.estimate.cell_estimates import increasing
 from tacit.release.results.record import NumbersRecord, check_level
@@ -91,7 +92,7 @@ def _between(running: Floats, low: Ints, high: Ints) -> Floats:
     return running[high] - np.where(low > 0, running[low - 1], 0.0)
 
 
-class OnLine:
+class RunningAnswers:
     """What every record about a line can tell: any range of values, and shares of the people."""
 
     @property
@@ -146,14 +147,21 @@ class OnLine:
 
 def _asked(line: RunningCounts, shares: Any) -> tuple[Any, Prefixes]:
     """Return the question for these shares of the people, checked, and what it is read off."""
-    query = ask_quantiles(line.plan.query.line_name, shares)
+    query = ask_quantiles(on_line(line.plan).name, shares)
     query.check(line.plan.policy.domain)
     return query, Prefixes(line)
 
 
+def on_line(plan: Plan) -> OnALine:
+    """Return the question about a line that a plan answers."""
+    asked = plan.query.about_a_line
+    assert asked is not None  # noqa: S101 - no other plan has such a record
+    return asked
+
+
 def positions_of(plan: Plan, low: Any, high: Any) -> tuple[Ints, Ints]:
     """Return ranges of values as positions, or refuse."""
-    name = plan.query.line_name
+    name = on_line(plan).name
     key = f"range of {name}"
     if is_list(low) != is_list(high) or (is_list(low) and len(low) != len(high)):
         raise PlanError("must have as many lower as upper ends", key=key, fix="Write range(low, high).")
@@ -209,7 +217,7 @@ class Prefixes:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class LineRecord(OnLine, NumbersRecord):
+class LineRecord(RunningAnswers, NumbersRecord):
     """The result of a question about a line: one value with its interval for each answer, and any range besides."""
 
     plan: Plan
@@ -245,7 +253,7 @@ class LineRecord(OnLine, NumbersRecord):
             return self.range_ends(level, low, high)
         check_level(level)
         if self._ends is None or self._ends[0] != level:
-            runs = self.plan.query.runs(self.plan.policy.domain)
+            runs = on_line(self.plan).runs(self.plan.policy.domain)
             lower, upper = self.line.ends(*runs, level, self.plan.spread)
             lower.flags.writeable = upper.flags.writeable = False  # files, charts and reports all want them
             object.__setattr__(self, "_ends", (level, lower, upper))
@@ -255,4 +263,4 @@ class LineRecord(OnLine, NumbersRecord):
     def numbers(self, level: float = 0.95) -> dict[str, Floats]:
         """Return the values and the ends of their intervals; beside counts of values also the running counts."""
         found = super().numbers(level)
-        return {**found, "up to": self.running} if self.plan.query.lists_values(self.plan.policy.domain) else found
+        return {**found, "up to": self.running} if on_line(self.plan).lists_values(self.plan.policy.domain) else found

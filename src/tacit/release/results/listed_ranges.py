@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tacit.errors import PlanError
-from tacit.release.results.line import is_list, positions_of
+from tacit.release.results.line import is_list, on_line, positions_of
 from tacit.release.results.record import Floats, Ints, LinearRecord
 
 
@@ -68,7 +68,7 @@ class ListedRangesRecord(LinearRecord):
     def _listed(self, low: Any, high: Any) -> Ints:
         """Return which answers are about these ranges, or refuse the first that none is about."""
         asked = zip(*(ends.tolist() for ends in positions_of(self.plan, low, high)), strict=True)
-        runs = zip(*(ends.tolist() for ends in self.plan.query.runs(self.plan.policy.domain)), strict=True)
+        runs = zip(*(ends.tolist() for ends in on_line(self.plan).runs(self.plan.policy.domain)), strict=True)
         places = {ends: at for at, ends in reversed(list(enumerate(runs)))}  # of equal ones the first
         found = []
         for ends in asked:
@@ -78,10 +78,10 @@ class ListedRangesRecord(LinearRecord):
         return np.array(found, dtype=np.int64)
 
     def _value(self, position: int) -> Any:
-        return self.plan.policy.domain[self.plan.query.line_name].value(position)
+        return self.plan.policy.domain[on_line(self.plan).name].value(position)
 
     def _refuse(self, key: str, **given: Any) -> NoReturn:
-        name = self.plan.query.line_name
+        name = on_line(self.plan).name
         raise PlanError(
             f"cannot be told: only the listed ranges of {name} were measured, each by itself",
             key=key,

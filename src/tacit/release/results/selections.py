@@ -31,7 +31,7 @@ from tacit.release.results.record import Floats, Ints, ReleaseRecord, check_leve
 from tacit.release.results.value_files import side_by_side
 
 
-class Measured(ABC):
+class SelectedCounts(ABC):
     """Noisy counts of a selection, and what follows from them."""
 
     @abstractmethod
@@ -44,7 +44,7 @@ class Measured(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Noisy(Measured):
+class Noisy(SelectedCounts):
     """Noisy counts with independent noise of one law, or exact ones."""
 
     counts: Ints
@@ -61,7 +61,7 @@ class Noisy(Measured):
 
 
 @dataclass(frozen=True, eq=False)
-class Tilted(Measured):
+class Tilted(SelectedCounts):
     """Noisy counts of a tilted cube; `middle` is a noisy mean of the true ones, less that of the noisy, with a rate."""
 
     counts: Ints
@@ -79,19 +79,19 @@ class Tilted(Measured):
 
 
 @singledispatch
-def with_law(law: Law | TiltedCube | None, counts: Ints) -> Measured:
+def with_law(law: Law | TiltedCube | None, counts: Ints) -> SelectedCounts:
     """Return noisy counts with what their law says about them."""
     raise TypeError(type(law).__name__)
 
 
 @with_law.register(Law)
 @with_law.register(NoneType)
-def _(law: Law | None, counts: Ints) -> Measured:
+def _(law: Law | None, counts: Ints) -> SelectedCounts:
     return Noisy(counts, law)
 
 
 @with_law.register
-def _(law: TiltedCube, counts: Ints) -> Measured:
+def _(law: TiltedCube, counts: Ints) -> SelectedCounts:
     return Tilted(counts, law)
 
 
@@ -106,7 +106,7 @@ class SelectionRecord(ReleaseRecord):
     plan: SelectionPlan
     places: Ints
     is_above: npt.NDArray[np.bool_] | None = None
-    _measured: Measured | None = field(repr=False, default=None)
+    _measured: SelectedCounts | None = field(repr=False, default=None)
     _which: Ints = field(repr=False)
     _floor: Floats = field(repr=False)
     _ceiling: Floats = field(repr=False)
@@ -271,7 +271,7 @@ def _(plan: AbovePlan, output: tuple[Sequence[bool], Sequence[int]]) -> Selectio
     is_above = np.asarray(verdicts, dtype=np.bool_)
     found = np.flatnonzero(is_above == plan.costly)
     which = np.full(len(is_above), -1)
-    measured: Measured | None = None
+    measured: SelectedCounts | None = None
     if noisy:
         which[found] = np.arange(len(found))
         measured = with_law(plan.measuring(found), _whole(noisy))
@@ -295,7 +295,7 @@ def _(plan: BarPlan, output: BarOutput) -> SelectionRecord:
     return _rank(plan, _whole(output.places), Tilted(_whole(output.noisy), plan.law.at(output.bar + 1), middle))
 
 
-def _rank(plan: RankingPlan, places: Ints, measured: Measured) -> SelectionRecord:
+def _rank(plan: RankingPlan, places: Ints, measured: SelectedCounts) -> SelectionRecord:
     # by the estimates alone, equal ones by their place: what is shown, and in which order, says nothing more
     estimates = measured.estimates()
     order = np.argsort(-estimates, kind="stable")[: plan.query.k]
@@ -306,7 +306,7 @@ def _with_rows(
     kind: type[SelectionRecord],
     plan: SelectionPlan,
     places: Ints,
-    measured: Measured | None,
+    measured: SelectedCounts | None,
     which: Ints,
     is_above: npt.NDArray[np.bool_] | None = None,
     *,

@@ -1,29 +1,29 @@
-"""The sums that are measured on a grid, as a linear question: noise is added to these."""
+"""The sums that are measured on a grid: noise is added to these.
+
+How they change is said by their strategy (`GridStrategy.changes`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from tacit.plan.fault import PlanningFault
 from tacit.plan.measure.grids.squares import Region, fit_of
 from tacit.plan.measure.grids.strategy import GridStrategy, starts_of
+from tacit.plan.measure.measured import Measured
 from tacit.plan.measure.tally import CellCounts, Tally
-from tacit.plan.question import Floats, Ints, Linear, columns_of, position, suffix, with_where
-from tacit.plan.questions.on_a_line import refuse_several_rows
+from tacit.plan.question import Floats, Ints, columns_of, position, suffix
 from tacit.plan.sensitivity.grid_moves import GridMoves, Pair
-from tacit.plan.sensitivity.responses import Response
-from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
 
 @dataclass(frozen=True)
-class GridSums(Linear):
+class GridSums(Measured):
     """Everything that a strategy measures: group after group, in each first regions of one size, then of the next.
 
     The last group are the exact numbers of people in the regions, where there are such.
@@ -34,31 +34,15 @@ class GridSums(Linear):
     segments: tuple[tuple[int, ...], tuple[int, ...]]
     has_totals: bool
     where: Where | None = None
-    keyword: ClassVar[str] = "rectangles"
 
     @classmethod
     def of(cls, names: tuple[str, ...], strategy: GridStrategy, moves: GridMoves, where: Where | None) -> GridSums:
         """Return what a strategy measures on the grid of these attributes."""
         return cls(names, strategy, moves.segments, moves.has_totals, where)
 
-    def check(self, domain: Domain) -> None:
-        """Nothing: made by a plan for a question that was checked."""
-
     def mentioned(self) -> frozenset[str]:
         """Return every attribute that is looked at."""
         return columns_of(self.where) | set(self.names)
-
-    def document(self) -> Any:
-        """Return the sums as plain data."""
-        return {"sums": with_where({"attributes": list(self.names), "of": self.strategy.names()}, self.where)}
-
-    def words(self, domain: Domain) -> str:
-        """Return in words what is measured."""
-        return f"People by {' and '.join(self.names)}: {', '.join(self.strategy.names())}"
-
-    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
-        """Return a number for each sum."""
-        return {"sum": range(self.size(domain))}
 
     def group_sizes(self) -> tuple[int, ...]:
         """Return how many sums each group has."""
@@ -85,14 +69,6 @@ class GridSums(Linear):
             at = at * domain[name].size + position(domain, name, record[name])
         cells.reshape(-1)[at] = 1
         return self._sums(cells)
-
-    def response(self, domain: Domain) -> Response:
-        """Not asked: how sums change is said by their strategy (`GridStrategy.changes`)."""
-        raise PlanningFault("a response that nobody asks for")
-
-    def check_rows_of_one(self, policy: Policy) -> None:
-        """Refuse people who own several rows."""
-        refuse_several_rows(self, policy)
 
     @property
     def sizes(self) -> tuple[int, int]:

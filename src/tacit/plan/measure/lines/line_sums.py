@@ -25,23 +25,23 @@ import numpy as np
 
 from tacit.errors import PlanError
 from tacit.noise.grouped import GroupedNoise
-from tacit.plan.labels import Labels
 from tacit.plan.measure.lines.layout import LineLayout
 from tacit.plan.measure.lines.least_squares import running_counts
 from tacit.plan.measure.lines.run_errors import Every, RunErrors
+from tacit.plan.measure.measured import LineEntries
 from tacit.plan.measure.tally import CellCounts, Tally
-from tacit.plan.question import Floats, Ints, Linear, check_where, columns_of, position, suffix, with_where
-from tacit.plan.questions.on_a_line import check_ordered, refuse_several_rows
+from tacit.plan.question import Floats, Ints, columns_of, position, suffix
+from tacit.plan.questions.on_a_line import refuse_several_rows
 from tacit.plan.sensitivity.line_moves import LineMoves
 from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_ends, ends_of, hidden_ends
-from tacit.policy.attributes.attribute import Axis, Value
+from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
 
 @dataclass(frozen=True)
-class LineSums(Linear):
+class LineSums(LineEntries):
     """Sums over the values of an ordered attribute that a layout lists, each to be blurred by its part of `noise`.
 
     `running` turns noisy sums into counts at or below each value, by least squares with the exact counts.
@@ -57,8 +57,6 @@ class LineSums(Linear):
     where: Where | None
     layout: LineLayout
     noise: GroupedNoise
-    keyword: ClassVar[str] = "line sums"
-    gives_running: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         scales = self.noise.scales if self.layout.leaves else self.noise.scales[:-1]
@@ -67,15 +65,6 @@ class LineSums(Linear):
         if not self.layout.leaves and self.noise.scales[-1]:
             raise PlanError("must leave exact counts alone", key="noise", given=str(self.noise))
 
-    # ---- what is asked
-
-    def check(self, domain: Domain) -> None:
-        """Refuse what the domain does not have."""
-        check_ordered(domain, self.name, self.keyword)
-        check_where(self.where, domain)
-        if domain[self.name].size != self.layout.values:
-            raise PlanError("must cover all values", key=self.keyword, given=self.layout.values)
-
     def mentioned(self) -> frozenset[str]:
         """Return every attribute that the sums look at."""
         return columns_of(self.where) | {self.name}
@@ -83,26 +72,6 @@ class LineSums(Linear):
     def size(self, domain: Domain) -> int:
         """Return how many sums there are."""
         return self.noise.entries
-
-    def labels(self, domain: Domain) -> dict[str, Sequence[Value]]:
-        """Return the group that each sum belongs to."""
-        groups = np.repeat(np.arange(len(self.layout.sizes)), self.layout.sizes).astype(np.int64)
-        return {"sum": Labels(list(self.layout.names), groups)}
-
-    def document(self) -> Any:
-        """Return the sums as plain data; no job file asks for them."""
-        measured = {
-            "attribute": self.name,
-            "block": self.layout.block,
-            "cells": list(self.layout.cells),
-            "ramps": self.layout.ramps,
-            "anchors": self.layout.anchors,
-        }
-        return {self.keyword: with_where(measured, self.where)}
-
-    def words(self, domain: Domain) -> str:
-        """Return in words what is measured."""
-        return f"Sums of people over values of {self.name}: {', '.join(self.layout.names)}"
 
     def tallies(self, policy: Policy) -> tuple[Tally, ...]:
         """Return what rows are counted for."""
