@@ -372,7 +372,9 @@ def test_cumulative_counts_never_fall_whatever_the_strategy(query, presence):
 
     policy = tc.Policy(tc.Domain({"x": tc.Integers(0, 39)}), tc.secrets.within(6, "x"), presence=presence)
     true = np.bincount(np.random.default_rng(3).integers(0, 40, 60), minlength=40)
-    plans = [plan for plan in every_plan(resolve(query, policy.domain), policy, Fraction(1, 5)) if plan.line is not None]
+    plans = [
+        plan for plan in every_plan(resolve(query, policy.domain), policy, Fraction(1, 5)) if plan.line is not None
+    ]
     assert {"by adding up noisy cells", "joint noise on running counts", "ramps and cells"} <= {
         p.strategy for p in plans
     }
