@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import tacit
+from architecture.syntax import imports_of
 from tacit.audit.reconstruction_audits.attacked_tables import attacked_tables
 from tacit.audit.reconstruction_audits.reconstruction_attacks import planted_tables
 from tacit.audit.sampled_audits.sampled_audit import Verdict
@@ -97,3 +100,28 @@ def test_every_planted_leak_is_looked_for_by_name() -> None:
     text = (TESTS / "statistical" / "test_planted.py").read_text(encoding="utf-8")
     assert '@pytest.mark.parametrize("name", planted)' in text
     assert [name for name in planted if f'"{name}"' not in text] == []
+
+
+def test_planted_mistakes_are_loaded_when_somebody_asks_for_them() -> None:
+    """They are broken on purpose: who audits a mechanism of their own has none of them in the process."""
+    program = """
+import sys
+import tacit.audit
+assert not [name for name in sys.modules if name.startswith("tacit.audit.selfcheck")]
+assert {"planted", "PlantedLeak"} <= set(tacit.audit.__all__)
+assert all(isinstance(leak, tacit.audit.PlantedLeak) for leak in tacit.audit.planted.values())
+assert tacit.audit.planted is sys.modules["tacit.audit.selfcheck.planted"].planted
+"""
+    made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    assert made.returncode == 0, made.stderr
+
+
+def test_only_the_self_check_and_its_command_load_planted_mistakes() -> None:
+    planting = "tacit.audit.selfcheck.planted"
+    asking = {
+        file.relative_to(SRC).as_posix()
+        for file in SRC.rglob("*.py")
+        if any(name.startswith(planting) for name, _ in imports_of(file.read_text(encoding="utf-8")))
+    }
+    others = {name for name in asking if not name.startswith("audit/selfcheck/")}
+    assert others == {"audit/__init__.py", "cli/audit.py"}  # the first for type checkers alone

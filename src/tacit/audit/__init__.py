@@ -11,7 +11,7 @@ disclosure(rows, public, sensitive)       what noisy answers tell of groups; rea
 syntactic(frame, public, sensitive)       k-anonymity and its kin, for the curator as well
 closeness(theta, phi, scale, tau)         how likely a noisy confidence is close to the true one
 ratio_cdf(z, theta, phi, scale)           the law of the ratio of two noisy counts
-planted                                   mistakes on purpose, which the audits must find
+planted                                   mistakes on purpose, which the audits must find; loaded when first asked for
 
 In reading order:
 
@@ -24,6 +24,9 @@ In reading order:
     selfcheck              our own mechanisms and planted mistakes
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
 from tacit.audit.disclosure_audits.disclosures import Disclosure, disclosure
 from tacit.audit.disclosure_audits.ratios import closeness, ratio_cdf
 from tacit.audit.disclosure_audits.yardsticks import SeveralYardsticks, Yardsticks, syntactic
@@ -35,8 +38,19 @@ from tacit.audit.exclusion_audits.exclusion_results import Freedom, LeakReport, 
 from tacit.audit.reconstruction_audits.reconstruction_audit import ReconstructionAudit, reconstruction
 from tacit.audit.sampled_audits.releases import release
 from tacit.audit.sampled_audits.sampled_audit import SampledAudit, SampledWitness, Verdict, assert_no_leak, sampled
-from tacit.audit.selfcheck.planted import planted
-from tacit.audit.selfcheck.planted.planted_leak import PlantedLeak
+
+if TYPE_CHECKING:
+    from tacit.audit.selfcheck.planted import PlantedLeak, planted
+
+_PLANTED: Final = "tacit.audit.selfcheck.planted"  # broken mechanisms: nobody loads them who does not ask for them
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("PlantedLeak", "planted"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(_PLANTED), name)
+    return found
+
 
 __all__ = [
     "Disclosure",
