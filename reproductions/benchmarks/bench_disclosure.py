@@ -54,7 +54,7 @@ def people(rows: int) -> pd.DataFrame:
 def audit_seconds(rows: int) -> dict[str, float]:
     """Return how long the audit of all two-way marginals takes, and the same in group-bys."""
     frame = people(rows)
-    public = [name for name in frame if name != "occupation"]
+    public = [str(name) for name in frame if name != "occupation"]
 
     def audited() -> Any:
         return tc.audit.disclosure(frame, public=public, sensitive="occupation", scale=48.0).frame

@@ -111,9 +111,9 @@ def adult_losses() -> npt.NDArray[np.int64]:
     return frame["capital_loss"].to_numpy(dtype=np.int64)
 
 
-def timed(work: Callable[[], Any]) -> tuple[Any, float]:
+def timed(work: Callable[..., Any], *given: Any) -> tuple[Any, float]:
     start = time.perf_counter()
-    return work(), time.perf_counter() - start
+    return work(*given), time.perf_counter() - start
 
 
 def speeds(*, quick: bool) -> dict[str, float]:
@@ -124,10 +124,10 @@ def speeds(*, quick: bool) -> dict[str, float]:
     found: dict[str, float] = {}
     for name, secrets in (("within 1,000", tc.secrets.within(1000, "x")), ("everything", tc.secrets.everything())):
         session = tc.Session(tc.Policy(domain, secrets), people, budget=10)
-        plan, planning = timed(lambda session=session: session.plan(tc.ranges("x", "all"), "1/2"))
-        record, releasing = timed(lambda session=session, plan=plan: session.release(plan))
-        again, predicting = timed(lambda plan=plan: tc.explain(plan).expected_mse)
-        ends, reading = timed(lambda record=record: record.interval(0.95, 5, values // 2))
+        plan, planning = timed(session.plan, tc.ranges("x", "all"), "1/2")
+        record, releasing = timed(session.release, plan)
+        again, predicting = timed(lambda given: tc.explain(given).expected_mse, plan)
+        ends, reading = timed(record.interval, 0.95, 5, values // 2)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         print(
             f"{values:,} values, {name}: plan {planning:.2f} s, release {releasing:.2f} s,"

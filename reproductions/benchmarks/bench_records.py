@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -71,7 +72,7 @@ def released(source: Path, target: Path, *, keyed: bool, whole: bool = False) ->
     session.release(tc.true_records(columns, key="id" if keyed else None), epsilon=1).save(target.with_suffix(""))
 
 
-WAYS = {
+WAYS: dict[str, Callable[[Path, Path], object]] = {
     "copied by DuckDB": by_duckdb,
     "copied by Arrow": by_arrow,
     "true records with a key": lambda source, target: released(source, target, keyed=True),

@@ -20,12 +20,14 @@ from collections.abc import Callable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import duckdb
 import numpy as np
 import pandas as pd
 
 from tacit.jobs.job_file import read_job
+from tacit.plan.choose import choose
 from tacit.plan.measure.tally import CellCounts, CellSums, Tally
 from tacit.policy.attributes import Categories, Flag, Integers
 from tacit.policy.domain import Domain
@@ -58,8 +60,9 @@ DOMAINS = {
     ),
 }
 DROPPED = DOMAINS["unexpected rows are dropped"]
+CELLS = CellCounts(NAMES)
 JOB: list[Tally] = [
-    CellCounts(NAMES),
+    CELLS,
     *(CellCounts(pair) for pair in itertools.combinations(NAMES, 2)),
     *(CellCounts((name,)) for name in NAMES),
     CellCounts((), where("age < 65 and job in ['nurse', 'cook']")),
@@ -69,11 +72,11 @@ JOB: list[Tally] = [
 ]
 # what a process has in memory at most, in GB, of which the second number is there before anything is read
 PEAK = """
-from benchmarks.bench_rows import DROPPED, NAMES
+from benchmarks.bench_rows import CELLS, DROPPED
 from tacit.rows.rows import open_rows
 def peak(): return next(int(line.split()[1]) for line in open("/proc/self/status") if "VmHWM" in line) / 2**20
 before, person = peak(), {person}
-open_rows({path!r}, DROPPED, **({{"person": "person"}} if person else {{}})).counts(NAMES)
+open_rows({path!r}, DROPPED, **({{"person": "person"}} if person else {{}})).tally([CELLS])
 print(f"{{peak():.2f}} {{before:.2f}}")
 """
 
@@ -129,12 +132,12 @@ def of_files(folder: Path, rows: int) -> dict[str, float]:
     write_rows(path, rows)
     plain = fetched(f"SELECT {columns}, count(*) AS n FROM read_parquet('{path}') GROUP BY {columns}")
     for name, domain in DOMAINS.items():
-        assert open_rows(path, domain).counts(NAMES).sum() == rows
+        assert open_rows(path, domain).tally([CELLS])[0].sum() == rows
         ratios[name] = compared(
             f"518,000 cells, {name}",
             "DuckDB's group-by",
             plain,
-            lambda: open_rows(path, domain).counts(NAMES),  # noqa: B023
+            lambda: open_rows(path, domain).tally([CELLS]),  # noqa: B023
             at_most=0.6,
         )
     ratios["job"] = compared(
@@ -179,7 +182,7 @@ def of_people(folder: Path, rows: int) -> dict[str, float]:
     options: dict[str, Any] = {"person": "person", "per_person": 5, "order": "day"}
 
     def ours() -> Any:
-        return open_rows(path, DROPPED, **options).counts(("region", "job"))
+        return open_rows(path, DROPPED, **options).tally([CellCounts(("region", "job"))])
 
     name = f"per_person=5 by order, {rows:,} rows"
     return {"people": compared(name, "DuckDB's window query", plain, ours, at_most=1.3, turns=2)}
@@ -199,23 +202,13 @@ def of_start() -> dict[str, float]:
 def of_plans() -> dict[str, float]:
     """How often a plan is chosen while the demo job is planned."""
     from tacit.jobs.job_plan import plan_job
-    from tacit.release import planner
 
-    calls, choose = [], planner.choose
-
-    def counting(*given: Any) -> Any:
-        calls.append(given)
-        return choose(*given)
-
-    planner.choose = counting
-    try:
-        job = read_job(Path(str(resources.files("tacit") / "data" / "adult.job.yaml")))
+    job = read_job(Path(str(resources.files("tacit") / "data" / "adult.job.yaml")))
+    with patch("tacit.release.planner.choose", side_effect=choose) as counted:
         plan_job(job)
-    finally:
-        planner.choose = choose
     name = f"planning {len(job.releases)} releases of the demo job"
-    tell(name, "calls of `choose`", str(len(calls)), len(calls), len(job.releases))
-    return {"plans": len(calls)}
+    tell(name, "calls of `choose`", str(counted.call_count), counted.call_count, len(job.releases))
+    return {"plans": counted.call_count}
 
 
 def of_large(folder: Path, rows: int = 1_000_000) -> dict[str, float]:

@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +69,17 @@ def perturbation(rows: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "people.parquet"
         write_rows(path, rows)
-        asked = {"public": ["region", "education", "sex"], "sensitive": "job", "values": VALUES, "retention": 0.5}
+        asked: dict[str, Any] = {
+            "public": ["region", "education", "sex"],
+            "sensitive": "job",
+            "values": VALUES,
+            "retention": 0.5,
+        }
         query = f"SELECT region, education, sex, job, count(*) FROM '{path}' GROUP BY ALL"
         session = tc.Session(tc.Policy(DECLARED, tc.secrets.attributes("job")), str(path), budget=100)
         declared = {**asked, "values": None}
         ways: dict[str, Callable[[], Any]] = {
-            "plain group-by": lambda: duckdb.sql(query).fetchall(),
+            "plain group-by": lambda: duckdb.execute(query).fetchall(),
             "by counts": lambda: tc.publish.perturbed(str(path), **asked),
             "of a session, whose domain is declared": lambda: tc.publish.perturbed(session, **declared),
             "by rows": lambda: tc.publish.perturbed(str(path), **asked).rows,
@@ -103,9 +109,7 @@ def criterion(groups: int) -> dict[str, float]:
         made = PersonalGroups(as_columns([], "x", list(range(50))), (), np.zeros((groups, 0), np.int64), counts, dict)
         for tails in ("each", "together"):
             asked = Criterion(THIRD, THIRD, "exact", tails)
-            seconds, _ = timed(
-                lambda made=made, asked=asked: audit_groups(made, Channel(Fraction(1, 2), 50), asked).count
-            )
+            seconds, _ = timed(partial(audit_groups, made, Channel(Fraction(1, 2), 50), asked))
             print(
                 f"exact criterion, {groups:,} groups x 50 values, sizes below {most:,}, tails {tails}: {seconds:.2f} s"
             )
