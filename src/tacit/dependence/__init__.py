@@ -12,5 +12,4 @@ In reading order:
     dependence      a joint distribution of attributes
     suppression     what somebody believes who sees some attributes released and others not
     information     every outcome that somebody could see: what they tell on average, and at worst
-    closed_forms    the published formulas for two yes/no attributes
 """

@@ -2,10 +2,11 @@
 
 In reading order:
 
-    figures    document 001, one-sided privacy of attributes that depend on each other
-    theorems   its theorems over a grid: printed, enumerated, computed, drawn
-    claims     what it claims, and where that ends
-    occupancy  rooms over days, and what a day comes to
-    building   the building of its examples: attributes, decisions, the trade-off
-    charts     the figures, drawn
+    figures       document 001, one-sided privacy of attributes that depend on each other
+    closed_forms  its formulas for two yes/no attributes
+    theorems      its theorems over a grid: printed, enumerated, computed, drawn
+    claims        what it claims, and where that ends
+    occupancy     rooms over days, and what a day comes to
+    building      the building of its examples: attributes, decisions, the trade-off
+    charts        the figures, drawn
 """

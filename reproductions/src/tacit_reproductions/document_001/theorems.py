@@ -20,9 +20,9 @@ import numpy.typing as npt
 from scipy.stats import beta
 
 from tacit import noise
-from tacit.dependence.closed_forms import BitPair, own_suppression
 from tacit.dependence.dependence import Dependence
 from tacit.dependence.suppression import SOME_VALUE, Suppression, suppression
+from tacit_reproductions.document_001.closed_forms import BitPair, own_suppression
 from tacit_reproductions.results import Table
 
 ALPHA: Final = 1e-6  # of each interval around what was drawn

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tacit.dependence.closed_forms import bit_pair
 from tacit.dependence.suppression import Suppression, questions_of
 from tacit.errors import PlanError, word_or_kind
 
@@ -59,20 +58,36 @@ def cancellations(release: Suppression) -> Iterator[Cancellation]:
         for seen, seen_epsilon in release.epsilon.items():
             if seen == target:
                 continue
-            pair = bit_pair(release, seen, target)
-            apart = pair.delta_1 - pair.delta_2
-            effect: Literal["cancel", "reinforce", "nothing"] = (
-                "nothing" if abs(apart) < _ALIKE else "reinforce" if apart > 0 else "cancel"
-            )
-            own = target_epsilon < 700  # beyond, exp(epsilon) is no number, and nothing in the data cancels it
-            yield Cancellation(
-                seen,
-                target,
-                effect,
-                pair.both_suppressed(seen_epsilon, target_epsilon) if own else math.inf,
-                pair.cancelling_target_epsilon(seen_epsilon) if effect == "cancel" else None,
-                pair.cancelling_seen_epsilon(target_epsilon) if effect == "cancel" and own else None,
-            )
+            yield _of_two(release, seen, seen_epsilon, target, target_epsilon)
+
+
+def _of_two(release: Suppression, seen: str, seen_epsilon: float, target: str, target_epsilon: float) -> Cancellation:
+    """Return how two suppressions work together: `seen` may be sensitive more or less often where `target` is."""
+    joint, hidden = release.dependence.marginal(seen, target), release.is_sensitive(target)
+    sensitive = joint[release.is_sensitive(seen)]
+    both, own = float(sensitive[:, hidden].sum()), float(joint[:, hidden].sum())
+    with_it, without = both / own, (float(sensitive.sum()) - both) / (1 - own)
+    if abs(with_it - without) < _ALIKE:
+        effect: Literal["cancel", "reinforce", "nothing"] = "nothing"
+    else:
+        effect = "reinforce" if with_it > without else "cancel"
+    stays_in = math.exp(-seen_epsilon)
+    above, below = (share * (1 - stays_in) + stays_in for share in (with_it, without))
+    alone = above / below if below else 1.0 if not above else math.inf  # of `seen`, on the target's odds
+    if target_epsilon < 700:
+        factor, slope = alone * math.exp(target_epsilon), without - with_it * math.exp(target_epsilon)
+    else:  # beyond, exp(epsilon) is no number, and nothing in the data cancels it
+        factor, slope = math.inf, -math.inf
+    cancels = effect == "cancel"
+    return Cancellation(
+        seen,
+        target,
+        effect,
+        factor,
+        -math.log(alone) if cancels and 0 < alone < 1 else None,
+        # (with_it (E - 1) + 1) exp(epsilon of target) = without (E - 1) + 1, with E = exp(epsilon of seen)
+        math.log1p(math.expm1(target_epsilon) / slope) if cancels and slope > 0 and target_epsilon > 0 else None,
+    )
 
 
 def cancelling_epsilon(
