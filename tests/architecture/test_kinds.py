@@ -1,5 +1,5 @@
 """A kind lives in one place: nobody outside its package asks of which class an attribute, a family of secrets, a
-question, a law of noise or a plan is.
+relation, a question, a law of noise or a plan is.
 
 Only whether something is one at all may be asked anywhere: of the class that lists what every kind says about itself.
 """
@@ -24,6 +24,7 @@ from tacit.plan.question import Query
 from tacit.plan.questions import QUESTIONS
 from tacit.policy.attributes import KINDS
 from tacit.policy.attributes.attribute import Attribute
+from tacit.policy.edges.relation import Relation
 from tacit.policy.secrets import FAMILIES
 from tacit.policy.secrets.family import Secrets
 
@@ -33,6 +34,7 @@ FILES = [file.relative_to(SRC).as_posix() for file in sorted(SRC.rglob("*.py")) 
 SORTS: dict[type, str] = {
     Attribute: "policy/attributes/",
     Secrets: "policy/secrets/",
+    Relation: "policy/edges/",
     Query: "plan/questions/",
     Law: "noise/",
     TiltedCube: "noise/",  # no law of one number, and so of no sort; but one more law of noise
@@ -128,6 +130,7 @@ def test_every_sort_has_its_kinds() -> None:
     assert set(FAMILIES.values()) <= HOMES["policy/secrets/"]
     assert {kind.__name__ for kind in HOMES["noise/"]} >= {"TwoScale", "Cube", "TiltedCube"}
     assert {kind.__name__ for kind in HOMES["plan/"]} >= {"Plan", "DerivedPlan", "BelowPlan", "AbovePlan", "TopKPlan"}
+    assert {kind.__name__ for kind in HOMES["policy/edges/"]} >= {"Same", "FromTo", "Blocks", "Near"}
     assert len(HOMES["plan/questions/"]) > 10
     assert len(QUESTIONS) > 10
     for home in HOMES:

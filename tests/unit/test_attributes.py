@@ -232,7 +232,7 @@ def test_distances_and_blocks_are_exact(family: Any, hidden: Any, cover: Any, ed
     assert policy.has_edge(hidden, cover) is edge
     by_shape = any(
         all(
-            shape.relation(axis.name, axis.size).allows(
+            shape.relation(axis).allows(
                 positions(FEVER, FEVER.record(hidden))[axis.name], positions(FEVER, FEVER.record(cover))[axis.name]
             )
             for name in FEVER

@@ -6,9 +6,12 @@ from itertools import product
 
 import pytest
 
-from tacit.plan.sensitivity.responses import meet
+from tacit.policy.edges.blocks import Blocks
+from tacit.policy.edges.from_to import FromTo
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import Blocks, FromTo, ItemMoves, Near, Same
+from tacit.policy.edges.near import Near
+from tacit.policy.edges.same import Same
+from tacit.policy.edges.shapes import ItemMoves
 
 SIZE = 4
 AXIS = range(SIZE)
@@ -55,7 +58,7 @@ def test_within_never_claims_too_much(small):
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 def test_pieces_meet_where_some_member_may_move(relation):
     pieces = [(low, high) for low in AXIS for high in range(low, SIZE)]
-    found = meet(relation, pieces, pieces)
+    found = relation.meets(pieces, pieces)
     allowed = pairs(relation)
     for i, (a, b) in enumerate(pieces):
         for j, (c, d) in enumerate(pieces):

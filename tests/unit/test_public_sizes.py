@@ -143,7 +143,7 @@ def test_many_ranges_are_bounded_by_windows_and_never_below_what_pairs_give(
     query = resolve(ranges("x", listed_ranges), found.domain)
     line = found.domain.axes_of("x")[0]
     response = ListedRangesResponse(line, tuple(query.positions(found.domain)))  # type: ignore[union-attr]
-    relation = found.shapes[0].relation("x", line.size)
+    relation = found.shapes[0].relation(line)
     everything = tacit.policy.edges.intervals.Intervals.full(line.size)
     move = RecordMove(relation=relation, hidden=everything, cover=everything)
     exact = {(jump.fall, jump.rise) for jump in response.moved(move)}

@@ -26,7 +26,8 @@ from tacit.plan.sensitivity.directions import directions
 from tacit.plan.sensitivity.steps import LargestStep, largest_step
 from tacit.policy.attributes import Attribute
 from tacit.policy.domain import Domain
-from tacit.policy.edges.relations import STAY_ITEMS, EdgeShape, Same
+from tacit.policy.edges.same import Same
+from tacit.policy.edges.shapes import STAY_ITEMS, EdgeShape
 from tacit.policy.policy import Policy, as_policy
 from tacit.policy.where import col
 
@@ -218,7 +219,7 @@ def _moves_elsewhere(shape: EdgeShape, domain: Domain, name: str) -> bool:
     """Say whether edges of a shape may change another attribute than this one."""
     axes = [axis for other in domain if other != name for axis in domain.axes_of(other)]
     sets = [other for other in domain if other != name and domain[other].is_set]
-    return any(not shape.relation(axis.name, axis.size).within(Same(), axis.size) for axis in axes) or any(
+    return any(not shape.relation(axis).within(Same(), axis.size) for axis in axes) or any(
         shape.item_moves(other) != STAY_ITEMS for other in sets
     )
 

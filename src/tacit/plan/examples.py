@@ -51,11 +51,10 @@ def _secret_first(policy: Policy) -> list[str]:
 
 def _sensitive(policy: Policy, name: str) -> int:
     """Return the position of a value from which some edge leads away."""
-    size = policy.domain[name].size
-    for place in range(min(size, 1000)):
+    (axis,) = policy.domain.axes_of(name)
+    for place in range(min(axis.size, 1000)):
         for shape in policy.shapes:
-            relation = shape.relation(name, size)
             other = place - 1 if place else 1
-            if other < size and relation.allows(place, other):
+            if other < axis.size and shape.relation(axis).allows(place, other):
                 return place
     return 0

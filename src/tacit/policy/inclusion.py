@@ -50,7 +50,7 @@ from typing import TYPE_CHECKING, Final
 from tacit.policy.domain import Domain, Record
 from tacit.policy.edges.classes import axes_of, cells, holds
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import Absence, EdgeShape
+from tacit.policy.edges.shapes import Absence, EdgeShape
 from tacit.policy.where import Test
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def _every_record(domain: Domain) -> list[Record]:
 def _shape_within(small: EdgeShape, large: EdgeShape, domain: Domain) -> bool:
     axes = [axis for name in domain for axis in domain.axes_of(name)]
     for axis in axes:
-        if not small.relation(axis.name, axis.size).within(large.relation(axis.name, axis.size), axis.size):
+        if not small.relation(axis).within(large.relation(axis), axis.size):
             return False
     item_names = [name for name in domain if domain[name].is_set]
     if not all(small.item_moves(name).within(large.item_moves(name)) for name in item_names):
@@ -179,9 +179,7 @@ def _distance_within(small: EdgeShape, large: EdgeShape, domain: Domain) -> bool
     for name in domain:
         for axis in domain.axes_of(name):
             full = Intervals.full(axis.size)
-            found = small.relation(axis.name, axis.size).differences(full, full)
-            if found:
-                farthest.append(Fraction(max(found.highest, -found.lowest) * axis.spacing))
+            farthest.append(Fraction(small.relation(axis).farthest(full, full) * axis.spacing))
         attribute = domain[name]
         if attribute.is_set:
             changed = small.item_moves(name).most_changed(attribute.cells, attribute.most)
@@ -200,7 +198,7 @@ def _is_implied(small: Test | None, large: Test | None, start: EdgeShape | None 
     split = axes_of([small, large])
     for cell in cells(split):
         reachable = start is None or all(
-            start.relation(name, axis.size).sources(Intervals.full(axis.size)) & cell[name]
+            start.relation(axis).sources(Intervals.full(axis.size)) & cell[name]
             for name, (axis, _) in split.items()
             if axis.item is None  # a set of items may hold any item before it moves
         )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tacit.errors import PolicyError, kind_of, nearest, sealed, word_or_kind
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain, positions
-from tacit.policy.edges.relations import Absence, EdgeShape
+from tacit.policy.edges.shapes import Absence, EdgeShape
 from tacit.policy.genuine import as_plain, is_genuine, stranger
 from tacit.policy.knowledge import Known, KnownSize
 from tacit.policy.secrets import Everything, Secrets, TakingPart, Union
@@ -220,7 +220,7 @@ class Policy:
         several = per_person if per_person is not None else self.per_person if person is None else 1
         return self.owned_by(owner, several, order=order, item=item)
 
-    @property
+    @cached_property
     def moved_attributes(self) -> frozenset[str]:
         """The attributes that some secret edge changes."""
         return frozenset(name for name in self.domain for shape in self.shapes if shape.moves(self.domain, name))

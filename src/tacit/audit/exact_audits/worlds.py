@@ -19,7 +19,7 @@ from tacit.plan.measure.measured import Measured
 from tacit.plan.questions import Count, Marginals
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain, positions
-from tacit.policy.edges.relations import STAY_ITEMS, Blocks, EdgeShape, FromTo, Near, Same
+from tacit.policy.edges.shapes import STAY_ITEMS, EdgeShape
 from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import Test
@@ -186,9 +186,7 @@ def _values_to_try(name: str, policy: Policy, shape: EdgeShape, query: Measured)
             by_axis.append(ends)
         else:
             # the query does not see it: only as much as the edges need
-            by_axis.append(
-                ends[:1] if shape.any_elsewhere or shape.relation(axis.name, axis.size) == Same() else ends[:2]
-            )
+            by_axis.append(ends[:1] if shape.any_elsewhere or not shape.relation(axis).can_move else ends[:2])
     # a grid has two axes, everything else one
     yield from (attribute.value(places[0]) if len(places) == 1 else tuple(places) for places in product(*by_axis))
 
@@ -200,14 +198,8 @@ def _tests(policy: Policy, shape: EdgeShape, query: Measured) -> list[Test]:
 
 
 def _positions_to_try(axis: Axis, shape: EdgeShape, tests: list[Test]) -> Iterator[int]:
-    last, ends, reaches = axis.size - 1, [], set[int]()
-    match shape.relation(axis.name, axis.size):
-        case Near(reach):
-            reaches.add(reach)
-        case Blocks(width, _):
-            ends += [width - 1, last // width * width]
-        case FromTo(hidden, cover, _):
-            ends += [place for part in (hidden, cover) for low, high in part for place in (low, high)]
+    last = axis.size - 1
+    ends, reaches = shape.relation(axis).telling(axis.size)
     for test in tests:
         for tested, found in test.atoms:
             if tested.name == axis.name:
@@ -215,5 +207,5 @@ def _positions_to_try(axis: Axis, shape: EdgeShape, tests: list[Test]) -> Iterat
     ends = [place for place in dict.fromkeys([*ends, 0, last]) if 0 <= place <= last][:MOST_ENDS]
     for place in ends:
         yield place
-        for reach in sorted(reaches, reverse=True):
+        for reach in reaches:
             yield from (near for near in (place + reach, place - reach) if 0 <= near <= last)

@@ -39,7 +39,7 @@ from tacit.plan.sensitivity.responses import Jump, RecordMove, Response
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import Near, Relation
+from tacit.policy.edges.relation import Relation
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
@@ -111,8 +111,7 @@ class AxisCells:
         """Return the largest share of a person that a move by this relation can take across borders."""
         everywhere = Intervals.full(self.axis.size)
         if self.ramp > 1:
-            found = relation.differences(everywhere, everywhere)
-            far = max(abs(found.lowest), abs(found.highest)) if found and self.borders else 0
+            far = relation.farthest(everywhere, everywhere) if self.borders else 0
             return min(Fraction(far, self.ramp), Fraction(1))
         return Fraction(int(any(self._crosses(relation, border) for border in self.borders)))
 
@@ -271,9 +270,9 @@ class MembershipResponse:
         metric = move.shape.metric
         stays, sharing = Fraction(1), []
         for cells in changed:
-            relation = move.shape.relation(cells.axis.name, cells.axis.size)
+            relation = move.shape.relation(cells.axis)
             share = cells.reach(relation)
-            if metric is not None and metric.kind == "l1" and isinstance(relation, Near) and share:
+            if metric is not None and metric.kind == "l1" and relation.shares_distance and share:
                 sharing.append((cells, share))
             else:
                 stays *= 1 - share

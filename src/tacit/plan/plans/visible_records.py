@@ -42,7 +42,8 @@ from tacit.errors import PlanError
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges.classes import classes
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import Absence, Blocks, EdgeShape, FromTo, Relation, Same
+from tacit.policy.edges.relation import Relation
+from tacit.policy.edges.shapes import Absence, EdgeShape
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import Test
 from tacit.policy.words.pair import record_words
@@ -232,7 +233,7 @@ class _Edges:
         axes = [axis for name in self._domain for axis in self._domain.axes_of(name)]
         sets = {axis.name: [*_told_apart(axis, shapes, policy.absences), *_atoms(asked, axis)] for axis in axes}
         self._axes = tuple(
-            axis for axis in axes if any(_relation(shape, axis) != Same() for shape in shapes) or sets[axis.name]
+            axis for axis in axes if any(shape.relation(axis).can_move for shape in shapes) or sets[axis.name]
         )
         self._classes = tuple(tuple(classes(axis.size, sets[axis.name])) for axis in self._axes)
         self._shape = tuple(len(parts) for parts in self._classes)
@@ -341,7 +342,7 @@ class _ClassMoves:
 
     def __init__(self, shape: EdgeShape, axes: Sequence[Axis], split: Sequence[tuple[Intervals, ...]]) -> None:
         self._axes, self._classes = axes, split
-        self._relations = [_relation(shape, axis) for axis in axes]
+        self._relations = [shape.relation(axis) for axis in axes]
         self._tables = [
             _allowed(relation, parts, axis.size)
             for relation, parts, axis in zip(self._relations, split, axes, strict=True)
@@ -386,21 +387,11 @@ class _ClassMoves:
         return found
 
 
-def _relation(shape: EdgeShape, axis: Axis) -> Relation:
-    return shape.relation(axis.name, axis.size)
-
-
 def _told_apart(axis: Axis, shapes: Iterable[EdgeShape], absences: Iterable[Absence]) -> Iterable[Intervals]:
     """Yield the sets of positions that make a difference to where edges begin and where they lead."""
     for shape in shapes:
         yield from _atoms(shape.only_from, axis)
-        match _relation(shape, axis):
-            case FromTo(hidden, cover):
-                yield from (part for part in (hidden, cover) if part != Intervals.full(axis.size))
-            case Blocks(width) if width > 1 and axis.size % width == 1:
-                yield Intervals.points([axis.size - 1])  # alone in the last block
-            case _:
-                pass
+        yield from shape.relation(axis).told_apart(axis.size)
     for absence in absences:
         yield from _atoms(absence.only_from, axis)
 

@@ -32,7 +32,6 @@ from tacit.plan.errors.predict import agreed_variance
 from tacit.plan.question import Floats, Ints
 from tacit.plan.sensitivity.coupling import is_touched
 from tacit.plan.sensitivity.steps import largest_step
-from tacit.policy.edges.relations import Same
 from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -133,7 +132,7 @@ def table_changes(query: Marginals, policy: Policy) -> list[tuple[int, ...]]:
             for names in query.sets
             for name in names
             for axis in policy.domain.axes_of(name)
-            if axis.size > 1 and shape.relation(axis.name, axis.size) != Same()
+            if axis.size > 1 and shape.relation(axis).can_move
         }
         found.add(tuple(2 * bool(moved.intersection(names)) for names in query.sets))
     if largest_step(Count(query.where), policy).l1 > 0:

@@ -29,11 +29,10 @@ from tacit.plan.question_keys import ATTRIBUTE, VALUE, WHERE, Question, Question
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.plan.questions.marginals import Marginals
 from tacit.plan.questions.on_a_line import OnALine
-from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_ends, ends_of, hidden_ends, meet
+from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_ends, hidden_ends
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import Blocks
 from tacit.policy.genuine import as_plain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
@@ -268,7 +267,7 @@ class ListedRangesResponse:
             return self._moved_by_windows(move)
         a, b = self._membership(hidden), self._membership(cover)
         shared = a @ b.T
-        possible = meet(move.relation, hidden, cover)
+        possible = move.relation.meets(hidden, cover)
         falls, rises = (a.sum(1)[:, None] - shared)[possible], (b.sum(1)[None, :] - shared)[possible]
         seen = np.unique(np.stack([falls, rises], axis=1).astype(np.int64), axis=0)
         return [Jump.by_ones(rise=int(rise), fall=int(fall)) for fall, rise in seen]
@@ -281,15 +280,12 @@ class ListedRangesResponse:
         is in more ranges than lie around one position. Every move's window lies in one that starts where a range ends
         or just before one begins.
         """
-        far = max((abs(end) for end in ends_of(move.relation.differences(move.hidden, move.cover))), default=0)
+        far = move.relation.farthest(move.hidden, move.cover)
         if not far:
             return []
         lows, highs = (np.sort(np.array(ends, dtype=np.int64)) for ends in zip(*self.ranges, strict=True))
         from_here = np.unique(np.concatenate([highs, lows - 1]))
-        upto = from_here + far
-        if isinstance(move.relation, Blocks):
-            width = move.relation.width
-            upto = np.minimum(upto, (from_here // width + 1) * width - 1)
+        upto = move.relation.farthest_ends(from_here, from_here + far)
         starts = np.searchsorted(lows, upto, "right") - np.searchsorted(lows, from_here, "right")
         ends = np.searchsorted(highs, upto) - np.searchsorted(highs, from_here)
         around = int((np.searchsorted(lows, lows, "right") - np.searchsorted(highs, lows)).max())

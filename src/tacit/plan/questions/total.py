@@ -29,7 +29,7 @@ from tacit.plan.question import (
 )
 from tacit.plan.question_keys import ATTRIBUTE, BY, TEXT, WHERE, Question, QuestionKey, names_of
 from tacit.plan.sensitivity.cells import cell_labels, is_items
-from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, corner_moves, cover_ends, ends_of, hidden_ends
+from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, corner_moves, cover_ends, hidden_ends
 from tacit.plan.sensitivity.weighted_sums import Numbers, WeightedSumResponse
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
@@ -236,16 +236,16 @@ class SumResponse:
         """A sum changes by the difference of the two numbers; between two cells, one loses and the other gains."""
         if not move.changed:
             found = move.relation.differences(move.hidden, move.cover)
-            return [Jump.of_one(end * self.spacing) for end in ends_of(found)]
+            return [Jump.of_one(end * self.spacing) for end in found.ends]
         return [Jump.between(self._number(start), self._number(end)) for start, end in corner_moves(move)]
 
     def left(self, move: RecordMove) -> Iterable[Jump]:
         """A sum loses the hidden number."""
-        return [Jump.of_one(-self._number(end)) for end in ends_of(hidden_ends(move))]
+        return [Jump.of_one(-self._number(end)) for end in hidden_ends(move).ends]
 
     def entered(self, move: RecordMove) -> Iterable[Jump]:
         """A sum gains the cover number."""
-        return [Jump.of_one(self._number(end)) for end in ends_of(cover_ends(move))]
+        return [Jump.of_one(self._number(end)) for end in cover_ends(move).ends]
 
 
 def _largest(attribute: Any) -> int:

@@ -45,7 +45,8 @@ from tacit.plan.sensitivity.responses import Jump, Watched
 from tacit.plan.sensitivity.steps import LargestStep, free_step, gather, in_data, presence_jumps, shape_jumps
 from tacit.policy.edges.classes import axes_of, cells, holds
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import Absence, EdgeShape, Same
+from tacit.policy.edges.same import Same
+from tacit.policy.edges.shapes import Absence, EdgeShape
 from tacit.policy.knowledge import Known, KnownCount, KnownMarginal, KnownSize
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import Everything

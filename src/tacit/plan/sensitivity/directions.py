@@ -20,7 +20,7 @@ from tacit.plan.sensitivity.steps import shape_jumps
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges.classes import axes_of, projected
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import Blocks, EdgeShape, FromTo, Near, Relation, Same
+from tacit.policy.edges.shapes import EdgeShape
 from tacit.policy.policy import Policy
 from tacit.policy.where import Test
 
@@ -72,8 +72,8 @@ def _by_shape(
     start, end = np.ones(inside.shape, dtype=np.bool_), np.ones(inside.shape, dtype=np.bool_)
     leave, arrive = np.zeros(inside.shape, dtype=np.bool_), np.zeros(inside.shape, dtype=np.bool_)
     for axis in axes:
-        relation = shape.relation(axis.name, axis.size)
-        may_start, may_end, may_leave, may_arrive = _axis_moves(relation, axis.size)
+        relation = shape.relation(axis)
+        may_start, may_end, may_leave, may_arrive = relation.sides(axis.size)
         if shape.only_from is not None:
             reached = relation.targets(projected(shape.only_from, axis)).marks(np.arange(axis.size, dtype=np.int64))
             may_end, may_arrive = may_end & reached, may_arrive & reached
@@ -89,28 +89,6 @@ def _by_shape(
     return fall, rise
 
 
-def _axis_moves(relation: Relation, size: int) -> tuple[Bools, Bools, Bools, Bools]:
-    """Return for each position: may an edge start here, end here, leave it, arrive at it."""
-    positions = np.arange(size, dtype=np.int64)
-    all_of_them, none = np.ones(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
-    match relation:
-        case Same():
-            return all_of_them, all_of_them, none, none
-        case FromTo(hidden, cover, may_stay):
-            starts, ends = hidden.marks(positions), cover.marks(positions)
-            leaves = starts & ((cover.count > 1) | ~ends)
-            arrives = ends & ((hidden.count > 1) | ~starts)
-            return starts | may_stay, ends | may_stay, leaves, arrives
-        case Near(reach):
-            moves = np.full(size, reach >= 1 and size > 1)
-        case Blocks(width):
-            ends_of_block = np.minimum((positions // width + 1) * width, size)
-            moves = ends_of_block - positions // width * width > 1
-        case _:
-            raise TypeError(relation)
-    return all_of_them, all_of_them, moves, moves
-
-
 def _possible(
     test: Test | None, condition: Test | None, shape: EdgeShape | None, places: dict[str, Ints], axes: Sequence[Axis]
 ) -> Bools:
@@ -121,7 +99,7 @@ def _possible(
     for combination in product(*(parts for _, parts in elsewhere.values())):
         chosen = dict(zip(elsewhere, combination, strict=True))
         if shape is not None and not all(
-            shape.relation(name, elsewhere[name][0].size).sources(Intervals.full(elsewhere[name][0].size)) & part
+            shape.relation(elsewhere[name][0]).sources(Intervals.full(elsewhere[name][0].size)) & part
             for name, part in chosen.items()
             if elsewhere[name][0].item is None  # a set of items may hold any item before it moves
         ):

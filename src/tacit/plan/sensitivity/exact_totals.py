@@ -21,7 +21,6 @@ from tacit.plan.sensitivity.steps import free_step
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges.classes import projected
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import Blocks, FromTo, Near, Same
 from tacit.policy.knowledge import KnownMarginal
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
@@ -33,24 +32,12 @@ def axis_labels(policy: Policy, axis: Axis) -> IntArray:
     """Return a label for each position such that no secret edge leads from one label to another."""
     labels = np.arange(axis.size, dtype=np.int64)
     for shape in policy.shapes:
-        relation, starts = shape.relation(axis.name, axis.size), None
+        starts = None
         if shape.only_from is not None:
             starts = projected(shape.only_from, axis)
             if starts == Intervals.full(axis.size):
                 starts = None
-        match relation:
-            case Same():
-                pass
-            case FromTo(hidden, cover):
-                if starts is None or hidden & starts:
-                    _join(labels, [cover | (hidden if starts is None else hidden & starts)])
-            case Near(reach):
-                if reach >= 1 and starts is None:
-                    labels[:] = 0
-                elif reach >= 1 and starts is not None:
-                    _join_parts(labels, starts.widened(reach))
-            case Blocks(width):
-                _join_steps(labels, width, None if starts is None else relation.sources(starts))
+        shape.relation(axis).join(labels, starts)
     if not labels.any():
         return labels
     # without gaps, in the same order; labels are positions, so that nothing need be sorted
@@ -167,37 +154,6 @@ def _known_exactly(policy: Policy, names: Sequence[str]) -> list[str]:
     """Return the largest set of this histogram's attributes whose histogram is known."""
     known = [fact.names for fact in policy.known if isinstance(fact, KnownMarginal) and set(fact.names) <= set(names)]
     return list(sorted(known, key=len)[-1] if known else ())
-
-
-def _join(labels: IntArray, sets: list[Intervals]) -> None:
-    """Give all positions of each set one label, together with whatever shares a label with them."""
-    for positions in sets:
-        joined = np.zeros(len(labels), dtype=np.bool_)
-        for low, high in positions:
-            joined[labels[max(low, 0) : high + 1]] = True
-        if joined.any():
-            labels[joined[labels]] = int(np.argmax(joined))
-
-
-def _join_parts(labels: IntArray, parts: Intervals) -> None:
-    """Give all positions of each part one label, part by part."""
-    if np.array_equal(labels, np.arange(len(labels))):  # labels only ever fall
-        for low, high in parts:
-            labels[max(low, 0) : high + 1] = max(low, 0)
-    else:
-        _join(labels, [Intervals((part,)) for part in parts])
-
-
-def _join_steps(labels: IntArray, width: int, only: Intervals | None) -> None:
-    """Give all positions of each block one label; with `only`, of the blocks that these are the positions of."""
-    places = np.arange(len(labels))
-    if np.array_equal(labels, places):
-        joined = places // width * width
-        labels[:] = joined if only is None else np.where(only.marks(places), joined, places)
-    else:
-        for start in range(0, len(labels), width):
-            if only is None or start in only:
-                _join(labels, [Intervals.of([(start, min(start + width, len(labels)) - 1)])])
 
 
 def exact_attributes(policy: Policy, names: Sequence[str]) -> tuple[str, ...]:

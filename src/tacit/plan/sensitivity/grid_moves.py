@@ -26,7 +26,7 @@ from tacit.plan.sensitivity.coupling import is_touched
 from tacit.plan.sensitivity.steps import LargestStep, largest_step
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import EdgeShape, Near, Relation
+from tacit.policy.edges.shapes import EdgeShape
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
@@ -88,9 +88,9 @@ def _stretches(labels: Ints) -> tuple[int, ...]:
 
 def _pairs(shape: EdgeShape, x: Axis, y: Axis) -> list[Pair]:
     """Return the farthest moves along the edges of one shape."""
-    relations = [shape.relation(axis.name, axis.size) for axis in (x, y)]
-    farthest = [_farthest(relation, axis.size) for relation, axis in zip(relations, (x, y), strict=True)]
-    if shape.metric is None or not all(isinstance(relation, Near) for relation in relations):
+    relations, full = [shape.relation(axis) for axis in (x, y)], [Intervals.full(axis.size) for axis in (x, y)]
+    farthest = [relation.farthest(whole, whole) for relation, whole in zip(relations, full, strict=True)]
+    if shape.metric is None or not all(relation.shares_distance for relation in relations):
         return [(farthest[0], farthest[1])]
     found = []
     for dx in range(farthest[0] + 1):
@@ -98,12 +98,6 @@ def _pairs(shape: EdgeShape, x: Axis, y: Axis) -> list[Pair]:
         if left >= 0:
             found.append((dx, min(left, farthest[1])))
     return found
-
-
-def _farthest(relation: Relation, size: int) -> int:
-    full = Intervals.full(size)
-    found = relation.differences(full, full)
-    return max(abs(found.lowest), abs(found.highest)) if found else 0
 
 
 def _outermost(pairs: frozenset[Pair]) -> tuple[Pair, ...]:

@@ -8,19 +8,17 @@ cause. The responses stand beside their questions, in `plan/sensitivity/cells.py
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import Blocks, EdgeShape, FromTo, Near, Relation, Same
+from tacit.policy.edges.relation import Relation
+from tacit.policy.edges.same import Same
+from tacit.policy.edges.shapes import EdgeShape
 from tacit.policy.where import Where
 
 
@@ -158,14 +156,9 @@ class Watched(Protocol):
         """Return what one unit of the answers is worth."""
 
 
-def ends_of(found: Intervals) -> list[int]:
-    """Return the lowest and the highest member, if there is one."""
-    return sorted({found.lowest, found.highest}) if found else []
-
-
 def running_counts_moved(move: RecordMove) -> Iterable[Jump]:
     """A move upwards by d lowers d of the counts up to each value by one; downwards, it raises them."""
-    for end in ends_of(move.relation.differences(move.hidden, move.cover)):
+    for end in move.relation.differences(move.hidden, move.cover).ends:
         yield Jump.by_ones(rise=max(-end, 0), fall=max(end, 0))
 
 
@@ -180,68 +173,5 @@ def cover_ends(move: RecordMove) -> Intervals:
 
 
 def corner_moves(move: RecordMove | LineMove) -> list[tuple[int, int]]:
-    """Return moves (from, to) on the line among which every convex function of both ends has its maximum.
-
-    Between two intervals the possible moves are the whole points of a polygon (a rectangle, a band, a diagonal), whose
-    corners are whole. Of equal blocks along the diagonal only the outermost have corners of the convex hull; the first
-    and the last may be cut, so the two outermost at either end are taken.
-    """
-    staying = {(place, place) for place in ends_of(move.hidden & move.cover)}
-    match move.relation:
-        case Same():
-            return sorted(staying)
-        case FromTo(sources, covers, may_stay):
-            # from any of one set to any of another: the hull is a rectangle, whatever gaps the sets have
-            starts, ends = ends_of(move.hidden & sources), ends_of(move.cover & covers)
-            return sorted({(x, y) for x in starts for y in ends} | (staying if may_stay else set()))
-    found: set[tuple[int, int]] = set()
-    pairs = [(start, end) for start in move.hidden for end in _reached(start, move)]
-    for a, b in pairs:
-        match move.relation:
-            case Near(reach):
-                tried = [(x, y) for x in a for y in (max(b[0], x - reach), min(b[1], x + reach))]
-                tried += [(x, y) for y in b for x in (max(a[0], y - reach), min(a[1], y + reach))]
-                found |= {(x, y) for x, y in tried if abs(x - y) <= reach and _in(x, a) and _in(y, b)}
-            case Blocks(width):
-                first, last = max(a[0] // width, b[0] // width), min(a[1] // width, b[1] // width)
-                for block in {first, first + 1, last - 1, last}:
-                    if first <= block <= last:
-                        here = block * width, block * width + width - 1
-                        found |= {
-                            (x, y)
-                            for x in (max(a[0], here[0]), min(a[1], here[1]))
-                            for y in (max(b[0], here[0]), min(b[1], here[1]))
-                        }
-            case _:
-                raise TypeError(move.relation)
-    return sorted(found)
-
-
-def _reached(part: tuple[int, int], move: RecordMove | LineMove) -> tuple[tuple[int, int], ...]:
-    """Return the parts of the cover that a move from one part of the hidden set may reach."""
-    window, parts = move.relation.targets(Intervals((part,))), move.cover.parts
-    first = bisect_left(parts, window.lowest, key=lambda one: one[1])
-    return parts[first : bisect_right(parts, window.highest, key=lambda one: one[0])]
-
-
-def _in(place: int, part: tuple[int, int]) -> bool:
-    return part[0] <= place <= part[1]
-
-
-def meet(relation: Relation, hidden: list[tuple[int, int]], cover: list[tuple[int, int]]) -> npt.NDArray[np.bool_]:
-    """Return which pieces (rows) have a member that may move to a member of which other pieces (columns)."""
-    a, b = np.array(hidden), np.array(cover)
-    overlap = (a[:, :1] <= b[:, 1]) & (b[:, 0] <= a[:, 1:])
-    match relation:
-        case Same():
-            return overlap
-        case FromTo(sources, covers, may_stay):
-            starts = np.array([bool(sources & Intervals((piece,))) for piece in hidden])
-            ends = np.array([bool(covers & Intervals((piece,))) for piece in cover])
-            return np.asarray((starts[:, None] & ends) | (overlap & may_stay), dtype=np.bool_)
-        case Near(reach):
-            return (a[:, :1] - reach <= b[:, 1]) & (b[:, 0] <= a[:, 1:] + reach)
-        case Blocks(width):
-            a, b = a // width, b // width
-            return (a[:, :1] <= b[:, 1]) & (b[:, 0] <= a[:, 1:])
-    raise TypeError(relation)
+    """Return moves (from, to) on the line among which every convex function of both ends has its maximum."""
+    return sorted(move.relation.corners(move.hidden, move.cover))

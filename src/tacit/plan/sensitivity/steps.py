@@ -32,7 +32,8 @@ from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
 from tacit.policy.edges.classes import axes_of, cells, holds
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import Absence, EdgeShape, Metric, Near, Relation, Same
+from tacit.policy.edges.same import Same
+from tacit.policy.edges.shapes import Absence, EdgeShape, Metric
 from tacit.policy.policy import Policy, as_policy
 from tacit.policy.where import Test
 
@@ -293,10 +294,10 @@ def _lines(seen: Response) -> list[Axis]:
 
 
 def _options(axis: Axis, parts: list[Intervals], shape: EdgeShape, seen: Response, domain: Domain) -> list[_Option]:
-    relation = _relation(axis, shape)
+    relation = shape.relation(axis)
     is_cell = any(axis in domain.axes_of(name) for name in seen.cells)
     is_line = any(axis.name == line.name for line in _lines(seen))
-    shared = shape.metric is not None and isinstance(relation, Near)
+    shared = shape.shares_distance(relation)
     found = []
     for hidden, cover in product(parts, repeat=2):
         differences = relation.differences(hidden, cover)
@@ -317,15 +318,6 @@ def _options(axis: Axis, parts: list[Intervals], shape: EdgeShape, seen: Respons
         else:
             found.append(_Option(hidden, cover, not stays, Fraction(0) if stays else least))
     return found
-
-
-def _relation(axis: Axis, shape: EdgeShape) -> Relation:
-    if axis.item is not None:
-        moves = shape.item_moves(axis.attribute)
-        if shape.metric is not None and axis.attribute in shape.items and moves.exactly is None:
-            return Near(1)  # has its share of the distance
-        return moves.flag(axis.item)
-    return shape.relation(axis.name, axis.size)
 
 
 def _move(
@@ -352,7 +344,7 @@ def _move(
     line, *others = found
     weight = others[0] if others else None
     metric = shape.metric
-    shared = metric is not None and metric.kind != "linf" and all(isinstance(one.relation, Near) for one in found)
+    shared = metric is not None and metric.kind != "linf" and all(one.relation.shares_distance for one in found)
     if weight is not None and metric is not None and shared:
         weight = replace(weight, left=_sharing(metric, distances, *_lines(seen)))
     return RecordMove(changed, line.relation, line.hidden, line.cover, room, weight)
@@ -366,9 +358,9 @@ def _line(
     cover: dict[str, Intervals],
 ) -> LineMove:
     """Return how a line may move, with what the other axes leave of a shared distance."""
-    relation = _relation(axis, shape)
-    if shape.metric is not None and isinstance(relation, Near):
-        relation = Near(shape.metric.steps_left(distances, axis.spacing))
+    relation = shape.relation(axis)
+    if shape.metric is not None:
+        relation = relation.limited(shape.metric.steps_left(distances, axis.spacing))
     return LineMove(relation, hidden[axis.name], cover[axis.name])
 
 

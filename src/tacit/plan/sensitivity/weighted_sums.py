@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from tacit.plan.sensitivity.responses import Jump, LineMove, RecordMove, TwoLines, corner_moves, ends_of
+from tacit.plan.sensitivity.responses import Jump, LineMove, RecordMove, TwoLines, corner_moves
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import Near
+from tacit.policy.edges.near import Near
 
 MOST_DIFFERENCES: Final = 2048  # of a line that shares its distance with the weight's, looked at one by one
 _MANY: Final = 6  # corners, of which those inside of the others' hull are left out
@@ -105,7 +105,7 @@ def _runs(differences: Intervals, width: int) -> Iterator[Ends]:
 def _by(difference: int, move: RecordMove) -> list[Ends]:
     """Return the ends of all moves by one difference: they lie on a line."""
     ends = Intervals(tuple((low - difference, high - difference) for low, high in move.cover))
-    return [(start, start + difference) for start in ends_of(move.hidden & ends)]
+    return [(start, start + difference) for start in (move.hidden & ends).ends]
 
 
 def _band(low: int, high: int, move: RecordMove) -> list[Ends]:

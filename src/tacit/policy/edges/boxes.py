@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import Blocks, FromTo, Relation
+from tacit.policy.edges.relation import Relation
 
 Places: TypeAlias = dict[Axis, int]  # a position for each axis
 Box: TypeAlias = dict[Axis, Intervals]
@@ -69,9 +69,10 @@ class BoxMove:
         start: Places = {}
         ends: Box = {}
         for axis, relation in self.relations.items():
-            if not isinstance(relation, FromTo) or relation.may_stay or relation.hidden.count != 1:
+            only = relation.single_start
+            if only is None:
                 return None
-            start[axis], ends[axis] = relation.hidden.lowest, relation.cover
+            start[axis], ends[axis] = only
         return start, ends
 
     def image(self, box: Box) -> Box | None:
@@ -199,11 +200,10 @@ def _landmarks(axis: Axis, moves: Sequence[BoxMove], end: Intervals) -> list[int
     found = {0, axis.size - 1, *(at for ends in end for at in ends)}
     for move in moves:
         sets = [move.region[axis]] if axis in move.region else []
-        match move.relations.get(axis):
-            case FromTo(hidden, cover):
-                sets += [hidden, cover]
-            case Blocks():
+        if axis in move.relations:
+            if not move.relations[axis].grows_evenly:
                 return None
+            sets += move.relations[axis].told_apart(axis.size)
         found.update(at for positions in sets for low, high in positions for at in (low - 1, low, high, high + 1))
     return sorted(found)
 

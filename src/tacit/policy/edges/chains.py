@@ -34,7 +34,9 @@ from tacit.policy.domain import Domain, positions
 from tacit.policy.edges.boxes import EFFORT, BoxMove, Leg, Places, TooMany, are_listed, listed_legs, shortest_legs
 from tacit.policy.edges.classes import axes_of, cells, holds
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import EdgeShape, FromTo, Metric, Near, Relation, Same
+from tacit.policy.edges.near import Near
+from tacit.policy.edges.relation import Relation
+from tacit.policy.edges.shapes import EdgeShape, Metric
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import Test
 
@@ -261,7 +263,7 @@ class _Reading:
     @property
     def sharing(self) -> list[Axis]:
         """The axes whose distances add up; where one alone counts, or only the largest, nothing is shared."""
-        near = [axis for axis, relation in self.relations.items() if isinstance(relation, Near)]
+        near = [axis for axis, relation in self.relations.items() if relation.shares_distance]
         return near if self.metric is not None and self.metric.kind != "linf" and len(near) > 1 else []
 
     def moves(self, *, generous: bool) -> Iterator[BoxMove]:
@@ -280,7 +282,8 @@ class _Reading:
             yield {}
             return
         *others, last = sharing
-        reaches = [min(_reach(self.relations[axis]), axis.size - 1) for axis in others]
+        whole = {axis: Intervals.full(axis.size) for axis in others}
+        reaches = [self.relations[axis].farthest(positions, positions) for axis, positions in whole.items()]
         if math.prod(reach + 1 for reach in reaches) > _MOST_WAYS:
             raise TooMany
         for moved in product(*(range(reach + 1) for reach in reaches)):
@@ -290,22 +293,18 @@ class _Reading:
                 yield {axis: Near(far) for axis, far in zip(sharing, (*moved, left), strict=True)}
 
 
-def _reach(relation: Relation) -> int:
-    return relation.reach if isinstance(relation, Near) else 0
-
-
 def _search(policy: Policy, hidden: Any, end: _End, effort: int, *, generous: bool) -> list[Leg] | None:
     """Return the legs of a shortest chain from a record to an end, or None if there is none."""
     axes = list(_axes(policy, hidden, end))
     at = positions(policy.domain, hidden)
     start, ends = {axis: at[axis.name] for axis in axes}, {axis: end.part(axis) for axis in axes}
-    moving = [(shape, {axis: _relation(axis, shape) for axis in axes}) for shape in policy.shapes]
-    moved = {axis for _, relations in moving for axis, relation in relations.items() if _moves(relation)}
+    moving = [(shape, {axis: shape.relation(axis) for axis in axes}) for shape in policy.shapes]
+    moved = {axis for _, relations in moving for axis, relation in relations.items() if relation.can_move}
     readings = []
     for shape, relations in moving:
         regions = _regions(shape, {axis.name: place for axis, place in start.items() if axis not in moved}, moved)
         if regions:
-            kept = {axis: relation for axis, relation in relations.items() if _moves(relation)}
+            kept = {axis: relation for axis, relation in relations.items() if relation.can_move}
             readings.append(_Reading(kept, regions, shape.metric))
     legs: list[Leg] = [Leg(start, start, edges=0)]
     still = set(axes)
@@ -341,26 +340,6 @@ def _axes(policy: Policy, hidden: Any, end: _End) -> Iterator[Axis]:
         for axis in (*end.parts, *(axis for test in tests for axis, _ in test.atoms)):
             items |= {axis.item} if axis.attribute == name and axis.item is not None else set()
         yield from (_item_axis(name, item) for item in sorted(items))
-
-
-def _relation(axis: Axis, shape: EdgeShape) -> Relation:
-    """Return how a shape moves an axis; an item has its share of a distance."""
-    if axis.item is None:
-        return shape.relation(axis.name, axis.size)
-    moves = shape.item_moves(axis.attribute)
-    if shape.metric is not None and axis.attribute in shape.items and moves.exactly is None:
-        return Near(int(shape.metric.theta >= 1))
-    return moves.flag(axis.item)
-
-
-def _moves(relation: Relation) -> bool:
-    """Say whether a relation does more than let everything stay."""
-    match relation:
-        case Same() | Near(0):
-            return False
-        case FromTo(hidden, _, may_stay):
-            return bool(hidden) or not may_stay
-    return True
 
 
 def _regions(shape: EdgeShape, still: Mapping[str, int], moved: set[Axis]) -> list[dict[Axis, Intervals]]:

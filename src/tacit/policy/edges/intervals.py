@@ -108,6 +108,11 @@ class Intervals:
         return self.parts[-1][1]
 
     @property
+    def ends(self) -> list[int]:
+        """The lowest and the highest position, if there is one."""
+        return sorted({self.lowest, self.highest}) if self else []
+
+    @property
     def count(self) -> int:
         """How many positions the set has."""
         return sum(high - low + 1 for low, high in self.parts)

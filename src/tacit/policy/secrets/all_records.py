@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tacit.policy.domain import Domain, Record
-from tacit.policy.edges.relations import EdgeShape
+from tacit.policy.edges.shapes import EdgeShape
 from tacit.policy.files.spec import Row
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.secrets.family import MOST_NAMES, ExamplePair, Fields, Promise, Secrets, listed, schema_of_family

@@ -11,8 +11,10 @@ from typing import Any, ClassVar
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain, Record, canonical
+from tacit.policy.edges.blocks import Blocks
+from tacit.policy.edges.from_to import FromTo
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import Blocks, EdgeShape, FromTo
+from tacit.policy.edges.shapes import EdgeShape
 from tacit.policy.files.spec import PART, Row, mapping
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.secrets.family import (

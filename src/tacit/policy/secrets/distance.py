@@ -11,7 +11,9 @@ from typing import Any, ClassVar, Final
 from tacit.amounts import shown
 from tacit.errors import PolicyError, nearest
 from tacit.policy.domain import Domain, Record
-from tacit.policy.edges.relations import EdgeShape, ItemMoves, Metric, Near, Relation
+from tacit.policy.edges.near import Near
+from tacit.policy.edges.relation import Relation
+from tacit.policy.edges.shapes import EdgeShape, ItemMoves, Metric
 from tacit.policy.files.spec import NAMES, Row, mapping
 from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import as_plain

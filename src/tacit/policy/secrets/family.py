@@ -18,8 +18,9 @@ from tacit.errors import PolicyError, kind_of
 from tacit.policy.attributes import Attribute
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain, Record
+from tacit.policy.edges.from_to import FromTo
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import Absence, EdgeShape, FromTo, ItemMoves
+from tacit.policy.edges.shapes import Absence, EdgeShape, ItemMoves
 from tacit.policy.files.spec import PREDICATE, Row, mapping
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.genuine import settle

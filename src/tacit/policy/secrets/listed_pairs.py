@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Final, TypeAlias
 from tacit.errors import PolicyError, kind_of
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain, Record, canonical
+from tacit.policy.edges.from_to import FromTo
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import EdgeShape, FromTo, ItemMoves
+from tacit.policy.edges.shapes import EdgeShape, ItemMoves
 from tacit.policy.files.spec import ANY, PART, Row, two
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.secrets.family import (

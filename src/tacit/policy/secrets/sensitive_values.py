@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain, Record, canonical
+from tacit.policy.edges.from_to import FromTo
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.edges.relations import EdgeShape, FromTo, ItemMoves, Relation
+from tacit.policy.edges.relation import Relation
+from tacit.policy.edges.shapes import EdgeShape, ItemMoves
 from tacit.policy.files.spec import PART, Row
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.secrets.family import (

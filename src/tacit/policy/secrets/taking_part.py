@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from tacit.errors import PolicyError
 from tacit.policy.domain import Domain, Record
-from tacit.policy.edges.relations import Absence, EdgeShape
+from tacit.policy.edges.shapes import Absence, EdgeShape
 from tacit.policy.files.spec import Row
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.secrets.family import (

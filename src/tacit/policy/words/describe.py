@@ -16,7 +16,7 @@ from typing import Any, Final
 from tacit.errors import PolicyError
 from tacit.policy.domain import Domain
 from tacit.policy.edges.chains import distance
-from tacit.policy.edges.relations import Absence, Same
+from tacit.policy.edges.shapes import Absence
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.secrets import Everything, Secrets, TakingPart
 from tacit.policy.secrets.family import MOST_NAMES, ExamplePair, Fields, PolicyContext, listed_briefly
@@ -286,20 +286,7 @@ def _family_warnings(family: Secrets, policy: Policy) -> Iterator[str]:
 
 def _unprotected(policy: Policy) -> list[str]:
     """Return the attributes that no edge ever changes."""
-    loose = []
-    for name in policy.domain:
-        moves = any(
-            shape.any_elsewhere
-            or name in shape.items
-            or any(not isinstance(shape.relation(a.name, a.size), Same) for a in policy.domain.axes_of(name))
-            for shape in policy.shapes
-        )
-        if not moves:
-            loose.append(name)
-    return loose
-
-
-# ---- candidates -----------------------------------------------------------------------------------------------------
+    return [name for name in policy.domain if name not in policy.moved_attributes]
 
 
 def _all_candidates(policy: Policy, base: Fields) -> Iterator[ExamplePair]:

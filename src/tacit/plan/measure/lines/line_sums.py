@@ -33,7 +33,7 @@ from tacit.plan.measure.tally import CellCounts, Tally
 from tacit.plan.question import Floats, Ints, columns_of, position, suffix
 from tacit.plan.questions.on_a_line import refuse_several_rows
 from tacit.plan.sensitivity.line_moves import LineMoves
-from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_ends, ends_of, hidden_ends
+from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_ends, hidden_ends
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
@@ -135,7 +135,7 @@ class LineSumsResponse:
 
     def moved(self, move: RecordMove) -> Iterable[Jump]:
         """A move upwards lowers running counts and one cell of each size, and raises another cell."""
-        for end in ends_of(move.relation.differences(move.hidden, move.cover)):
+        for end in move.relation.differences(move.hidden, move.cover).ends:
             moved = self.layout.moved(abs(end))
             sizes = sum(1 for _, many in zip(self.layout.cells, moved, strict=False) if many)
             yield self._jump(sizes, sizes, moved, falls=end > 0)
