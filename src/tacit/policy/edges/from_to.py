@@ -97,5 +97,5 @@ class FromTo(Relation):
         """Return which pieces meet the sets on both sides, or share a position that may stay."""
         starts = np.array([bool(self.hidden & Intervals((piece,))) for piece in hidden])
         ends = np.array([bool(self.cover & Intervals((piece,))) for piece in cover])
-        found = starts[:, None] & ends
+        found: Bools = starts[:, None] & ends
         return found | overlap(hidden, cover) if self.may_stay else found
