@@ -15,7 +15,7 @@ from sqlalchemy.pool import NullPool
 
 import tacit as tc
 from tacit.ledger.clauses import leakage as leakage_book
-from tacit.ledger.clauses.applications import WeighingRequest
+from tacit.ledger.clauses.leakage import RecordsShown
 from tacit.plan.leakage.shown import Shown
 
 FORK = multiprocessing.get_context("fork")
@@ -46,7 +46,7 @@ def ask(where: str, shown: Shown, start: Any, told: Any) -> None:
     start.wait()
     try:
         while True:
-            ledger.reserve(dataset="rooms", charges=[(STEP, "records")], weighing=WeighingRequest((shown,), wanted))
+            ledger.reserve(dataset="rooms", charges=[(STEP, "records")], clauses=[RecordsShown((shown,), wanted)])
             asked += 1
     except tc.BudgetExceeded as refused:
         told.put((asked, "leakage of both" in str(refused)))
@@ -94,18 +94,18 @@ def test_what_was_shown_between_weighing_and_charging_is_seen(
     arrival, leaving = Shown("lighting", "arrival", large), Shown("space", "leaving", large)
     assert max(wanted.standing([one])[0].leakage for one in (arrival, leaving)) <= 0.4
     assert wanted.standing([arrival, leaving])[0].leakage > 0.4
-    weigh, looks = leakage_book.WeighedShowing.weigh, []
+    prepare, looks = leakage_book.RecordsShown.prepare, []
 
-    def slowly(scales: leakage_book.WeighedShowing) -> None:
-        weigh(scales)
-        looks.append(scales)
+    def slowly(showing: leakage_book.RecordsShown, *where_it_is: Any) -> None:
+        prepare(showing, *where_it_is)
+        looks.append(showing)
         if len(looks) == 1:
             other = tc.Ledger(where)
-            other.reserve(dataset="rooms", charges=[(large, "other")], weighing=WeighingRequest((leaving,), wanted))
+            other.reserve(dataset="rooms", charges=[(large, "other")], clauses=[RecordsShown((leaving,), wanted)])
 
-    monkeypatch.setattr(leakage_book.WeighedShowing, "weigh", slowly)
+    monkeypatch.setattr(leakage_book.RecordsShown, "prepare", slowly)
     with pytest.raises(tc.BudgetExceeded, match="leakage of both"):
-        ledger.reserve(dataset="rooms", charges=[(large, "own")], weighing=WeighingRequest((arrival,), wanted))
+        ledger.reserve(dataset="rooms", charges=[(large, "own")], clauses=[RecordsShown((arrival,), wanted)])
     assert len(looks) == 3  # our own, the other's, and our own again
     assert ledger.shown(dataset="rooms") == [leaving]
     assert ledger.remaining(dataset="rooms") == 99
@@ -125,5 +125,5 @@ def test_the_ledger_is_not_locked_while_a_release_is_weighed(where: str, monkeyp
 
     monkeypatch.setattr(tc.Applications, "weigh_after", meanwhile)
     shown = Shown("lighting", "arrival", STEP)
-    ledger.reserve(dataset="rooms", charges=[(STEP, "own")], weighing=WeighingRequest((shown,), wanted))
+    ledger.reserve(dataset="rooms", charges=[(STEP, "own")], clauses=[RecordsShown((shown,), wanted)])
     assert ledger.remaining(dataset="rooms") == 99 - STEP

@@ -16,8 +16,9 @@ from sqlalchemy.pool import NullPool
 from tests.older_ledgers import as_older
 
 from tacit.errors import BudgetExceeded, LedgerError
-from tacit.ledger.clauses.applications import WeighingRequest
+from tacit.ledger.clauses.coins import RaisedCoins
 from tacit.ledger.clauses.contents import Kept
+from tacit.ledger.clauses.leakage import RecordsShown
 from tacit.ledger.clauses.tables import TableNote
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.store.schema import METADATA
@@ -305,10 +306,11 @@ def charged_with_coins(where: str, number: int) -> Ledger:
         analyst="ana",
         charges=[(0.1, "a")],
         run=f"run {number}",
-        coins=(before, {"line": Fraction(number)}),
-        kept=(before, {"line": Kept(str(number), "digest", "sizes")}),
-        weighing=WeighingRequest((Shown("lighting", "arrival", Fraction(number), "line"),), None),
-        table=TableNote(("a",), (f"b{number}",), promises=False),
+        clauses=[
+            TableNote(("a",), (f"b{number}",), promises=False),
+            RecordsShown((Shown("lighting", "arrival", Fraction(number), "line"),), None),
+            RaisedCoins(before, {"line": Fraction(number)}, {"line": Kept(str(number), "digest", "sizes")}),
+        ],
     )
     ledger.coins(dataset=f"other {number}", lines=["line"])
     return ledger

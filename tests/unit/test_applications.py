@@ -16,7 +16,8 @@ from tests.joints import Case, joint_with_outcomes, learned_together
 import tacit as tc
 from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
-from tacit.ledger.clauses.applications import WeighingRequest
+from tacit.ledger.clauses.coins import RaisedCoins
+from tacit.ledger.clauses.leakage import RecordsShown
 from tacit.plan.leakage.shown import Shown
 from tacit.rows.files.contents import FileContents
 
@@ -41,7 +42,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tc.Ledger:
 
 def show(ledger: tc.Ledger, applications: tc.Applications | None, *shown: Shown) -> None:
     cost = sum((one.epsilon for one in shown), Fraction(0))
-    ledger.reserve(dataset="rooms", charges=[(cost, "records")], weighing=WeighingRequest(shown, applications))
+    ledger.reserve(dataset="rooms", charges=[(cost, "records")], clauses=[RecordsShown(shown, applications)])
 
 
 # ---- what coalitions could know -------------------------------------------------------------------------------------
@@ -103,14 +104,14 @@ def test_a_release_that_would_tell_too_much_is_refused_before_it_is_charged(ledg
 def test_what_is_refused_at_no_cost_notes_nothing_of_its_files_either(ledger: tc.Ledger, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id\n1\n")
     before = ledger.coins(dataset="rooms", lines=["line"], source="a")
-    kept = before, before.kept_now(FileContents([str(tmp_path / "a.csv")]), ["line"])
+    kept = RaisedCoins(before, {}, before.kept_now(FileContents([str(tmp_path / "a.csv")]), ["line"]))
     for epsilon in (Fraction(4), THIRD):
-        weighing = WeighingRequest((Shown("lighting", "arrival", epsilon),), limits())
+        showing = RecordsShown((Shown("lighting", "arrival", epsilon),), limits())
         if epsilon > 1:
             with pytest.raises(tc.BudgetExceeded):
-                ledger.reserve(dataset="rooms", charges=[], kept=kept, weighing=weighing)
+                ledger.reserve(dataset="rooms", charges=[], clauses=[kept, showing])
         else:
-            ledger.reserve(dataset="rooms", charges=[], kept=kept, weighing=weighing)
+            ledger.reserve(dataset="rooms", charges=[], clauses=[kept, showing])
         noted = ledger.coins(dataset="rooms", lines=["line"], source="a").contents
         assert bool(noted) is (epsilon < 1)
 

@@ -16,7 +16,7 @@ import yaml
 import tacit as tc
 from tacit.audit.exclusion_audits.case_audit import audit_case
 from tacit.jobs.case_file import case_schema, read_case, read_job_or_case
-from tacit.jobs.job_plan import check_leakage, plan_job
+from tacit.jobs.job_plan import JobPlan, plan_job, refusals
 from tacit.jobs.job_run import run_job
 from tacit.plan.leakage.shown import Shown
 from tacit.report.charts.asking_graph import LETTER, LINE_HEIGHT, graph_chart, meets
@@ -403,6 +403,12 @@ def test_a_case_is_opened_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_case_without_rows_cannot_be_run(tmp_path: Path) -> None:
     with pytest.raises(tc.JobError, match="the case must have the keys rows and releases to be run"):
         read_job_or_case(written(tmp_path))
+
+
+def check_leakage(plan: JobPlan) -> None:
+    """Refuse a plan as a dry run of paying for it would."""
+    for refused in refusals(plan.job, plan.plans).values():
+        raise refused
 
 
 def test_a_planned_job_is_refused_for_what_its_run_would_be(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.older_ledgers import as_older
 
 import tacit as tc
-from tacit.ledger.clauses.coins import StateMoved
+from tacit.ledger.clauses.coins import RaisedCoins, StateMoved
 from tacit.rows.files.contents import FileContents
 
 POLICY = tc.Policy(
@@ -170,9 +170,9 @@ def test_of_two_processes_one_says_what_a_file_holds(ledger, tmp_path):
     kept = before.kept_now(FileContents([str(file)]), lines)
     session.release(asked(), epsilon=1)
     with pytest.raises(StateMoved):
-        opened.reserve(dataset="d", charges=[], kept=(before, kept))
+        opened.reserve(dataset="d", charges=[], clauses=[RaisedCoins(before, {}, kept)])
     with pytest.raises(StateMoved):
-        opened.reserve(dataset="d", charges=[(1, "x")], policy=POLICY, kept=(before, kept))
+        opened.reserve(dataset="d", charges=[(1, "x")], policy=POLICY, clauses=[RaisedCoins(before, {}, kept)])
     assert opened.remaining(dataset="d") == 8
 
 

@@ -15,7 +15,7 @@ import tacit as tc
 from tacit.jobs.job_file import read_job
 from tacit.jobs.job_plan import plan_job
 from tacit.jobs.job_run import run_job
-from tacit.ledger.clauses.coins import StateMoved
+from tacit.ledger.clauses.coins import RaisedCoins, StateMoved
 
 POLICY = tc.Policy(tc.Domain({"age": tc.Integers(0, 9), "ill": tc.Flag()}), tc.secrets.records("ill == True"))
 PEOPLE = pd.DataFrame(
@@ -117,7 +117,10 @@ def test_lines_that_moved_meanwhile_are_not_raised(path):
     asked.release(QUESTION, epsilon=1)
     with pytest.raises(StateMoved):
         ledger.reserve(
-            dataset="clinic", charges=[(Fraction(1), "x")], policy=POLICY, coins=(before, {line: Fraction(1)})
+            dataset="clinic",
+            charges=[(Fraction(1), "x")],
+            policy=POLICY,
+            clauses=[RaisedCoins(before, {line: Fraction(1)}, {})],
         )
     assert ledger.remaining(dataset="clinic") == 9
 

@@ -19,7 +19,7 @@ from tests.older_ledgers import as_older
 
 import tacit as tc
 from tacit.ledger.clauses import leakage as leakage_book
-from tacit.ledger.clauses.applications import WeighingRequest
+from tacit.ledger.clauses.leakage import RecordsShown
 from tacit.ledger.clauses.tables import TableNote
 from tacit.ledger.ledger import Ledger
 from tacit.ledger.store import book, page
@@ -68,14 +68,18 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         asked.release(ARRIVAL, 0.2)
         ledger = Ledger("l.db", key=key)
         charges: dict[str, Any] = {"dataset": "rooms", "analyst": "ana", "policy": POLICY}
-        ledger.reserve(**charges, charges=[("1/10", "a")], run="one", job="j", table=TableNote(("a",), ("b",), True))
+        ledger.reserve(
+            **charges, charges=[("1/10", "a")], run="one", job="j", clauses=[TableNote(("a",), ("b",), True)]
+        )
         ledger.grant(dataset="other", epsilon=1, analyst="bob")
         shutil.copy("l.db", "earlier.db")
         ledger.ended("one")
         asked.release(ARRIVAL, 0.3)
         asked.release(LEAVING, 0.1)
         asked.reserve([asked.plan(tc.true_records(["leaving"], key="room", application="lighting"), 0.1)])
-        ledger.reserve(**charges, charges=[("1/10", "b")], run="two", job="j", table=TableNote(("a",), ("c",), True))
+        ledger.reserve(
+            **charges, charges=[("1/10", "b")], run="two", job="j", clauses=[TableNote(("a",), ("c",), True)]
+        )
         ledger.grant(dataset="other", epsilon=2)
         ledger.rotate_coins(dataset="other")
         yield folder, key
@@ -254,7 +258,7 @@ def test_no_charge_rests_on_a_row_that_was_changed(edit: str, here: str | None) 
         db.execute(edit)
     charge: dict[str, Any] = {"dataset": "rooms", "charges": [("1/10", "x")], "analyst": "ana", "policy": POLICY}
     with pytest.raises(tc.LedgerError, match="is damaged"):
-        ledger.reserve(**charge, weighing=WeighingRequest(tuple(asked), LIMITS))
+        ledger.reserve(**charge, clauses=[RecordsShown(tuple(asked), LIMITS)])
     with closing(sqlite3.connect("l.db")) as db:
         assert db.execute("SELECT * FROM tacit_entries").fetchall() == before
 
@@ -309,7 +313,7 @@ def test_a_ledger_of_an_older_tacit_goes_on_with_its_coins_sums_and_names(here: 
     for sentence, refused in {
         "looks like 'ana'": lambda: ledger.charge(dataset="rooms", epsilon="1/10", analyst="Ana", policy=POLICY),
         "must be those that hold": lambda: ledger.limit_leakage(dataset="rooms", applications=others),
-        "in two tables": lambda: ledger.check_table(dataset="rooms", table=TableNote(("b",), ("d",), False)),
+        "in two tables": lambda: ledger.check(dataset="rooms", clauses=[TableNote(("b",), ("d",), False)]),
         "analyst must be given": lambda: ledger.charge(dataset="other", epsilon="1/10"),
     }.items():
         with pytest.raises(tc.TacitError, match=sentence):
@@ -396,11 +400,11 @@ def test_the_nth_charge_costs_what_the_first_ones_did(tmp_path: Path) -> None:
 
     def showing() -> None:
         one = Shown("lighting", "arrival", Fraction(1, 100), f"{next(names):032x}")
-        ledger.reserve(dataset="d", charges=[("1/100", "r")], weighing=WeighingRequest((one,), None))
+        ledger.reserve(dataset="d", charges=[("1/100", "r")], clauses=[RecordsShown((one,), None)])
 
     def table() -> None:
         told = TableNote(("a",), (f"c{next(names)}",), promises=False)
-        ledger.reserve(dataset="d", charges=[("1/100", "r")], table=told)
+        ledger.reserve(dataset="d", charges=[("1/100", "r")], clauses=[told])
 
     def analyst() -> None:
         # letters that look like no other: how many skeletons a name has does not hang on the number

@@ -73,13 +73,13 @@ def plan_leakage(case: Path, *, as_json: bool) -> int:
 
 def _refusal(case: Case) -> str:
     """Return the sentence with which a run of the case would be refused for what it tells, or nothing."""
-    from tacit.jobs.job_plan import check_leakage, plan_job
+    from tacit.jobs.job_plan import plan_job, refusals
 
     try:
-        check_leakage(plan_job(case.to_run()))
+        plan = plan_job(case.to_run())
     except Refused as refusal:
         return str(refusal)
-    return ""
+    return str(refusals(plan.job, plan.plans).get("leakage", ""))
 
 
 def _write(audit: CaseAudit, folder: Path) -> list[Path]:

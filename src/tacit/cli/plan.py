@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tacit.cli.screen import AsJson, command, note, show, show_json, width
-from tacit.errors import DataRefused, JobError, LedgerError, PlanError, Refused, TacitError
+from tacit.errors import JobError, PlanError
 
 if TYPE_CHECKING:
     from tacit.jobs.job_file import Job
@@ -49,14 +49,18 @@ def show_plan(
         return plan_leakage(case, as_json=as_json)
     from tacit.amounts import shown
     from tacit.jobs.case_file import read_job_or_case
-    from tacit.jobs.job_plan import check_files, check_leakage, check_policy, check_rows, plan_job, remaining
+    from tacit.jobs.job_plan import check_rows, plan_job, refusals, remaining
 
     found = read_job_or_case(job)
     plan, left = plan_job(found), remaining(found)
     explanations, fits = plan.explanations, plan.cost <= left
-    refused, uncovered = _refusal(check_rows, found), _refusal(check_policy, found)
-    telling = _refusal(lambda _: check_leakage(plan), found, of=Refused)
-    changed = "" if refused else _refusal(lambda _: check_files(plan), found, of=DataRefused)
+    refused, would_refuse = "", refusals(found, plan.plans)
+    try:
+        check_rows(found)
+    except JobError as refusal:
+        refused = str(refusal)
+    uncovered, telling, changed = (str(would_refuse.get(about, "")) for about in ("policy", "leakage", "files"))
+    changed = "" if refused else changed
     if as_json:
         show_json(
             {
@@ -89,19 +93,6 @@ def show_plan(
             show(f"Costs {shown(plan.cost)} of {shown(left)}. Nothing was spent; {run} makes the releases.")
         note(*notes(found), *filter(None, [refused, uncovered, telling, changed]))
     return 0 if fits and not (refused or uncovered or telling or changed) else 1
-
-
-def _refusal(
-    check: Callable[[Job], None],
-    job: Job,
-    of: type[TacitError] | tuple[type[TacitError], ...] = (JobError, LedgerError),
-) -> str:
-    """Return the sentence with which a check refuses a job, or nothing."""
-    try:
-        check(job)
-    except of as refusal:
-        return str(refusal)
-    return ""
 
 
 def people_and_budget(job: Job) -> dict[str, Any]:

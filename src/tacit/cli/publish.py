@@ -57,11 +57,11 @@ def publish_table(
 
 def _show_plan(asked: TableJob, *, as_json: bool) -> None:
     from tacit.amounts import shown
-    from tacit.jobs.job_plan import check_cost, check_out, check_policy, check_rows, check_table, remaining
+    from tacit.jobs.job_plan import check_cost, check_out, check_paying, check_rows, remaining
 
-    for check in (check_out, check_cost, check_rows, check_policy):
+    for check in (check_out, check_cost, check_rows):
         check(asked.job)
-    check_table(asked.job, asked.plan.note)
+    check_paying(asked.job, asked.plan.note)
     left, cost = remaining(asked.job), asked.plan.epsilon
     expected = {size: asked.plan.expected(size) for size in SIZES}
     if as_json:

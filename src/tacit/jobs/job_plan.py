@@ -15,22 +15,24 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tacit.amounts import shown
-from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused
+from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused, TacitError
 from tacit.jobs.job_file import RELEASES, Job, JobRelease
 from tacit.plan.explain import Explanation, explain
 from tacit.plan.plans.plan import AnyPlan
 from tacit.policy.files.policy_file import attribute_line
 from tacit.release.planner import Planner
-from tacit.rows.files.columns import column_names, source_files, source_name
+from tacit.rows.files.columns import column_names, is_file, source_files, source_name
 from tacit.rows.files.contents import FileContents
 from tacit.rows.files.headers import known_columns
 
 if TYPE_CHECKING:
+    from tacit.ledger.clauses.applications import Applications
     from tacit.ledger.clauses.tables import TableNote
     from tacit.ledger.ledger import Ledger
+    from tacit.release.budget import Purse
 
 FINISHED: Final = "finished.json"  # written last into the folder of a job: a folder without it is half written
 
@@ -57,7 +59,10 @@ def plan_job(job: Job) -> JobPlan:
     """
     left = start = remaining(job)
     planner, plans = plan_releases(job)
-    reached: Mapping[str, Fraction] = _reached(job, [line for plan in plans.values() for line in plan.lines_asked])
+    reached: Mapping[str, Fraction] = {}
+    if lines := [line for plan in plans.values() for line in plan.lines_asked]:
+        with _purse(job) as purse:
+            reached = {} if purse is None else purse.reached(lines)
     found = {}
     for name, plan in plans.items():
         left -= plan.cost(reached)
@@ -100,45 +105,31 @@ def remaining(job: Job) -> Fraction:
     return job.budget
 
 
-def _reached(job: Job, lines: Sequence[str]) -> Mapping[str, Fraction]:
-    """Return how far lines of coins that are remembered were paid for."""
-    if not lines:
-        return {}
-    with _begun_ledger(job) as ledger:
-        source = source_name(job.rows)
-        found = ledger is not None and ledger.coins_begun(dataset=job.dataset, lines=lines, source=source)
-        return found.reached if found else {}
+def refusals(job: Job, plans: Sequence[AnyPlan] = (), table: TableNote | None = None) -> Mapping[str, TacitError]:
+    """Return what would refuse to pay for a job, by what it is about; nothing is charged.
 
-
-def check_policy(job: Job) -> None:
-    """Refuse a policy under which the job could not be charged to its account. Nothing is charged.
-
-    Raises:
-        LedgerError: With the sentence that the charge would give.
+    It is a dry run of paying, with the sentences that the run would give: `policy`, `table`, `leakage`, `files`.
     """
-    with _begun_ledger(job) as ledger:
-        if ledger is not None and _has_account(ledger, job):
-            ledger.check_policies(dataset=job.dataset, policies=[job.about()], analyst=job.analyst)
+    try:
+        check_limits_kept(job, plans)
+        with _purse(job, job.leakage) as purse:
+            return {} if purse is None else purse.refusals(plans, opening=True, table=table)
+    except Refused as refused:  # the limits themselves
+        return {"leakage": refused}
 
 
-def check_table(job: Job, table: TableNote) -> None:
-    """Refuse a table that would undo what another one promises. Nothing is charged.
-
-    Raises:
-        PlanError: With the sentence that the charge would give.
-    """
-    with _begun_ledger(job) as ledger:
-        if ledger is not None:
-            ledger.check_table(dataset=job.dataset, table=table)
+def check_paying(job: Job, table: TableNote | None = None) -> None:
+    """Refuse a job with the first sentence that paying for it would give. Nothing is charged."""
+    for refused in refusals(job, table=table).values():
+        raise refused
 
 
-def check_limits_kept(plan: JobPlan) -> None:
+def check_limits_kept(job: Job, plans: Sequence[AnyPlan]) -> None:
     """Refuse limits on what applications learn where no ledger keeps the coins and what was shown.
 
     Another run would toss new coins, and nobody would know of the first: both together tell more than a limit.
     """
-    job = plan.job
-    if job.leakage is not None and job.ledger is None and any(one.shows for one in plan.plans):
+    if job.leakage is not None and job.ledger is None and any(one.shows for one in plans):
         raise JobError(
             "must be given where a limit holds: without one, coins are forgotten after the run, and another run would "
             "show more than the limit allows",
@@ -148,39 +139,22 @@ def check_limits_kept(plan: JobPlan) -> None:
         )
 
 
-def check_leakage(plan: JobPlan) -> None:
-    """Refuse a job that would show applications more of single records than limits allow. Nothing is charged.
-
-    Raises:
-        Refused: With the sentence that the run would give.
-    """
-    job = plan.job
-    check_limits_kept(plan)
+@contextmanager
+def _purse(job: Job, leakage: Applications | None = None) -> Iterator[Purse | None]:
+    """Open the purse that a run of the job would pay from; None without a ledger, which alone remembers anything."""
     if job.ledger is None:
+        yield None
         return
     # here, not above: a database takes long to load
+    from tacit.release.budget import Purse
     from tacit.release.leakage_watch import LeakageWatch
 
-    watch = LeakageWatch(job.leakage, job.about())
-    lines = [line for one in plan.plans for line in one.lines_asked]
+    files = source_files(job.rows)
+    content = FileContents(files) if all(is_file(file) for file in files) else None
+    whose: dict[str, Any] = {"dataset": job.dataset, "analyst": job.analyst, "source": source_name(job.rows)}
+    policy = job.about()
     with _begun_ledger(job) as ledger:
-        coins = ledger and ledger.coins_begun(dataset=job.dataset, lines=lines, source=source_name(job.rows))
-        watch.check(plan.plans, ledger, job.dataset, coins.mark if coins else "")
-
-
-def check_files(plan: JobPlan) -> None:
-    """Refuse files that do not hold what they held when coins were made for their rows. Nothing is charged.
-
-    Raises:
-        DataRefused: With the sentence that the run would give.
-    """
-    job, lines = plan.job, [line for one in plan.plans for line in one.lines_asked]
-    if not lines:
-        return
-    with _begun_ledger(job) as ledger:
-        coins = ledger and ledger.coins_begun(dataset=job.dataset, lines=lines, source=source_name(job.rows))
-        if coins:
-            coins.kept_now(FileContents(source_files(job.rows)), lines)
+        yield Purse(policy, job.budget, ledger, LeakageWatch(leakage, policy), **whose, content=content)
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def run_job(
     """
     plan = planned(job, check_out, check_cost)
     job = plan.job
-    check_limits_kept(plan)
+    check_limits_kept(job, plan.plans)
     check_rows(job)
     session = session_of(job)
     session.adopt(plan.planner)

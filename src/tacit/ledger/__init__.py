@@ -3,6 +3,7 @@
 In reading order:
 
     ledger     grants, charges and reservations, each in one transaction
+    payment    charges that are made together, and the clauses that they must keep
     accounts   what a ledger gives out: accounts, receipts, runs
     statement  what all charges promise together
     rules      what a charge must keep, refused before anything is written

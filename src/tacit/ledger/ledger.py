@@ -21,36 +21,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from sqlalchemy import select
 
-from tacit.amounts import shown
 from tacit.errors import LedgerError, kind_of, sealed
 from tacit.ledger.accounts import (
     Account,
-    NotComparedYet,
     Receipt,
     Run,
     RunningSum,
     holder_name,
     policy_name,
 )
-from tacit.ledger.clauses.applications import Applications, Standing, WeighingRequest
-from tacit.ledger.clauses.coins import CoinState, Contents, KeptCoins, Reached, keep_contents, raise_lines
-from tacit.ledger.clauses.leakage import LeakageBook, NotWeighedYet
-from tacit.ledger.clauses.tables import TableBook, TableNote
+from tacit.ledger.clauses.applications import Applications, Standing
+from tacit.ledger.clauses.clause import Clause
+from tacit.ledger.clauses.coins import CoinState, Contents, KeptCoins
+from tacit.ledger.clauses.leakage import Limits, last_standing, shown_before
 from tacit.ledger.input import (
     Amount,
     LedgerPolicy,
     checked_key,
-    checked_note,
     checked_policy,
     exact_epsilon,
 )
+from tacit.ledger.payment import Payment
 from tacit.ledger.rules import LedgerRules
 from tacit.ledger.statement import Statement, stated
 from tacit.ledger.store.book import Book
@@ -105,8 +102,7 @@ class Ledger:
         self._store = Store(where, seal=self._seal, wait_seconds=wait_seconds, create=create)
         self._rules = LedgerRules(self._store.name)
         self._book = Book(self._store, self._seal)
-        self._coins, self._leakage = KeptCoins(self._book), LeakageBook(self._book)
-        self._tables = TableBook(self._book)
+        self._coins = KeptCoins(self._book)
 
     def __repr__(self) -> str:
         return f"Ledger({self._store.name!r})"
@@ -216,7 +212,7 @@ class Ledger:
             LedgerError: If the data set has no budget, or the input, the policy or the ledger is not in order;
                 nothing is written.
         """
-        return self._pay(dataset, [(epsilon, what)], analyst, policy)[0]
+        return self._payment(dataset, analyst, policy=policy, charges=[(epsilon, what)]).pay()[0]
 
     def reserve(
         self,
@@ -227,18 +223,13 @@ class Ledger:
         policy: LedgerPolicy | None = None,
         run: str | None = None,
         job: str = "",
-        coins: tuple[CoinState, Reached] | None = None,
-        kept: tuple[CoinState, Contents] | None = None,
-        weighing: WeighingRequest | None = None,
-        table: TableNote | None = None,
+        clauses: Sequence[Clause] = (),
     ) -> list[Receipt]:
         """Charge several epsilons, each with its note, in one transaction: all of them or none.
 
-        With `run`, a text that no other run has, the ledger keeps until `ended` that the run is under way. `coins` are
-        what was read of lines of coins, and what they have reached with these charges; `kept` is what their files hold,
-        where that is to be written; see `were_shown`. `weighing` says what is shown of single records, and is held
-        against the limits on what applications learn, also where nothing is charged.
-        `table` says what a table tells about, and is held against the tables before it.
+        With `run`, a text that no other run has, the ledger keeps until `ended` that the run is under way. `clauses`
+        are what must be kept besides: coins that are raised, what is shown of single records, what a table tells about.
+        They are held against what the ledger says, also where nothing is charged; see `were_shown`.
 
         Raises:
             BudgetExceeded: If less remains than they add up to, or a coalition would learn more than its limit;
@@ -246,105 +237,25 @@ class Ledger:
             LedgerError: As for `charge`; nothing is written.
             PlanError: If a table would undo what another one promises; nothing is written.
         """
-        if charges:
-            more: Any = {"coins": coins, "kept": kept, "weighing": weighing, "table": table}
-            return self._pay(dataset, charges, analyst, policy, run=run, job=job, **more)
-        if kept is not None or weighing is not None:
-            name = self._book.dataset(dataset)
+        if not charges and not clauses:
+            return []
+        return self._payment(dataset, analyst, policy=policy, charges=charges, clauses=clauses).pay(run, job)
 
-            def also(page: Page) -> None:
-                if kept is not None:
-                    keep_contents(page, name, *kept)
+    def check(self, *, dataset: str, clauses: Sequence[Clause]) -> None:
+        """Refuse what clauses would refuse where they are charged, with the same sentence; nothing is written."""
+        self._payment(dataset, None, clauses=clauses).check()
 
-            self._leakage.show(name, self._book.analyst(analyst), weighing, also)
-        return []
+    def check_policies(self, *, dataset: str, policies: Sequence[LedgerPolicy], analyst: str | None = None) -> None:
+        """Refuse policies that could not be charged to one account, in this order. Nothing is charged.
 
-    def _pay(
-        self,
-        dataset: str,
-        charges: Sequence[tuple[Amount, str]],
-        analyst: str | None,
-        policy: LedgerPolicy | None,
-        *,
-        run: str | None = None,
-        job: str = "",
-        coins: tuple[CoinState, Reached] | None = None,
-        kept: tuple[CoinState, Contents] | None = None,
-        weighing: WeighingRequest | None = None,
-        table: TableNote | None = None,
-    ) -> list[Receipt]:
-        file = self._store.name
-        listed = [(exact_epsilon(epsilon, file=file), checked_note(what, file=file)) for epsilon, what in charges]
-        dataset, holder = self._book.dataset(dataset), self._book.analyst(analyst)
-        fingerprint = checked_policy(policy, file=file)
-        text = None if policy is None else policy.to_yaml()
-        in_all = sum((amount for amount, _ in listed), Fraction(0))
-        given: Any = charges[0][0] if len(charges) == 1 else shown(in_all)
-        scales = self._leakage.scales(dataset, weighing)
-        scales.weigh()
+        Raises:
+            LedgerError: With the sentence that the charge would give.
+        """
+        for policy in policies:
+            self._payment(dataset, analyst, policy=policy, first=policies[0]).check_policy()
 
-        def work(page: Page) -> list[Receipt]:
-            found = page.accounts(dataset, holder)
-            total, own = self._total(page, dataset, found), found.get(holder) if holder else None
-            if holder is None:
-                self._rules.refuse_anonymous_charge(page, dataset)
-            elif own is None:
-                self._rules.refuse_look_alikes(page, dataset, holder)
-            budgets = [(holder_name(dataset, None), total)]
-            if own is not None and own.granted:
-                budgets.append((holder_name(dataset, holder), own))
-            for who, account in budgets:
-                self._rules.check_policy(who, account, fingerprint, partial(page.policy_text, account))
-            for who, account in budgets:
-                self._rules.check_budget(who, account, in_all, given=given, dataset=dataset)
-            if table is not None:
-                self._tables.check_in(page, dataset, table)
-            noted = scales.noted(page)
-            left = min(account.remaining for _, account in budgets)
-            receipts: list[Receipt] = []
-            for amount, note in listed:
-                pins = total.policy is None and fingerprint is not None
-                entry = page.append(
-                    kind="charge",
-                    dataset=dataset,
-                    analyst=holder,
-                    epsilon=amount,
-                    policy=fingerprint,
-                    policy_text=text if pins else None,
-                    what=note,
-                )
-                if pins:
-                    total = replace(total, policy=fingerprint, policy_entry=entry.number)
-                left -= amount
-                receipts.append(Receipt(entry=entry.number, hash=entry.hash, remaining=left))
-            if table is not None:
-                self._tables.note(page, dataset, holder, table)
-            self._leakage.note(page, dataset, holder, noted)
-            page.move(dataset, None, replace(total, spent=total.spent + in_all))
-            if holder is not None:
-                before = own or RunningSum()
-                page.move(dataset, holder, replace(before, spent=before.spent + in_all), is_new=own is None)
-            if coins is not None:
-                raise_lines(page, dataset, *coins, receipts[-1].entry)
-            if kept is not None:
-                keep_contents(page, dataset, *kept)
-            if run is not None:
-                numbers = {"first": receipts[0].entry, "last": receipts[-1].entry}
-                about = checked_note(job, file=file)
-                page.put(RUNS, {"run": run, "job": about, "state": "reserved", **numbers})
-            return receipts
-
-        while True:
-            try:
-                return self._book.write(work)
-            except NotComparedYet as asked:
-                question = asked
-            except NotWeighedYet:
-                scales.weigh()
-                continue
-            # Outside the transaction: comparing two policies may take long, and the others should not wait.
-            assert policy is not None  # noqa: S101 - only a policy raises the question
-            self._rules.compare(question, policy)
+    def _payment(self, dataset: str, analyst: str | None, **more: Any) -> Payment:
+        return Payment(self._book, self._rules, dataset=dataset, analyst=analyst, **more)
 
     def coins(self, *, dataset: str, lines: Sequence[str], source: str = "") -> CoinState:
         """Return the secret of a data set's coins, and how far these lines were paid for; begin with a new secret.
@@ -387,28 +298,24 @@ class Ledger:
             LedgerError: If others hold.
             PlanError: If their dependence is unprotected.
         """
-        return self._leakage.limit(self._book.dataset(dataset), applications, replace=replace)
+        applications.check_public()
+        name, limits = self._book.dataset(dataset), Limits(applications, replace=replace)
 
-    def check_leakage(
-        self, *, dataset: str, applications: Applications | None, weighing: WeighingRequest | None
-    ) -> None:
-        """Refuse limits, and what would be shown under them, with the sentence that `reserve` would give.
+        def work(page: Page) -> LedgerEntry | None:
+            limits.check(page, name)
+            return limits.note(page, name, None, None)
 
-        Nothing is written.
-        """
-        self._leakage.check(self._book.dataset(dataset), applications, weighing)
-
-    def check_table(self, *, dataset: str, table: TableNote) -> None:
-        """Refuse a table that would undo what another one promises, as `reserve` would. Nothing is written."""
-        self._tables.check(self._book.dataset(dataset), table)
+        return self._book.write(work)
 
     def shown(self, *, dataset: str) -> list[Shown]:
         """Return everything that applications were shown of single records of a data set, in order."""
-        return self._leakage.shown(self._book.dataset(dataset))
+        name = self._book.dataset(dataset)
+        return self._book.read(lambda page: shown_before(page, name))
 
     def leakage(self, *, dataset: str) -> list[Standing]:
         """Return what coalitions could know after the last release that showed single records."""
-        return self._leakage.standing(self._book.dataset(dataset))
+        name = self._book.dataset(dataset)
+        return self._book.read(lambda page: last_standing(page, name))
 
     def receipt(self, *, dataset: str, entry: int, analyst: str | None = None) -> Receipt:
         """Return the receipt of an entry that was written before, with what remains now."""
@@ -421,37 +328,6 @@ class Ledger:
 
         left = self.remaining(dataset=dataset, analyst=analyst)
         return Receipt(entry=entry, hash=self._book.read(work).hash, remaining=left)
-
-    def check_policies(self, *, dataset: str, policies: Sequence[LedgerPolicy], analyst: str | None = None) -> None:
-        """Refuse policies that could not be charged to one account, in this order. Nothing is charged.
-
-        Raises:
-            LedgerError: With the sentence that the charge would give.
-        """
-        dataset, holder = self._book.dataset(dataset), self._book.analyst(analyst)
-        for policy in policies:
-            fingerprint = checked_policy(policy, file=self._store.name)
-
-            def work(page: Page, fingerprint: str | None = fingerprint) -> None:
-                found = page.accounts(dataset, holder)
-                total, own = self._total(page, dataset, found), found.get(holder) if holder else None
-                if total.policy is None:  # the first one will give it its policy
-                    text, first = policies[0].to_yaml(), replace(total, policy=policies[0].fingerprint)
-                    self._rules.check_policy(holder_name(dataset, None), first, fingerprint, lambda: text)
-                else:
-                    text_of = partial(page.policy_text, total)
-                    self._rules.check_policy(holder_name(dataset, None), total, fingerprint, text_of)
-                if own is not None and own.granted:
-                    text_of = partial(page.policy_text, own)
-                    self._rules.check_policy(holder_name(dataset, holder), own, fingerprint, text_of)
-
-            while True:
-                try:
-                    self._book.read(work)
-                    break
-                except NotComparedYet as asked:
-                    question = asked
-                self._rules.compare(question, policy)
 
     def ended(self, run: str, *, lost: bool = False) -> None:
         """Note that a run that has reserved budget has published everything, or that what it did not is lost."""
@@ -483,7 +359,7 @@ class Ledger:
 
         def work(page: Page) -> Fraction:
             found = page.accounts(dataset, holder)
-            left = self._total(page, dataset, found).remaining
+            left = self._rules.total(page, dataset, found).remaining
             own = found.get(holder) if holder else None
             return min(left, own.remaining) if own is not None and own.granted else left
 
@@ -537,7 +413,7 @@ class Ledger:
         name = self._book.dataset(dataset)
 
         def work(page: Page) -> Statement:
-            total = self._total(page, name, page.accounts(name, None))
+            total = self._rules.total(page, name, page.accounts(name, None))
             account = Account(
                 dataset=name,
                 analyst=None,
@@ -573,9 +449,3 @@ class Ledger:
         """Say whether a grant may leave out the policy, because the account has got it from a charge."""
         entry = page.policy_entry(account)
         return fingerprint is None and entry is not None and entry.kind == "charge"
-
-    def _total(self, page: Page, dataset: str, found: dict[str, RunningSum]) -> RunningSum:
-        total = found.get(TOTAL)
-        if total is not None:
-            return total
-        raise self._rules.no_budget(page, dataset)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from shlex import quote
 
@@ -83,7 +83,13 @@ class LedgerRules:
             )
         self._compared[question.pair] = bool(policy.covers(granted))
 
-    def no_budget(self, page: Page, dataset: str) -> LedgerError:
+    def total(self, page: Page, dataset: str, found: Mapping[str, RunningSum]) -> RunningSum:
+        """Return the total among the accounts that were found, or refuse a data set that nothing was granted to."""
+        if TOTAL in found:
+            return found[TOTAL]
+        raise self._no_budget(page, dataset)
+
+    def _no_budget(self, page: Page, dataset: str) -> LedgerError:
         """Return the refusal of a data set that nothing was granted to, with the name that may have been meant."""
         has_total = ACCOUNTS.c.analyst == TOTAL
         known = list(

@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from tacit.amounts import shown
-from tacit.errors import BudgetExceeded, DataRefused, Refused
-from tacit.ledger.clauses.applications import WeighingRequest
-from tacit.ledger.clauses.coins import CoinState, Contents, Due, OwnCoins, Reached, StateMoved, prices
+from tacit.errors import BudgetExceeded, DataRefused, LedgerError, PlanError, Refused, TacitError
+from tacit.ledger.clauses.clause import Clause
+from tacit.ledger.clauses.coins import CoinState, Contents, Due, OwnCoins, RaisedCoins, Reached, StateMoved, prices
 from tacit.ledger.clauses.contents import Content
 from tacit.ledger.clauses.tables import TableNote, check_alone
 from tacit.ledger.ledger import Ledger, Receipt
@@ -37,6 +37,22 @@ class Paid(NamedTuple):
 
 
 NOTHING_PAID = Paid((), CoinState(b"", {}, {}), {})
+
+
+class Refusals(dict[str, TacitError]):
+    """What would refuse to pay, by what it is about: `policy`, `table`, `leakage`, `files`."""
+
+    @contextlib.contextmanager
+    def kept(self, about: str, kind: type[TacitError]) -> Iterator[None]:
+        """Keep a refusal of this kind, and go on."""
+        try:
+            yield
+        except kind as refused:
+            self[about] = refused
+
+    def words(self, about: str) -> str:
+        """Return the sentence of a refusal, empty if there is none."""
+        return str(self.get(about, ""))
 
 
 class Purse:
@@ -75,37 +91,36 @@ class Purse:
 
     def reached(self, lines: Iterable[str]) -> Reached:
         """Return what lines of coins have reached, and write nothing."""
-        if self.ledger is None:
-            return self._own_coins.state(lines).reached
-        found = self.ledger.coins_begun(dataset=self._dataset, lines=list(lines), source=self._source)
+        found = self._coins_so_far(lines)
         return {} if found is None else found.reached
 
-    def leakage_refusal(self, plan: AnyPlan) -> str:
-        """Return the sentence with which limits on what applications learn would refuse a plan; write nothing."""
-        if not plan.shows:
-            return ""
-        lines = list(plan.lines_asked)
-        coins: CoinState | None = self._own_coins.state(lines)
-        if self.ledger is not None:
-            coins = self.ledger.coins_begun(dataset=self._dataset, lines=lines, source=self._source)
-        try:
-            self.leakage.check([plan], self.ledger, self._dataset, "" if coins is None else coins.mark)
-        except Refused as refused:
-            return str(refused)
-        return ""
+    def refusals(self, plans: Sequence[AnyPlan], *, opening: bool = False, table: TableNote | None = None) -> Refusals:
+        """Return what would refuse to pay for plans and a table as things stand: a dry run, which writes nothing.
 
-    def files_refusal(self, plan: AnyPlan) -> str:
-        """Return the sentence with which a plan would be refused for what its files hold; write nothing."""
-        lines = list(plan.lines_asked)
-        if self.ledger is None or self._content is None or not lines:
-            return ""
-        coins = self.ledger.coins_begun(dataset=self._dataset, lines=lines, source=self._source)
-        try:
-            if coins is not None:
+        `opening` asks as well what a session would refuse that is opened for them: its policy, and its limits.
+        """
+        found, ledger = Refusals(), self.ledger
+        lines = [line for plan in plans for line in plan.lines_asked]
+        coins = self._coins_so_far(lines) if lines else None
+        if ledger is not None and opening and any(one.dataset == self._dataset for one in ledger.accounts()):
+            with found.kept("policy", LedgerError):
+                ledger.check_policies(dataset=self._dataset, policies=[self._policy], analyst=self._analyst)
+        if ledger is not None and table is not None:
+            with found.kept("table", PlanError):
+                ledger.check(dataset=self._dataset, clauses=[table])
+        with found.kept("leakage", Refused):
+            mark = "" if coins is None else coins.mark
+            self.leakage.check(plans, ledger, self._dataset, mark, opening=opening)
+        if ledger is not None and coins is not None and self._content is not None:
+            with found.kept("files", DataRefused):
                 coins.kept_now(self._content, lines)
-        except DataRefused as refused:
-            return str(refused)
-        return ""
+        return found
+
+    def _coins_so_far(self, lines: Iterable[str]) -> CoinState | None:
+        """Return the state of these lines, without beginning a secret in the ledger; None if it has none yet."""
+        if self.ledger is None:
+            return self._own_coins.state(lines)
+        return self.ledger.coins_begun(dataset=self._dataset, lines=list(lines), source=self._source)
 
     def _coin_state(self, lines: Iterable[str]) -> CoinState:
         """Return the secret of the coins that are remembered, and what these lines have reached."""
@@ -153,14 +168,16 @@ class Purse:
                         given=shown(epsilon),
                         fix="Ask for less, or start a session with a larger budget.",
                     )
-                weighing = self.leakage.weighing(shows, coins.mark)
+                showing = self.leakage.showing(shows, coins.mark)
                 if self.ledger is None:
                     if table is not None:
                         check_alone(table, self._own_tables, self._dataset)
-                    self.leakage.weigh(weighing)
+                    self.leakage.weigh(showing)
+                clauses: list[Clause] = [one for one in (table, showing) if one is not None]
+                if kept or (after and epsilon):
+                    clauses.append(RaisedCoins(coins, after, kept))
                 with contextlib.suppress(StateMoved), charges.charging(epsilon):
-                    noted: Any = {"kept": kept, "weighing": weighing, "table": table}
-                    receipts = self._receipts(due, costs, coins, after, run=run, job=job, **noted)
+                    receipts = self._receipts(due, costs, coins, clauses, run=run, job=job)
                     self._own_tables += [] if table is None else [table]
                     self._own_coins.raised(after)
                     self._spent += epsilon
@@ -182,23 +199,17 @@ class Purse:
         due: Sequence[Due],
         costs: Sequence[Fraction],
         coins: CoinState,
-        after: Reached,
+        clauses: Sequence[Clause],
         *,
         run: str | None,
         job: str,
-        kept: Contents,
-        weighing: WeighingRequest | None,
-        table: TableNote | None,
     ) -> list[Receipt | None]:
         """Charge the ledger, if there is one. What costs nothing, since it was paid for before, has that receipt."""
         if self.ledger is None:
             return [None] * len(due)
         whom: dict[str, Any] = {"dataset": self._dataset, "analyst": self._analyst}
         listed = [(cost, one.what) for cost, one in zip(costs, due, strict=True) if cost]
-        lines = (coins, after) if after else None
-        paid: dict[str, Any] = {"charges": listed, "policy": self._policy, "coins": lines, "weighing": weighing}
-        paid |= {"kept": (coins, kept) if kept else None, "table": table}
-        made = iter(self.ledger.reserve(**whom, **paid, run=run, job=job))
+        made = iter(self.ledger.reserve(**whom, charges=listed, policy=self._policy, clauses=clauses, run=run, job=job))
         found: list[Receipt | None] = []
         for cost, one in zip(costs, due, strict=True):
             if cost:

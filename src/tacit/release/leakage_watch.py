@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from tacit.errors import PlanError, PolicyError, kind_of, nearest, word_or_kind
-from tacit.ledger.clauses.applications import Applications, WeighingRequest
+from tacit.ledger.clauses.applications import Applications
 from tacit.ledger.clauses.coin_seals import shown_name
+from tacit.ledger.clauses.leakage import Limits, RecordsShown
 from tacit.ledger.ledger import Ledger
 from tacit.plan.leakage.shown import Shown, ShownSoFar
 from tacit.plan.plans.plan import AnyPlan
@@ -45,29 +46,37 @@ class LeakageWatch:
                 _check_hidden(self._applications, plan)
         return tuple(one for plan in listed for one in plan.shows)
 
-    def weighing(self, shows: Iterable[Shown], mark: str) -> WeighingRequest | None:
-        """Return what is shown, to be held against the limits; None if no single record is.
+    def showing(self, shows: Iterable[Shown], mark: str) -> RecordsShown | None:
+        """Return the clause that holds what is shown against the limits; None if no single record is shown.
 
         `mark` tells the secret that coins are made from: coins of another secret are other coins.
         """
         found = tuple(one if not one.line else replace(one, line=shown_name(one.line, mark)) for one in shows)
-        return WeighingRequest(found, self._applications) if found else None
+        return RecordsShown(found, self._applications) if found else None
 
-    def check(self, plans: Iterable[AnyPlan], ledger: Ledger | None, dataset: str, mark: str) -> None:
-        """Refuse plans that would tell more than limits allow, with the sentence of their charge; write nothing."""
-        weighing = self.weighing(self.of(plans), mark)
-        if ledger is not None:
-            ledger.check_leakage(dataset=dataset, applications=self._applications, weighing=weighing)
-        elif weighing is not None and self._applications is not None:
-            self._applications.weigh_after(self._seen, weighing.shown)
+    def check(
+        self, plans: Iterable[AnyPlan], ledger: Ledger | None, dataset: str, mark: str, *, opening: bool = False
+    ) -> None:
+        """Refuse plans that would tell more than limits allow, with the sentence of their charge; write nothing.
 
-    def weigh(self, weighing: WeighingRequest | None) -> None:
+        `opening` also refuses limits that could not begin to hold in the ledger.
+        """
+        showing = self.showing(self.of(plans), mark)
+        if ledger is None:
+            if showing is not None and self._applications is not None:
+                self._applications.weigh_after(self._seen, showing.shown)
+            return
+        limits = Limits(self._applications) if opening and self._applications is not None else None
+        if clauses := [one for one in (limits, showing) if one is not None]:
+            ledger.check(dataset=dataset, clauses=clauses)
+
+    def weigh(self, showing: RecordsShown | None) -> None:
         """Hold what is shown against the limits of a session without a ledger, and remember it; or refuse."""
-        if weighing is None:
+        if showing is None:
             return
         if self._applications is not None:
-            self._applications.weigh_after(self._seen, weighing.shown)
-        self._seen.add(weighing.shown)
+            self._applications.weigh_after(self._seen, showing.shown)
+        self._seen.add(showing.shown)
 
 
 def _check_hidden(applications: Applications, plan: AnyPlan) -> None:

@@ -151,8 +151,9 @@ class Session:
         if plan is None:
             plan = self._planner.plan(query, epsilon)
         cost = plan.cost(self._purse.reached(plan.lines_asked)) if plan.lines_asked else plan.epsilon
-        refused = self._purse.leakage_refusal(plan), self._purse.files_refusal(plan)
-        explanation = Explanation(plan, self.remaining - cost, *refused, notebook_cell() if show else None)
+        refused = self._purse.refusals([plan])
+        words = refused.words("leakage"), refused.words("files")
+        explanation = Explanation(plan, self.remaining - cost, *words, notebook_cell() if show else None)
         if show:
             sys.stdout.write(f"{explanation}\n")
         return explanation

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tacit.jobs.job_plan import check_cost, check_out, check_policy, check_rows, check_table
+from tacit.jobs.job_plan import check_cost, check_out, check_paying, check_rows
 from tacit.jobs.job_run import session_of
 from tacit.jobs.table_file import TableJob
 from tacit.publish.estimates import reconstruct
@@ -37,9 +37,9 @@ def publish_table(asked: TableJob) -> PublishedTable:
         PublishError: If it was paid for and the folder could not be finished.
     """
     job = asked.job
-    for check in (check_out, check_cost, check_rows, check_policy):
+    for check in (check_out, check_cost, check_rows):
         check(job)
-    check_table(job, asked.plan.note)
+    check_paying(job, asked.plan.note)
     made: dict[str, PublishedTable] = {}
 
     def fill(folder: Path, run: str, pay: Callable[[], None]) -> None:

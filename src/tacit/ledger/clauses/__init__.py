@@ -2,6 +2,7 @@
 
 In reading order:
 
+    clause        the contract: prepared outside of the lock, checked and noted in the transaction
     coins         the secrets of coins that are remembered, and what was paid for them
     contents      what files held when coins were made for their rows
     coin_seals    names, marks and seals of coins, lines and files

@@ -9,7 +9,7 @@ Assumes     The dependence is the true one, a record is one draw from it, record
             sensitive values are those that the policy hides (a session refuses others), and all that shows single
             records of the data set is charged to the same ledger.
 Why         What was shown is weighed before the ledger is locked; in the one locked transaction of the charge it is
-            appended only if nothing else was shown since, and weighed again otherwise (`leakage_book`). It is an entry
+            appended only if nothing else was shown since, and weighed again otherwise (`leakage`). It is an entry
             of the chain, so that nobody can take it out unnoticed. Lines of coins are independent of each other, so
             epsilons of an attribute add up within a coalition; on a line whose coins are remembered the largest counts
             (`plan/leakage/shown.py`). A key, and what a `where` looks at, count as shown for certain. The information
@@ -23,7 +23,6 @@ Checked by  tests/unit/test_applications.py, tests/contract/test_application_rac
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -37,7 +36,7 @@ from tacit.dependence.dependence import Dependence
 from tacit.dependence.information import outcomes
 from tacit.dependence.suppression import suppression
 from tacit.errors import BudgetExceeded, LedgerError, PlanError, nearest, sealed, word_or_kind
-from tacit.ledger.store.chain import SHOWN
+from tacit.ledger.store.summed import written
 from tacit.plan.leakage.setting import LeakageSetting, ReleaseLine, check_own, checked_limits, checked_setting
 from tacit.plan.leakage.shown import Shown, ShownSoFar
 
@@ -160,7 +159,7 @@ class Applications:
     @property
     def fingerprint(self) -> str:
         """The same for equal limits under equal dependences, in every process."""
-        return hashlib.sha256(_written(self.document()).encode()).hexdigest()
+        return hashlib.sha256(written(self.document()).encode()).hexdigest()
 
     @sealed
     def standing(self, shown: Sequence[Shown]) -> tuple[Standing, ...]:
@@ -288,66 +287,6 @@ class Applications:
                 chance = posterior
                 worst = f"{target} is sensitive with probability {posterior:.4g}" + (f" given {given}" if given else "")
         return chance, worst
-
-
-@dataclass(frozen=True)
-class WeighingRequest:
-    """A release that shows single records, and the limits that whoever charges it knows; None if they know none."""
-
-    shown: tuple[Shown, ...]
-    applications: Applications | None
-
-    def noted(self, wanted: str | None, before: ShownSoFar, *, dataset: str, file: str) -> tuple[str, str] | None:
-        """Return what the entry of this release says, in words and as a document, or refuse the release.
-
-        None if it shows nothing that was not shown before: then nobody learns anything, and nothing is written.
-        `wanted` is the fingerprint of the limits that hold, `before` what was shown so far.
-        """
-        if self.applications is not None:
-            self.applications.check_public()
-        if wanted is not None and (self.applications is None or self.applications.fingerprint != wanted):
-            raise LedgerError(
-                f"must be given: dataset {dataset!r} has limits on what applications learn, {wanted[:12]}",
-                key="leakage",
-                given=None if self.applications is None else self.applications.fingerprint[:12],
-                file=file,
-                fix="Nothing was charged. Open the session with these limits, as in Session(.., leakage=limits).",
-            )
-        if before.after(self.shown).reached == before.reached:
-            return None
-        standing: tuple[Standing, ...] = ()
-        if self.applications is not None:
-            standing = self.applications.weigh_after(before, self.shown, file=file)
-        said = {
-            "shown": [{**asdict(one), "epsilon": str(one.epsilon)} for one in self.shown],
-            "standing": [one.document() for one in standing],
-        }
-        return f"shown: {', '.join(map(str, self.shown))}", _written(said)
-
-
-def shown_in(history: Sequence[Mapping[str, Any]]) -> list[Shown]:
-    """Return everything that these entries of a data set say was shown, in order."""
-    found: list[Shown] = []
-    for entry in history:
-        if entry["kind"] == SHOWN:
-            said = json.loads(entry["policy_text"])["shown"]
-            found += [Shown(**{**one, "epsilon": Fraction(one["epsilon"])}) for one in said]
-    return found
-
-
-def standing_in(history: Sequence[Mapping[str, Any]]) -> list[Standing]:
-    """Return where coalitions stood after the last release, as it was written then."""
-    found = [json.loads(entry["policy_text"])["standing"] for entry in history if entry["kind"] == SHOWN]
-    return [Standing.from_document(one) for one in found[-1]] if found else []
-
-
-def limits_words(applications: Applications) -> tuple[str, str]:
-    """Return what the entry of limits says, in words and as a document."""
-    return f"limits on what {', '.join(applications.coalitions)} may learn", _written(applications.document())
-
-
-def _written(document: Any) -> str:
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 def _word(value: Any) -> str:

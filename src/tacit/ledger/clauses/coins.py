@@ -32,6 +32,7 @@ from typing import Any
 
 from sqlalchemy import inspect, select
 
+from tacit.ledger.clauses.clause import Clause
 from tacit.ledger.clauses.coin_seals import at, coin_seal, line_seal, mark_of, secret_of, short, shown_name
 from tacit.ledger.clauses.contents import (
     NOTHING,
@@ -45,7 +46,7 @@ from tacit.ledger.clauses.contents import (
     write_contents,
 )
 from tacit.ledger.store.book import Book
-from tacit.ledger.store.chain import amount_of
+from tacit.ledger.store.chain import LedgerEntry, amount_of
 from tacit.ledger.store.page import Page
 from tacit.ledger.store.schema import COINS, CONTENTS, LINES
 from tacit.ledger.store.summed import LINE
@@ -114,6 +115,41 @@ def prices(due: Sequence[Due], reached: Reached) -> tuple[list[Fraction], dict[s
         for line, epsilon in one.lines.items():
             after[line] = max(epsilon, after.get(line, Fraction(0)))
     return found, after
+
+
+class RaisedCoins(Clause):
+    """What lines of coins reach with a charge, and what their files hold, after what was read of them."""
+
+    def __init__(self, before: CoinState, after: Reached, contents: Contents) -> None:
+        self._before, self._after, self._contents = before, after, contents
+
+    def check(self, page: Page, dataset: str) -> None:
+        """Leave the transaction if lines or what is noted of their files have moved: the price was another one.
+
+        Raises:
+            StateMoved: If they have.
+        """
+        before, now = self._before, read_state(page, dataset, {**self._after, **self._contents}, self._before.source)
+        if (
+            now is None
+            or now.secret != before.secret
+            or any(now.reached.get(line) != before.reached.get(line) for line in self._after)
+            or any(now.contents.get(line) != before.contents.get(line) for line in self._contents)
+        ):
+            raise StateMoved
+
+    def note(self, page: Page, dataset: str, analyst: str | None, paid: int | None) -> LedgerEntry | None:
+        """Write how far the lines were paid for, and what their files hold."""
+        before = self._before
+        for line, epsilon in self._after.items():
+            if before.reached.get(line) != epsilon:
+                row: dict[str, Any] = {"dataset": dataset, "line": short(before.source, line)}
+                row |= {"epsilon": str(epsilon), "entry": paid}
+                page.put(LINES, {**row, "seal": line_seal(row, before.mark, page.seal)})
+        for line, kept in self._contents.items():
+            held = before.contents.get(line, ShownContents(NOTHING))
+            _write(page, dataset, before, line, ShownContents(held.shown, kept))
+        return None
 
 
 class OwnCoins:
@@ -227,37 +263,6 @@ def read_state(page: Page, dataset: str, lines: Iterable[str], source: str = "")
     if not page.is_older:
         shown = frozenset(line for line in names.values() if page.state(LINE, dataset, shown_name(line, state.mark)))
     return CoinState(secret, reached, entries, source, {names[name]: one for name, one in kept.items()}, shown)
-
-
-def raise_lines(page: Page, dataset: str, before: CoinState, after: Reached, entry: int) -> None:
-    """Note what lines have reached, in the transaction that charges for it; leave it if they have moved meanwhile."""
-    now = read_state(page, dataset, after, before.source)
-    if (
-        now is None
-        or now.secret != before.secret
-        or any(now.reached.get(line) != before.reached.get(line) for line in after)
-    ):
-        raise StateMoved
-    for line, epsilon in after.items():
-        if now.reached.get(line) == epsilon:
-            continue
-        row: dict[str, Any] = {"dataset": dataset, "line": short(before.source, line)}
-        row |= {"epsilon": str(epsilon), "entry": entry}
-        page.put(LINES, {**row, "seal": line_seal(row, before.mark, page.seal)})
-
-
-def keep_contents(page: Page, dataset: str, before: CoinState, contents: Contents) -> None:
-    """Note what the files of lines hold; leave the transaction if somebody else has noted something meanwhile."""
-    now = read_state(page, dataset, contents, before.source)
-    if (
-        now is None
-        or now.secret != before.secret
-        or any(now.contents.get(line) != before.contents.get(line) for line in contents)
-    ):
-        raise StateMoved
-    for line, kept in contents.items():
-        held = now.contents.get(line, ShownContents(NOTHING))
-        _write(page, dataset, before, line, ShownContents(held.shown, kept))
 
 
 def _held_now(page: Page, dataset: str, before: CoinState, lines: Iterable[str]) -> dict[str, ShownContents]:

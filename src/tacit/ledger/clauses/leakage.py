@@ -1,38 +1,53 @@
-"""What a ledger keeps about applications: the limits that hold for a data set, and what releases have shown of it.
-
-What coalitions would learn from a release is worked out before the ledger is locked, from what was shown until then.
-In the locked transaction it is used only if nothing was shown since; otherwise nothing is written, and it is worked out
-again.
-"""
+"""What a ledger keeps about applications: the limits that hold for a data set, and what releases have shown of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 
 from sqlalchemy import select
 
 from tacit.errors import LedgerError, TacitError
-from tacit.ledger.clauses.applications import (
-    Applications,
-    Standing,
-    WeighingRequest,
-    limits_words,
-    shown_in,
-    standing_in,
-)
+from tacit.ledger.clauses.applications import Applications, Standing
+from tacit.ledger.clauses.clause import Clause, OthersWereFaster
 from tacit.ledger.store.book import Book
-from tacit.ledger.store.chain import LIMITS, SHOWN, LedgerEntry, Stored
+from tacit.ledger.store.chain import LIMITS, SHOWN, LedgerEntry
 from tacit.ledger.store.database import rows
 from tacit.ledger.store.page import Page
 from tacit.ledger.store.schema import ENTRIES
-from tacit.ledger.store.summed import limits_before, seen_before
+from tacit.ledger.store.summed import limits_before, seen_before, shown_of, written
 from tacit.plan.leakage.shown import Shown, ShownSoFar
 
 Before = tuple[str | None, ShownSoFar]  # the limits that hold, and what was shown
 
 PATIENCE = 20  # times that others may be faster; then it is worked out while they wait
+
+
+class Limits(Clause):
+    """Limits that hold for a data set from now on; others than those that hold are refused, unless they `replace`."""
+
+    def __init__(self, applications: Applications, *, replace: bool = False) -> None:
+        self._applications, self._replace = applications, replace
+
+    def check(self, page: Page, dataset: str) -> None:
+        """Refuse other limits than those that hold."""
+        held, wanted = limits_before(page.sums(dataset), dataset), self._applications.fingerprint
+        if held not in (None, wanted) and not self._replace:
+            raise LedgerError(
+                f"must be those that hold for dataset {dataset!r} already, {held[:12]}",
+                key="leakage",
+                given=wanted[:12],
+                file=page.file,
+                fix="Use these, or say ledger.limit_leakage(.., replace=True) after a change of the dependence.",
+            )
+
+    def note(self, page: Page, dataset: str, analyst: str | None, paid: int | None) -> LedgerEntry | None:
+        """Append the limits, unless they hold already."""
+        one = self._applications
+        if limits_before(page.sums(dataset), dataset) == one.fingerprint:
+            return None
+        words = f"limits on what {', '.join(one.coalitions)} may learn"
+        return page.note(LIMITS, dataset, None, one.fingerprint, (words, written(one.document())))
 
 
 @dataclass(frozen=True)
@@ -44,138 +59,94 @@ class WeighedRelease:
     refused: TacitError | None = None
 
 
-class NotWeighedYet(Exception):
-    """Others have shown something since a release was weighed; leaves the transaction, which writes nothing."""
+class RecordsShown(Clause):
+    """A release that shows single records, and the limits that whoever charges it knows; None if they know none.
 
+    What coalitions would learn takes long to work out, so it is prepared; whoever loses too often does it while others
+    wait.
+    """
 
-class WeighedShowing:
-    """One release that shows single records (None: that shows none), weighed as often as others are faster."""
-
-    def __init__(self, book: LeakageBook, dataset: str, weighing: WeighingRequest | None) -> None:
-        self._book, self._dataset, self._weighing = book, dataset, weighing
+    def __init__(self, shown: tuple[Shown, ...], applications: Applications | None) -> None:
+        self.shown, self.applications = shown, applications
         self._found: WeighedRelease | None = None
         self._tries = 0
 
-    def weigh(self) -> None:
-        """Work out what everybody would learn, as things stand now, while nobody is kept waiting."""
+    def prepare(self, book: Book, dataset: str) -> None:
+        """Work out what everybody would learn, as things stand now."""
         self._tries += 1
-        if self._weighing is not None and self._tries <= PATIENCE:
-            self._found = self._weighed(self._book.before(self._dataset, self._weighing))
+        if self._tries <= PATIENCE:
+            self._found = self._weighed(book.read(lambda page: self._before(page, dataset)), dataset, book.file)
 
-    def noted(self, page: Page) -> tuple[str, str] | None:
-        """Return what is to be noted of the release, in the locked transaction, or refuse it.
-
-        Raises:
-            NotWeighedYet: If others were faster.
-        """
-        if self._weighing is None:
-            return None
-        before = self._book.before_in(page, self._dataset, self._weighing)
-        found = self._found
-        if found is None or found.after != before:
+    def check(self, page: Page, dataset: str) -> None:
+        """Refuse what would tell a coalition more than its limit, after all that was shown until now."""
+        before = self._before(page, dataset)
+        if self._found is None or self._found.after != before:
             if self._tries <= PATIENCE:
-                raise NotWeighedYet
-            found = self._weighed(before)
-        if found.refused is not None:
-            raise found.refused
-        return found.noted
+                raise OthersWereFaster
+            self._found = self._weighed(before, dataset, page.file)
+        if self._found.refused is not None:
+            raise self._found.refused
 
-    def _weighed(self, before: Before) -> WeighedRelease:
-        assert self._weighing is not None  # noqa: S101 - asked before
-        try:
-            return WeighedRelease(
-                before, noted=self._weighing.noted(*before, dataset=self._dataset, file=self._book.file)
-            )
-        except TacitError as refused:  # for the transaction to say, if the budget lets it come so far
-            return WeighedRelease(before, refused=refused)
+    def note(self, page: Page, dataset: str, analyst: str | None, paid: int | None) -> LedgerEntry | None:
+        """Append what the release shows, if it is new."""
+        noted = None if self._found is None else self._found.noted
+        return None if noted is None else page.note(SHOWN, dataset, analyst, None, noted)
 
-
-class LeakageBook:
-    """Limits and showings of all data sets of a ledger."""
-
-    def __init__(self, book: Book) -> None:
-        self._book = book
-        self.file = book.file
-
-    def limit(self, dataset: str, applications: Applications, *, replace: bool) -> LedgerEntry | None:
-        """Let limits hold for a data set from now on; None if the same hold already, refused if others do."""
-        applications.check_public()
-
-        def work(page: Page) -> LedgerEntry | None:
-            if self._holds_already(page, dataset, applications, replace=replace):
-                return None
-            return page.note(LIMITS, dataset, None, applications.fingerprint, limits_words(applications))
-
-        return self._book.write(work)
-
-    def check(self, dataset: str, applications: Applications | None, weighing: WeighingRequest | None) -> None:
-        """Refuse limits, and what would be shown under them; nothing is written."""
-        if applications is not None:
-            wanted = applications
-            self._book.read(lambda page: self._holds_already(page, dataset, wanted))
-        if weighing is not None and weighing.shown:
-            weighing.noted(*self.before(dataset, weighing), dataset=dataset, file=self.file)
-
-    def shown(self, dataset: str) -> list[Shown]:
-        """Return everything that applications were shown of single records of a data set, in order."""
-        return self._book.read(lambda page: shown_in(self._entries(page, dataset)))
-
-    def standing(self, dataset: str) -> list[Standing]:
-        """Return what coalitions could know after the last release that showed single records."""
-        return self._book.read(lambda page: standing_in(self._entries(page, dataset, last=True)))
-
-    def show(
-        self, dataset: str, analyst: str | None, weighing: WeighingRequest | None, also: Callable[[Page], None]
-    ) -> None:
-        """Note what is shown at no cost, because its coins were paid for, or refuse it; `also` in one transaction."""
-        scales = self.scales(dataset, weighing)
-
-        def work(page: Page) -> None:
-            self.note(page, dataset, analyst, scales.noted(page))
-            also(page)
-
-        while True:
-            scales.weigh()
-            with suppress(NotWeighedYet):
-                return self._book.write(work)
-
-    def scales(self, dataset: str, weighing: WeighingRequest | None) -> WeighedShowing:
-        """Return what weighs a release; one that shows no single record weighs nothing."""
-        return WeighedShowing(self, dataset, weighing if weighing is not None and weighing.shown else None)
-
-    def note(self, page: Page, dataset: str, analyst: str | None, noted: tuple[str, str] | None) -> None:
-        """Append what a release has shown, if it has shown anything."""
-        if noted is not None:
-            page.note(SHOWN, dataset, analyst, None, noted)
-
-    def _holds_already(self, page: Page, dataset: str, applications: Applications, *, replace: bool = False) -> bool:
-        """Say whether just these limits hold for a data set; refuse others than those that hold, unless `replace`."""
-        held = limits_before(page.sums(dataset), dataset)
-        if held not in (None, applications.fingerprint) and not replace:
-            raise LedgerError(
-                f"must be those that hold for dataset {dataset!r} already, {held[:12]}",
-                key="leakage",
-                given=applications.fingerprint[:12],
-                file=self._book.file,
-                fix="Use these, or say ledger.limit_leakage(.., replace=True) after a change of the dependence.",
-            )
-        return held == applications.fingerprint
-
-    def before(self, dataset: str, weighing: WeighingRequest) -> Before:
-        """Return the limits that hold now, and what was shown so far, as far as a release hangs on it."""
-        return self._book.read(lambda page: self.before_in(page, dataset, weighing))
-
-    def before_in(self, page: Page, dataset: str, weighing: WeighingRequest) -> Before:
-        """Return the same in a transaction."""
-        sums = page.sums(dataset)
-        lines = {one.line for one in weighing.shown if one.line}
+    def _before(self, page: Page, dataset: str) -> Before:
+        """Return the limits that hold, and what was shown so far, as far as this release depends on it."""
+        sums, lines = page.sums(dataset), {one.line for one in self.shown if one.line}
         return limits_before(sums, dataset), seen_before(sums, dataset, lines)
 
-    def _entries(self, page: Page, dataset: str, *, last: bool = False) -> list[Stored]:
-        """Return what was shown of a data set, or its last showing; refuse what somebody has changed."""
-        mine = (ENTRIES.c.dataset == dataset) & (ENTRIES.c.kind == SHOWN)
-        asked = select(ENTRIES).where(mine).order_by(ENTRIES.c.number.desc())
-        found = rows(page.db, asked.limit(1) if last else asked)[::-1]
-        if any(page.seal.of_entry(row) != row["hash"] for row in found):
-            raise page.damaged("what it says of applications was changed")
-        return found
+    def _weighed(self, before: Before, dataset: str, file: str) -> WeighedRelease:
+        try:
+            return WeighedRelease(before, noted=self._words(*before, dataset, file))
+        except TacitError as refused:  # for the transaction to say, after budgets and policies
+            return WeighedRelease(before, refused=refused)
+
+    def _words(self, wanted: str | None, before: ShownSoFar, dataset: str, file: str) -> tuple[str, str] | None:
+        """Return what the entry of this release says, in words and as a document, or refuse the release.
+
+        None if it shows nothing that was not shown before: then nobody learns anything, and nothing is written.
+        `wanted` is the fingerprint of the limits that hold, `before` what was shown so far.
+        """
+        if self.applications is not None:
+            self.applications.check_public()
+        if wanted is not None and (self.applications is None or self.applications.fingerprint != wanted):
+            raise LedgerError(
+                f"must be given: dataset {dataset!r} has limits on what applications learn, {wanted[:12]}",
+                key="leakage",
+                given=None if self.applications is None else self.applications.fingerprint[:12],
+                file=file,
+                fix="Nothing was charged. Open the session with these limits, as in Session(.., leakage=limits).",
+            )
+        if before.after(self.shown).reached == before.reached:
+            return None
+        standing: tuple[Standing, ...] = ()
+        if self.applications is not None:
+            standing = self.applications.weigh_after(before, self.shown, file=file)
+        said = {
+            "shown": [{**asdict(one), "epsilon": str(one.epsilon)} for one in self.shown],
+            "standing": [one.document() for one in standing],
+        }
+        return f"shown: {', '.join(map(str, self.shown))}", written(said)
+
+
+def shown_before(page: Page, dataset: str) -> list[Shown]:
+    """Return everything that applications were shown of single records of a data set, in order."""
+    return [one for said in _showings(page, dataset) for one in shown_of(said)]
+
+
+def last_standing(page: Page, dataset: str) -> list[Standing]:
+    """Return where coalitions stood after the last release that showed single records, as it was written then."""
+    last = _showings(page, dataset, last=True)
+    return [Standing.from_document(one) for said in last for one in json.loads(said)["standing"]]
+
+
+def _showings(page: Page, dataset: str, *, last: bool = False) -> list[str]:
+    """Return what entries say was shown of a data set, or the last of them; refuse what somebody has changed."""
+    mine = (ENTRIES.c.dataset == dataset) & (ENTRIES.c.kind == SHOWN)
+    asked = select(ENTRIES).where(mine).order_by(ENTRIES.c.number.desc())
+    found = rows(page.db, asked.limit(1) if last else asked)[::-1]
+    if any(page.seal.of_entry(row) != row["hash"] for row in found):
+        raise page.damaged("what it says of applications was changed")
+    return [row["policy_text"] for row in found]

@@ -21,14 +21,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tacit.errors import PlanError
-from tacit.ledger.store.book import Book
+from tacit.ledger.clauses.clause import Clause
 from tacit.ledger.store.chain import TABLE, LedgerEntry
 from tacit.ledger.store.page import Page
 from tacit.ledger.store.summed import COLUMN, written
 
 
 @dataclass(frozen=True)
-class TableNote:
+class TableNote(Clause):
     """What a table tells about: its columns, as the rows have them.
 
     `promises` says whether it keeps a criterion about the sensitive ones, and `again` that it was asked for although
@@ -44,6 +44,19 @@ class TableNote:
         """Return the columns that this one promises a criterion about, and the other one tells about."""
         told = {*other.public, *other.sensitive}
         return [name for name in self.sensitive if self.promises and name in told]
+
+    def check(self, page: Page, dataset: str) -> None:
+        """Refuse this table where it undoes what an earlier one promises, or an earlier one its own promise."""
+        sums, earlier = page.sums(dataset), {}
+        for column in dict.fromkeys([*self.sensitive, *self.public]):
+            for number, said in (sums.state(COLUMN, dataset, column) or {}).values():
+                earlier[number] = _read(said)
+        check_alone(self, [earlier[number] for number in sorted(earlier)], dataset)
+
+    def note(self, page: Page, dataset: str, analyst: str | None, paid: int | None) -> LedgerEntry | None:
+        """Append what this table tells about."""
+        words = f"published: {self}" + (", which promises a criterion" if self.promises else "")
+        return page.note(TABLE, dataset, analyst, None, (words, written(asdict(self))))
 
     def __str__(self) -> str:
         return f"table of {', '.join(self.sensitive)}" + (f" by {', '.join(self.public)}" if self.public else "")
@@ -70,30 +83,6 @@ def check_alone(new: TableNote, earlier: Sequence[TableNote], dataset: str) -> N
             fix="Nothing was charged and no row was opened. Use that table; or say again=True: then the criterion is "
             "promised no more, by neither of them, for groups that are in both.",
         )
-
-
-class TableBook:
-    """The tables of all data sets of a ledger."""
-
-    def __init__(self, book: Book) -> None:
-        self._book = book
-
-    def check(self, dataset: str, new: TableNote) -> None:
-        """Refuse a table with the sentence that its charge would give; nothing is written."""
-        self._book.read(lambda page: self.check_in(page, dataset, new))
-
-    def check_in(self, page: Page, dataset: str, new: TableNote) -> None:
-        """Refuse a table, in the transaction that would charge for it."""
-        sums, earlier = page.sums(dataset), {}
-        for column in dict.fromkeys([*new.sensitive, *new.public]):
-            for number, said in (sums.state(COLUMN, dataset, column) or {}).values():
-                earlier[number] = _read(said)
-        check_alone(new, [earlier[number] for number in sorted(earlier)], dataset)
-
-    def note(self, page: Page, dataset: str, analyst: str | None, new: TableNote) -> LedgerEntry:
-        """Append what a table tells about, in the transaction that charges for it."""
-        words = f"published: {new}" + (", which promises a criterion" if new.promises else "")
-        return page.note(TABLE, dataset, analyst, None, (words, written(asdict(new))))
 
 
 def _read(said: dict[str, Any]) -> TableNote:

@@ -72,8 +72,7 @@ def add_entry(state: State, entry: Stored) -> None:
         body = state.state(DATASET, dataset, "") or {"reached": []}
         state.set_state(DATASET, dataset, "", {**body, "limits": entry["policy"]})
     elif entry["kind"] == SHOWN:
-        said = json.loads(entry["policy_text"])["shown"]
-        shown = [Shown(**{**one, "epsilon": Fraction(one["epsilon"])}) for one in said]
+        shown = shown_of(entry["policy_text"])
         seen = seen_before(state, dataset, {one.line for one in shown if one.line})
         seen.add(shown)
         _keep(state, dataset, seen)
@@ -85,6 +84,11 @@ def add_entry(state: State, entry: Stored) -> None:
             if said["promises"] and column in said["sensitive"]:
                 body = {"promised": [number, said], **body}
             state.set_state(COLUMN, dataset, column, body)
+
+
+def shown_of(document: str) -> list[Shown]:
+    """Return what an entry says was shown."""
+    return [Shown(**{**one, "epsilon": Fraction(one["epsilon"])}) for one in json.loads(document)["shown"]]
 
 
 def limits_before(state: State, dataset: str) -> str | None:
