@@ -25,10 +25,10 @@ import numpy as np
 import tacit as tc
 from tacit import noise
 from tacit.audit.reconstruction_audits.reconstruction_audit import audit_groups
-from tacit.publish.criterion import Channel, Criterion
 from tacit.publish.groups import PersonalGroups, as_columns
-from tacit.publish.masked import Masked
-from tacit.publish.sampled import Sampled
+from tacit.publish.methods.criterion import Channel, Criterion
+from tacit.publish.methods.masked import Masked
+from tacit.publish.methods.sampled import Sampled
 from tacit_reproductions.document_004.reconstruction import groups_of
 from tacit_reproductions.document_004.tables import adult_table
 from tacit_reproductions.document_004.workload import floor_ratios, workload

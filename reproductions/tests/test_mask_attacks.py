@@ -15,8 +15,8 @@ import pytest
 
 import tacit as tc
 from tacit.audit.reconstruction_audits.reconstruction_attacks import planted_tables
-from tacit.publish.criterion import Channel, Criterion
-from tacit.publish.masked import Masked, MaskLayout
+from tacit.publish.methods.criterion import Channel, Criterion
+from tacit.publish.methods.masked import Masked, MaskLayout
 from tacit_reproductions.document_004.reconstruction import floor_ratios, groups_of, workload
 from tacit_reproductions.document_004.tables import adult_table
 

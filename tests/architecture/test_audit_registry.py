@@ -20,7 +20,7 @@ from tacit.audit.selfcheck.planted import planted
 from tacit.audit.selfcheck.registry import MECHANISMS, TABLE
 from tacit.audit.selfcheck.table import names
 from tacit.plan.questions.written import KEYWORDS
-from tacit.publish.method import Method, PromisingMethod
+from tacit.publish.methods.method import Method, PromisingMethod
 
 SRC = Path(tacit.__file__).parent
 TESTS = Path(__file__).parents[1]

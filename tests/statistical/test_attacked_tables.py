@@ -13,8 +13,8 @@ from tacit.audit.reconstruction_audits.attacked_tables import MOST_RIGHT, attack
 from tacit.audit.reconstruction_audits.reconstruction_attacks import planted_tables
 from tacit.audit.sampled_audits.sampled_audit import Verdict
 from tacit.errors import PlanError
-from tacit.publish.criterion import Channel
-from tacit.publish.perturbation import Uniform
+from tacit.publish.methods.criterion import Channel
+from tacit.publish.methods.perturbation import Uniform
 
 ALPHA = 1e-6
 LONG = ("sampled-by-share", "estimates-from-group-wise-retention")  # seconds

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.publish.criterion import Channel, Criterion
-from tacit.publish.intervals import column_sums, combinations, one_count, sums
-from tacit.publish.masked import Masked
-from tacit.publish.masked_columns import MaskedColumns
+from tacit.publish.methods.criterion import Channel, Criterion
+from tacit.publish.methods.intervals import column_sums, combinations, one_count, sums
+from tacit.publish.methods.masked import Masked
+from tacit.publish.methods.masked_columns import MaskedColumns
 
 LEVELS = np.array([0.9, 0.95, 0.99, 0.999])
 PROMISES = ((3, 3), (1, 3), (3, 1), (5, 5), (2, 2))

@@ -13,12 +13,12 @@ import tacit as tc
 from tacit.audit.reconstruction_audits.own_rows import others_say, own_row_gain
 from tacit.audit.reconstruction_audits.reconstruction_attacks import plain_estimates, planted_tables, share_within
 from tacit.noise.two_scale import TwoScale
-from tacit.publish.criterion import Channel, Criterion
 from tacit.publish.groups import PersonalGroups, as_columns
-from tacit.publish.groupwise import Groupwise
-from tacit.publish.masked import Masked
-from tacit.publish.perturbation import Uniform
-from tacit.publish.sampled import Sampled
+from tacit.publish.methods.criterion import Channel, Criterion
+from tacit.publish.methods.groupwise import Groupwise
+from tacit.publish.methods.masked import Masked
+from tacit.publish.methods.perturbation import Uniform
+from tacit.publish.methods.sampled import Sampled
 
 THIRD = Fraction(3, 10)
 ASKED = Criterion(THIRD, THIRD)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.publish.criterion import Channel, Criterion, chernoff_size, exact_tails, is_private, largest_size
+from tacit.publish.methods.criterion import Channel, Criterion, chernoff_size, exact_tails, is_private, largest_size
 
 HALF, THIRD = Fraction(1, 2), Fraction(3, 10)
 CHERNOFF = Criterion(THIRD, THIRD, "chernoff", "each")

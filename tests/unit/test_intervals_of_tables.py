@@ -13,8 +13,8 @@ import pytest
 from scipy.special import ndtri
 
 import tacit as tc
-from tacit.publish.criterion import Channel, Criterion
-from tacit.publish.intervals import (
+from tacit.publish.methods.criterion import Channel, Criterion
+from tacit.publish.methods.intervals import (
     column_sums,
     combinations,
     interval_of,
@@ -23,9 +23,9 @@ from tacit.publish.intervals import (
     sum_variance,
     sums,
 )
-from tacit.publish.masked import Masked
-from tacit.publish.masked_columns import FINE, MaskedColumns
-from tacit.publish.widths import PARTS
+from tacit.publish.methods.masked import Masked
+from tacit.publish.methods.masked_columns import FINE, MaskedColumns
+from tacit.publish.methods.widths import PARTS
 
 HALF, THIRD = Fraction(1, 2), Fraction(3, 10)
 ASKED = Criterion(THIRD, THIRD)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import tacit as tc
-from tacit.publish.criterion import Channel
-from tacit.publish.perturbation import Uniform, likeliest, retention_for
+from tacit.publish.methods.criterion import Channel
+from tacit.publish.methods.perturbation import Uniform, likeliest, retention_for
 
 
 def law_of_table(records: tuple[int, ...], channel: Channel) -> Counter[tuple[int, ...]]:

@@ -16,8 +16,8 @@ import tacit as tc
 from tacit.ledger.clauses.tables import TableNote
 from tacit.plan.measure.tally import CellCounts
 from tacit.publish import paid_tables as source
-from tacit.publish.criterion import Channel
-from tacit.publish.perturbation import Uniform
+from tacit.publish.methods.criterion import Channel
+from tacit.publish.methods.perturbation import Uniform
 from tacit.release.publication import Publication, announced
 
 DOMAIN = tc.Domain({"ward": tc.Categories(["a", "b"]), "ill": tc.Categories(["flu", "hiv", "none"])})

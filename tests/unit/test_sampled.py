@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.publish.criterion import Channel, Criterion, exact_tails
-from tacit.publish.groupwise import Groupwise, largest_retention
-from tacit.publish.sampled import Sampled, error_chances, largest_sample
+from tacit.publish.methods.criterion import Channel, Criterion, exact_tails
+from tacit.publish.methods.groupwise import Groupwise, largest_retention
+from tacit.publish.methods.sampled import Sampled, error_chances, largest_sample
 
 HALF, THIRD, WHOLE = Fraction(1, 2), Fraction(3, 10), Fraction(1)
 ASKED = Criterion(THIRD, THIRD)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import tacit as tc
-from tacit.publish.perturbation import Uniform
+from tacit.publish.methods.perturbation import Uniform
 
 DOMAIN = tc.Domain({"ward": tc.Categories(["a", "b", "c"]), "ill": tc.Categories(["flu", "hiv", "none"])})
 POLICY = tc.Policy(DOMAIN, tc.secrets.attributes("ill"))

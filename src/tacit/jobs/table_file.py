@@ -20,8 +20,8 @@ from tacit.jobs.job_file import RELEASES, Job, job_below, job_schema, open_job
 from tacit.policy.domain import Domain
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.policy import Policy
-from tacit.publish.criterion import CRITERIA
 from tacit.publish.generalisation import check_listable
+from tacit.publish.methods.criterion import CRITERIA
 from tacit.publish.paid_tables import TablePlan, columns_for, plan_table
 from tacit.publish.perturbed_table import chosen_channel, uniform_choice
 from tacit.publish.private_tables import METHODS, private_choice

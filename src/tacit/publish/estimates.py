@@ -15,7 +15,7 @@ from tacit.policy.attributes import Categories
 from tacit.policy.domain import Domain
 from tacit.policy.where import Where
 from tacit.policy.where import where as as_where
-from tacit.publish.intervals import interval_of, sum_variance
+from tacit.publish.methods.intervals import interval_of, sum_variance
 from tacit.publish.table import PublishedTable
 
 
@@ -39,8 +39,8 @@ class Reconstruction:
         It lies within 0 and the size, unless the estimate does not: then that is its end.
 
         Of masked tables it is found from the law of the masks: for one count of one group with at least this
-        probability, for sums so in nearly all settings that were measured (`publish/intervals.py`). Of other tables it
-        rests on the normal law, with about this probability: for a handful of people it is rough.
+        probability, for sums so in nearly all settings that were measured (`publish/methods/intervals.py`). Of other
+        tables it rests on the normal law, with about this probability: for a handful of people it is rough.
         """
         if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
             raise PlanError(

@@ -41,7 +41,7 @@ from tacit.publish.generalisation import (
     merged,
 )
 from tacit.publish.groups import Columns, PersonalGroups, as_columns, personal_groups
-from tacit.publish.method import Ints, Method, PromisingMethod
+from tacit.publish.methods.method import Ints, Method, PromisingMethod
 from tacit.publish.table import AGAIN, ONE_PER, TOLD_AGAIN, PaidAccount, PublishedTable
 from tacit.release.publication import announced
 from tacit.release.session import Session

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from tacit.errors import PlanError, sealed
-from tacit.publish.criterion import Channel, as_retention
 from tacit.publish.groups import Columns
+from tacit.publish.methods.criterion import Channel, as_retention
+from tacit.publish.methods.perturbation import Uniform, retention_for
 from tacit.publish.paid_tables import Choice, columns_for, published
-from tacit.publish.perturbation import Uniform, retention_for
 from tacit.publish.table import AGAIN, PublishedTable
 from tacit.release.planner import yes_or_no
 

@@ -18,7 +18,7 @@ from tacit.plan.labels import Labels
 from tacit.policy.policy import Policy
 from tacit.publish.generalisation import NOTHING_MERGED, Generalisation
 from tacit.publish.groups import PersonalGroups
-from tacit.publish.method import Floats, Ints, Method
+from tacit.publish.methods.method import Floats, Ints, Method
 
 TWO_VALUES: Final = (
     "there are two sensitive values: whoever knows that somebody cannot have the one knows that they have the other"

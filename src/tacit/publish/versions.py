@@ -28,14 +28,14 @@ from typing import Any, Final, cast
 import numpy as np
 
 from tacit.errors import PlanError, kind_of, sealed
-from tacit.publish.criterion import Channel, Criterion
-from tacit.publish.groupwise import Groupwise
-from tacit.publish.masked import Masked
-from tacit.publish.masked_columns import MaskedColumns
-from tacit.publish.method import Method, PromisingMethod
+from tacit.publish.methods.criterion import Channel, Criterion
+from tacit.publish.methods.groupwise import Groupwise
+from tacit.publish.methods.masked import Masked
+from tacit.publish.methods.masked_columns import MaskedColumns
+from tacit.publish.methods.method import Method, PromisingMethod
+from tacit.publish.methods.perturbation import Uniform
+from tacit.publish.methods.sampled import Sampled
 from tacit.publish.paid_tables import REPLAYED, Choice, columns_for, published
-from tacit.publish.perturbation import Uniform
-from tacit.publish.sampled import Sampled
 from tacit.publish.table import AGAIN, ONE_PER, PaidAccount, PublishedTable
 from tacit.release.planner import yes_or_no
 from tacit.release.session import Session

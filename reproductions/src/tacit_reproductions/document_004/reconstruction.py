@@ -16,14 +16,14 @@ import pandas as pd
 from tacit.audit.reconstruction_audits.own_rows import own_row_gain
 from tacit.audit.reconstruction_audits.reconstruction_attacks import planted_tables
 from tacit.noise.thinning import thin
-from tacit.publish.criterion import Channel, Criterion, chernoff_size
 from tacit.publish.generalisation import Generalisation, merged
 from tacit.publish.generalise import same_impact
 from tacit.publish.groups import PersonalGroups, as_columns, personal_groups
-from tacit.publish.masked import Masked
-from tacit.publish.method import Method
-from tacit.publish.perturbation import Uniform
-from tacit.publish.sampled import Sampled
+from tacit.publish.methods.criterion import Channel, Criterion, chernoff_size
+from tacit.publish.methods.masked import Masked
+from tacit.publish.methods.method import Method
+from tacit.publish.methods.perturbation import Uniform
+from tacit.publish.methods.sampled import Sampled
 from tacit_reproductions.document_004.reconstruction_charts import NAMES, error_chart, size_chart, violation_chart
 from tacit_reproductions.document_004.tables import PeopleTable, adult_table, census_workers, workers_of
 from tacit_reproductions.document_004.violations import (

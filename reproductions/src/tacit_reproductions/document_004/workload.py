@@ -10,10 +10,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from tacit import noise
-from tacit.publish.criterion import Channel
 from tacit.publish.groups import PersonalGroups
-from tacit.publish.method import Method
-from tacit.publish.perturbation import Uniform
+from tacit.publish.methods.criterion import Channel
+from tacit.publish.methods.method import Method
+from tacit.publish.methods.perturbation import Uniform
 from tacit_reproductions.document_004.violations import DEFAULT
 
 Ints = npt.NDArray[np.int64]

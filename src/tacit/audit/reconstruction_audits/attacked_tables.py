@@ -27,12 +27,12 @@ from tacit.audit.reconstruction_audits.reconstruction_attacks import TWO_COLUMNS
 from tacit.audit.sampled_audits.draws import Progress
 from tacit.audit.sampled_audits.sampled_audit import Verdict, check_samples
 from tacit.errors import PlanError
-from tacit.publish.criterion import Channel, Criterion
-from tacit.publish.groupwise import Groupwise
-from tacit.publish.masked import Masked
-from tacit.publish.masked_columns import MaskedColumns
-from tacit.publish.method import Floats, Ints, Method
-from tacit.publish.sampled import Sampled
+from tacit.publish.methods.criterion import Channel, Criterion
+from tacit.publish.methods.groupwise import Groupwise
+from tacit.publish.methods.masked import Masked
+from tacit.publish.methods.masked_columns import MaskedColumns
+from tacit.publish.methods.method import Floats, Ints, Method
+from tacit.publish.methods.sampled import Sampled
 
 LAM: Final = Fraction(3, 10)
 DELTA: Final = Fraction(3, 10)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.publish.groups import PersonalGroups
-from tacit.publish.method import Method
+from tacit.publish.methods.method import Method
 
 Floats = npt.NDArray[np.float64]
 

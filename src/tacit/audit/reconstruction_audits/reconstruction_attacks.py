@@ -32,13 +32,13 @@ from scipy.special import gammaln
 
 from tacit.noise.thinning import thin
 from tacit.noise.two_scale import discrete_laplace
-from tacit.publish.criterion import Channel, Criterion, chernoff_size
-from tacit.publish.masked import Masked, MaskLayout
-from tacit.publish.masked_columns import FINE, MaskedColumns
-from tacit.publish.method import Floats, Ints, Method
-from tacit.publish.perturbation import perturb
-from tacit.publish.sampled import Sampled
-from tacit.publish.widths import PARTS, masks
+from tacit.publish.methods.criterion import Channel, Criterion, chernoff_size
+from tacit.publish.methods.masked import Masked, MaskLayout
+from tacit.publish.methods.masked_columns import FINE, MaskedColumns
+from tacit.publish.methods.method import Floats, Ints, Method
+from tacit.publish.methods.perturbation import perturb
+from tacit.publish.methods.sampled import Sampled
+from tacit.publish.methods.widths import PARTS, masks
 
 MULTIPLES: Final = np.linspace(0.7, 1.3, 61)
 

@@ -47,14 +47,14 @@ from tacit.policy.knowledge import count as known_count
 from tacit.policy.knowledge import size
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import Secrets, attributes, everything, partition, records, taking_part, values, within
-from tacit.publish.criterion import Channel, Criterion
-from tacit.publish.groupwise import Groupwise
 from tacit.publish.local import RandomisedResponse, mangat, warner
-from tacit.publish.masked import Masked
-from tacit.publish.masked_columns import MaskedColumns
-from tacit.publish.method import Method
-from tacit.publish.perturbation import Uniform
-from tacit.publish.sampled import Sampled
+from tacit.publish.methods.criterion import Channel, Criterion
+from tacit.publish.methods.groupwise import Groupwise
+from tacit.publish.methods.masked import Masked
+from tacit.publish.methods.masked_columns import MaskedColumns
+from tacit.publish.methods.method import Method
+from tacit.publish.methods.perturbation import Uniform
+from tacit.publish.methods.sampled import Sampled
 
 EPSILON: Final = 1
 IN_A_CORNER: Final = 2  # epsilon, where few outputs show the whole loss: a larger one is seen with fewer samples

@@ -21,12 +21,12 @@ from tacit.policy.attributes import Integers
 from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import everything
-from tacit.publish.criterion import Channel
-from tacit.publish.groupwise import Groupwise
-from tacit.publish.masked import Masked
-from tacit.publish.method import Ints, Method
-from tacit.publish.perturbation import Uniform
-from tacit.publish.sampled import Sampled
+from tacit.publish.methods.criterion import Channel
+from tacit.publish.methods.groupwise import Groupwise
+from tacit.publish.methods.masked import Masked
+from tacit.publish.methods.method import Ints, Method
+from tacit.publish.methods.perturbation import Uniform
+from tacit.publish.methods.sampled import Sampled
 
 PEOPLE: Final = 4  # of the group
 MOST_MASKED: Final = 200_000  # samples: widths of masks of many values are found by bisection

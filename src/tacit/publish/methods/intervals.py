@@ -40,9 +40,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
-from tacit.publish.masked import Masked
-from tacit.publish.masked_columns import MaskedColumns
-from tacit.publish.method import Floats, Ints, Method
+from tacit.publish.methods.masked import Masked
+from tacit.publish.methods.masked_columns import MaskedColumns
+from tacit.publish.methods.method import Floats, Ints, Method
 
 _NODES: Final = 30  # on either side of the law of noise, and twice as many in the middle
 _RARE: Final = 1e-7  # what lies beyond them

@@ -11,7 +11,8 @@ Why         Counts with discrete Laplace noise keep epsilon: a record that moves
             of them by one (epsilon / 2 each), and of two values one number is enough, since the size is public
             (epsilon). All else is made of these noisy counts and of fresh noise: first they are moved alike, so that
             they add up to the size (least squares). A mask of deviation kappa w + extra hides every number of size w
-            and less, and all multiples (`publish/widths.py`); so it does given the noise, whatever that was. Published
+            and less, and all multiples (`publish/methods/widths.py`); so it does given the noise, whatever that was.
+            Published
             counts add up to the size, so a count is told by the others: their masks together must be as wide as its
             own. Mostly they are. If one value outweighs the others (its square is more than the sum of theirs), they
             carry what is missing. Each by itself would have to be far wider, and the spread of many would tell the
@@ -39,9 +40,9 @@ import numpy as np
 from tacit.amounts import shown
 from tacit.errors import PlanError
 from tacit.noise.two_scale import TwoScale, discrete_laplace
-from tacit.publish.criterion import Bools, Channel, Criterion, not_prevented
-from tacit.publish.method import Floats, Ints, PromisingMethod
-from tacit.publish.widths import PARTS, extra_for, kappa_for, largest_delta, masks
+from tacit.publish.methods.criterion import Bools, Channel, Criterion, not_prevented
+from tacit.publish.methods.method import Floats, Ints, PromisingMethod
+from tacit.publish.methods.widths import PARTS, extra_for, kappa_for, largest_delta, masks
 
 _STEPS: Final = 60  # halvings of an interval
 _CLEAR: Final = 4.0  # deviations of the noise by which a count is told from it

@@ -7,7 +7,8 @@ Guarantee   At most epsilon of the largest retention for every edge between two 
 Assumes     Sizes of groups are public. The bound on frequencies is public and true.
 Why         The retention of a group follows from its public size. For each size it is the largest of a fine grid, at
             or below what the normal law suggests, at which every count passes the exact criterion
-            (`publish/criterion.py`); the normal rule by itself fails at most sizes. Towards a retention of 0 the
+            (`publish/methods/criterion.py`); the normal rule by itself fails at most sizes. Towards a retention of 0
+            the
             perturbed count is Bin(n, 1/m), whatever is true, and an estimate is right for one count at most, n/m: the
             likeliest of all of these is 1 of a group of m. So if groups of one and of m have a retention, every size
             has one, and it is known before anybody pays. Values of some of several columns are perturbed as if these
@@ -31,8 +32,8 @@ from scipy.special import ndtri
 from tacit.amounts import shown
 from tacit.errors import PlanError
 from tacit.noise.thinning import spread, thin
-from tacit.publish.criterion import Bools, Channel, Criterion, coin_variance, is_private, largest_count
-from tacit.publish.method import Floats, Ints, PromisingMethod
+from tacit.publish.methods.criterion import Bools, Channel, Criterion, coin_variance, is_private, largest_count
+from tacit.publish.methods.method import Floats, Ints, PromisingMethod
 
 _GRID: Final = 1 << 16
 _STEP: Final = 64  # each retention that fails is followed by one that is smaller by this part

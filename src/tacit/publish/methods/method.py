@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tacit.publish.criterion import Bools, Channel, Criterion, not_prevented
+from tacit.publish.methods.criterion import Bools, Channel, Criterion, not_prevented
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -30,8 +30,8 @@ import numpy.typing as npt
 from tacit.amounts import as_epsilon, as_share, shown
 from tacit.errors import PlanError, word_or_kind
 from tacit.noise.thinning import spread, thin
-from tacit.publish.criterion import Channel, as_retention
-from tacit.publish.method import Floats, Ints, Method
+from tacit.publish.methods.criterion import Channel, as_retention
+from tacit.publish.methods.method import Floats, Ints, Method
 
 _FINE: Final = 10**9  # retentions that follow from a promise are rounded down to a multiple of this part
 _FEW: Final = 4  # numbers of a list that a refusal repeats

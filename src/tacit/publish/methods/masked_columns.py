@@ -2,7 +2,8 @@
 
 A combination v of the values of several columns has the private count x_v: its count with noise that keeps epsilon and
 a fraction between -1/2 and 1/2, moved so that all add up to the size n. The counts X_i of the values of a column follow
-from x, and get masks e_i that add up to zero, as if the column were published alone (`publish/masked.py`). A value that
+from x, and get masks e_i that add up to zero, as if the column were published alone (`publish/methods/masked.py`). A
+value that
 is clear of the noise gets the factor f_i = 1 + e_i / X_i. Any other value gets f_i = 1 + N, with the mask N that one
 record would have, and its own mask is added: E_v = e_i times the shares X_j / n that v's values have in the other
 columns. Published is
@@ -24,7 +25,8 @@ Why         Epsilon: all is made of x and of fresh noise. The criterion: let A l
             be clear, so that G is 0, and a any multiple. If a B = 0, the error is the whole count. Else |a y_A - c| <=
             lambda c says that f_i, hence X_i + e_i, lies in an interval [l, r l] with r = (1 + lambda) / (1 - lambda),
             or that its negative does: a mask of deviation kappa |X_i| + extra or more does so with probability at most
-            1 - delta (`publish/widths.py`). Let i be not clear: N B + G is a sum of coins around B, whose deviation
+            1 - delta (`publish/methods/widths.py`). Let i be not clear: N B + G is a sum of coins around B, whose
+            deviation
             is at least that of N B, and which is as nearly normal as the mask of one record: the same bound holds.
             Averaged over x and the other columns this is the claim; nothing was assumed about how columns depend on
             each other. Masks that are added, x_v (1 + u_i + w_j), would not do: of independent columns they make a
@@ -54,10 +56,10 @@ from tacit.amounts import shown
 from tacit.noise.draws import uniform_below
 from tacit.noise.thinning import bell
 from tacit.noise.two_scale import discrete_laplace
-from tacit.publish.criterion import Channel
-from tacit.publish.masked import Masked, moved
-from tacit.publish.method import Floats, Ints
-from tacit.publish.widths import PARTS
+from tacit.publish.methods.criterion import Channel
+from tacit.publish.methods.masked import Masked, moved
+from tacit.publish.methods.method import Floats, Ints
+from tacit.publish.methods.widths import PARTS
 
 FINE: Final = 1 << 20  # parts of a record: sums of many are rounded by less than a part of a mask
 _FRACTIONS: Final = 1 << 32  # of a record: far finer than what is published

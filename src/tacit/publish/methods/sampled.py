@@ -33,9 +33,9 @@ from scipy.special import gammaln, ndtri
 from tacit.amounts import shown
 from tacit.errors import PlanError
 from tacit.noise.thinning import pick
-from tacit.publish.criterion import Channel, Criterion, chernoff_size, largest_count, thresholds
-from tacit.publish.method import Floats, Ints, PromisingMethod
-from tacit.publish.perturbation import perturb
+from tacit.publish.methods.criterion import Channel, Criterion, chernoff_size, largest_count, thresholds
+from tacit.publish.methods.method import Floats, Ints, PromisingMethod
+from tacit.publish.methods.perturbation import perturb
 
 _ROUNDING: Final = 1e-9
 MOST_SAMPLED: Final = 300  # a larger sample would hold where frequencies are small, and take long to prove

@@ -1,0 +1,14 @@
+"""Ways to publish the counts of personal groups: what each draws, estimates and promises.
+
+In reading order:
+
+    criterion       when an estimate about a few people is too good
+    method          what every way to publish says about itself
+    perturbation    uniform perturbation
+    sampled         a perturbed sample of each group
+    groupwise       a retention for each size of a group
+    widths          how wide a mask must be
+    masked          private counts, each masked by noise that grows with it
+    masked_columns  the same for several columns: masks are multiplied
+    intervals       how far from the truth what is published may be
+"""
