@@ -19,8 +19,7 @@ from tacit.errors import PolicyError
 from tacit.policy import secrets
 from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
-from tacit.policy.files.policy_file import policy_document, read_policy, write_policy
-from tacit.policy.files.schema import policy_schema
+from tacit.policy.files.policy_file import policy_document, policy_schema, read_policy, write_policy
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import col
 from tacit.policy.words.describe import describe, protected_examples

@@ -4,7 +4,7 @@ import os
 import textwrap
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import jsonschema
 import pandas as pd
@@ -13,10 +13,10 @@ import yaml
 
 import tacit as tc
 from tacit.errors import BudgetExceeded, DataRefused, JobError, LedgerError, PlanError, PolicyError, Refused
-from tacit.jobs import job_file
-from tacit.jobs.job_file import Job, job_schema, read_job
+from tacit.jobs.job_file import Job, JobRelease, job_schema, read_job
 from tacit.jobs.job_plan import check_rows, plan_job
 from tacit.jobs.job_run import run_job
+from tacit.policy.files.spec import keys_of
 
 POLICY = """\
 name: clinic
@@ -594,9 +594,18 @@ def test_the_schema_refuses_what_the_reader_refuses(folder: Path, change: dict[s
 
 def test_schema_and_reader_know_the_same_keys() -> None:
     schema = job_schema()
-    assert tuple(schema["properties"]) == tuple(sorted(schema["properties"], key=list(job_file.JOB_KEYS).index))
-    assert set(schema["properties"]) == set(job_file.JOB_KEYS)
-    assert set(schema["properties"]["releases"]["items"]["properties"]) == set(job_file._RELEASE_KEYS)
+    assert list(schema["properties"]) == [key.name for key in keys_of(Job)]
+    assert schema["required"] == ["policy", "rows", "releases"]
+    release = schema["properties"]["releases"]["items"]
+    assert list(release["properties"]) == [key.name for key in keys_of(JobRelease)]
+    assert release["required"] == ["name", "query", "epsilon"]
+
+
+@pytest.mark.parametrize("kind", [Job, JobRelease])
+def test_every_key_is_the_field_that_it_stands_on(kind: type) -> None:
+    hints = get_type_hints(kind, include_extras=True)
+    named = [name for name, hint in hints.items() if hasattr(hint, "__metadata__")]
+    assert named == [key.name for key in keys_of(kind)]
 
 
 def test_a_job_of_true_records_costs_nothing_the_second_time(tmp_path):

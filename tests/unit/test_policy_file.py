@@ -14,8 +14,7 @@ from tacit.policy import knowledge, secrets
 from tacit.policy.attributes import Categories, Flag, Grid, Integers, Items
 from tacit.policy.domain import Domain
 from tacit.policy.files import yaml_entries
-from tacit.policy.files.policy_file import load_policy, policy_document, read_policy, write_policy
-from tacit.policy.files.schema import policy_schema
+from tacit.policy.files.policy_file import load_policy, policy_document, policy_schema, read_policy, write_policy
 from tacit.policy.policy import Policy
 
 CLINIC = """\

@@ -3,7 +3,6 @@
 In reading order:
 
     case_dependence  how attributes of a case depend on each other, as its file says
-    case_options     what it may say about its plan and its limits
     job_file         a file of releases
     case_file        the same with a dependence: who is shown what, and what may be learned
     job_plan         what it would cost, and whether it could run

@@ -12,26 +12,63 @@ from tacit.dependence.dependence import Dependence
 from tacit.errors import InternalError, JobError, nearest
 from tacit.plan.questions.marginals import Marginals
 from tacit.policy.domain import Domain
+from tacit.policy.files.spec import BOOLEAN, TEXT, TEXTS, Key, Schema, entries, mapping_of, read_keys, together
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import everything
 from tacit.rows.files.identity import files_below
 
-_FORMS: Final = ("table", "counts", "network")
 MOST_CELLS: Final = 2**20  # of a dependence that is counted
 
 
-def read_dependence(entry: YamlEntry, policy: Policy, folder: Path, rows: Mapping[str, YamlEntry]) -> Dependence:
+def _smoothing(entry: YamlEntry) -> float:
+    found = float(entry.real())
+    if found < 0:
+        raise entry.refuse("must be zero or more", given=found, fix="Write 0.5, or leave it out to add nothing.")
+    return found
+
+
+_CELL: Final[Schema] = {"type": ["string", "integer", "number", "boolean"]}
+_TABLE: Final = (
+    Key("names", together, {"type": "array", "minItems": 1, "items": TEXT}, required=True),
+    Key(
+        "cells",
+        together,
+        {"type": "array", "minItems": 1, "items": {"type": "array", "minItems": 2, "items": _CELL}},
+        required=True,
+    ),
+)
+_COUNTS: Final = (
+    Key("file", together, TEXT, "A public or earlier data set, relative to the case file.", required=True),
+    Key("attributes", together, TEXTS, required=True),
+    Key("smoothing", _smoothing, {"type": "number", "minimum": 0}, "Added to the count of every cell."),
+    Key("unprotected", YamlEntry.yes_or_no, BOOLEAN, "It is the private rows: show the result to nobody."),
+)
+_FORMS: Final = (
+    Key("table", together, mapping_of(_TABLE)),
+    Key("counts", together, mapping_of(_COUNTS)),
+    Key("network", together, {"type": "object", "minProperties": 1}),
+)
+DEPENDENCE: Final = Key(
+    "dependence",
+    together,
+    {**mapping_of(_FORMS), "minProperties": 1, "maxProperties": 1},
+    "How attributes depend on each other: a table, counts of a file, or a network.",
+    required=True,
+)
+
+
+def read_dependence(entry: YamlEntry, policy: Policy, rows: Mapping[str, YamlEntry]) -> Dependence:
     """Read the dependence of a case; `rows` are the private ones, which are counted only with a mark.
 
     They are paths and patterns, each with the place where it was written.
     """
-    fields = entry.fields(_FORMS)
+    fields = entries(entry, _FORMS)
     if len(fields) != 1:
         raise entry.refuse("must have one of the keys table, counts and network", given=sorted(fields), fix="Keep one.")
     ((form, below),) = fields.items()
     read = {"table": _table, "network": _network}
-    found = _counts(below, policy, folder, rows) if form == "counts" else read[form](below, policy)
+    found = _counts(below, policy, rows) if form == "counts" else read[form](below, policy)
     for name in found.names:
         _attribute(below, name, policy.domain)
     return found
@@ -52,7 +89,7 @@ def read_value(entry: YamlEntry, domain: Domain, name: str) -> Any:
 
 
 def _table(entry: YamlEntry, policy: Policy) -> Dependence:
-    fields = entry.fields(("names", "cells"), required=("names", "cells"))
+    fields = entries(entry, _TABLE)
     names = [one.text() for one in fields["names"].listed()]
     for name in names:
         _attribute(fields["names"], name, policy.domain)
@@ -121,15 +158,15 @@ def _value(entry: YamlEntry, domain: Domain, name: str, key: str) -> Any:
     return known[key]
 
 
-def _counts(entry: YamlEntry, policy: Policy, folder: Path, rows: Mapping[str, YamlEntry]) -> Dependence:
+def _counts(entry: YamlEntry, policy: Policy, rows: Mapping[str, YamlEntry]) -> Dependence:
     """Count a public or earlier data set, read as the policy reads rows."""
     # the engines take seconds to load, and most cases and jobs are only looked at
     from tacit.release.estimate.answers import true_answers
     from tacit.rows.guard import closed
     from tacit.rows.rows import open_rows
 
-    known = ("file", "attributes", "smoothing", "unprotected")
-    fields = entry.fields(known, required=("file", "attributes"))
+    fields = entries(entry, _COUNTS)
+    said = {"smoothing": 0.0, "unprotected": False, **read_keys(_COUNTS, fields)}
     names = [one.text() for one in fields["attributes"].one_or_more()]
     for name in names:
         _attribute(fields["attributes"], name, policy.domain)
@@ -139,15 +176,13 @@ def _counts(entry: YamlEntry, policy: Policy, folder: Path, rows: Mapping[str, Y
         raise fields["attributes"].refuse(
             f"must have at most {MOST_CELLS:,} cells together", given=cells, fix="Name fewer, or give a network."
         )
-    path = fields["file"].path_in(folder)
+    path = fields["file"].file_path()
     if not path.is_file():
         raise fields["file"].refuse(
             "must be a file", given=fields["file"].text(), fix="Check the path; it is relative to the case file."
         )
-    unprotected = fields["unprotected"].yes_or_no() if "unprotected" in fields else False
-    if not unprotected:
+    if not said["unprotected"]:
         _check_public(fields["file"], path, rows)
-    smoothing = _smoothing(fields["smoothing"]) if "smoothing" in fields else 0.0
     # whoever is in it: a row is a row
     plain = Policy(domain, everything())
     query = Marginals((tuple(names),))
@@ -156,18 +191,11 @@ def _counts(entry: YamlEntry, policy: Policy, folder: Path, rows: Mapping[str, Y
     values = {name: domain[name].every_value() for name in names}
     shape = tuple(len(each) for each in values.values())
     with fields["file"].blamed(fields):
-        table = counted.reshape(shape) + smoothing
+        table = counted.reshape(shape) + said["smoothing"]
         if not table.sum() > 0:
             raise JobError("must have a row that the policy reads", key="file", fix="Check the file, or add smoothing.")
         found = Dependence.from_table(table / table.sum(), names=names, values=values)
-    return replace(found, unprotected=unprotected)
-
-
-def _smoothing(entry: YamlEntry) -> float:
-    found = float(entry.real())
-    if found < 0:
-        raise entry.refuse("must be zero or more", given=found, fix="Write 0.5, or leave it out to add nothing.")
-    return found
+    return replace(found, unprotected=said["unprotected"])
 
 
 def _check_public(entry: YamlEntry, path: Path, rows: Mapping[str, YamlEntry]) -> None:

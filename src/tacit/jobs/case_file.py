@@ -19,36 +19,112 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from tacit.amounts import as_fraction
 from tacit.dependence.dependence import Dependence
 from tacit.errors import JobError, PlanError, nearest
-from tacit.jobs.case_dependence import read_dependence, read_value
-from tacit.jobs.case_options import OPTIONS, for_limits, for_plan, read_options
-from tacit.jobs.job_file import JOB_KEYS, PLANNED, Job, job_below, job_schema, open_job, rows_below
+from tacit.jobs.case_dependence import DEPENDENCE, read_dependence, read_value
+from tacit.jobs.job_file import (
+    PLANNED,
+    RELEASES,
+    Job,
+    JobRelease,
+    job_below,
+    open_job,
+    rows_below,
+    schema_of_jobs,
+)
 from tacit.ledger.clauses.applications import Applications
 from tacit.plan.choose import choose
-from tacit.plan.leakage.budget import leakage_budget
+from tacit.plan.leakage.budget import OBJECTIVES, leakage_budget
 from tacit.plan.leakage.leakage_plan import LeakagePlan
+from tacit.plan.leakage.measured_tables import MEASURES
 from tacit.plan.leakage.setting import EVERYBODY
 from tacit.plan.question import Query
+from tacit.plan.questions.written import query_schema
 from tacit.policy.files.policy_file import policy_below
+from tacit.policy.files.spec import (
+    BOOLEAN,
+    TEXTS,
+    Key,
+    Schema,
+    entries,
+    handed_to,
+    keys_of,
+    mapping_of,
+    one_of,
+    read_keys,
+    together,
+)
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.policy import Policy
 
-_CASE_KEYS: Final = (
-    "dependence",
-    "sensitive",
-    "applications",
-    "coalitions",
-    "epsilon",
-    "limit",
-    *OPTIONS,
-)
 _WHOLE: Final = "the case"
 _MADE_PUBLIC: Final = "Count a public or an earlier data set, or leave the limit out and write the epsilons as numbers."
 DECIMALS: Final = 4  # of an epsilon that is planned for a release
+
+_NUMBER: Final[Schema] = {"type": "number", "minimum": 0}
+_CELL: Final[Schema] = {"type": ["string", "integer", "number", "boolean"]}
+_BY_NAME: Final[Schema] = {"type": "object", "minProperties": 1, "additionalProperties": TEXTS}
+_ONE_OR_EACH: Final[Schema] = {
+    "anyOf": [_NUMBER, {"type": "object", "minProperties": 1, "additionalProperties": _NUMBER}]
+}
+
+
+def _numbers(entry: YamlEntry) -> dict[str, Any]:
+    return {name: one.real() for name, one in entry.mapping().items()}
+
+
+def _limit(entry: YamlEntry) -> Any:
+    return _numbers(entry) if entry.is_mapping else entry.real()
+
+
+OPTIONS: Final = (  # of `tc.plan.leakage_budget`, of `tc.Applications`, or of both
+    Key(
+        "posterior",
+        YamlEntry.real,
+        {"type": "number", "minimum": 0, "maximum": 1},
+        "How sure any outcome may make.",
+        to=("plan", "limits"),
+    ),
+    Key(
+        "weights",
+        _numbers,
+        {"type": "object", "additionalProperties": _NUMBER},
+        "What a release is worth.",
+        to=("plan",),
+    ),
+    Key(
+        "measure",
+        one_of(*MEASURES),
+        {"enum": list(MEASURES)},
+        "Whether values count, or only what is left out.",
+        to=("plan", "limits"),
+    ),
+    Key(
+        "own",
+        YamlEntry.yes_or_no,
+        BOOLEAN,
+        "Whether what an attribute says about itself counts.",
+        to=("plan", "limits"),
+    ),
+    Key("cap", YamlEntry.real, {"type": "number", "exclusiveMinimum": 0}, "The largest epsilon.", to=("plan",)),
+    Key(
+        "objective",
+        one_of(*OBJECTIVES),
+        {"enum": list(OBJECTIVES)},
+        "What is made as large as possible.",
+        to=("plan",),
+    ),
+    Key(
+        "drift",
+        YamlEntry.real,
+        _NUMBER,
+        "How far the dependence may move before the plan is made anew.",
+        to=("plan",),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -56,18 +132,48 @@ class Case:
     """What a case file says. `job` is None where it names no rows: then there is nothing to run.
 
     `epsilon` has what each application is shown of each attribute, as far as the file says so; the rest is planned.
-    `options` are those of `jobs/case_options.py` that the file gives.
+    `options` are those of `OPTIONS` that the file gives.
     """
 
     name: str
     file: str
     policy: Policy
-    dependence: Dependence
-    sensitive: Mapping[str, tuple[Any, ...]]
-    applications: Mapping[str, tuple[str, ...]]
-    coalitions: Mapping[str, tuple[str, ...]]
-    epsilon: Mapping[str, Mapping[str, float]] | None
-    limit: Any
+    dependence: Annotated[Dependence, DEPENDENCE]
+    sensitive: Annotated[
+        Mapping[str, tuple[Any, ...]],
+        Key(
+            "sensitive",
+            together,
+            {
+                "type": "object",
+                "minProperties": 1,
+                "additionalProperties": {"anyOf": [_CELL, {"type": "array", "items": _CELL}]},
+            },
+            "The sensitive values of each protected attribute.",
+            required=True,
+        ),
+    ]
+    applications: Annotated[
+        Mapping[str, tuple[str, ...]],
+        Key("applications", together, _BY_NAME, "Which attributes each application asks for.", required=True),
+    ]
+    coalitions: Annotated[
+        Mapping[str, tuple[str, ...]],
+        Key("coalitions", together, _BY_NAME, "Applications that pool what they see.", "all of them together"),
+    ]
+    epsilon: Annotated[
+        Mapping[str, Mapping[str, float]] | None,
+        Key(
+            "epsilon",
+            together,
+            {"type": "object", "additionalProperties": _ONE_OR_EACH},
+            "What each application is shown of each attribute.",
+            "planned under the limit",
+        ),
+    ]
+    limit: Annotated[
+        Any, Key("limit", _limit, _ONE_OR_EACH, "What may be learned, in nats: in all, or for each of some.")
+    ]
     options: Mapping[str, Any]
     job: Job | None
     places: Mapping[str, YamlEntry] = field(repr=False, compare=False)
@@ -104,7 +210,7 @@ class Case:
                 limit=wanted,
                 applications=self.applications,
                 coalitions=self.groups,
-                **for_plan({**self.options, **others}),
+                **handed_to("plan", OPTIONS, {**self.options, **others}),
             )
 
     @contextmanager
@@ -153,8 +259,17 @@ class Case:
                 sensitive=self.sensitive,
                 coalitions=self.groups,
                 limit=self.limit,
-                **for_limits(self.options),
+                **handed_to("limits", OPTIONS, self.options),
             )
+
+
+def _case_keys() -> tuple[Key, ...]:
+    return (*keys_of(Case), *OPTIONS)
+
+
+def _keys() -> list[Key]:
+    """Return the keys of a case and those of its job, of which only the policy must be given."""
+    return [*(replace(key, required=key.name == "policy") for key in keys_of(Job)), *_case_keys()]
 
 
 def is_case(top: YamlEntry) -> bool:
@@ -179,13 +294,12 @@ def read_case(path: str | Path) -> Case:
 def _case_below(top: YamlEntry, path: str | Path) -> Case:
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")
-    fields = top.fields((*JOB_KEYS, *_CASE_KEYS), required=("policy", "dependence", "sensitive", "applications"))
+    fields = entries(top, _keys())
     if "limit" not in fields and "epsilon" not in fields:
         raise top.refuse("must have the key limit or the key epsilon", given=sorted(fields), fix="Add `limit: 0.1`.")
-    policy = policy_below(fields["policy"], Path(path).parent)
-    folder = Path(path).absolute().parent
-    private = rows_below(fields["rows"], folder) if "rows" in fields else {}
-    dependence = read_dependence(fields["dependence"], policy, folder, private)
+    policy = policy_below(fields["policy"])
+    private = rows_below(fields["rows"]) if "rows" in fields else {}
+    dependence = read_dependence(fields["dependence"], policy, private)
     sensitive = _by_attribute(fields["sensitive"], policy, dependence)
     applications = _groups(fields["applications"], list(dependence.names), "an attribute of the dependence")
     coalitions = _coalitions(fields, applications)
@@ -199,7 +313,7 @@ def _case_below(top: YamlEntry, path: str | Path) -> Case:
         coalitions=coalitions,
         epsilon=_epsilons(fields["epsilon"], applications) if "epsilon" in fields else None,
         limit=_limit(fields["limit"]) if "limit" in fields else None,
-        options=read_options(fields),
+        options=read_keys(OPTIONS, fields),
         job=None,
         places={**fields, "case": top},
     )
@@ -207,7 +321,7 @@ def _case_below(top: YamlEntry, path: str | Path) -> Case:
     case.limits()  # refused now, with its line, if it means nothing
     if "rows" not in fields and "releases" not in fields:
         return case
-    return replace(case, job=job_below(top, path, also=_CASE_KEYS, planned=lambda query: _planned(case, query)))
+    return replace(case, job=job_below(top, path, also=_case_keys(), planned=lambda query: _planned(case, query)))
 
 
 def _planned(case: Case, query: Query) -> Fraction:
@@ -248,10 +362,6 @@ def _planned(case: Case, query: Query) -> Fraction:
     # rounded down to what people can read, where that leaves anything
     short = Fraction(math.floor(wanted * 10**DECIMALS), 10**DECIMALS)
     return (short or as_fraction(wanted, key="epsilon")) / one.epsilon
-
-
-def _limit(entry: YamlEntry) -> Any:
-    return {name: one.real() for name, one in entry.mapping().items()} if entry.is_mapping else entry.real()
 
 
 def _groups(entry: YamlEntry, known: list[str], what: str) -> dict[str, tuple[str, ...]]:
@@ -329,64 +439,18 @@ def _by_attribute(entry: YamlEntry, policy: Policy, dependence: Dependence) -> d
 # ---- the JSON schema ------------------------------------------------------------------------------------------------
 
 
-def case_schema() -> dict[str, Any]:
+def case_schema() -> Schema:
     """Return the JSON schema (draft 2020-12) of case files: that of jobs, with more keys."""
-    found = job_schema()
-    text: dict[str, Any] = {"type": "string", "minLength": 1}
-    names = {"anyOf": [text, {"type": "array", "minItems": 1, "items": text}]}
-    number = {"type": "number", "minimum": 0}
-    value = {"type": ["string", "integer", "number", "boolean"]}
-    by_name = {"type": "object", "minProperties": 1, "additionalProperties": names}
-    one_or_each = {"anyOf": [number, {"type": "object", "minProperties": 1, "additionalProperties": number}]}
-    table = {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["names", "cells"],
-        "properties": {
-            "names": {"type": "array", "minItems": 1, "items": text},
-            "cells": {"type": "array", "minItems": 1, "items": {"type": "array", "minItems": 2, "items": value}},
-        },
-    }
-    counts = {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["file", "attributes"],
-        "properties": {
-            "file": {**text, "description": "A public or earlier data set, relative to the case file."},
-            "attributes": names,
-            "smoothing": {**number, "description": "Added to the count of every cell."},
-            "unprotected": {"type": "boolean", "description": "It is the private rows: show the result to nobody."},
-        },
-    }
-    forms = {"table": table, "counts": counts, "network": {"type": "object", "minProperties": 1}}
-    found["title"], found["description"] = "Tacit case", "Who is shown what, and what may be learned from it."
-    found["required"] = ["policy", "dependence", "sensitive", "applications"]
-    found["anyOf"] = [{"required": ["limit"]}, {"required": ["epsilon"]}]
-    releases = found["properties"]["releases"]["items"]["properties"]
-    releases["epsilon"] = {"anyOf": [{"const": PLANNED}, *releases["epsilon"].pop("anyOf")], **releases["epsilon"]}
-    found["properties"] |= {
-        "dependence": {
-            "type": "object",
-            "additionalProperties": False,
-            "minProperties": 1,
-            "maxProperties": 1,
-            "properties": forms,
-            "description": "How attributes depend on each other: a table, counts of a file, or a network.",
-        },
-        "sensitive": {
-            "type": "object",
-            "minProperties": 1,
-            "additionalProperties": {"anyOf": [value, {"type": "array", "items": value}]},
-            "description": "The sensitive values of each protected attribute.",
-        },
-        "applications": {**by_name, "description": "Which attributes each application asks for."},
-        "coalitions": {**by_name, "description": "Applications that pool what they see; all, if left out."},
-        "epsilon": {
-            "type": "object",
-            "additionalProperties": one_or_each,
-            "description": "What each application is shown of each attribute; planned under the limit if left out.",
-        },
-        "limit": {**one_or_each, "description": "What may be learned, in nats: in all, or for each of some."},
-        **{key: dict(option.schema) for key, option in OPTIONS.items()},
-    }
-    return found
+    said = "Who is shown what, and what may be learned from it."
+    keys = [replace(key, schema=_planned_releases(key.schema)) if key.name == RELEASES else key for key in _keys()]
+    found = schema_of_jobs("Tacit case", said, keys, {"query": query_schema()})
+    return {**found, "anyOf": [{"required": ["limit"]}, {"required": ["epsilon"]}]}
+
+
+def _planned_releases(releases: Schema) -> Schema:
+    """Return the JSON schema of releases whose epsilon may be planned."""
+    keys = [
+        replace(key, schema={"anyOf": [{"const": PLANNED}, *key.schema["anyOf"]]}) if key.name == "epsilon" else key
+        for key in keys_of(JobRelease)
+    ]
+    return {**releases, "items": mapping_of(keys)}

@@ -13,22 +13,33 @@ import glob
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from tacit.amounts import EPSILON_SCHEMA, as_epsilon
 from tacit.errors import JobError, nearest
 from tacit.ledger.clauses.applications import Applications
 from tacit.ledger.input import checked_name
-from tacit.plan.question import Query, resolve
-from tacit.plan.questions.written import from_document, keys_of, query_schema
-from tacit.policy.domain import Domain
-from tacit.policy.files.policy_file import policy_below
-from tacit.policy.files.schema import policy_schema
+from tacit.plan.question import Query
+from tacit.plan.questions.written import query_schema, read_query
+from tacit.policy.files.policy_file import ITEM, ORDER, PER_PERSON, PERSON, POLICY, schema_with_policy
+from tacit.policy.files.spec import (
+    BOOLEAN,
+    POSITIVE,
+    TEXT,
+    TEXTS,
+    Key,
+    Schema,
+    entries,
+    keys_of,
+    mapping_of,
+    read_keys,
+    together,
+)
 from tacit.policy.files.yaml_entries import YamlEntry, YamlSource
 from tacit.policy.policy import Policy
 
@@ -36,22 +47,6 @@ DEMO: Final = "demo:"
 PLANNED: Final = "planned"
 RELEASES: Final = "releases"
 
-JOB_KEYS: Final = (
-    "name",
-    "policy",
-    "rows",
-    "person",
-    "per_person",
-    "order",
-    "item",
-    "dataset",
-    "analyst",
-    "budget",
-    "ledger",
-    "out",
-    RELEASES,
-)
-_RELEASE_KEYS: Final = ("name", "query", "epsilon", "consistent", "nonnegative")
 # a release's name becomes the name of files: no separators, no dots, nothing that hides or climbs
 _SAFE_NAME: Final = re.compile(r"[^\W_][\w \-]*")
 _LONGEST_NAME: Final = 100  # bytes; file systems stop at 255, and ".certificate.json" comes after it
@@ -60,18 +55,90 @@ _DEVICES: Final = frozenset(
 )
 
 
-@dataclass(frozen=True)
+# ---- readers of single keys -----------------------------------------------------------------------------------------
+
+
+def _checked(entry: YamlEntry) -> str:
+    """Return a name as the ledger spells it."""
+    with entry.blamed():
+        return checked_name(entry.text(), key=entry.path, file="")
+
+
+def _ledger(entry: YamlEntry) -> str:
+    written = entry.text()
+    return written if "://" in written else str(entry.file_path().absolute())
+
+
+def _out(entry: YamlEntry) -> Path:
+    written = entry.text()
+    out = entry.source.folder.absolute() / written
+    if not out.name or "\0" in written or out.name == "..":
+        raise entry.refuse("must name a folder", given=written, fix="For instance results.")
+    return entry.file_path().absolute()
+
+
+def _epsilon(entry: YamlEntry) -> Fraction:
+    with entry.blamed():
+        return as_epsilon(entry.amount())
+
+
+def _release_name(entry: YamlEntry) -> str:
+    # a name like 2024 is a number to YAML, but it can only mean one thing here
+    written = str(entry.whole()) if entry.node.tag.endswith(":int") else entry.text()
+    name = unicodedata.normalize("NFC", written)
+    if not _SAFE_NAME.fullmatch(name) or name.endswith(" "):
+        raise entry.refuse(
+            "must start with a letter or digit and have only letters, digits, spaces, - and _",
+            given=written,
+            fix="It becomes the name of files; rename it.",
+        )
+    if len(name.encode()) > _LONGEST_NAME or name.casefold() in _DEVICES:
+        raise entry.refuse("must be usable as the name of a file", given=written, fix="Choose another name.")
+    return name
+
+
+# ---- jobs and their keys --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
 class JobRelease:
     """One release of a job: a checked question, its cost, and how the answers are made to fit."""
 
-    name: str
-    query: Query
-    epsilon: Fraction
-    consistent: bool = False
-    nonnegative: bool = False
+    name: Annotated[
+        str,
+        Key(
+            "name",
+            _release_name,
+            {"type": ["string", "integer"], "pattern": r"^[^\W_][\w \-]*$"},
+            "The name of the release and of its files.",
+            required=True,
+        ),
+    ]
+    query: Annotated[Query, Key("query", together, {"$ref": "#/$defs/query"}, "One question.", required=True)]
+    epsilon: Annotated[Fraction, Key("epsilon", together, EPSILON_SCHEMA, "What the release costs.", required=True)]
+    consistent: Annotated[
+        bool,
+        Key("consistent", YamlEntry.yes_or_no, BOOLEAN, "Let marginals agree and cumulative counts never fall.", "no"),
+    ] = False
+    nonnegative: Annotated[
+        bool, Key("nonnegative", YamlEntry.yes_or_no, BOOLEAN, "Let no count be below zero.", "no")
+    ] = False
 
 
-@dataclass(frozen=True)
+NAME: Final = Key("name", YamlEntry.text, TEXT, "What the report calls the job.", "the name of the file")
+DATASET: Final = Key("dataset", _checked, TEXT, "The name in the ledger, in one spelling.", "the name of the one file")
+ANALYST: Final = Key("analyst", _checked, TEXT, "Who asks.", "nobody in particular")
+LEDGER: Final = Key(
+    "ledger",
+    _ledger,
+    TEXT,
+    "Where what was spent is kept: a file, relative to this file, or a database URL.",
+    "the budget is for this run only",
+)
+_AS_IN_THE_POLICY: Final = "as the policy says"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Job:
     """What a job file says, with all paths spelled out. `ledger` is a path or a URL, `file` the job file itself.
 
@@ -79,19 +146,55 @@ class Job:
     has the line of a key, or of one path of the rows, and what was written there.
     """
 
-    name: str
-    policy: Policy
-    rows: tuple[str, ...]
-    releases: tuple[JobRelease, ...]
-    dataset: str
-    out: Path
-    budget: Fraction | None = None
-    ledger: str | None = field(default=None, repr=False)  # a URL may hold a password
-    analyst: str | None = None
-    person: str | None = None
-    per_person: int | None = None
-    order: str | None = None
-    item: str | None = None
+    name: Annotated[str, NAME]
+    policy: Annotated[Policy, POLICY]
+    rows: Annotated[
+        tuple[str, ...],
+        Key(
+            "rows",
+            together,
+            TEXTS,
+            "CSV or parquet files, relative to this file, patterns, a list of these, or demo:adult.",
+            required=True,
+        ),
+    ]
+    person: Annotated[str | None, replace(PERSON, left_out=_AS_IN_THE_POLICY)] = None
+    per_person: Annotated[int | None, replace(PER_PERSON, schema=POSITIVE, left_out=_AS_IN_THE_POLICY)] = None
+    order: Annotated[str | None, replace(ORDER, left_out=_AS_IN_THE_POLICY)] = None
+    item: Annotated[str | None, replace(ITEM, left_out=_AS_IN_THE_POLICY)] = None
+    dataset: Annotated[str, DATASET]
+    analyst: Annotated[str | None, ANALYST] = None
+    budget: Annotated[
+        Fraction | None,
+        Key(
+            "budget",
+            _epsilon,
+            EPSILON_SCHEMA,
+            "What may be spent in all: a number or a fraction.",
+            "what the ledger grants; one of the two must be given",
+        ),
+    ] = None
+    ledger: Annotated[str | None, LEDGER] = field(default=None, repr=False)  # a URL may hold a password
+    out: Annotated[
+        Path,
+        Key(
+            "out",
+            _out,
+            TEXT,
+            "The folder for the results, relative to this file; must not exist.",
+            "the name of the job file, with `-release`",
+        ),
+    ]
+    releases: Annotated[
+        tuple[JobRelease, ...],
+        Key(
+            RELEASES,
+            together,
+            {"type": "array", "minItems": 1, "items": mapping_of(keys_of(JobRelease))},
+            "A list of releases.",
+            required=True,
+        ),
+    ]
     file: str = ""
     leakage: Applications | None = None
     beside: Fraction = Fraction(0)  # what else the file asks for costs: a table
@@ -142,9 +245,9 @@ def job_below(
     top: YamlEntry,
     path: str | Path,
     *,
-    also: Sequence[str] = (),
+    also: Sequence[Key] = (),
     planned: Callable[[Query], Fraction] | None = None,
-    instead: str = "",
+    instead: Key | None = None,
 ) -> Job:
     """Read a job from the top of its file; `also` are keys that others read, `instead` one in the place of releases.
 
@@ -153,64 +256,49 @@ def job_below(
     file = Path(path).absolute()
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")  # repeats nothing of it
-    known = [instead if instead and key == RELEASES else key for key in (*JOB_KEYS, *also)]
-    fields = top.fields(known, required=("policy", "rows", instead or RELEASES))
-    folder = file.parent
-    policy = policy_below(fields["policy"], Path(path).parent)
-    listed = rows_below(fields["rows"], folder)
-    rows = tuple(listed)
-    per_person = _per_person(fields, policy)
-    if "budget" not in fields and "ledger" not in fields:
+    fields = entries(top, [instead if instead and key.name == RELEASES else key for key in (*keys_of(Job), *also)])
+    said = read_keys(keys_of(Job), fields)
+    rows = rows_below(fields["rows"])
+    if "budget" not in said and "ledger" not in said:
         raise top.refuse("must have the key budget or the key ledger", given=sorted(fields), fix="Add `budget: 1.0`.")
-    texts = {key: fields[key].text() for key in ("person", "order", "item") if key in fields}
-    with top.blamed(fields):
-        policy.about(per_person=per_person, **texts)
+    _check_person(top, fields, said)
+    defaults = {
+        "name": file.stem,
+        "dataset": said["dataset"] if "dataset" in said else _dataset(fields["rows"], list(rows)),
+        "out": file.with_name(f"{file.stem}-{instead.name if instead else 'release'}"),
+    }
     return Job(
-        name=fields["name"].text() if "name" in fields else file.stem,
-        policy=policy,
-        rows=rows,
-        releases=() if instead else _releases(fields[RELEASES], policy, planned),
-        dataset=_dataset(fields, rows),
-        out=_out(fields.get("out"), file, instead or "release"),
-        budget=_epsilon(fields["budget"]) if "budget" in fields else None,
-        ledger=_ledger(fields["ledger"], folder) if "ledger" in fields else None,
-        analyst=_ledger_name(fields["analyst"], "analyst") if "analyst" in fields else None,
-        per_person=per_person,
+        **{**defaults, **said},
+        rows=tuple(rows),
+        releases=() if instead else _releases(fields[RELEASES], said["policy"], planned),
         file=str(path),
-        places={
-            **{found: (entry.line, entry.text()) for found, entry in listed.items()},
-            **({"out": (fields["out"].line, fields["out"].text())} if "out" in fields else {}),
-            "policy": (fields["policy"].line, "" if fields["policy"].is_mapping else fields["policy"].text()),
-            **{key: (fields[key].line, fields[key].text()) for key in ("person", "order", "item") if key in fields},
-        },
-        person=texts.get("person"),
-        order=texts.get("order"),
-        item=texts.get("item"),
+        places={found: (entry.line, _written(entry)) for found, entry in (fields | rows).items()},
     )
 
 
-def _per_person(fields: Mapping[str, YamlEntry], policy: Policy) -> int | None:
-    """Return how many rows of a person count, if the job says so; refuse what has no person to be about."""
-    per_person = fields["per_person"].whole() if "per_person" in fields else None
-    if per_person is not None and per_person < 1:
-        raise fields["per_person"].refuse("must be at least 1", given=per_person, fix="Leave it out for 1.")
-    has_person = "person" in fields or policy.person is not None
-    for key in ("per_person", "order"):
-        if key in fields and not has_person and (key != "per_person" or per_person != 1):
-            raise fields[key].refuse("needs the key person", fix="Name the column that says whose row it is.")
-    if "person" in fields and not fields["person"].text():
-        raise fields["person"].refuse("must be the name of a column", given="", fix="Name it, or leave it out.")
-    return per_person
+def _written(entry: YamlEntry) -> str:
+    return "" if entry.is_mapping or entry.is_list else str(entry.node.value)
 
 
-def rows_below(entry: YamlEntry, folder: Path) -> dict[str, YamlEntry]:
+def _check_person(top: YamlEntry, fields: Mapping[str, YamlEntry], said: Mapping[str, Any]) -> None:
+    """Refuse what the job and its policy say together about whose row it is."""
+    policy = said["policy"]
+    if "person" not in said and policy.person is None:
+        for key in ("per_person", "order"):
+            if key in said and said[key] != 1:
+                raise fields[key].refuse("needs the key person", fix="Name the column that says whose row it is.")
+    with top.blamed(fields):
+        policy.about(**{key: said[key] for key in ("person", "per_person", "order", "item") if key in said})
+
+
+def rows_below(entry: YamlEntry) -> dict[str, YamlEntry]:
     """Return the paths and patterns of the rows, each with the place where it was written."""
     listed = entry.one_or_more()
     if not listed:
         raise entry.refuse("must name a file", given=[], fix="For instance people.csv, or demo:adult.")
     found: dict[str, YamlEntry] = {}
     for entered in listed:
-        path = _row_path(entered, folder)
+        path = _row_path(entered)
         if path in found:
             raise entered.refuse(
                 "must not be given twice", given=entered.text(), fix="Everybody in it would count twice."
@@ -219,16 +307,16 @@ def rows_below(entry: YamlEntry, folder: Path) -> dict[str, YamlEntry]:
     return found
 
 
-def _row_path(entry: YamlEntry, folder: Path) -> str:
+def _row_path(entry: YamlEntry) -> str:
     written = entry.text()
     if not written or "\0" in written:
         raise entry.refuse("must name a file", given=written, fix="For instance people.csv, or demo:adult.")
     if written.startswith(DEMO):
         return _path_of_bundled(entry, written.removeprefix(DEMO))
-    path = entry.path_in(folder)
+    path = entry.file_path().absolute()
     if glob.has_magic(written) and not Path(written).is_absolute() and not path.exists():
         # the folder's own name is no pattern, even if it looks like one
-        return str(Path(glob.escape(str(folder))) / written)
+        return str(Path(glob.escape(str(entry.source.folder.absolute()))) / written)
     return str(path)
 
 
@@ -241,42 +329,15 @@ def _path_of_bundled(entry: YamlEntry, name: str) -> str:
     return str(data / f"{name}.parquet")
 
 
-def _dataset(fields: dict[str, YamlEntry], rows: tuple[str, ...]) -> str:
-    if "dataset" in fields:
-        return _ledger_name(fields["dataset"], "dataset")
+def _dataset(entry: YamlEntry, rows: Sequence[str]) -> str:
     stem = Path(rows[0]).stem
     # the name decides whose budget is charged, so it is never made up from a pattern or from one file of several
     if len(rows) > 1 or glob.has_magic(stem):
-        raise fields["rows"].refuse(
-            "has several files, so the data set needs a name", given=fields["rows"].plain(), fix="Add `dataset: ..`."
+        raise entry.refuse(
+            "has several files, so the data set needs a name", given=entry.plain(), fix="Add `dataset: ..`."
         )
-    with fields["rows"].blamed():
+    with entry.blamed():
         return checked_name(stem, key="dataset", file="")
-
-
-def _ledger_name(entry: YamlEntry, key: str) -> str:
-    with entry.blamed():
-        return checked_name(entry.text(), key=key, file="")
-
-
-def _ledger(entry: YamlEntry, folder: Path) -> str:
-    written = entry.text()
-    return written if "://" in written else str(entry.path_in(folder))
-
-
-def _out(entry: YamlEntry | None, file: Path, what: str) -> Path:
-    if entry is None:
-        return file.with_name(f"{file.stem}-{what}")
-    written = entry.text()
-    out = file.parent / written
-    if not out.name or "\0" in written or out.name == "..":
-        raise entry.refuse("must name a folder", given=written, fix="For instance results.")
-    return entry.path_in(file.parent)
-
-
-def _epsilon(entry: YamlEntry) -> Fraction:
-    with entry.blamed():
-        return as_epsilon(entry.amount())
 
 
 def _epsilon_of(fields: Mapping[str, YamlEntry], query: Query, planned: Callable[[Query], Fraction]) -> Fraction:
@@ -299,8 +360,9 @@ def _releases(entry: YamlEntry, policy: Policy, planned: Callable[[Query], Fract
     found: list[JobRelease] = []
     taken: dict[str, int] = {}
     for one in entry.listed():
-        fields = one.fields(_RELEASE_KEYS, required=("name", "query", "epsilon"))
-        name = _release_name(fields["name"])
+        fields = entries(one, keys_of(JobRelease))
+        said = read_keys(keys_of(JobRelease), fields)
+        name = said["name"]
         # also names that differ by case alone: many file systems do not tell them apart
         if name.casefold() in taken:
             raise fields["name"].refuse(
@@ -309,171 +371,22 @@ def _releases(entry: YamlEntry, policy: Policy, planned: Callable[[Query], Fract
                 fix=f"Rename it; the first is in line {taken[name.casefold()]}.",
             )
         taken[name.casefold()] = fields["name"].line
-        query = _query(fields["query"], policy)
-        release = JobRelease(
-            name=name,
-            query=query,
-            epsilon=_epsilon(fields["epsilon"]) if planned is None else _epsilon_of(fields, query, planned),
-            consistent=fields["consistent"].yes_or_no() if "consistent" in fields else False,
-            nonnegative=fields["nonnegative"].yes_or_no() if "nonnegative" in fields else False,
-        )
-        found.append(release)
+        query = read_query(fields["query"], policy.domain)
+        epsilon = _epsilon(fields["epsilon"]) if planned is None else _epsilon_of(fields, query, planned)
+        found.append(JobRelease(**said, query=query, epsilon=epsilon))
     return tuple(found)
 
 
-def _release_name(entry: YamlEntry) -> str:
-    # a name like 2024 is a number to YAML, but it can only mean one thing here
-    written = str(entry.whole()) if entry.node.tag.endswith(":int") else entry.text()
-    name = unicodedata.normalize("NFC", written)
-    if not _SAFE_NAME.fullmatch(name) or name.endswith(" "):
-        raise entry.refuse(
-            "must start with a letter or digit and have only letters, digits, spaces, - and _",
-            given=written,
-            fix="It becomes the name of files; rename it.",
-        )
-    if len(name.encode()) > _LONGEST_NAME or name.casefold() in _DEVICES:
-        raise entry.refuse("must be usable as the name of a file", given=written, fix="Choose another name.")
-    return name
-
-
-def _query(entry: YamlEntry, policy: Policy) -> Query:
-    document = _question(entry, policy.domain)
-    blamed, places = entry, {"query": entry}
-    if entry.is_mapping and len(document) == 1:
-        (keyword, blamed), *_ = entry.mapping().items()
-        places |= {keyword: blamed, **(blamed.mapping() if blamed.is_mapping else {})}
-    with blamed.blamed(places):
-        try:
-            return resolve(from_document(document), policy.domain)
-        except (TypeError, ValueError):
-            pass
-        # raised outside the handler; such a query has a list where a text must be, or the other way round
-        raise blamed.refuse(
-            "must be a query", given=entry.plain(), fix="For instance {histogram: [age]} or {count: 'age < 30'}."
-        )
-
-
-def _question(entry: YamlEntry, domain: Domain) -> Any:
-    """Return a question as it was written: decimals as texts, values as their attribute reads them.
-
-    What stands below a word that no question has is not looked at: that word is what is refused.
-    """
-    if not entry.is_mapping:
-        return _plain(entry)
-    found: dict[str, Any] = {}
-    for keyword, below in entry.mapping().items():
-        keys = keys_of(keyword)
-        if not keys or not below.is_mapping:
-            found[keyword] = _plain(below) if keys else below.plain()
-            continue
-        fields = below.mapping()
-        about = fields.get("attribute", fields.get("attributes"))
-        name = about.plain() if about is not None else None
-        found[keyword] = {
-            key: _below_key(value, keys[key].holds, name, domain) if key in keys else value.plain()
-            for key, value in fields.items()
-        }
-    return found
-
-
-def _below_key(entry: YamlEntry, holds: str, name: Any, domain: Domain) -> Any:
-    """Return what stands below a key of a question; `name` is the attribute that it is about, or a list of them."""
-    if holds == "decimals":
-        return _decimals(entry)
-    if holds == "ends" and entry.is_list:
-        names = name if isinstance(name, list) else [name]
-        if not names or not all(isinstance(one, str) and one in domain for one in names):
-            return entry.plain()  # the name is what will be refused
-        if domain[names[0]].measured == "places":
-            return _plain(entry)  # rows and columns
-        return [
-            # two ends for each attribute, one after the other
-            [domain[names[min(at // 2, len(names) - 1)]].read_value(end) for at, end in enumerate(ends.listed())]
-            if ends.is_list
-            else ends.plain()
-            for ends in entry.listed()
-        ]
-    if holds == "item" and entry.is_list and len(entry.listed()) == 2:
-        first, second = entry.listed()
-        about = first.text()
-        if about not in domain:
-            return entry.plain()
-        return [about, second.value() if domain[about].is_set else domain[about].read_value(second)]
-    return _plain(entry)
-
-
-def _decimals(entry: YamlEntry) -> Any:
-    if entry.is_list:
-        return [_decimals(one) for one in entry.listed()]
-    is_number = entry.node.tag.endswith((":float", ":int"))
-    return str(entry.node.value).replace("_", "") if is_number else _plain(entry)
-
-
-def _plain(entry: YamlEntry) -> Any:
-    """Return a value as it was written, refusing what YAML would silently change."""
-    if entry.is_mapping:
-        return {name: _plain(value) for name, value in entry.mapping().items()}
-    if entry.is_list:
-        return [_plain(value) for value in entry.listed()]
-    return None if entry.is_empty else entry.value()
-
-
-# ---- the JSON schema ------------------------------------------------------------------------------------------------
-
-
-def job_schema() -> dict[str, Any]:
+def job_schema() -> Schema:
     """Return the JSON schema (draft 2020-12) of job files, for editors that complete and check while typing.
 
     A schema cannot know the policy's attributes, so the reader refuses more.
     """
-    policy = policy_schema()
-    shared = policy.pop("$defs", {})
-    policy.pop("$schema", None)
-    text = {"type": "string", "minLength": 1}
-    release = {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["name", "query", "epsilon"],
-        "properties": {
-            "name": {
-                "type": ["string", "integer"],
-                "pattern": r"^[^\W_][\w \-]*$",
-                "description": "The name of the release and of its files.",
-            },
-            "query": {"$ref": "#/$defs/query"},
-            "epsilon": {**EPSILON_SCHEMA, "description": "What the release costs."},
-            "consistent": {"type": "boolean", "description": "Let marginals agree and cumulative counts never fall."},
-            "nonnegative": {"type": "boolean", "description": "Let no count be below zero."},
-        },
-    }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Tacit job",
-        "description": "Which releases to make of which rows under which policy.",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["policy", "rows", "releases"],
-        "anyOf": [{"required": ["budget"]}, {"required": ["ledger"]}],
-        "properties": {
-            "name": {**text, "description": "What the report calls the job."},
-            "policy": {
-                "anyOf": [text, {"$ref": "#/$defs/policy"}],
-                "description": "A policy file, relative to the job file, or the policy itself.",
-            },
-            "rows": {
-                "anyOf": [text, {"type": "array", "minItems": 1, "items": text}],
-                "description": "Files or patterns, relative to the job file, or demo:adult.",
-            },
-            "person": {**text, "description": "The column that says whose row it is; if left out, as the policy says."},
-            "per_person": {"type": "integer", "minimum": 1, "description": "How many rows of one person count."},
-            "order": {**text, "description": "The column that says which rows of a person come first."},
-            "item": {**text, "description": "The column that holds the items of a set."},
-            "dataset": {**text, "description": "The name in the ledger; the name of the rows' file by default."},
-            "analyst": {**text, "description": "Who asks."},
-            "budget": {**EPSILON_SCHEMA, "description": "What may be spent in all."},
-            "ledger": {**text, "description": "A file, relative to the job file, or a database URL."},
-            "out": {**text, "description": "The folder for the results, relative to the job file."},
-            "releases": {"type": "array", "minItems": 1, "items": release},
-        },
-        "$defs": {**shared, "policy": policy, "query": query_schema()},
-    }
+    said = "Which releases to make of which rows under which policy."
+    return schema_of_jobs("Tacit job", said, keys_of(Job), {"query": query_schema()})
+
+
+def schema_of_jobs(title: str, description: str, keys: Sequence[Key], definitions: Schema) -> Schema:
+    """Return the JSON schema of files that ask for releases, or for something else that is paid for."""
+    paid = [{"required": ["budget"]}, {"required": ["ledger"]}]
+    return {**schema_with_policy(title, description, keys, definitions), "anyOf": paid}

@@ -14,72 +14,215 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
 from tacit.amounts import EPSILON_SCHEMA, as_epsilon, shown
 from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused
+from tacit.jobs.job_file import ANALYST, DATASET, LEDGER
 from tacit.ledger.ledger import Ledger
 from tacit.monitor.clock import Clock, as_clock, iso_date, ticks_of
 from tacit.monitor.history import MapVerdict, PlaceVerdict
 from tacit.monitor.monitor import MapMonitor, PlaceMonitor
-from tacit.policy.files.policy_file import policy_below
-from tacit.policy.files.schema import policy_schema
+from tacit.policy.files.policy_file import POLICY, schema_with_policy
+from tacit.policy.files.spec import (
+    POSITIVE,
+    TEXT,
+    Key,
+    Schema,
+    entries,
+    handed_to,
+    keys_of,
+    mapping_of,
+    read_keys,
+    together,
+)
 from tacit.policy.files.table_names import TABLE_NAMES
 from tacit.policy.files.yaml_entries import YamlEntry, YamlSource
 from tacit.policy.policy import Policy
 
-_SHARED: Final = ("attribute", "item", "person", "event", "time")  # columns: the same for every monitor of a file
-_KEYS: Final = (
-    "name",
-    "policy",
-    *_SHARED,
-    "start",
-    "every",
-    "ledger",
-    "dataset",
-    "analyst",
-    "batches",
-    "steps",
-    "points",
-    "state",
-    "out",
-    "monitors",
-)
-_MONITOR_KEYS: Final = (
-    "name",
-    "place",
-    "map",
-    "at",
-    "decide_at",
-    "every",
-    "threshold",
-    "epsilon",
-    "window",
-    "visits_per_person",
-)
 _SAFE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")  # it becomes the name of files
 Monitor = PlaceMonitor | MapMonitor
 
 
+# ---- keys -----------------------------------------------------------------------------------------------------------
+
+_MOMENT: Final[Schema] = {"type": ["string", "integer"]}
+_STEP: Final[Schema] = {"type": "integer", "minimum": 0}
+
+
+def _path(entry: YamlEntry) -> Path:
+    return entry.file_path().absolute()
+
+
+def _pattern(entry: YamlEntry) -> str:
+    return str(_path(entry))
+
+
+def _name_or_none(entry: YamlEntry) -> str | None:
+    return None if entry.is_empty else entry.text()
+
+
+def _monitor_name(entry: YamlEntry) -> str:
+    name = entry.text()
+    if not _SAFE_NAME.fullmatch(name):
+        rule = "must start with a letter or digit and have only letters, digits, - and _"
+        raise entry.refuse(rule, given=name, fix="It becomes the name of files; rename it.")
+    return name
+
+
+def _places(entry: YamlEntry) -> list[Any] | None:
+    """Return the places of a map, or None for all of them."""
+    if not entry.is_list and not entry.is_mapping and not entry.is_empty and entry.node.value == "all":
+        return None
+    return [place.value() for place in entry.listed()]
+
+
+_EVERY: Final = Key(
+    "every",
+    YamlEntry.value,
+    _MOMENT,
+    "How long a step, or the designated time of a map, lasts: 1, or '1 day'.",
+    to=("place", "map"),
+)
+_COLUMNS: Final = (  # the same for every monitor of a file
+    *(
+        Key(name, _name_or_none, TEXT, f"The column, or attribute: {name}.", to=("place", "map"))
+        for name in ("attribute", "item", "person", "event")
+    ),
+    Key(
+        "time",
+        _name_or_none,
+        {"type": ["string", "null"]},
+        "The column of times; null to go by batches.",
+        to=("place", "map"),
+    ),
+)
+_CLOCK: Final = (
+    Key(
+        "start", YamlEntry.value, _MOMENT, "When the first step begins: a whole number or a quoted date.", to=("place",)
+    ),
+    replace(_EVERY, to=("place",)),
+)
+_MONITOR_KEYS: Final = (
+    Key(
+        "name",
+        _monitor_name,
+        {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$"},
+        "Names its files.",
+        required=True,
+    ),
+    Key(
+        "place",
+        YamlEntry.value,
+        {"type": ["string", "integer", "boolean"]},
+        "One place, watched over time.",
+        to=("place",),
+    ),
+    Key(
+        "map",
+        _places,
+        {"anyOf": [{"const": "all"}, {"type": "array", "minItems": 1, "items": _MOMENT}]},
+        "All places, or these, at one designated time.",
+    ),
+    Key("at", YamlEntry.value, _MOMENT, "When the designated time of a map begins.", to=("map",)),
+    Key(
+        "decide_at",
+        lambda entry: [step.whole() for step in entry.one_or_more()],
+        {"anyOf": [_STEP, {"type": "array", "minItems": 1, "items": _STEP}]},
+        "The steps at which a map is decided, from 0.",
+        "every one",
+        to=("map",),
+    ),
+    _EVERY,
+    Key(
+        "threshold",
+        YamlEntry.whole,
+        POSITIVE,
+        "Fewer visits than this are safe.",
+        required=True,
+        to=("place", "map"),
+    ),
+    Key(
+        "epsilon",
+        YamlEntry.amount,
+        EPSILON_SCHEMA,
+        "What the whole life of the monitor costs.",
+        required=True,
+        to=("place", "map"),
+    ),
+    Key(
+        "window",
+        YamlEntry.whole,
+        POSITIVE,
+        "For how many steps a visit counts and an alarm silences.",
+        to=("place",),
+    ),
+    Key(
+        "visits_per_person",
+        YamlEntry.whole,
+        POSITIVE,
+        "How many visits of one person ever count.",
+        to=("place", "map"),
+    ),
+)
+
+
 @dataclass(frozen=True)
 class MonitorFile:
-    """What a monitor file says, with all paths spelled out. `options` has the arguments of each monitor by name."""
+    """What a monitor file says, with all paths spelled out. `options` has the arguments of each monitor by name.
 
-    name: str
-    policy: Policy
-    options: Mapping[str, Mapping[str, Any]]
-    state: Path
-    out: Path
-    batches: str | None = None
-    clock: Clock | None = None  # where the step of a file is in its name
-    points: Path | None = None
-    ledger: str | None = field(default=None, repr=False)  # a URL may hold a password
-    dataset: str | None = None
-    analyst: str | None = None
+    `clock` is there where the names of files say their step.
+    """
+
+    name: Annotated[str, Key("name", YamlEntry.text, TEXT, "What the file is called.", "the name of the file")]
+    policy: Annotated[Policy, POLICY]
+    options: Annotated[
+        Mapping[str, Mapping[str, Any]],
+        Key(
+            "monitors",
+            together,
+            {
+                "type": "array",
+                "minItems": 1,
+                "items": {
+                    **mapping_of(_MONITOR_KEYS),
+                    "oneOf": [{"required": ["place", "window"]}, {"required": ["map"]}],
+                },
+            },
+            required=True,
+        ),
+    ]
+    state: Annotated[Path, Key("state", _path, TEXT, "The folder for the private states.")]
+    out: Annotated[Path, Key("out", _path, TEXT, "The folder for the published verdicts, certificates and charts.")]
+    batches: Annotated[
+        str | None,
+        Key(
+            "batches",
+            _pattern,
+            TEXT,
+            "Files of events: a pattern, or a folder. One file is one step.",
+        ),
+    ] = None
+    clock: Annotated[
+        Clock | None,
+        Key(
+            "steps",
+            together,
+            {"enum": ["files", "names"]},
+            "The step of a file: one more than the last, or the date or number in its name.",
+        ),
+    ] = None
+    points: Annotated[
+        Path | None, Key("points", _path, TEXT, "A CSV file with the columns place, lat and lon, for the map.")
+    ] = None
+    # a URL may hold a password
+    ledger: Annotated[str | None, replace(LEDGER, left_out="nothing is charged")] = field(default=None, repr=False)
+    dataset: Annotated[str | None, replace(DATASET, left_out="must be given with `ledger`")] = None
+    analyst: Annotated[str | None, ANALYST] = None
     file: str = ""
 
     @property
@@ -211,95 +354,82 @@ def read_monitor_file(path: str | Path) -> MonitorFile:
     ).read()
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")
-    said = top.fields(_KEYS, required=("policy", "monitors"))
-    folder = file.parent
-    policy = policy_below(said["policy"], folder)
-    shared: dict[str, Any] = {key: said[key].text() for key in _SHARED if key in said and not said[key].is_empty}
-    if "time" in said and said["time"].is_empty:
-        shared["time"] = None  # by batches, whatever columns they have
-    texts = {key: said[key].text() for key in ("dataset", "analyst") if key in said}
-    paths = {key: said[key].path_in(folder) for key in ("points", "batches", "state", "out") if key in said}
+    fields = entries(top, _file_keys())
+    said = read_keys(keys_of(MonitorFile), fields)
     if "ledger" in said and "dataset" not in said:
-        raise said["ledger"].refuse("needs the key dataset", fix="Name the data set whose budget is charged.")
+        raise fields["ledger"].refuse("needs the key dataset", fix="Name the data set whose budget is charged.")
     for key in ("dataset", "analyst"):
         if key in said and "ledger" not in said:
-            raise said[key].refuse("needs the key ledger", given=said[key].text(), fix="Add `ledger: ledger.db`.")
-    ledger = said["ledger"].text() if "ledger" in said else None
-    points, batches = paths.get("points"), paths.get("batches")
-    if points is not None and not points.is_file():
+            raise fields[key].refuse("needs the key ledger", given=said[key], fix="Add `ledger: ledger.db`.")
+    if "points" in said and not said["points"].is_file():
         fix = "Check the path; it is relative to the monitor file."
-        raise said["points"].refuse("must be a file that exists", given=said["points"].text(), fix=fix)
-    state = paths.get("state", folder / f"{file.stem}-state")
-    out = paths.get("out", folder / f"{file.stem}-verdicts")
+        raise fields["points"].refuse("must be a file that exists", given=fields["points"].text(), fix=fix)
+    defaults = {"name": file.stem, **{key: file.parent / f"{file.stem}-{word}" for key, word in _FOLDERS.items()}}
+    found = {**defaults, **said}
+    _check_folders(top, fields, found["state"], found["out"], found.get("batches"))
+    return MonitorFile(**found, options=_monitors(fields, found["policy"]), clock=_named_steps(fields), file=str(path))
+
+
+_FOLDERS: Final = {"state": "state", "out": "verdicts"}
+
+
+def _file_keys() -> tuple[Key, ...]:
+    return (*keys_of(MonitorFile), *_COLUMNS, *_CLOCK)
+
+
+def _check_folders(
+    top: YamlEntry, fields: Mapping[str, YamlEntry], state: Path, out: Path, batches: str | None
+) -> None:
+    """Refuse folders that would mix private states, published verdicts and events."""
     if state.resolve() == out.resolve():
         fix = "Name another folder: states are private, and `out` is what is published."
-        raise said.get("state", said.get("out", top)).refuse("must not be the folder `out`", given=state.name, fix=fix)
-    if batches is not None and out.resolve() in (batches.resolve(), batches.parent.resolve()):
+        blamed = fields.get("state", fields.get("out", top))
+        raise blamed.refuse("must not be the folder `out`", given=state.name, fix=fix)
+    if batches is not None and out.resolve() in (Path(batches).resolve(), Path(batches).parent.resolve()):
         fix = "Name another folder: verdicts would be read as events."
-        raise said["batches"].refuse("must not lie in the folder `out`", given=said["batches"].text(), fix=fix)
-    return MonitorFile(
-        name=said["name"].text() if "name" in said else file.stem,
-        policy=policy,
-        options=_monitors(said, policy, shared),
-        state=state,
-        out=out,
-        batches=None if batches is None else str(batches),
-        clock=_named_steps(said),
-        points=points,
-        ledger=ledger if ledger is None or "://" in ledger else str(said["ledger"].path_in(folder)),
-        file=str(path),
-        **texts,
-    )
+        raise fields["batches"].refuse("must not lie in the folder `out`", given=fields["batches"].text(), fix=fix)
 
 
-def _monitors(said: Mapping[str, YamlEntry], policy: Policy, shared: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    entry = said["monitors"]
+def _monitors(fields: Mapping[str, YamlEntry], policy: Policy) -> dict[str, dict[str, Any]]:
+    entry, shared = fields["monitors"], read_keys((*_COLUMNS, *_CLOCK), fields)
     if entry.is_empty or (entry.is_list and not entry.listed()):
         raise entry.refuse("must list a monitor", given=entry.plain(), fix="Add one below, with a dash.")
     found: dict[str, dict[str, Any]] = {}
     for one in entry.listed():
-        own = one.fields(_MONITOR_KEYS, required=("name", "threshold", "epsilon"))
-        name = own["name"].text()
-        if not _SAFE_NAME.fullmatch(name):
-            rule = "must start with a letter or digit and have only letters, digits, - and _"
-            raise own["name"].refuse(rule, given=name, fix="It becomes the name of files; rename it.")
+        own = entries(one, _MONITOR_KEYS)
+        said = read_keys(_MONITOR_KEYS, own)
+        name = said["name"]
         if name.casefold() in {known.casefold() for known in found}:
             raise own["name"].refuse("must be the name of one monitor only", given=name, fix="Rename it.")
-        options = _options(one, own, said) | shared
-        with one.blamed({**said, **own}):
+        options = _options(one, own, said, shared)
+        with one.blamed({**fields, **own}):
             _made(policy, options).close()
         found[name] = options
     return found
 
 
-def _options(one: YamlEntry, own: Mapping[str, YamlEntry], top: Mapping[str, YamlEntry]) -> dict[str, Any]:
-    """Return the arguments of one monitor as they are written."""
+def _options(
+    one: YamlEntry, own: Mapping[str, YamlEntry], said: Mapping[str, Any], shared: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments of one monitor; what it says itself comes before what the file says for all."""
     if ("place" in own) == ("map" in own):
         raise one.refuse(
             "must have the key place or the key map",
             given=sorted(own),
             fix="`place: gym` watches one place over time, `map: all` all places at one time.",
         )
-    is_map = "map" in own
-    for key in ("window",) if is_map else ("at", "decide_at"):
-        if key in own:
-            raise own[key].refuse(f"is not for a {'map' if is_map else 'place'}", fix="Remove it.")
-    if not is_map and "window" not in own:
+    kind = "map" if "map" in own else "place"
+    for key in _MONITOR_KEYS:
+        if key.to and kind not in key.to and key.name in own:
+            raise own[key.name].refuse(f"is not for a {kind}", fix="Remove it.")
+    if kind == "place" and "window" not in own:
         raise one.refuse("must have the key window", given=sorted(own), fix="Add `window: 14`.")
-    options: dict[str, Any] = {
-        key: own[key].whole() for key in ("threshold", "window", "visits_per_person") if key in own
+    places = {"places": said["map"]} if kind == "map" else {}
+    return {
+        **handed_to(kind, (*_COLUMNS, *_CLOCK), shared),
+        **handed_to(kind, _MONITOR_KEYS, said),
+        **places,
     }
-    options["epsilon"] = own["epsilon"].amount()
-    if is_map:
-        options["places"] = _map_places(own["map"])
-        options |= {key: own[key].value() for key in ("at", "every") if key in own}
-        if "decide_at" in own:
-            options["decide_at"] = [step.whole() for step in own["decide_at"].one_or_more()]
-        return options
-    options["place"] = own["place"].value()
-    every = own.get("every", top.get("every"))
-    options |= {} if every is None else {"every": every.value()}
-    return options | ({"start": top["start"].value()} if "start" in top else {})
 
 
 def _named_steps(said: Mapping[str, YamlEntry]) -> Clock | None:
@@ -317,83 +447,14 @@ def _named_steps(said: Mapping[str, YamlEntry]) -> Clock | None:
         return as_clock(start, every)
 
 
-def _map_places(entry: YamlEntry) -> list[Any] | None:
-    if not entry.is_list and not entry.is_mapping and not entry.is_empty and entry.node.value == "all":
-        return None
-    return [place.value() for place in entry.listed()]
-
-
 def _made(policy: Policy, options: Mapping[str, Any]) -> Monitor:
     return PlaceMonitor(policy, **options) if "place" in options else MapMonitor(policy, **options)
 
 
-def monitor_schema() -> dict[str, Any]:
+def monitor_schema() -> Schema:
     """Return the JSON schema (draft 2020-12) of monitor files, for editors that complete and check while typing.
 
     A schema cannot know the policy's places, so the reader refuses more.
     """
-    policy = policy_schema()
-    shared = policy.pop("$defs", {})
-    policy.pop("$schema", None)
-    text, whole = {"type": "string", "minLength": 1}, {"type": "integer", "minimum": 1}
-    value = {"type": ["string", "integer"]}
-    step = {"type": "integer", "minimum": 0}
-    every = {**value, "description": "How long a step, or the designated time of a map, lasts: 1, or '1 day'."}
-    monitor = {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["name", "threshold", "epsilon"],
-        "oneOf": [{"required": ["place", "window"]}, {"required": ["map"]}],
-        "properties": {
-            "name": {
-                "type": "string",
-                "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$",
-                "description": "Names its files.",
-            },
-            "place": {"type": ["string", "integer", "boolean"], "description": "One place, watched over time."},
-            "map": {
-                "anyOf": [{"const": "all"}, {"type": "array", "minItems": 1, "items": value}],
-                "description": "All places, or these, at one designated time.",
-            },
-            "at": {**value, "description": "When the designated time of a map begins."},
-            "decide_at": {
-                "anyOf": [step, {"type": "array", "minItems": 1, "items": step}],
-                "description": "The steps at which a map is decided, from 0; every one if left out.",
-            },
-            "every": every,
-            "threshold": {**whole, "description": "Fewer visits than this are safe."},
-            "epsilon": {**EPSILON_SCHEMA, "description": "What the whole life of the monitor costs."},
-            "window": {**whole, "description": "For how many steps a visit counts and an alarm silences."},
-            "visits_per_person": {**whole, "description": "How many visits of one person ever count."},
-        },
-    }
-    columns: dict[str, Any] = {key: {**text, "description": f"The column, or attribute: {key}."} for key in _SHARED}
-    columns["time"] = {"type": ["string", "null"], "description": "The column of times; null to go by batches."}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Tacit monitors",
-        "description": "Which places to watch in which events under which policy.",
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["policy", "monitors"],
-        "properties": {
-            "name": text,
-            "policy": {"anyOf": [text, {"$ref": "#/$defs/policy"}], "description": "A policy file, or the policy."},
-            **columns,
-            "start": {**value, "description": "When the first step begins: a whole number or a quoted date."},
-            "every": every,
-            "ledger": {**text, "description": "A file, relative to the monitor file, or a database URL."},
-            "dataset": {**text, "description": "The name in the ledger."},
-            "analyst": {**text, "description": "Who asks."},
-            "batches": {**text, "description": "Files of events: a pattern, or a folder. One file is one step."},
-            "steps": {
-                "enum": ["files", "names"],
-                "description": "The step of a file: one more than the last, or the date or number in its name.",
-            },
-            "points": {**text, "description": "A CSV file with the columns place, lat and lon, for the map."},
-            "state": {**text, "description": "The folder for the private states."},
-            "out": {**text, "description": "The folder for the published verdicts, certificates and charts."},
-            "monitors": {"type": "array", "minItems": 1, "items": monitor},
-        },
-        "$defs": {**shared, "policy": policy},
-    }
+    said = "Which places to watch in which events under which policy."
+    return schema_with_policy("Tacit monitors", said, _file_keys(), {})

@@ -16,8 +16,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import nearest
-from tacit.jobs.job_file import RELEASES, Job, job_below, job_schema, open_job
+from tacit.jobs.job_file import RELEASES, Job, job_below, open_job, schema_of_jobs
 from tacit.policy.domain import Domain
+from tacit.policy.files.spec import (
+    BOOLEAN,
+    TEXT,
+    Key,
+    Schema,
+    entries,
+    handed_to,
+    keys_of,
+    mapping_of,
+    read_keys,
+    together,
+)
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.policy import Policy
 from tacit.publish.generalisation import check_listable
@@ -27,10 +39,86 @@ from tacit.publish.perturbed_table import chosen_channel, uniform_choice
 from tacit.publish.private_tables import METHODS, private_choice
 from tacit.publish.table import AGAIN
 
-TABLE: Final = "table"
-_PROMISES: Final = ("retention", "epsilon", "rho")  # one of them says how often values are kept
-_NUMBERS: Final = ("retention", "epsilon", "lam", "delta", "largest_frequency")
-_TABLE_KEYS: Final = ("public", "sensitive", *_NUMBERS, "rho", "criterion", "method", "groups", AGAIN)
+_NAMES: Final[Schema] = {"anyOf": [TEXT, {"type": "array", "items": TEXT}]}
+_CHANCE: Final[Schema] = {"type": ["number", "string"]}
+
+
+def _texts(entry: YamlEntry) -> list[str]:
+    return [one.text() for one in entry.one_or_more()]
+
+
+_TABLE_KEYS: Final = (
+    Key("public", _texts, _NAMES, "The columns that are published as they are.", required=True),
+    Key(
+        "sensitive",
+        _texts,
+        _NAMES,
+        "The column that is hidden; of several, each is, and their combinations.",
+        required=True,
+    ),
+    # of these three, one says how often values are kept
+    Key("retention", YamlEntry.amount, _CHANCE, "How likely a record keeps its value.", to=("promise",)),
+    Key("epsilon", YamlEntry.amount, _CHANCE, "What one record may lose at most.", to=("promise",)),
+    Key(
+        "rho",
+        lambda entry: [one.amount() for one in entry.listed()],
+        {"type": "array", "items": _CHANCE, "minItems": 2, "maxItems": 2},
+        "What was less likely than the first stays less likely than the second.",
+        to=("promise",),
+    ),
+    Key(
+        "lam", YamlEntry.amount, _CHANCE, "Which error of a frequency, relative to it, is large enough.", to=("groups",)
+    ),
+    Key("delta", YamlEntry.amount, _CHANCE, "How likely such an error must be.", to=("groups",)),
+    Key(
+        "largest_frequency",
+        YamlEntry.amount,
+        _CHANCE,
+        "A public bound on the frequency of any value of a sensitive column.",
+        to=("groups",),
+    ),
+    Key(
+        "criterion",
+        YamlEntry.text,
+        {"enum": list(CRITERIA)},
+        "How the promise about groups is decided.",
+        to=("groups",),
+    ),
+    Key("method", YamlEntry.text, {"enum": list(METHODS)}, "How the table is made.", to=("groups",)),
+    Key(
+        AGAIN,
+        YamlEntry.yes_or_no,
+        BOOLEAN,
+        "Whether to publish it although another table about these columns promises a criterion.",
+        to=("choice",),
+    ),
+    Key(
+        "groups",
+        together,
+        {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "additionalProperties": {"anyOf": [TEXT, {"type": ["integer", "boolean"]}]},
+            },
+        },
+        "What values of public columns become, or ranges of them such as 0..17.",
+    ),
+)
+_PROMISES: Final = tuple(key.name for key in _TABLE_KEYS if "promise" in key.to)
+_ABOUT_GROUPS: Final = tuple(key.name for key in _TABLE_KEYS if "groups" in key.to)
+_BOTH: Final = ("lam", "delta")
+_BESIDE_BOTH: Final = tuple(name for name in _ABOUT_GROUPS if name not in _BOTH)
+_TABLE: Final = Key(
+    "table",
+    together,
+    {
+        **mapping_of(_TABLE_KEYS),
+        "dependentRequired": {"lam": ["delta"], "delta": ["lam"], **{key: list(_BOTH) for key in _BESIDE_BOTH}},
+        "oneOf": [{"required": [name]} for name in _PROMISES],
+    },
+    required=True,
+)
 
 
 @dataclass(frozen=True)
@@ -44,53 +132,40 @@ class TableJob:
 def read_table_job(path: str | Path) -> TableJob:
     """Read a file that asks for a table, or refuse it with the line that is wrong."""
     top = open_job(path)
-    job = job_below(top, path, instead=TABLE)
-    plan = _planned(top.mapping()[TABLE], job.about())
+    job = job_below(top, path, instead=_TABLE)
+    plan = _planned(top.mapping()[_TABLE.name], job.about())
     return TableJob(replace(job, beside=plan.epsilon), plan)
 
 
 def _planned(entry: YamlEntry, policy: Policy) -> TablePlan:
     """Return the table that is asked for, or refuse with the line that is wrong."""
-    fields = entry.fields(_TABLE_KEYS, required=("public", "sensitive"))
-    asked = _asked(entry, fields)
-    if "groups" in fields:
-        asked["groups"] = _groups(fields["groups"], policy.domain, asked["public"])
+    fields = entries(entry, _TABLE_KEYS)
+    _check_fit_together(entry, fields)
+    said = read_keys(_TABLE_KEYS, fields)
+    promise = dict.fromkeys(_PROMISES) | handed_to("promise", _TABLE_KEYS, said)
+    groups = _groups(fields["groups"], policy.domain, said["public"]) if "groups" in fields else None
     with entry.blamed(fields):
-        columns = columns_for(policy, asked.pop("public"), asked.pop("sensitive"), None)
-        groups = asked.pop("groups", None)
-        again = asked.pop(AGAIN, False)
-        promised = {key: asked.pop(key, None) for key in _PROMISES}
+        columns = columns_for(policy, said["public"], said["sensitive"], None)
         choice = (
-            private_choice(chosen_channel(columns, **promised), **asked)
-            if "lam" in asked
-            else uniform_choice(columns, **promised)
+            private_choice(chosen_channel(columns, **promise), **handed_to("groups", _TABLE_KEYS, said))
+            if "lam" in said
+            else uniform_choice(columns, **promise)
         )
-        return plan_table(policy, columns, replace(choice, again=again), groups)
+        return plan_table(policy, columns, replace(choice, **handed_to("choice", _TABLE_KEYS, said)), groups)
 
 
-def _asked(entry: YamlEntry, fields: Mapping[str, YamlEntry]) -> dict[str, Any]:
+def _check_fit_together(entry: YamlEntry, fields: Mapping[str, YamlEntry]) -> None:
+    """Refuse keys that need others, or that say the same as others."""
     if ("lam" in fields) != ("delta" in fields):
         raise entry.refuse(
             "must have lam and delta together", given=sorted(fields), fix="Leave both out for perturbation."
         )
-    private = ("criterion", "method", "largest_frequency")
-    if "lam" not in fields and any(key in fields for key in private):
+    if "lam" not in fields and any(key in fields for key in _BESIDE_BOTH):
         raise entry.refuse("needs lam and delta", given=sorted(fields), fix="Add `lam: 0.3` and `delta: 0.3`.")
     promised = [key for key in _PROMISES if key in fields]
     if len(promised) != 1:
         rule, fix = f"must have one of {', '.join(_PROMISES)}", "For instance `retention: 0.5`."
         raise entry.refuse(rule, given=promised or sorted(fields), fix=fix)
-    found: dict[str, Any] = {
-        "public": [one.text() for one in fields["public"].one_or_more()],
-        "sensitive": [one.text() for one in fields["sensitive"].one_or_more()],
-    }
-    found |= {key: fields[key].amount() for key in _NUMBERS if key in fields}
-    found |= {key: fields[key].text() for key in ("criterion", "method") if key in fields}
-    if AGAIN in fields:
-        found[AGAIN] = fields[AGAIN].yes_or_no()
-    if "rho" in fields:
-        found["rho"] = [one.amount() for one in fields["rho"].listed()]
-    return found
 
 
 def _groups(entry: YamlEntry, domain: Domain, public: Sequence[str]) -> dict[str, dict[Any, str]]:
@@ -113,63 +188,8 @@ def _groups(entry: YamlEntry, domain: Domain, public: Sequence[str]) -> dict[str
     return maps
 
 
-# ---- the JSON schema ------------------------------------------------------------------------------------------------
-
-
-def table_schema() -> dict[str, Any]:
+def table_schema() -> Schema:
     """Return the JSON schema (draft 2020-12) of files that ask for a table: that of jobs, with `table` for releases."""
-    found = job_schema()
-    text: dict[str, Any] = {"type": "string", "minLength": 1}
-    names = {"anyOf": [text, {"type": "array", "items": text}]}
-    chance = {"type": ["number", "string"]}
-    found["title"], found["description"] = "Tacit table", "Which table to publish of which rows under which policy."
-    found["required"] = ["policy", "rows", TABLE]
-    del found["properties"][RELEASES], found["$defs"]["query"]
-    found["properties"][TABLE] = {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["public", "sensitive"],
-        "dependentRequired": {
-            "lam": ["delta"],
-            "delta": ["lam"],
-            **{key: ["lam", "delta"] for key in ("criterion", "method", "largest_frequency")},
-        },
-        "oneOf": [{"required": [key]} for key in _PROMISES],
-        "properties": {
-            "public": {**names, "description": "The columns that are published as they are."},
-            "sensitive": {
-                **names,
-                "description": "The column that is hidden; of several, each is, and their combinations.",
-            },
-            "retention": {**chance, "description": "How likely a record keeps its value."},
-            "epsilon": {**chance, "description": "What one record may lose at most."},
-            "rho": {
-                "type": "array",
-                "items": chance,
-                "minItems": 2,
-                "maxItems": 2,
-                "description": "What was less likely than the first stays less likely than the second.",
-            },
-            "lam": {**chance, "description": "Which error of a frequency, relative to it, is large enough."},
-            "delta": {**chance, "description": "How likely such an error must be."},
-            "largest_frequency": {
-                **chance,
-                "description": "A public bound on the frequency of any value of a sensitive column.",
-            },
-            "criterion": {"enum": list(CRITERIA), "description": "How the promise about groups is decided."},
-            "method": {"enum": list(METHODS), "description": "How the table is made."},
-            AGAIN: {
-                "type": "boolean",
-                "description": "Whether to publish it although another table about these columns promises a criterion.",
-            },
-            "groups": {
-                "type": "object",
-                "additionalProperties": {
-                    "type": "object",
-                    "additionalProperties": {"anyOf": [text, {"type": ["integer", "boolean"]}]},
-                },
-                "description": "What values of public columns become, or ranges of them such as 0..17.",
-            },
-        },
-    }
-    return found
+    said = "Which table to publish of which rows under which policy."
+    keys = [_TABLE if key.name == RELEASES else key for key in keys_of(Job)]
+    return schema_of_jobs("Tacit table", said, keys, {})

@@ -4,46 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import PlanError, PolicyError, nearest
 from tacit.plan.question import as_plan_error
+from tacit.policy.files.spec import TEXT, TEXTS, Key, Schema, mapping_of, required_of
+from tacit.policy.files.yaml_entries import YamlEntry
 
 if TYPE_CHECKING:
+    from tacit.policy.domain import Domain
     from tacit.policy.policy import Policy
 
-Schema = dict[str, Any]
-TEXT: Final[Schema] = {"type": "string", "minLength": 1}
-NAMES: Final[Schema] = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]}
-WHOLE: Final[Schema] = {"type": "integer", "minimum": 1}
-VALUE: Final[Schema] = {"type": ["string", "number", "boolean"]}
 _GROUPS: Final = ("by", "group", "groups", "group_by", "groupby")
 _ONE_BY_ONE: Final = "Groups are asked one by one: one release for each, with `where` saying which people."
 IN_A_HISTOGRAM: Final = "Release a `histogram` of these attributes: it answers for all groups at once."
 
 
-@dataclass(frozen=True)
-class QuestionKey:
-    """One key of a question: the schema of what may stand there, and what it means.
-
-    `holds` says what must not be read as YAML reads it: `decimals` (0.1 is one tenth), `ends` (lists of values of the
-    question's attributes) or an `item` (the name of an attribute, and one of its values).
-    """
-
-    name: str
-    schema: Schema
-    says: str = ""
-    required: bool = False
-    holds: Literal["", "decimals", "ends", "item"] = ""
-
-    def property(self) -> Schema:
-        """Return the schema with its description."""
-        return {**self.schema, "description": self.says} if self.says else self.schema
+# ---- readers: of what stands below a key, given the attributes that the question is about ---------------------------
 
 
-WHERE: Final = QuestionKey("where", TEXT, "For instance: age < 18.")
-ATTRIBUTE: Final = QuestionKey("attribute", TEXT, required=True)
-BY: Final = QuestionKey("by", NAMES, "One answer for each cell of these attributes.")
+def as_written(entry: YamlEntry, names: Any = None, domain: Domain | None = None) -> Any:
+    """Return a value as it was written, refusing what YAML would silently change."""
+    if entry.is_mapping:
+        return {name: as_written(value) for name, value in entry.mapping().items()}
+    if entry.is_list:
+        return [as_written(value) for value in entry.listed()]
+    return None if entry.is_empty else entry.value()
+
+
+def as_decimals(entry: YamlEntry, names: Any, domain: Domain) -> Any:
+    """Return decimal numbers as texts: 0.1 is one tenth."""
+    if entry.is_list:
+        return [as_decimals(one, names, domain) for one in entry.listed()]
+    is_number = entry.node.tag.endswith((":float", ":int"))
+    return str(entry.node.value).replace("_", "") if is_number else as_written(entry)
+
+
+def as_ends(entry: YamlEntry, names: Any, domain: Domain) -> Any:
+    """Return lists of ends, two for each attribute, as the attributes read their values."""
+    if not entry.is_list:
+        return as_written(entry)
+    about = names if isinstance(names, list) else [names]
+    if not about or not all(isinstance(one, str) and one in domain for one in about):
+        return entry.plain()  # the name is what will be refused
+    if domain[about[0]].measured == "places":
+        return as_written(entry)  # rows and columns
+    return [
+        [domain[about[min(at // 2, len(about) - 1)]].read_value(end) for at, end in enumerate(listed.listed())]
+        if listed.is_list
+        else listed.plain()
+        for listed in entry.listed()
+    ]
+
+
+def as_item(entry: YamlEntry, names: Any, domain: Domain) -> Any:
+    """Return the name of an attribute and one of its values, or of its items."""
+    if not entry.is_list or len(entry.listed()) != 2:
+        return as_written(entry)
+    first, second = entry.listed()
+    about = first.text()
+    if about not in domain:
+        return entry.plain()
+    return [about, second.value() if domain[about].is_set else domain[about].read_value(second)]
+
+
+WHERE: Final = Key("where", as_written, TEXT, "For instance: age < 18.")
+ATTRIBUTE: Final = Key("attribute", as_written, TEXT, required=True)
+ATTRIBUTES: Final = Key("attributes", as_written, TEXTS, required=True)
+BY: Final = Key("by", as_written, TEXTS, "One answer for each cell of these attributes.")
 
 
 @dataclass(frozen=True)
@@ -55,7 +83,7 @@ class Question:
     """
 
     keyword: str
-    keys: tuple[QuestionKey, ...]
+    keys: tuple[Key, ...]
     read: Callable[[Mapping[str, Any]], Any]
     example: Callable[[Policy], Any]
     shown: tuple[tuple[str, str], ...]
@@ -65,7 +93,7 @@ class Question:
     @property
     def required(self) -> list[str]:
         """The keys that must be given."""
-        return [key.name for key in self.keys if key.required]
+        return required_of(self.keys)
 
     def reading(self, given: Any) -> Any:
         """Return the question that stands below the keyword, or refuse."""
@@ -86,12 +114,7 @@ class Question:
 
     def schema(self) -> Schema:
         """Return the JSON schema of what stands below the keyword."""
-        long: Schema = {
-            "type": "object",
-            "additionalProperties": False,
-            "required": self.required,
-            "properties": {key.name: key.property() for key in self.keys},
-        }
+        long = mapping_of(self.keys)
         if self.either:
             long["oneOf"] = [{"required": [name]} for name in self.either]
         main, *_ = self.keys

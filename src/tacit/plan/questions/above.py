@@ -13,9 +13,10 @@ from tacit.errors import PlanError
 from tacit.plan.examples import first_attribute, has_cells
 from tacit.plan.plans.thresholds import AbovePlan, plan_above
 from tacit.plan.question import Ints, read_where, suffix, with_where
-from tacit.plan.question_keys import ATTRIBUTE, WHERE, WHOLE, Question, QuestionKey
+from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_written
 from tacit.plan.questions.selection import SelectionOfOne, whole_from_one, whole_threshold
 from tacit.policy.domain import Domain
+from tacit.policy.files.spec import BOOLEAN, POSITIVE, Key
 from tacit.policy.policy import Policy
 
 
@@ -112,19 +113,20 @@ def _one_or_each(given: Any) -> int | tuple[int, ...]:
     return tuple(whole_threshold(one, "above") for one in listed)
 
 
-_ONE_OR_EACH: Final = {"anyOf": [WHOLE, {"type": "array", "items": WHOLE, "minItems": 1}]}
+_ONE_OR_EACH: Final = {"anyOf": [POSITIVE, {"type": "array", "items": POSITIVE, "minItems": 1}]}
 ABOVE: Final = Question(
     "above",
     keys=(
         ATTRIBUTE,
-        QuestionKey(
+        Key(
             "threshold",
+            as_written,
             _ONE_OR_EACH,
             "Fewer people than this are below it. A list has one for each item, in the order of the domain.",
             required=True,
         ),
-        QuestionKey("at_most", WHOLE, "After so many answers that cost something it stops.", required=True),
-        QuestionKey("values", {"type": "boolean", "default": True}, "Whether to measure what was found."),
+        Key("at_most", as_written, POSITIVE, "After so many answers that cost something it stops.", required=True),
+        Key("values", as_written, {**BOOLEAN, "default": True}, "Whether to measure what was found."),
         WHERE,
     ),
     read=lambda said: above(

@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Final
 
 from tacit.plan.examples import first_predicate
 from tacit.plan.plans.thresholds import BelowPlan, plan_below
-from tacit.plan.question_keys import TEXT, WHOLE, Question, QuestionKey
+from tacit.plan.question_keys import WHERE, Question, as_item, as_written
 from tacit.plan.questions.count import Count
 from tacit.plan.questions.selection import Selection, predicate_for, whole_threshold
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
+from tacit.policy.files.spec import POSITIVE, Key
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
@@ -72,9 +73,9 @@ _ITEM: Final = {"type": "array", "minItems": 2, "maxItems": 2, "items": {"type":
 BELOW: Final = Question(
     "below",
     keys=(
-        QuestionKey("where", TEXT, "For instance: age < 18."),
-        QuestionKey("threshold", WHOLE, "Fewer people than this are below it.", required=True),
-        QuestionKey("item", _ITEM, "[attribute, item]", holds="item"),
+        WHERE,
+        Key("threshold", as_written, POSITIVE, "Fewer people than this are below it.", required=True),
+        Key("item", as_item, _ITEM, "[attribute, item]"),
     ),
     read=lambda said: below(said.get("where"), said["threshold"], item=said.get("item")),
     example=lambda policy: below(first_predicate(policy), 3),

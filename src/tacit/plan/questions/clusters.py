@@ -53,11 +53,12 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import NAMES, WHERE, WHOLE, Question, QuestionKey, names_of
+from tacit.plan.question_keys import ATTRIBUTES, WHERE, Question, as_written, names_of
 from tacit.plan.questions.count import Count
 from tacit.plan.questions.marginals import Marginals
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
+from tacit.policy.files.spec import POSITIVE, Key
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
@@ -456,8 +457,8 @@ def clusters(*names: str, k: int, where: Where | str | None = None) -> Clusters:
 CLUSTERS: Final = Question(
     "clusters",
     keys=(
-        QuestionKey("attributes", NAMES, required=True),
-        QuestionKey("k", WHOLE, "How many centres.", required=True),
+        ATTRIBUTES,
+        Key("k", as_written, POSITIVE, "How many centres.", required=True),
         WHERE,
     ),
     read=lambda said: clusters(*names_of(said["attributes"]), k=said["k"], where=said.get("where")),

@@ -36,12 +36,13 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import IN_A_HISTOGRAM, NAMES, TEXT, WHERE, Question, QuestionKey, names_of
+from tacit.plan.question_keys import ATTRIBUTES, IN_A_HISTOGRAM, WHERE, Question, as_written, names_of
 from tacit.plan.sensitivity.cells import CellTables, cell_labels, cells_of, is_items
 from tacit.plan.sensitivity.directions import directions
 from tacit.plan.sensitivity.exact_totals import exact_groups, finest_groups
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
+from tacit.policy.files.spec import POSITIVE, TEXT, TEXTS, Key
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
@@ -293,7 +294,7 @@ def _every_plain(policy: Policy) -> MarginalsOf | Marginals:
 
 HISTOGRAM: Final = Question(
     "histogram",
-    keys=(QuestionKey("attributes", NAMES, required=True), WHERE),
+    keys=(ATTRIBUTES, WHERE),
     read=lambda said: histogram(*names_of(said["attributes"]), where=said.get("where")),
     example=lambda policy: histogram(first_attribute(policy, "histogram", lambda _: True)),
     shown=(("`{histogram: [ward, disease]}`", "people in each cell; of a set of items, people with each item"),),
@@ -302,9 +303,9 @@ HISTOGRAM: Final = Question(
 MARGINALS: Final = Question(
     "marginals",
     keys=(
-        QuestionKey("attributes", NAMES),
-        QuestionKey("ways", {"type": "integer", "minimum": 1}),
-        QuestionKey("sets", {"type": "array", "items": {"type": "array", "items": TEXT, "minItems": 1}}),
+        Key("attributes", as_written, TEXTS),
+        Key("ways", as_written, POSITIVE),
+        Key("sets", as_written, {"type": "array", "items": {"type": "array", "items": TEXT, "minItems": 1}}),
         WHERE,
     ),
     read=lambda said: marginals(

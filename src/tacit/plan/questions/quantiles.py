@@ -28,10 +28,11 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, QuestionKey
+from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_decimals
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain
+from tacit.policy.files.spec import Key
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
@@ -196,11 +197,11 @@ QUANTILES: Final = Question(
     "quantiles",
     keys=(
         ATTRIBUTE,
-        QuestionKey(
+        Key(
             "at",
+            as_decimals,
             {"anyOf": [*_SHARE["anyOf"], {"type": "array", "minItems": 1, "items": _SHARE}]},
             required=True,
-            holds="decimals",
         ),
         WHERE,
     ),

@@ -25,7 +25,7 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import ATTRIBUTE, VALUE, WHERE, Question, QuestionKey
+from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_ends
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.plan.questions.marginals import Marginals
 from tacit.plan.questions.on_a_line import OnALine
@@ -33,6 +33,7 @@ from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, cover_e
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
 from tacit.policy.edges.intervals import Intervals
+from tacit.policy.files.spec import ANY, Key
 from tacit.policy.genuine import as_plain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
@@ -343,11 +344,11 @@ def ranges(name: str, ranges: Iterable[tuple[Value, Value]] | str, *, where: Whe
 _LISTED: Final = {
     "type": "array",
     "minItems": 1,
-    "items": {"type": "array", "items": VALUE, "minItems": 2, "maxItems": 2},
+    "items": {"type": "array", "items": ANY, "minItems": 2, "maxItems": 2},
 }
 RANGES: Final = Question(
     "ranges",
-    keys=(ATTRIBUTE, QuestionKey("ranges", {"anyOf": [{"const": "all"}, _LISTED]}, holds="ends"), WHERE),
+    keys=(ATTRIBUTE, Key("ranges", as_ends, {"anyOf": [{"const": "all"}, _LISTED]}), WHERE),
     read=lambda said: ranges(said["attribute"], said.get("ranges", "all"), where=said.get("where")),
     example=lambda policy: ranges(first_attribute(policy, "ranges", has_order), "all"),
     shown=(

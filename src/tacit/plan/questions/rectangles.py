@@ -26,12 +26,13 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import NAMES, VALUE, WHERE, Question, QuestionKey, names_of
+from tacit.plan.question_keys import WHERE, Question, as_ends, as_written, names_of
 from tacit.plan.questions.on_a_line import check_ordered, refuse_several_rows
 from tacit.plan.sensitivity.cells import CellResponse, cell_labels
 from tacit.plan.sensitivity.responses import Jump, RecordMove, Response
 from tacit.policy.attributes.attribute import Axis, Value
 from tacit.policy.domain import Domain
+from tacit.policy.files.spec import ANY, TEXTS, Key
 from tacit.policy.genuine import as_plain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
@@ -328,13 +329,13 @@ def _example(policy: Policy) -> Rectangles:
 _LISTED: Final = {
     "type": "array",
     "minItems": 1,
-    "items": {"type": "array", "items": VALUE, "minItems": 4, "maxItems": 4},
+    "items": {"type": "array", "items": ANY, "minItems": 4, "maxItems": 4},
 }
 RECTANGLES: Final = Question(
     "rectangles",
     keys=(
-        QuestionKey("attributes", NAMES, "Two ordered attributes, or a grid.", required=True),
-        QuestionKey("rectangles", {"anyOf": [{"const": "all"}, _LISTED]}, holds="ends"),
+        Key("attributes", as_written, TEXTS, "Two ordered attributes, or a grid.", required=True),
+        Key("rectangles", as_ends, {"anyOf": [{"const": "all"}, _LISTED]}),
         WHERE,
     ),
     read=lambda said: rectangles(*names_of(said["attributes"]), said.get("rectangles", "all"), where=said.get("where")),

@@ -30,9 +30,10 @@ from tacit.plan.question import (
     suffix,
     with_where,
 )
-from tacit.plan.question_keys import NAMES, TEXT, WHERE, Question, QuestionKey, names_of
+from tacit.plan.question_keys import WHERE, Question, as_written, names_of
 from tacit.plan.questions.marginals import Marginals
 from tacit.policy.domain import Domain
+from tacit.policy.files.spec import TEXT, TEXTS, Key
 from tacit.policy.genuine import as_plain
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
@@ -215,11 +216,14 @@ def _names(given: Any, key: str) -> tuple[str, ...]:
 TRUE_RECORDS: Final = Question(
     "true_records",
     keys=(
-        QuestionKey("columns", NAMES, "The attributes that are shown.", required=True),
-        QuestionKey("key", NAMES, "What names a row: no two rows have the same."),
-        QuestionKey("application", TEXT, "Who asks; each has coins of its own."),
-        QuestionKey(
-            "version", TEXT, "Which state of the records, if they change under their keys; new coins, charged anew."
+        Key("columns", as_written, TEXTS, "The attributes that are shown.", required=True),
+        Key("key", as_written, TEXTS, "What names a row: no two rows have the same."),
+        Key("application", as_written, TEXT, "Who asks; each has coins of its own."),
+        Key(
+            "version",
+            as_written,
+            TEXT,
+            "Which state of the records, if they change under their keys; new coins, charged anew.",
         ),
         WHERE,
     ),

@@ -6,8 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tacit.errors import PlanError, nearest
-from tacit.plan.question_keys import QuestionKey
+from tacit.plan.question import Query, resolve
+from tacit.plan.question_keys import as_written
 from tacit.plan.questions import QUESTIONS
+from tacit.policy.domain import Domain
+from tacit.policy.files.spec import mapping
+from tacit.policy.files.yaml_entries import YamlEntry
 
 _BY_WORD: Final = {question.keyword: question for question in QUESTIONS}
 KEYWORDS: Final = tuple(_BY_WORD)
@@ -27,9 +31,46 @@ def from_document(document: Any) -> Any:
     return _BY_WORD[keyword].reading(given)
 
 
-def keys_of(keyword: str) -> dict[str, QuestionKey]:
-    """Return the keys of a question by name; none if there is no such question."""
-    return {key.name: key for key in _BY_WORD[keyword].keys} if keyword in _BY_WORD else {}
+def read_query(entry: YamlEntry, domain: Domain) -> Query:
+    """Return the question that a file asks, checked against the domain, or refuse it with the line that is wrong."""
+    document = _document(entry, domain)
+    blamed, places = entry, {"query": entry}
+    if entry.is_mapping and len(document) == 1:
+        (keyword, blamed), *_ = entry.mapping().items()
+        places |= {keyword: blamed, **(blamed.mapping() if blamed.is_mapping else {})}
+    with blamed.blamed(places):
+        try:
+            return resolve(from_document(document), domain)
+        except (TypeError, ValueError):
+            pass
+        # raised outside the handler; such a query has a list where a text must be, or the other way round
+        raise blamed.refuse(
+            "must be a query", given=entry.plain(), fix="For instance {histogram: [age]} or {count: 'age < 30'}."
+        )
+
+
+def _document(entry: YamlEntry, domain: Domain) -> Any:
+    """Return a question as plain data, each key read as the question says.
+
+    What stands below a word that no question has is not looked at: that word is what is refused.
+    """
+    if not entry.is_mapping:
+        return as_written(entry)
+    found: dict[str, Any] = {}
+    for keyword, below in entry.mapping().items():
+        question = _BY_WORD.get(keyword)
+        if question is None or not below.is_mapping:
+            found[keyword] = below.plain() if question is None else as_written(below)
+            continue
+        fields = below.mapping()
+        about = fields.get("attribute", fields.get("attributes"))
+        names = None if about is None else about.plain()
+        readers = {key.name: key.read for key in question.keys}
+        found[keyword] = {
+            key: readers[key](value, names, domain) if key in readers else value.plain()
+            for key, value in fields.items()
+        }
+    return found
 
 
 def example(keyword: str, policy: Any) -> Any:
@@ -45,15 +86,7 @@ def query_schema() -> dict[str, Any]:
     return {
         "anyOf": [
             {"enum": bare},
-            *(
-                {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "required": [question.keyword],
-                    "properties": {question.keyword: question.schema()},
-                }
-                for question in QUESTIONS
-            ),
+            *(mapping({question.keyword: question.schema()}, [question.keyword]) for question in QUESTIONS),
         ],
         "description": "One question.",
     }

@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, alike
-from tacit.policy.files.spec import VALUE, Key, Row, mapping, read_keys, schema_of
+from tacit.policy.files.spec import BOOLEAN, VALUE, Key, Row, mapping_of, read_keys
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.genuine import as_plain
 
@@ -31,12 +31,15 @@ class Categories(OrderedAttribute):
         Key(
             "ordered",
             YamlEntry.yes_or_no,
-            {"type": "boolean", "default": False, "description": "Whether their order means anything."},
+            {**BOOLEAN, "default": False},
+            "Whether their order means anything.",
         ),
         Key(
             "otherwise",
             YamlEntry.value,
-            {**VALUE, "description": "What unexpected values count as. Left out: row dropped."},
+            VALUE,
+            "What unexpected values count as.",
+            "the row is dropped",
         ),
     )
     row = Row("`categories: [..]`", "`ordered`, `otherwise`: one of them", "texts, whole numbers or true/false")
@@ -128,7 +131,7 @@ class Categories(OrderedAttribute):
     def schemas(cls) -> list[dict[str, Any]]:
         """Return the JSON schema."""
         listed = {"type": "array", "items": VALUE, "minItems": 1, "uniqueItems": True}
-        return [mapping({cls.kind: listed, **schema_of(cls.keys)}, [cls.kind], "A value out of a list.")]
+        return [mapping_of(cls.keys, "A value out of a list.", first={cls.kind: listed})]
 
     def document(self) -> Any:
         """Return what a policy file says for it."""

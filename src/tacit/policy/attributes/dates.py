@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from tacit.errors import PolicyError, nearest
 from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, is_clip
-from tacit.policy.files.spec import Key, Row, clip_or, clip_or_schema, mapping, read_keys, read_two, schema_of, two
+from tacit.policy.files.spec import Key, Row, clip_or, clip_or_schema, mapping_of, read_keys, read_two, two
 from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import as_plain
 
@@ -60,17 +60,13 @@ class Dates(OrderedAttribute):
 
     kind = "dates"
     keys = (
-        Key(
-            "by",
-            YamlEntry.text,
-            {"enum": list(PERIODS), "default": "day", "description": "What days are gathered into."},
-        ),
+        Key("by", YamlEntry.text, {"enum": list(PERIODS), "default": "day"}, "What days are gathered into."),
         Key(
             "otherwise",
             clip_or(_read_date),
-            clip_or_schema(
-                _TEXT, "What unexpected values count as: clip, or a value of the range. Left out: the row is dropped."
-            ),
+            clip_or_schema(_TEXT),
+            "What unexpected values count as: clip, or a value of the range.",
+            "the row is dropped",
         ),
     )
     row = Row(
@@ -171,7 +167,7 @@ class Dates(OrderedAttribute):
     def schemas(cls) -> list[dict[str, Any]]:
         """Return the JSON schema."""
         ends = two(_TEXT, "[from, to], both included: dates, or periods as `by` says.")
-        return [mapping({cls.kind: ends, **schema_of(cls.keys)}, [cls.kind], "Dates.")]
+        return [mapping_of(cls.keys, "Dates.", first={cls.kind: ends})]
 
     def document(self) -> Any:
         """Return what a policy file says for it."""

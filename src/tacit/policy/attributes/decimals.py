@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, is_clip, rank_of_number
-from tacit.policy.files.spec import Key, Row, clip_or, clip_or_schema, mapping, read_keys, read_two, schema_of, two
+from tacit.policy.files.spec import Key, Row, clip_or, clip_or_schema, mapping_of, read_keys, read_two, two
 from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import as_plain
 
@@ -44,13 +44,13 @@ class Decimals(OrderedAttribute):
 
     kind = "decimals"
     keys = (
-        Key("step", YamlEntry.real, {"type": "number", "exclusiveMinimum": 0}),
+        Key("step", YamlEntry.real, {"type": "number", "exclusiveMinimum": 0}, required=True),
         Key(
             "otherwise",
             clip_or(YamlEntry.real),
-            clip_or_schema(
-                _NUMBER, "What unexpected values count as: clip, or a value of the range. Left out: the row is dropped."
-            ),
+            clip_or_schema(_NUMBER),
+            "What unexpected values count as: clip, or a value of the range.",
+            "the row is dropped",
         ),
     )
     row = Row(
@@ -182,7 +182,7 @@ class Decimals(OrderedAttribute):
     def schemas(cls) -> list[dict[str, Any]]:
         """Return the JSON schema."""
         ends = two(_NUMBER, "[low, high], both included.")
-        return [mapping({cls.kind: ends, **schema_of(cls.keys)}, [cls.kind, "step"], "Decimal numbers.")]
+        return [mapping_of(cls.keys, "Decimal numbers.", first={cls.kind: ends})]
 
     def document(self) -> Any:
         """Return what a policy file says for it."""

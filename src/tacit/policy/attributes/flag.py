@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, rank_of_number
-from tacit.policy.files.spec import Key, Row, mapping, read_keys, schema_of
+from tacit.policy.files.spec import BOOLEAN, Key, Row, mapping_of, read_keys
 from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import settle
 
@@ -25,7 +25,9 @@ class Flag(OrderedAttribute):
         Key(
             "otherwise",
             YamlEntry.yes_or_no,
-            {"type": "boolean", "description": "What unexpected values count as. Left out: row dropped."},
+            BOOLEAN,
+            "What unexpected values count as.",
+            "the row is dropped",
         ),
     )
     nested = True
@@ -72,11 +74,10 @@ class Flag(OrderedAttribute):
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
         """Return the JSON schemas of all ways to write it."""
-        keys = schema_of(cls.keys)
         return [
             {"const": cls.kind, "description": "Yes or no."},
-            mapping({cls.kind: {"type": "null"}, **keys}, [cls.kind], "Yes or no."),
-            mapping({cls.kind: mapping(keys, [])}, [cls.kind], "Yes or no."),
+            mapping_of(cls.keys, "Yes or no.", first={cls.kind: {"type": "null"}}),
+            mapping_of((), "Yes or no.", first={cls.kind: mapping_of(cls.keys)}),
         ]
 
     def document(self) -> Any:

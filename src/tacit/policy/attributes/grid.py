@@ -13,18 +13,7 @@ from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import CLIP, Attribute, Axis, Value
 from tacit.policy.attributes.integers import Integers
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.files.spec import (
-    POSITIVE,
-    Key,
-    Row,
-    clip_or,
-    clip_or_schema,
-    mapping,
-    read_keys,
-    read_two,
-    schema_of,
-    two,
-)
+from tacit.policy.files.spec import POSITIVE, Key, Row, clip_or, clip_or_schema, mapping_of, read_keys, read_two, two
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.genuine import settle
 
@@ -65,22 +54,17 @@ class Grid(Attribute):
 
     kind = "grid"
     keys = (
-        Key("rows", YamlEntry.whole, POSITIVE),
-        Key("columns", YamlEntry.whole, POSITIVE),
-        Key("of", _two_texts, two({"type": "string"}, "The two data columns, for instance [latitude, longitude].")),
-        Key(
-            "low",
-            _two_numbers,
-            two({"type": "number"}, "Where cell [0, 0] starts. Left out: the columns hold cell numbers."),
-        ),
-        Key("high", _two_numbers, two({"type": "number"}, "Where the last cell ends.")),
+        Key("rows", YamlEntry.whole, POSITIVE, required=True),
+        Key("columns", YamlEntry.whole, POSITIVE, required=True),
+        Key("of", _two_texts, two({"type": "string"}), "The two data columns, for instance [latitude, longitude]."),
+        Key("low", _two_numbers, two({"type": "number"}), "Where cell [0, 0] starts.", "the columns hold cell numbers"),
+        Key("high", _two_numbers, two({"type": "number"}), "Where the last cell ends."),
         Key(
             "otherwise",
             clip_or(_cell),
-            clip_or_schema(
-                two({"type": "integer", "minimum": 0}),
-                "The cell of places off the map: clip, or [row, column]. Left out: the row is dropped.",
-            ),
+            clip_or_schema(two({"type": "integer", "minimum": 0})),
+            "The cell of places off the map: clip, or [row, column].",
+            "the row is dropped",
         ),
     )
     nested = True
@@ -189,11 +173,10 @@ class Grid(Attribute):
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
         """Return the JSON schemas of all ways to write it."""
-        keys, needed = schema_of(cls.keys), ["rows", "columns"]
-        inside = mapping(schema_of(cls.keys, "otherwise"), needed)
+        *inside, otherwise = cls.keys
         return [
-            mapping({cls.kind: mapping(keys, needed)}, [cls.kind], "A cell of a map."),
-            mapping({cls.kind: inside, "otherwise": keys["otherwise"]}, [cls.kind], "A cell of a map."),
+            mapping_of((), "A cell of a map.", first={cls.kind: mapping_of(cls.keys)}),
+            mapping_of((otherwise,), "A cell of a map.", first={cls.kind: mapping_of(inside)}),
         ]
 
     def document(self) -> Any:

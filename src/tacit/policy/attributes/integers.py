@@ -10,18 +10,7 @@ from typing import Any, Final
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, is_clip, rank_of_number
-from tacit.policy.files.spec import (
-    POSITIVE,
-    WHOLE,
-    Key,
-    Row,
-    clip_or,
-    clip_or_schema,
-    mapping,
-    read_keys,
-    schema_of,
-    two,
-)
+from tacit.policy.files.spec import POSITIVE, WHOLE, Key, Row, clip_or, clip_or_schema, mapping_of, read_keys, two
 from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import settle
 
@@ -56,15 +45,15 @@ class Integers(OrderedAttribute):
 
     kind = "integers"
     keys = (
-        Key("low", _whole, WHOLE),
-        Key("high", _whole, WHOLE),
+        Key("low", _whole, WHOLE, required=True),
+        Key("high", _whole, WHOLE, required=True),
         Key("step", _whole, {**POSITIVE, "default": 1}),
         Key(
             "otherwise",
             clip_or(_whole),
-            clip_or_schema(
-                WHOLE, "What unexpected values count as: clip, or a value of the range. Left out: the row is dropped."
-            ),
+            clip_or_schema(WHOLE),
+            "What unexpected values count as: clip, or a value of the range.",
+            "the row is dropped",
         ),
     )
     nested = True
@@ -182,12 +171,12 @@ class Integers(OrderedAttribute):
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
         """Return the JSON schemas of all ways to write it."""
-        ends = schema_of(cls.keys)
-        beside = schema_of(cls.keys, "low", "high")
+        _, _, *beside = cls.keys
+        ends = two(WHOLE, "[low, high], both included.")
         return [
-            mapping({cls.kind: two(WHOLE, "[low, high], both included."), **beside}, [cls.kind], "Whole numbers."),
-            mapping({cls.kind: mapping(ends, ["low", "high"])}, [cls.kind], "Whole numbers."),
-            mapping(ends, ["low", "high"], "Whole numbers from low to high, both included."),
+            mapping_of(beside, "Whole numbers.", first={cls.kind: ends}),
+            mapping_of((), "Whole numbers.", first={cls.kind: mapping_of(cls.keys)}),
+            mapping_of(cls.keys, "Whole numbers from low to high, both included."),
         ]
 
     def document(self) -> Any:

@@ -14,7 +14,7 @@ from tacit.policy.attributes.attribute import Attribute, Axis, Value, alike
 from tacit.policy.attributes.categories import Categories
 from tacit.policy.attributes.integers import Integers
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.files.spec import POSITIVE, WHOLE, Key, Row, mapping, read_keys, schema_of
+from tacit.policy.files.spec import POSITIVE, WHOLE, Key, Row, mapping_of, read_keys
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.genuine import as_plain
 
@@ -36,8 +36,8 @@ class Items(Attribute):
 
     kind = "items"
     keys = (
-        Key("first", YamlEntry.whole, {**WHOLE, "default": 0, "description": "The number of the first item."}),
-        Key("at_most", YamlEntry.whole, {**POSITIVE, "description": "The most items that one person may have."}),
+        Key("first", YamlEntry.whole, {**WHOLE, "default": 0}, "The number of the first item."),
+        Key("at_most", YamlEntry.whole, POSITIVE, "The most items that one person may have."),
     )
     row = Row("`items: n` or `items: [..]`", "`first`, `at_most`", "sets of items")
     example = "{items: 1000}"
@@ -224,11 +224,12 @@ class Items(Attribute):
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
         """Return the JSON schemas of both ways to write it."""
+        _, *beside_names = cls.keys
         number = {**POSITIVE, "description": "How many items there are."}
         names = {"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 1, "uniqueItems": True}
         return [
-            mapping({cls.kind: number, **schema_of(cls.keys)}, [cls.kind], "A set of numbered items."),
-            mapping({cls.kind: names, **schema_of(cls.keys, "first")}, [cls.kind], "A set of items with names."),
+            mapping_of(cls.keys, "A set of numbered items.", first={cls.kind: number}),
+            mapping_of(beside_names, "A set of items with names.", first={cls.kind: names}),
         ]
 
     def document(self) -> Any:

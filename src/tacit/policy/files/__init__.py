@@ -4,7 +4,6 @@ In reading order:
 
     table_names   suffixes of tables
     yaml_entries  YAML with the line of every key
+    spec          keys: reader, schema and docs row
     policy_file   policy files
-    spec          keys of policy files: reader, schema and docs row
-    schema        their JSON schema
 """

@@ -1,4 +1,4 @@
-"""Policy files: YAML that people write and review <-> the policy objects.
+"""Policy files: YAML that people write and review <-> the policy objects, and the JSON schema of such files.
 
 Reading keeps the line of every key and value (`yaml_entries.py`), so that each refusal names the file, the line, the
 key, the rule, the value given and the fix. Predicates are read by `where.py`; nothing in a file is ever run. Writing
@@ -7,7 +7,7 @@ gives a text that reads back as an equal policy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,15 +16,26 @@ from tacit.errors import PolicyError, kind_of, leads_to_a_file, nearest, path_wo
 from tacit.policy import knowledge
 from tacit.policy.attributes import KINDS, Attribute, Flag, Integers
 from tacit.policy.domain import Domain
+from tacit.policy.files.spec import (
+    NAMES,
+    POSITIVE,
+    PREDICATE,
+    SCHEMA_DRAFT,
+    TEXT,
+    Key,
+    Schema,
+    entries,
+    mapping,
+    mapping_of,
+    read_keys,
+    together,
+)
 from tacit.policy.files.yaml_entries import YamlEntry, YamlSource, write_yaml
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import PRESENCE, Policy
 from tacit.policy.secrets import FAMILIES, Attributes, Secrets, SomePeople
 from tacit.policy.secrets.family import read_names
 from tacit.policy.where import where
-
-POLICY_KEYS: Final = ("name", "domain", "secrets", "known", "presence", "person", "per_person", "order", "item")
-_FACTS: Final = ("size", "marginal", "count")
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -53,12 +64,12 @@ def read_policy(text: str, *, file: str = "policy") -> Policy:
     return _read(YamlSource(text, file).read(), name="policy")
 
 
-def policy_below(entry: YamlEntry, folder: Path) -> Policy:
+def policy_below(entry: YamlEntry) -> Policy:
     """Read the policy of a job or of monitors: written out below the key, or a file that is named there."""
     if entry.is_mapping:
         # the same lines, but what is wrong in a policy is a PolicyError wherever the policy stands
         return _read(YamlEntry(entry.node, entry.path, replace(entry.source, refusal=PolicyError)), name="policy")
-    path = entry.path_in(folder)
+    path = entry.file_path()
     if not path.is_file():
         fix = f"Check the path; it is relative to {entry.source.whole.removesuffix(' file')} file."
         raise entry.refuse("must be a policy file", given=entry.text(), fix=fix)
@@ -70,21 +81,20 @@ def _read(top: YamlEntry, *, name: str) -> Policy:
         raise top.refuse(
             "must be a mapping", given=top.plain(), fix="Start with `domain:` and `secrets:`, without a dash."
         )
-    said = top.fields(POLICY_KEYS, required=("domain", "secrets"))
+    said = entries(top, POLICY_KEYS)
     domain = read_domain(said["domain"])
-    secret = read_secrets(said["secrets"], domain)
+    secrets = read_secrets(said["secrets"], domain)
     known = read_known(said["known"], domain) if "known" in said else []
-    presence = None
-    if "presence" in said:
-        presence = said["presence"].plain()
-        if presence not in PRESENCE:
-            raise said["presence"].refuse(
-                "must be public or secret", given=presence, fix=nearest(str(presence), PRESENCE)
+    others = {"name": name, **read_keys(POLICY_KEYS, said)}
+    for key, needs_person in (("per_person", others.get("per_person", 1) > 1), ("order", "order" in others)):
+        if needs_person and "person" not in others:
+            raise said[key].refuse(
+                "needs the key person",
+                given=said[key].plain(),
+                fix="Name the column that says whose row it is, for instance person: patient_id.",
             )
-    owners = read_owners(said)
-    called = said["name"].text() if "name" in said else name
     with top.blamed(said):
-        return Policy(domain, secret, known, presence, called, **owners)
+        return Policy(domain, secrets, known, **others)
 
 
 def attribute_line(text: str, name: str, *, below: str = "") -> int | None:
@@ -103,23 +113,25 @@ def attribute_line(text: str, name: str, *, below: str = "") -> int | None:
     return int(line)
 
 
-def read_owners(said: Mapping[str, YamlEntry]) -> dict[str, Any]:
-    """Read about whom the policy is: whose row it is, and how many rows of a person count, and which of them."""
-    columns = {key: said[key].text() for key in ("person", "order", "item") if key in said}
-    for key, column in columns.items():
-        if not column:
-            raise said[key].refuse("must be the name of a column", given=column, fix="Name it, or leave it out.")
-    per_person = said["per_person"].whole() if "per_person" in said else 1
-    if per_person < 1:
-        raise said["per_person"].refuse("must be at least 1", given=per_person, fix="Leave it out for 1.")
-    for key, needs_person in (("per_person", per_person > 1), ("order", "order" in columns)):
-        if needs_person and "person" not in columns:
-            raise said[key].refuse(
-                "needs the key person",
-                given=said[key].plain(),
-                fix="Name the column that says whose row it is, for instance person: patient_id.",
-            )
-    return {**columns, "per_person": per_person}
+def _presence(entry: YamlEntry) -> Any:
+    presence = entry.plain()
+    if presence not in PRESENCE:
+        raise entry.refuse("must be public or secret", given=presence, fix=nearest(str(presence), PRESENCE))
+    return presence
+
+
+def _column(entry: YamlEntry) -> str:
+    name = entry.text()
+    if not name:
+        raise entry.refuse("must be the name of a column", given=name, fix="Name it, or leave it out.")
+    return name
+
+
+def _at_least_one(entry: YamlEntry) -> int:
+    number = entry.whole()
+    if number < 1:
+        raise entry.refuse("must be at least 1", given=number, fix="Leave it out for 1.")
+    return number
 
 
 def read_domain(entry: YamlEntry) -> Domain:
@@ -244,20 +256,171 @@ def read_known(entry: YamlEntry, domain: Domain) -> list[Known]:
 
 
 def _fact(entry: YamlEntry, domain: Domain) -> Known:
-    keyword, said = _keyword(entry, _FACTS, "{marginal: [disease]}")
+    keyword, said = _keyword(entry, list(_FACTS), "{marginal: [disease]}")
     fact: Known
     with said.blamed():
-        if keyword == "size":
-            fact = knowledge.size(None if said is entry else said.whole())
-        elif said is entry:
+        if said is not entry:
+            fact = _FACTS[keyword].read(said, domain)
+        elif keyword == "size":
+            fact = knowledge.size()
+        else:
             example = "{marginal: [disease]}" if keyword == "marginal" else '{count: "age < 18"}'
             raise entry.refuse("must say more", given=keyword, fix=f"For instance {example}.")
-        elif keyword == "marginal":
-            fact = knowledge.marginal(*read_names(said, domain))
-        else:
-            fact = knowledge.count(said.text())
         fact.check(domain)
     return fact
+
+
+# ---- keys, and the JSON schema that follows from them ---------------------------------------------------------------
+
+PERSON: Final = Key("person", _column, TEXT, "The column that says whose row it is.", "every row is one person")
+PER_PERSON: Final = Key(
+    "per_person",
+    _at_least_one,
+    {**POSITIVE, "default": 1},
+    "How many rows of one person count, of those that fit the domain. Needs `person`.",
+    "1",
+)
+ORDER: Final = Key(
+    "order",
+    _column,
+    TEXT,
+    "The column by which the first rows of a person count; must be public. Needs `person`.",
+    "rows are chosen as at random, always the same ones",
+)
+ITEM: Final = Key(
+    "item",
+    _column,
+    TEXT,
+    "The column of items in a table with one row for each person and item.",
+    "the one called like the set",
+)
+POLICY_KEYS: Final = (
+    Key("name", YamlEntry.text, {"type": "string"}, "What reports call the policy.", "the name of the file"),
+    Key(
+        "domain",
+        together,
+        {
+            "type": "object",
+            "minProperties": 1,
+            "propertyNames": {"type": "string", "pattern": r"^[^\[\]`\r\n]+$"},
+            "additionalProperties": {"$ref": "#/$defs/attribute"},
+        },
+        "The columns and the values they may have. Declared, never read off the data.",
+        required=True,
+    ),
+    Key(
+        "secrets",
+        together,
+        {
+            "anyOf": [
+                {"$ref": "#/$defs/family"},
+                {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/family"}},
+            ]
+        },
+        "What a release must not give away: one family of secrets, or the union of several.",
+        required=True,
+    ),
+    Key(
+        "known",
+        together,
+        {
+            "anyOf": [
+                {"$ref": "#/$defs/fact"},
+                {"type": "array", "items": {"$ref": "#/$defs/fact"}},
+                {"type": "null"},
+            ]
+        },
+        "What is public about the data set anyway, one fact or a list. It couples people and raises the noise.",
+        "nothing",
+    ),
+    Key(
+        "presence",
+        _presence,
+        {"enum": list(PRESENCE), "default": "public"},
+        "`public`, or `secret`: who is in the data is a secret, and so how many there are.",
+        "`public`; `secret` with `taking_part`",
+    ),
+    PERSON,
+    PER_PERSON,
+    ORDER,
+    ITEM,
+)
+_FACTS: Final[dict[str, Key]] = {
+    key.name: key
+    for key in (
+        Key(
+            "size",
+            lambda entry, _: knowledge.size(entry.whole()),
+            {"type": "integer", "minimum": 0},
+            "How many there are, and the number.",
+        ),
+        Key(
+            "marginal",
+            lambda entry, domain: knowledge.marginal(*read_names(entry, domain)),
+            NAMES,
+            "The whole histogram of some attributes.",
+        ),
+        Key("count", lambda entry, _: knowledge.count(entry.text()), PREDICATE, "How many people a predicate picks."),
+    )
+}
+
+
+def policy_schema() -> Schema:
+    """Return the JSON schema (draft 2020-12) of policy files, for editors that complete and check while typing.
+
+    A schema cannot know which attributes a domain has, so the reader refuses more: names and values that the domain
+    does not have, predicates that cannot be read, and what YAML would silently change.
+    """
+    return {
+        "$schema": SCHEMA_DRAFT,
+        "title": "Tacit policy",
+        **mapping_of(POLICY_KEYS, "What must stay secret, about whom, and what the world already knows."),
+        "if": {"properties": {"per_person": {"minimum": 2}}, "required": ["per_person"]},
+        "then": {"required": ["person"]},
+        "dependentRequired": {"order": ["person"]},
+        "$defs": {
+            "attribute": {
+                "anyOf": [schema for kind in KINDS.values() for schema in kind.schemas()],
+                "description": "The values of one column.",
+            },
+            "family": {
+                "anyOf": [schema for family in FAMILIES.values() for schema in family.schemas()],
+                "description": "A family of secrets.",
+            },
+            "fact": {
+                "anyOf": [
+                    {"const": "size", "description": "How many people there are."},
+                    *(mapping({name: key.schema}, [name], key.says) for name, key in _FACTS.items()),
+                ],
+                "description": "Something public about the data set.",
+            },
+        },
+    }
+
+
+POLICY: Final = Key(
+    "policy",
+    lambda entry: policy_below(entry),
+    {"anyOf": [TEXT, {"$ref": "#/$defs/policy"}]},
+    "A policy file, relative to this file, or the policy itself.",
+    required=True,
+)
+
+
+def schema_with_policy(title: str, description: str, keys: Sequence[Key], definitions: Schema) -> Schema:
+    """Return the JSON schema of a file that has a policy, or names one, below the key `policy`."""
+    policy = policy_schema()
+    shared = policy.pop("$defs")
+    del policy["$schema"]
+    return {
+        "$schema": SCHEMA_DRAFT,
+        "title": title,
+        **mapping_of(keys, description),
+        "$defs": {**shared, "policy": policy, **definitions},
+    }
+
+
+# ---- writing --------------------------------------------------------------------------------------------------------
 
 
 def policy_document(policy: Policy) -> dict[str, Any]:

@@ -1,41 +1,84 @@
-"""What a policy file says: keys, from which reader, JSON schema and docs follow, and schemas that many share."""
+"""Keys of what people write, each declared once: its reader, its JSON schema and its row in the docs follow.
+
+A key whose value becomes a field of what is read stands on that field: `out: Annotated[Path, Key("out", ..)]`. Keys
+whose values are handed on as they are stand in a tuple.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Final
+from functools import cache
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias, get_type_hints
 
+from tacit.errors import nearest
 from tacit.policy.files.yaml_entries import YamlEntry
 
-VALUE: Final[dict[str, Any]] = {"type": ["string", "integer", "boolean"]}
-WHOLE: Final[dict[str, Any]] = {"type": "integer"}
-POSITIVE: Final[dict[str, Any]] = {"type": "integer", "minimum": 1}
-ANY: Final[dict[str, Any]] = {"type": ["string", "number", "boolean"]}
-PART: Final[dict[str, Any]] = {"anyOf": [ANY, {"type": "array", "items": VALUE}]}
-NAMES: Final[dict[str, Any]] = {
+Schema: TypeAlias = dict[str, Any]
+TEXT: Final[Schema] = {"type": "string", "minLength": 1}
+TEXTS: Final[Schema] = {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]}
+VALUE: Final[Schema] = {"type": ["string", "integer", "boolean"]}
+WHOLE: Final[Schema] = {"type": "integer"}
+POSITIVE: Final[Schema] = {"type": "integer", "minimum": 1}
+BOOLEAN: Final[Schema] = {"type": "boolean"}
+ANY: Final[Schema] = {"type": ["string", "number", "boolean"]}
+PART: Final[Schema] = {"anyOf": [ANY, {"type": "array", "items": VALUE}]}
+NAMES: Final[Schema] = {
     "anyOf": [
         {"type": "string"},
         {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True},
     ],
     "description": "Names of attributes.",
 }
-PREDICATE: Final[dict[str, Any]] = {
+PREDICATE: Final[Schema] = {
     "type": "string",
     "minLength": 1,
     "description": "For instance: age < 18 and disease in ['flu', 'hiv'], or clicked.has(7).",
 }
+SCHEMA_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 _CLIP: Final = "clip"
+_NONE: Final[Mapping[str, Schema]] = MappingProxyType({})
+
+
+def together(entry: YamlEntry) -> YamlEntry:
+    """Stand for the reader of a key that is read together with others."""
+    return entry
 
 
 @dataclass(frozen=True)
 class Key:
-    """A key beside the word of a kind: how it is read, and its JSON schema. The docs name it."""
+    """One key: how it is read, what may stand there, what it means, and what holds where it is left out.
+
+    `read` is `together` where a key is read with others. `to` names who takes the value just as it was read.
+    """
 
     name: str
-    read: Callable[[YamlEntry], Any]
-    schema: dict[str, Any]
+    read: Callable[..., Any]
+    schema: Schema
+    says: str = ""
+    left_out: str = ""
+    required: bool = False
+    to: tuple[str, ...] = ()
+
+    def property(self) -> Schema:
+        """Return the JSON schema with its description."""
+        left_out = f"Left out: {self.left_out}." if self.left_out and "default" not in self.schema else ""
+        said = " ".join(part for part in (self.says, left_out) if part)
+        return {**self.schema, "description": said} if said else self.schema
+
+    def row(self) -> str:
+        """Return the line of the docs table of keys."""
+        left_out = "must be given" if self.required else self.left_out
+        return f"| `{self.name}` | {self.says} | {left_out} |".replace("|  |", "| |")
+
+
+@cache
+def keys_of(kind: type) -> tuple[Key, ...]:
+    """Return the keys that stand on the fields of a class; their readers are named functions, not lambdas."""
+    hints = get_type_hints(kind, include_extras=True).values()
+    return tuple(said for hint in hints for said in getattr(hint, "__metadata__", ()) if isinstance(said, Key))
 
 
 @dataclass(frozen=True)
@@ -50,17 +93,37 @@ class Row:
         return f"| {self.kind}{' ' * bool(self.kind)}| {self.keys} | {self.values} |"
 
 
-def read_keys(keys: Sequence[Key], places: dict[str, YamlEntry]) -> dict[str, Any]:
-    """Read the keys that are given."""
-    return {key.name: key.read(places[key.name]) for key in keys if key.name in places}
+def entries(entry: YamlEntry, keys: Sequence[Key]) -> dict[str, YamlEntry]:
+    """Return what stands below the keys of a mapping, refusing other keys and required ones that are missing."""
+    return entry.fields([key.name for key in keys], required=required_of(keys))
 
 
-def schema_of(keys: Sequence[Key], *without: str) -> dict[str, Any]:
+def read_keys(keys: Sequence[Key], places: Mapping[str, YamlEntry]) -> dict[str, Any]:
+    """Read the keys that are given, but for those that are read together with others."""
+    return {key.name: key.read(places[key.name]) for key in keys if key.read is not together and key.name in places}
+
+
+def handed_to(taker: str, keys: Sequence[Key], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that are handed on to one taker."""
+    return {key.name: values[key.name] for key in keys if taker in key.to and key.name in values}
+
+
+def required_of(keys: Sequence[Key]) -> list[str]:
+    """Return the names of the keys that must be given."""
+    return [key.name for key in keys if key.required]
+
+
+def schema_of(keys: Sequence[Key], *without: str) -> Schema:
     """Return the JSON schemas of these keys by name."""
-    return {key.name: key.schema for key in keys if key.name not in without}
+    return {key.name: key.property() for key in keys if key.name not in without}
 
 
-def mapping(properties: dict[str, Any], required: Sequence[str], description: str = "") -> dict[str, Any]:
+def mapping_of(keys: Sequence[Key], description: str = "", *, first: Mapping[str, Schema] = _NONE) -> Schema:
+    """Return the JSON schema of a mapping with these keys and no others; `first` has schemas of more that must be."""
+    return mapping({**first, **schema_of(keys)}, [*first, *required_of(keys)], description)
+
+
+def mapping(properties: Schema, required: Sequence[str], description: str = "") -> Schema:
     """Return the JSON schema of a mapping with these keys and no others."""
     said = {"description": description} if description else {}
     return {
@@ -72,7 +135,7 @@ def mapping(properties: dict[str, Any], required: Sequence[str], description: st
     }
 
 
-def two(of: dict[str, Any], description: str = "") -> dict[str, Any]:
+def two(of: Schema, description: str = "") -> Schema:
     """Return the JSON schema of a list of two."""
     said = {"description": description} if description else {}
     return {"type": "array", "items": of, "minItems": 2, "maxItems": 2, **said}
@@ -90,9 +153,21 @@ def clip_or(read: Callable[[YamlEntry], Any]) -> Callable[[YamlEntry], Any]:
     return either
 
 
-def clip_or_schema(of: dict[str, Any], description: str) -> dict[str, Any]:
+def clip_or_schema(of: Schema) -> Schema:
     """Return the JSON schema of the word clip or a value."""
-    return {"anyOf": [{"const": _CLIP}, of], "description": description}
+    return {"anyOf": [{"const": _CLIP}, of]}
+
+
+def one_of(*words: str) -> Callable[[YamlEntry], str]:
+    """Return a reader of one of these words."""
+
+    def read(entry: YamlEntry) -> str:
+        said = entry.text()
+        if said not in words:
+            raise entry.refuse(f"must be {' or '.join(words)}", given=said, fix=nearest(said, words))
+        return said
+
+    return read
 
 
 def read_two(entry: YamlEntry) -> list[YamlEntry]:

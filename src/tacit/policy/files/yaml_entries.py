@@ -38,12 +38,13 @@ _DUMPER: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 @dataclass(frozen=True)
 class YamlSource:
-    """The text of a YAML file, what to call the file, and which refusal to raise."""
+    """The text of a YAML file, what to call the file, which refusal to raise, and the folder that paths start from."""
 
     text: str
     file: str
     whole: str = "the policy"
     refusal: type[Refused] = PolicyError
+    folder: Path = Path()
 
     @classmethod
     def open(
@@ -72,7 +73,7 @@ class YamlSource:
             refused = refusal(f"must be a readable file ({reason.lower()})", key=named, fix="Check the path.")
         else:
             try:
-                return cls(content.decode("utf-8-sig"), file, whole, refusal)
+                return cls(content.decode("utf-8-sig"), file, whole, refusal, Path(path).parent)
             except UnicodeDecodeError as fault:
                 line = content[: fault.start].count(b"\n") + 1
                 fix = "Save the file as UTF-8."
@@ -337,11 +338,11 @@ class YamlEntry:
             raise self._misread(what)
         return str(self.node.value)
 
-    def path_in(self, folder: Path) -> Path:
-        """Return the path that is written here, seen from a folder; refuse a name that no file can have."""
+    def file_path(self) -> Path:
+        """Return the path that is written here, seen from the folder of the file; refuse one that no file can have."""
         written = self.text()
-        found = folder / written
-        if not is_possible_path(found):
+        found = self.source.folder / written
+        if not is_possible_path(found.absolute()):
             rule = "must be a path, with names of at most 255 bytes and 4,095 in all"
             raise self.refuse(rule, given=written, fix="Name another.")
         return found
