@@ -62,7 +62,7 @@ def test_every_kind_of_question_is_audited() -> None:
 
 
 def test_cases_name_modules_that_exist() -> None:
-    for folder, of_tables in (("plan/draws", False), ("publish", True)):
+    for folder, of_tables in (("plan/draws", False), ("publish/methods", True)):
         cases = [case for case in MECHANISMS.values() if (case.keyword == TABLE) == of_tables]
         alone = {"alarm", "local"} if not of_tables else set()
         assert {module for case in cases for module in case.modules} <= set(promising_modules(folder)) | alone
