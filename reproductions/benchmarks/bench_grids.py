@@ -49,7 +49,7 @@ def main(*, quick: bool = False) -> dict[str, float]:
     print("  grid        distance  of quadtree  of two levels  drawn/expected  plan s  release s  what is measured")
     for wide, high, far in SMALL if quick else [*SMALL, *LARGE]:
         plan, seconds = planned(wide, high, far)
-        ways = plan.ways
+        ways = plan.tried
         of_tree, of_grid = plan.variance / ways[QUADTREE], plan.variance / ways[TWO_LEVELS]
         drawn, each = measured(plan, 10 if quick else REPETITIONS)
         name = f"{wide}x{high}_{far}"

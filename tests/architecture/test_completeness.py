@@ -16,7 +16,7 @@ import tacit as tc
 from tacit.audit.selfcheck.registry import MECHANISMS
 from tacit.noise.cube.tilted import TiltedCube
 from tacit.noise.law import Law
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.plan.questions import QUESTIONS
 from tacit.plan.questions.clusters import ClustersPlan
 from tacit.plan.questions.written import query_schema
@@ -33,7 +33,7 @@ def page(name: str) -> list[str]:
 
 
 @cache
-def audited_plans() -> tuple[AnyPlan, ...]:
+def audited_plans() -> tuple[Plan, ...]:
     return tuple(case.plan() for case in ASKED.values() if case.plan is not None)
 
 
@@ -129,7 +129,7 @@ def test_every_law_of_noise_and_every_kind_of_plan_is_audited() -> None:
     came = tuple(one for plan in plans if isinstance(plan, ClustersPlan) for one in plan.outcomes)
     met = {type(part) for part in inside((plans, came))}
     assert concrete(Law) | {TiltedCube} <= met
-    assert concrete(AnyPlan) <= met
+    assert concrete(Plan) <= met
 
 
 def test_every_law_is_plain_data_with_a_shape() -> None:

@@ -19,7 +19,7 @@ import tacit
 from architecture.syntax import nodes_of
 from tacit.noise.cube.tilted import TiltedCube
 from tacit.noise.law import Law
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.plan.question import Query
 from tacit.plan.questions import QUESTIONS
 from tacit.policy.attributes import KINDS
@@ -38,7 +38,7 @@ SORTS: dict[type, str] = {
     Query: "plan/questions/",
     Law: "noise/",
     TiltedCube: "noise/",  # no law of one number, and so of no sort; but one more law of noise
-    AnyPlan: "plan/",
+    Plan: "plan/",
 }
 # File and class, with the reason why one kind alone is meant and nothing would change if another one came.
 ONE_KIND_ALONE: dict[tuple[str, str], str] = {}
@@ -129,7 +129,8 @@ def test_every_sort_has_its_kinds() -> None:
     assert set(KINDS.values()) <= HOMES["policy/attributes/"]
     assert set(FAMILIES.values()) <= HOMES["policy/secrets/"]
     assert {kind.__name__ for kind in HOMES["noise/"]} >= {"TwoScale", "Cube", "TiltedCube"}
-    assert {kind.__name__ for kind in HOMES["plan/"]} >= {"Plan", "DerivedPlan", "BelowPlan", "AbovePlan", "TopKPlan"}
+    plans = {kind.__name__ for kind in HOMES["plan/"]}
+    assert plans >= {"LinearPlan", "DerivedPlan", "BelowPlan", "AbovePlan", "TopKPlan"}
     assert {kind.__name__ for kind in HOMES["policy/edges/"]} >= {"Same", "FromTo", "Blocks", "Near"}
     assert len(HOMES["plan/questions/"]) > 10
     assert len(QUESTIONS) > 10

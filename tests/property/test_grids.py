@@ -228,7 +228,7 @@ def test_the_predicted_error_is_the_mean_over_all_rectangles(given_policy) -> No
     x, y = plan.workload.sizes
     ends = np.array([(a, b, c, d) for a in range(x) for b in range(a, x) for c in range(y) for d in range(c, y)])
     assert plan.variance == pytest.approx(plan.variances(ends).mean(), rel=1e-6, abs=1e-6)
-    assert plan.variance == min(plan.ways.values())
+    assert plan.variance == min(plan.tried.values())
 
 
 def test_regions_add_up() -> None:

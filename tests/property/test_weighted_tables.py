@@ -147,7 +147,7 @@ def test_two_tables_under_everything_have_the_closed_form() -> None:
     assert plan.variance / plan.same_noise.variance == pytest.approx(
         (7 ** (1 / 3) + 999 ** (1 / 3)) ** 3 / (4 * 1006), rel=0.01
     )
-    assert plan.ways[STRATEGY] == plan.variance
+    assert plan.tried[STRATEGY] == plan.variance
 
 
 @pytest.mark.one_in(5)

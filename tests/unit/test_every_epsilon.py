@@ -69,7 +69,7 @@ def test_grids_are_planned(size, policy, epsilon):
     for listed in ("all", [[0, size // 2, 0, 1], [0, 0, 2, 3]]):
         plan = choose(tc.rectangles("a", "b", listed), made, epsilon)
         assert 0 <= plan.rmse < math.inf
-        assert all(0 <= error < math.inf for error in plan.ways.values())
+        assert all(0 <= error < math.inf for error in plan.tried.values())
         assert (plan.spread.variances() >= 0).all()  # the fit is made, as it will be after the charge
 
 

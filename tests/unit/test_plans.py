@@ -24,8 +24,8 @@ from tacit.jobs.job_file import Job, read_job
 from tacit.jobs.job_plan import plan_job
 from tacit.jobs.job_run import run_job
 from tacit.plan import choose as choosing
-from tacit.plan import explain as explaining
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.explain import Explanation
+from tacit.plan.plans.plan import Plan
 from tacit.release.planner import Planner
 from tacit.report.job_folder import publish
 
@@ -64,20 +64,20 @@ class Counted:
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counted]:
     found = Counted()
-    choose, plain_plan = choosing.choose, choosing.plain_plan
+    choose, compared = choosing.choose, Explanation._compared.func
 
     def counting(*given: Any) -> Any:
         found.plans += 1
         return choose(*given)
 
-    def comparing(plan: AnyPlan) -> AnyPlan:
+    def comparing(explanation: Explanation) -> Any:
         found.comparisons += 1
-        return plain_plan(plan)
+        return compared(explanation)
 
     for name, module in list(sys.modules.items()):  # wherever it was imported to
         if name.startswith("tacit.") and vars(module).get("choose") is choose:
             monkeypatch.setattr(module, "choose", counting)
-    monkeypatch.setattr(explaining, "plain_plan", comparing)
+    monkeypatch.setattr(Explanation._compared, "func", comparing)
     return found
 
 
@@ -421,4 +421,4 @@ def test_a_plan_can_be_printed_and_saved(query: Any, tmp_path: Path) -> None:
 def test_every_plan_is_one_of_a_kind() -> None:
     made = session()
     for query in QUESTIONS:
-        assert isinstance(made.plan(query, 1), AnyPlan)
+        assert isinstance(made.plan(query, 1), Plan)

@@ -145,7 +145,7 @@ def test_nested_rectangles_need_noise_for_each_of_them() -> None:
     policy = tc.Policy(tc.Domain({"place": tc.Grid(25, 25)}), tc.secrets.everything())
     nested = [[0, end, 0, end] for end in (10, 15, 20)]
     found = tc.explain(tc.rectangles("place", nested), policy, 1)
-    assert found.plan.ways["each rectangle by itself"] == pytest.approx(2 * 3**2, rel=0.05)
+    assert found.plan.tried["each rectangle by itself"] == pytest.approx(2 * 3**2, rel=0.05)
     assert tc.audit.exact(tc.rectangles("place", nested), policy, 1).keeps
     small = tc.Policy(tc.Domain({"place": tc.Grid(5, 5)}), tc.secrets.everything())
     for listed, most in (
@@ -164,11 +164,11 @@ def test_nested_rectangles_need_noise_for_each_of_them() -> None:
 def test_a_plan_says_what_was_tried_and_the_best_is_taken() -> None:
     policy = tc.Policy(tc.Domain({"place": tc.Grid(24, 20)}), tc.secrets.within(3, "place"))
     plan = tc.explain(tc.rectangles("place", "all"), policy, 0.5).plan
-    assert set(plan.ways) == {"unit cells", "two-level grid", "quadtree", "cells and ramps"}
-    assert plan.variance == min(plan.ways.values()) == plan.ways["cells and ramps"]
+    assert set(plan.tried) == {"unit cells", "two-level grid", "quadtree", "cells and ramps"}
+    assert plan.variance == min(plan.tried.values()) == plan.tried["cells and ramps"]
     assert "cells and ramps" in plan.strategy
     assert "quadtree" in str(tc.explain(plan))
-    assert plan.document()["predicted"]["candidates"] == plan.ways
+    assert plan.document()["predicted"]["candidates"] == plan.tried
     assert plan.rmse == pytest.approx(math.sqrt(plan.variance))
     groups = plan.noise_document()["groups"]
     assert [group["entries"] for group in groups][-1] == 1
@@ -187,7 +187,7 @@ def test_what_is_known_of_columns_leaves_the_cells_alone() -> None:
     domain = tc.Domain({"x": tc.Integers(0, 3), "y": tc.Integers(0, 2)})
     policy = tc.Policy(domain, tc.secrets.everything(), [tc.known.marginal("y")])
     plan = tc.explain(tc.rectangles("x", "y", "all"), policy, 1).plan
-    assert set(plan.ways) == {"unit cells"}
+    assert set(plan.tried) == {"unit cells"}
     assert plan.step.l1 == tc.explain(tc.histogram("x", "y"), policy, 1).plan.step.l1
     assert tc.audit.exact(tc.rectangles("x", "y", "all"), policy, 1).keeps
     counts = np.arange(12).reshape(4, 3)

@@ -10,7 +10,7 @@ import pytest
 
 import tacit as tc
 from tacit.plan.choose import every_plan
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.report.charts.chart_parts import short_labels
 from tacit.report.charts.release_charts import chart, comparison_chart
 from tacit.report.html import html_report
@@ -21,7 +21,7 @@ POLICY = tc.Policy(DOMAIN, tc.secrets.within(3, "age") | tc.secrets.within(2, "i
 ROWS = pd.DataFrame({"age": [1, 5, 9, 28], "income": [0, 3, 19, 7], "row": 1, "column": 2})
 
 
-def planned(query: tc.Query) -> AnyPlan:
+def planned(query: tc.Query) -> Plan:
     return tc.explain(query, POLICY, 1).plan
 
 

@@ -359,7 +359,8 @@ def test_a_report_is_about_the_people_who_were_measured_and_says_things_once() -
     assert "Where it shows people in few cells" not in text
     # both errors are for the people who were measured
     plain = explained.after(found.done).plain_rmse
-    assert plain == choose(found.plan.query, found.plan.policy.plain(), "1/2").for_the_people_of(found.settled).rmse
+    asked, policy = found.plan.query, found.plan.policy.plain()
+    assert plain == asked.plan_for(policy, Fraction(1, 2), found.settled.known_people).rmse
     assert plain < explained.plain_rmse / 2
     shown = release_table({"it": found}, {"it": explained})
     assert next(iter(shown.columns[4].cells)).plain == rough(found.settled.rmse, 3)

@@ -109,7 +109,8 @@ def audit_job(
         names += [name, f"{name}, whole"]
         rows.append(lambda on, n=name, p=plan: audit_subject(subject_of(n, p), samples, alpha, on))
         rows.append(lambda on, n=names[-1], w=whole: audit_whole(n, w, samples, alpha, on, seconds))
-    asked: list[Any] = [plans[release.name] for release in found.releases if plans[release.name].naming]
+    shown = [plans[release.name].records for release in found.releases]
+    asked = [plan for plan in shown if plan is not None and plan.naming]
     if len(asked) > 1:
         names.append("true records, one after the other")
         rows.append(lambda on: audit_subject(asked_subject(names[-1], asked), samples, alpha, on))

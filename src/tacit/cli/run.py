@@ -35,7 +35,7 @@ def run_releases(
 def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
     """Run a job, with a bar while it lasts and then the table of what it cost; return what was made and where."""
     from tacit.jobs.job_plan import plan_job
-    from tacit.release.results.value_files import file_name
+    from tacit.release.results.value_files import planned_file_name
     from tacit.report.job_folder import publish
 
     plan = plan_job(job)  # the one that is shown, charged, executed and reported
@@ -50,7 +50,7 @@ def make_releases(job: Job, *, as_json: bool) -> dict[str, Any]:
         {
             "name": name,
             **documents[name],
-            "values": str(folder / file_name(name, explained.plan.table_rows)),
+            "values": str(folder / planned_file_name(name, explained.plan)),
             "certificate": str(folder / f"{name}.certificate.json"),
         }
         for name, explained in plan.explanations.items()

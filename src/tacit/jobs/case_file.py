@@ -326,7 +326,8 @@ def _case_below(top: YamlEntry, path: str | Path) -> Case:
 
 def _planned(case: Case, query: Query) -> Fraction:
     """Return what a release must cost for its attribute to have the epsilon that the case plans or gives."""
-    tried = [one for one in choose(query, case.policy, 1).shows if not one.is_public]
+    records = choose(query, case.policy, 1).records
+    tried = [] if records is None else [one for one in records.shows if not one.is_public]
     if len(tried) == 1 and tried[0].application and tried[0].application not in case.applications:
         raise JobError(
             "must be an application of the case, since the epsilon is planned",

@@ -21,7 +21,7 @@ from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, DataRefused, JobError, Refused, TacitError
 from tacit.jobs.job_file import RELEASES, Job, JobRelease
 from tacit.plan.explain import Explanation, explain
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.policy.files.policy_file import attribute_line
 from tacit.release.planner import Planner
 from tacit.rows.files.columns import column_names, is_file, source_files, source_name
@@ -47,7 +47,7 @@ class JobPlan:
     cost: Fraction  # less than all epsilons where something was paid for before
 
     @property
-    def plans(self) -> list[AnyPlan]:
+    def plans(self) -> list[Plan]:
         """The plans, in the order of the job."""
         return [explanation.plan for explanation in self.explanations.values()]
 
@@ -78,7 +78,7 @@ def planned(job: Job | JobPlan, *checks: Callable[[Job], None]) -> JobPlan:
     return job if isinstance(job, JobPlan) else plan_job(job)
 
 
-def plan_releases(job: Job) -> tuple[Planner, dict[str, AnyPlan]]:
+def plan_releases(job: Job) -> tuple[Planner, dict[str, Plan]]:
     """Return the plan of each release of a job by name, whatever remains, and who made them."""
     planner = Planner(job.about())
     found = {}
@@ -105,7 +105,7 @@ def remaining(job: Job) -> Fraction:
     return job.budget
 
 
-def refusals(job: Job, plans: Sequence[AnyPlan] = (), table: TableNote | None = None) -> Mapping[str, TacitError]:
+def refusals(job: Job, plans: Sequence[Plan] = (), table: TableNote | None = None) -> Mapping[str, TacitError]:
     """Return what would refuse to pay for a job, by what it is about; nothing is charged.
 
     It is a dry run of paying, with the sentences that the run would give: `policy`, `table`, `leakage`, `files`.
@@ -124,12 +124,12 @@ def check_paying(job: Job, table: TableNote | None = None) -> None:
         raise refused
 
 
-def check_limits_kept(job: Job, plans: Sequence[AnyPlan]) -> None:
+def check_limits_kept(job: Job, plans: Sequence[Plan]) -> None:
     """Refuse limits on what applications learn where no ledger keeps the coins and what was shown.
 
     Another run would toss new coins, and nobody would know of the first: both together tell more than a limit.
     """
-    if job.leakage is not None and job.ledger is None and any(one.shows for one in plans):
+    if job.leakage is not None and job.ledger is None and any(one.records and one.records.shows for one in plans):
         raise JobError(
             "must be given where a limit holds: without one, coins are forgotten after the run, and another run would "
             "show more than the limit allows",

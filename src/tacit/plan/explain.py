@@ -12,8 +12,8 @@ from typing import Any
 
 from tacit.amounts import rough, shown
 from tacit.errors import PlanError, sealed
-from tacit.plan.choose import choose, plain_plan
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.choose import choose
+from tacit.plan.plans.plan import Plan
 from tacit.plan.sensitivity.fact_cost import FactCost, costs_for_plan
 from tacit.policy.policy import as_policy
 from tacit.policy.words.describe import rows_in_words
@@ -23,14 +23,14 @@ from tacit.policy.words.describe import rows_in_words
 class Explanation:
     """A plan beside the plan of plain differential privacy at the same epsilon, and what would remain."""
 
-    plan: AnyPlan
+    plan: Plan
     remaining: Fraction | None = None
     leakage_refused: str = ""  # why limits on what applications learn would refuse the release
     files_refused: str = ""  # why the release would be refused for what its files hold
     printed_in: int | None = field(default=None, compare=False, repr=False)  # the notebook cell that has shown it
 
     @property
-    def plain(self) -> AnyPlan:
+    def plain(self) -> Plan:
         """The plan of plain differential privacy for the same question at the same epsilon; refused without."""
         found = self._compared
         if isinstance(found, PlanError):
@@ -48,9 +48,9 @@ class Explanation:
         return self._compared.rule if isinstance(self._compared, PlanError) else ""
 
     @cached_property
-    def _compared(self) -> AnyPlan | PlanError:
+    def _compared(self) -> Plan | PlanError:
         try:
-            return plain_plan(self.plan)
+            return self.plan.plain()
         except PlanError as refusal:  # it needs more noise than can be drawn; that does not concern this plan
             return refusal.retold(PlanError)
 
@@ -72,19 +72,19 @@ class Explanation:
     @property
     def candidates(self) -> dict[str, float]:
         """Every way to answer that was tried, the best first, with the expected mean squared error of one answer."""
-        return self.plan.ways
+        return self.plan.tried
 
     @property
     def chosen(self) -> str:
         """The way that was chosen: the one with the smallest expected error."""
-        return self.plan.way
+        return self.plan.chosen
 
     @property
     def expected_mse(self) -> float:
         """The expected mean squared error of one answer, averaged over all that are asked for."""
         return self.plan.mse
 
-    def after(self, done: AnyPlan) -> Explanation:
+    def after(self, done: Plan) -> Explanation:
         """Return the same of what came of the plan: its error beside that of plain differential privacy."""
         return self if done is self.plan else replace(self, plan=done)
 
@@ -172,7 +172,7 @@ def explain(query: Any, policy: Any = None, epsilon: Any = None, *, remaining: A
 
     Takes a question with a policy and an epsilon, or a plan, which has all three.
     """
-    if isinstance(query, AnyPlan):
+    if isinstance(query, Plan):
         for key, given in (("policy", policy), ("epsilon", epsilon)):
             if given is not None:
                 raise PlanError("is part of the plan already", key=key, fix="Write explain(plan).")

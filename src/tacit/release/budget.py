@@ -21,7 +21,7 @@ from tacit.ledger.clauses.contents import Content
 from tacit.ledger.clauses.tables import TableNote, check_alone
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.plan.leakage.shown import Shown
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.policy.policy import Policy
 from tacit.release.leakage_watch import LeakageWatch
 from tacit.release.split import Costs
@@ -94,7 +94,7 @@ class Purse:
         found = self._coins_so_far(lines)
         return {} if found is None else found.reached
 
-    def refusals(self, plans: Sequence[AnyPlan], *, opening: bool = False, table: TableNote | None = None) -> Refusals:
+    def refusals(self, plans: Sequence[Plan], *, opening: bool = False, table: TableNote | None = None) -> Refusals:
         """Return what would refuse to pay for plans and a table as things stand: a dry run, which writes nothing.
 
         `opening` asks as well what a session would refuse that is opened for them: its policy, and its limits.

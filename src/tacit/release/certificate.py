@@ -16,7 +16,7 @@ from typing import Any
 from tacit.amounts import shown
 from tacit.ledger.ledger import Receipt
 from tacit.noise.keystream import is_replayed
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.policy.policy import Policy
 from tacit.policy.words.describe import rows_in_words
 
@@ -79,14 +79,16 @@ class Certificate:
         return copy.deepcopy(found)
 
 
-def certify(plan: AnyPlan, *, dataset: str, receipt: Receipt | None, in_ledger: bool, part_of: str = "") -> Certificate:
+def certify(plan: Plan, *, dataset: str, receipt: Receipt | None, in_ledger: bool, part_of: str = "") -> Certificate:
     """Return what a release promises of which this plan was made, or came; `part_of` names what it was paid for with.
 
     `in_ledger` says whether a ledger remembers it, also where this release cost nothing and has no receipt of its own.
     """
     from tacit import __version__
 
-    step, terms = plan.step, [*plan.terms(), *plan.coin_terms(in_ledger=in_ledger)]
+    step, terms = plan.step, plan.terms()
+    if plan.records is not None:
+        terms = [*terms, *plan.records.coin_terms(in_ledger=in_ledger)]
     return Certificate(
         policy=plan.policy,
         epsilon=plan.epsilon,

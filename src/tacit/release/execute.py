@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from tacit.errors import PlanError, sealed
 from tacit.ledger.clauses.coins import CoinState
-from tacit.plan.choose import Plan
 from tacit.plan.draws.zoom import draw_stages
 from tacit.plan.plans.derived import DerivedPlan
 from tacit.plan.plans.grid_plan import GridPlan
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.linear import LinearPlan
+from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.records import RecordsPlan
 from tacit.plan.plans.selection_plan import SelectionPlan
 from tacit.plan.questions.clusters import ClustersPlan
@@ -38,7 +38,7 @@ Ints = npt.NDArray[np.int64]
 class Reserved:
     """A release that was paid for. It is made once: its noise is drawn once."""
 
-    def __init__(self, plan: AnyPlan, make: Callable[[], ReleaseRecord]) -> None:
+    def __init__(self, plan: Plan, make: Callable[[], ReleaseRecord]) -> None:
         self.plan = plan
         self._make: Callable[[], ReleaseRecord] | None = make
         self._process = os.getpid()
@@ -69,7 +69,7 @@ class Drawn:
     True answers live in one frame while noise is added to them; what waits here for its turn is noisy already.
     """
 
-    def __init__(self, plans: Sequence[AnyPlan], rows: Rows, coins: CoinState) -> None:
+    def __init__(self, plans: Sequence[Plan], rows: Rows, coins: CoinState) -> None:
         self._plans, self._rows, self._coins = plans, rows, coins
         self._waiting: list[Callable[[], ReleaseRecord] | None] | None = None
         self._lock = threading.Lock()
@@ -87,7 +87,7 @@ class Drawn:
         return made
 
 
-def true_answers(plans: Sequence[AnyPlan], rows: Rows) -> list[list[Ints]]:
+def true_answers(plans: Sequence[Plan], rows: Rows) -> list[list[Ints]]:
     """Return the true answers of what each plan looks at. The plans are under one policy; one plan is counted once."""
     policy = plans[0].policy
     declared = policy.known_people
@@ -103,13 +103,13 @@ def true_answers(plans: Sequence[AnyPlan], rows: Rows) -> list[list[Ints]]:
 
 
 @singledispatch
-def _draw(plan: AnyPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
+def _draw(plan: Plan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
     """Add noise to true answers, which live in this frame and below it, and return what makes a record of the noisy."""
     raise TypeError(type(plan))
 
 
 @_draw.register
-def _(plan: Plan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
+def _(plan: LinearPlan, truths: Sequence[Ints], rows: Rows, coins: CoinState) -> Callable[[], ReleaseRecord]:
     return partial(infer, measure(plan, *truths), consistent=plan.consistent, nonnegative=plan.nonnegative)
 
 

@@ -12,7 +12,8 @@ from tacit.ledger.clauses.coin_seals import shown_name
 from tacit.ledger.clauses.leakage import Limits, RecordsShown
 from tacit.ledger.ledger import Ledger
 from tacit.plan.leakage.shown import Shown, ShownSoFar
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
+from tacit.plan.plans.records import RecordsPlan
 from tacit.policy.attributes.attribute import Attribute
 from tacit.policy.policy import Policy
 
@@ -38,13 +39,13 @@ class LeakageWatch:
         if self._applications is not None:
             ledger.limit_leakage(dataset=dataset, applications=self._applications)
 
-    def of(self, plans: Iterable[AnyPlan]) -> tuple[Shown, ...]:
+    def of(self, plans: Iterable[Plan]) -> tuple[Shown, ...]:
         """Return what plans show of single records."""
-        listed = list(plans)
+        listed = [records for plan in plans if (records := plan.records) is not None]
         if self._applications is not None:
-            for plan in listed:
-                _check_hidden(self._applications, plan)
-        return tuple(one for plan in listed for one in plan.shows)
+            for records in listed:
+                _check_hidden(self._applications, records)
+        return tuple(one for records in listed for one in records.shows)
 
     def showing(self, shows: Iterable[Shown], mark: str) -> RecordsShown | None:
         """Return the clause that holds what is shown against the limits; None if no single record is shown.
@@ -55,7 +56,7 @@ class LeakageWatch:
         return RecordsShown(found, self._applications) if found else None
 
     def check(
-        self, plans: Iterable[AnyPlan], ledger: Ledger | None, dataset: str, mark: str, *, opening: bool = False
+        self, plans: Iterable[Plan], ledger: Ledger | None, dataset: str, mark: str, *, opening: bool = False
     ) -> None:
         """Refuse plans that would tell more than limits allow, with the sentence of their charge; write nothing.
 
@@ -79,7 +80,7 @@ class LeakageWatch:
         self._seen.add(showing.shown)
 
 
-def _check_hidden(applications: Applications, plan: AnyPlan) -> None:
+def _check_hidden(applications: Applications, plan: RecordsPlan) -> None:
     """Refuse a release that hides other values than the limits take for sensitive: it tells something else."""
     for one in plan.shows:
         if one.is_public or one.attribute not in applications.dependence.values:

@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 
 from tacit.errors import PlanError, kind_of
 from tacit.plan.choose import choose
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.policy.policy import Policy, as_policy
 from tacit.release.estimate.shared_sums import check_agreement
 
@@ -30,17 +30,17 @@ class Planner:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = as_policy(policy)
-        self._made: WeakValueDictionary[int, AnyPlan] = WeakValueDictionary()  # by id: the object itself, no equal one
+        self._made: WeakValueDictionary[int, Plan] = WeakValueDictionary()  # by id: the object itself, no equal one
 
     @property
     def policy(self) -> Policy:
         """The policy of all plans."""
         return self._policy
 
-    def plan(self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False) -> AnyPlan:
+    def plan(self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False) -> Plan:
         """Return the plan for a question at this cost, or refuse; `Session.plan` says what the options do."""
         consistent, nonnegative = yes_or_no(consistent, "consistent"), yes_or_no(nonnegative, "nonnegative")
-        plan: AnyPlan = choose(query, self.policy, epsilon)
+        plan: Plan = choose(query, self.policy, epsilon)
         if consistent or nonnegative:
             plan = replace(plan, consistent=consistent, nonnegative=nonnegative)
         check_options(plan, consistent=plan.consistent)
@@ -48,7 +48,7 @@ class Planner:
         self._made[id(plan)] = plan
         return plan
 
-    def has_made(self, plan: AnyPlan) -> bool:
+    def has_made(self, plan: Plan) -> bool:
         """Say whether this very object was made here."""
         return self._made.get(id(plan)) is plan
 
@@ -62,7 +62,7 @@ def yes_or_no(given: Any, key: str) -> bool:
     return given
 
 
-def _check_nonnegative(plan: AnyPlan) -> None:
+def _check_nonnegative(plan: Plan) -> None:
     """Refuse to let no answer be below zero where true ones may be, and where noisy ones never are."""
     if plan.nonnegative and not plan.query.never_negative(plan.policy.domain):
         raise PlanError(
@@ -73,7 +73,7 @@ def _check_nonnegative(plan: AnyPlan) -> None:
         )
 
 
-def check_options(plan: AnyPlan, *, consistent: bool) -> None:
+def check_options(plan: Plan, *, consistent: bool) -> None:
     """Refuse post-processing that cannot be done, before anything is charged."""
     domain = plan.policy.domain
     if not consistent or len(plan.query.tables(domain)) < 2:

@@ -23,7 +23,7 @@ from tacit.ledger.clauses.applications import Applications
 from tacit.ledger.clauses.coins import Due
 from tacit.ledger.ledger import Ledger, Receipt
 from tacit.plan.explain import Explanation, notebook_cell
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.thresholds import BelowPlan
 from tacit.plan.sensitivity.parallel_composition import disjoint_groups
 from tacit.policy.policy import Policy, as_policy
@@ -128,7 +128,7 @@ class Session:
         return self._purse.remaining
 
     @sealed
-    def plan(self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False) -> AnyPlan:
+    def plan(self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False) -> Plan:
         """Return how a question will be answered at this cost: to look at, to print, to save, and to release.
 
         `consistent` makes marginals agree with each other and cumulative counts never fall; `nonnegative` lets no
@@ -150,7 +150,7 @@ class Session:
         plan = self._own(query, {"epsilon": epsilon})
         if plan is None:
             plan = self._planner.plan(query, epsilon)
-        cost = plan.cost(self._purse.reached(plan.lines_asked)) if plan.lines_asked else plan.epsilon
+        cost = plan.cost(self._purse.reached(plan.lines_asked) if plan.lines_asked else {})
         refused = self._purse.refusals([plan])
         words = refused.words("leakage"), refused.words("files")
         explanation = Explanation(plan, self.remaining - cost, *words, notebook_cell() if show else None)
@@ -175,7 +175,7 @@ class Session:
         return reserved.make()
 
     @sealed
-    def reserve(self, plans: Sequence[AnyPlan], *, run: str | None = None, job: str = "") -> list[Reserved]:
+    def reserve(self, plans: Sequence[Plan], *, run: str | None = None, job: str = "") -> list[Reserved]:
         """Pay for several plans at once, all of them or none, and return what makes each release, once.
 
         Everything that can be refused is refused before anything is charged. With a ledger and a `run`, the ledger
@@ -200,9 +200,9 @@ class Session:
             raise _not_ours(under_another_policy=True)
         self._planner = planner
 
-    def _own(self, given: Any, options: Mapping[str, Any]) -> AnyPlan | None:
+    def _own(self, given: Any, options: Mapping[str, Any]) -> Plan | None:
         """Return what was given if it is a plan of this session, None if it is a question; refuse any other plan."""
-        if not isinstance(given, AnyPlan):
+        if not isinstance(given, Plan):
             return None
         for key, option in options.items():
             if option is not None:
@@ -213,11 +213,11 @@ class Session:
             raise _not_ours(under_another_policy=under_another_policy)
         return given
 
-    def _check(self, plan: AnyPlan) -> None:
+    def _check(self, plan: Plan) -> None:
         for base in plan.tallied:
             check_answerable(self._rows, base, self.policy)
-        if not plan.tallied:
-            self._rows.check_naming(plan.key)
+        if plan.records is not None:
+            self._rows.check_naming(plan.records.query.key)
 
     @sealed
     def split(self, by: Any) -> Split:
@@ -228,7 +228,7 @@ class Session:
         """
         groups = disjoint_groups(by, self.policy)
 
-        def make(plan: AnyPlan, pay: Pay, part_of: str) -> ReleaseRecord:
+        def make(plan: Plan, pay: Pay, part_of: str) -> ReleaseRecord:
             (reserved,) = self._reserve([plan], pay=pay, part_of=part_of)
             return reserved.make()
 
@@ -236,7 +236,7 @@ class Session:
 
     def _reserve(
         self,
-        plans: list[AnyPlan],
+        plans: list[Plan],
         *,
         run: str | None = None,
         job: str = "",
@@ -267,7 +267,7 @@ class Session:
         ]
 
     def _make(
-        self, plan: AnyPlan, receipt: Receipt | None, paid: Paid, drawn: Drawn, number: int, part_of: str
+        self, plan: Plan, receipt: Receipt | None, paid: Paid, drawn: Drawn, number: int, part_of: str
     ) -> ReleaseRecord:
         with paid_for(plan.epsilon):
             try:
@@ -279,7 +279,7 @@ class Session:
         promise = self._certified(record.done, receipt, part_of)
         return replace(record, promise=promise, _make_frame=self._rows.frame)
 
-    def _certified(self, plan: AnyPlan, receipt: Receipt | None, part_of: str) -> Certificate:
+    def _certified(self, plan: Plan, receipt: Receipt | None, part_of: str) -> Certificate:
         in_ledger = self._purse.ledger is not None
         return certify(plan, dataset=self.dataset, receipt=receipt, in_ledger=in_ledger, part_of=part_of)
 
@@ -343,11 +343,11 @@ class Session:
         return self._purse.pay(fixed(costs)).receipts
 
 
-def _listed_plans(given: Any) -> list[AnyPlan]:
+def _listed_plans(given: Any) -> list[Plan]:
     """Return the plans that were given, or refuse what is no list of plans, without a word of what it was."""
     try:
         listed = list(given)
-        is_right = all(isinstance(one, AnyPlan) for one in listed)
+        is_right = all(isinstance(one, Plan) for one in listed)
     except Exception:  # whatever an object does when it is asked what it has
         is_right = False
     if is_right:

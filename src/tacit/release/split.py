@@ -27,7 +27,7 @@ from tacit.amounts import shown
 from tacit.errors import BudgetExceeded, InternalError, PlanError, sealed
 from tacit.ledger.ledger import Receipt
 from tacit.plan.explain import Explanation, explain
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.plan.question import resolve
 from tacit.plan.sensitivity.parallel_composition import DisjointGroups
 from tacit.policy.edges.classes import axes_of, cells, holds
@@ -47,8 +47,8 @@ class Parent:
 
     policy: Policy
     remaining: Callable[[], Fraction]
-    check: Callable[[AnyPlan], None]
-    make: Callable[[AnyPlan, Pay, str], ReleaseRecord]
+    check: Callable[[Plan], None]
+    make: Callable[[Plan, Pay, str], ReleaseRecord]
 
 
 class Split(Mapping[str, "Group"]):
@@ -134,7 +134,7 @@ class Group:
         return self._parent.remaining() + self._split.charged - self._split.spent(self.name)
 
     @sealed
-    def plan(self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False) -> AnyPlan:
+    def plan(self, query: Any, epsilon: Any, *, consistent: bool = False, nonnegative: bool = False) -> Plan:
         """Return how a question will be answered about this group, as `Session.plan` does."""
         asked = resolve(query, self._parent.policy.domain).among(self.people)
         plan = self._planner.plan(asked, epsilon, consistent=consistent, nonnegative=nonnegative)
@@ -158,8 +158,8 @@ class Group:
         part_of = f"a split by {self._split.by}: groups that no secret edge connects, of which the dearest is charged"
         return self._parent.make(plan, partial(self._split.pay, self.name), part_of)
 
-    def _own(self, given: Any, epsilon: Any, **options: bool) -> AnyPlan:
-        if not isinstance(given, AnyPlan):
+    def _own(self, given: Any, epsilon: Any, **options: bool) -> Plan:
+        if not isinstance(given, Plan):
             return self.plan(given, epsilon, **options)
         if epsilon is not None or any(options.values()):
             raise PlanError("is part of the plan already", key="epsilon", fix="Leave it out. Nothing was charged.")

@@ -30,7 +30,7 @@ from tacit.policy.policy import Policy
 from tacit.policy.words.describe import Section, description, of_the_rows_counted, rows_in_words
 from tacit.release.results.number_texts import number_texts
 from tacit.release.results.record import Ints, ReleaseRecord
-from tacit.release.results.value_files import file_name
+from tacit.release.results.value_files import planned_file_name
 from tacit.report.charts.chart_parts import BLUE, LINE
 from tacit.report.charts.release_charts import (
     chart,
@@ -99,7 +99,7 @@ def html_report(
         so_far += record.plan.epsilon
         svg = charts[name] if charts is not None else chart_svg(chart(record))
         shown_chart = _inline(svg, f"chart-{number}")
-        files = (tables or {}).get(name) or [file_name(name, record.plan.table_rows)] if csv_links else []
+        files = (tables or {}).get(name) or [planned_file_name(name, record.plan)] if csv_links else []
         releases.append(_release(number, name, record, explained[name], so_far, shown_chart, files))
     certificates = [record.certificate for record in records.values()]
     last = explained[list(records)[-1]].remaining if records else None

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tacit.amounts import rough, shown
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.plan.question import Query
 
 if TYPE_CHECKING:  # a table of plans needs no ledger and no release
@@ -147,7 +147,7 @@ def _none(explanations: Sequence[Explanation]) -> list[str]:
     return [f"plain DP none: it {why}" for why in refused]
 
 
-def _fit_columns(table: Table, plans: Sequence[AnyPlan] = (), notes: Sequence[str] = ()) -> Table:
+def _fit_columns(table: Table, plans: Sequence[Plan] = (), notes: Sequence[str] = ()) -> Table:
     """Give columns of numbers the room that they need: on a narrow terminal texts are broken, and numbers never cut."""
     for column in table.columns:
         if column.justify == "right":

@@ -44,7 +44,7 @@ from tacit.audit.disclosure_audits.ratios import LAPLACE
 from tacit.audit.disclosure_audits.yardsticks import Yardsticks
 from tacit.drawing import draw
 from tacit.errors import PlanError, kind_of, sealed
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.release.curator.private_counts import counts_of_columns, counts_under
 from tacit.release.curator.warning import PRIVATE
 
@@ -247,7 +247,7 @@ def disclosure(
     public: str | Sequence[str] | None = None,
     sensitive: str | Sequence[str] | None = None,
     scale: float | None = None,
-    plan: AnyPlan | Sequence[AnyPlan] | None = None,
+    plan: Plan | Sequence[Plan] | None = None,
     tau: float = 0.2,
     closeness: float = 0.7,
     jump: float = 3,
@@ -296,7 +296,7 @@ def disclosure(
     return replace(found, incomplete=counts.left_out)
 
 
-def _of_plans(rows: Any, plans: tuple[AnyPlan, ...], public: Any, sensitive: Any, thresholds: Thresholds) -> Disclosure:
+def _of_plans(rows: Any, plans: tuple[Plan, ...], public: Any, sensitive: Any, thresholds: Thresholds) -> Disclosure:
     shown = Planned(plans)
     policy = shown.policy
     moved = [name for name in policy.domain if name in policy.moved_attributes]
@@ -321,10 +321,10 @@ def _of_plans(rows: Any, plans: tuple[AnyPlan, ...], public: Any, sensitive: Any
     return _audited(shown, parts, counts.people, thresholds, shown.left_out)
 
 
-def _listed(plan: Any) -> tuple[AnyPlan, ...]:
+def _listed(plan: Any) -> tuple[Plan, ...]:
     plans = tuple(plan) if isinstance(plan, list | tuple) else (plan,)
     for one in plans:
-        if not isinstance(one, AnyPlan):
+        if not isinstance(one, Plan):
             raise PlanError(f"must be a plan, not {kind_of(one)}", key="plan", fix="Take session.plan(query, epsilon).")
         if one.policy.fingerprint != plans[0].policy.fingerprint:
             raise PlanError(

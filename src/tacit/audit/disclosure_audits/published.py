@@ -32,7 +32,7 @@ from tacit.noise.law import Law
 from tacit.noise.two_scale import TwoScale
 from tacit.plan.choose import choose
 from tacit.plan.plans.counted_tables import CountedTable
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.policy.policy import Policy
 
 Floats = npt.NDArray[np.float64]
@@ -110,7 +110,7 @@ class OneScale(PublishedCounts):
 class Planned(PublishedCounts):
     """The tables that plans publish. `plans` may be those of a whole job."""
 
-    plans: tuple[AnyPlan, ...]
+    plans: tuple[Plan, ...]
 
     @property
     def policy(self) -> Policy:

@@ -37,9 +37,10 @@ from tacit.audit.sampled_audits.canonical import canonical
 from tacit.audit.sampled_audits.shown_records import law_of
 from tacit.errors import PlanError
 from tacit.noise.law import Law
-from tacit.plan.choose import Plan, choose
+from tacit.plan.choose import choose
 from tacit.plan.plans.derived import DerivedPlan
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.linear import LinearPlan
+from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.records import RecordsPlan
 from tacit.plan.plans.selection_plan import SelectionPlan
 from tacit.plan.questions.clusters import ClustersPlan
@@ -80,7 +81,7 @@ def exact(mechanism: Any, policy: Policy, epsilon: Any = None, *, people: int = 
 
 
 @singledispatch
-def plan_loss(plan: AnyPlan) -> ExactAudit:
+def plan_loss(plan: Plan) -> ExactAudit:
     """Return the worst loss of a plan."""
     raise TypeError(type(plan).__name__)
 
@@ -88,9 +89,9 @@ def plan_loss(plan: AnyPlan) -> ExactAudit:
 plan_loss.register(SelectionPlan, selection_loss)
 
 
-@plan_loss.register(Plan)
+@plan_loss.register(LinearPlan)
 @plan_loss.register(DerivedPlan)
-def _(plan: Plan | DerivedPlan) -> ExactAudit:
+def _(plan: LinearPlan | DerivedPlan) -> ExactAudit:
     return _loss_of_parts(plan, plan.parts)
 
 
@@ -102,7 +103,7 @@ def _(plan: ClustersPlan) -> ExactAudit:
     return replace(worst, backward=max((one.backward for one in found), key=lambda loss: loss.high))
 
 
-def _loss_of_parts(plan: AnyPlan, parts: Sequence[Plan]) -> ExactAudit:
+def _loss_of_parts(plan: Plan, parts: Sequence[LinearPlan]) -> ExactAudit:
     """Return the worst loss of independent noise on the answers of all parts: along an edge, losses add up."""
     policy, domain = plan.policy, plan.policy.domain
     tried = [records_to_try(policy, part.base) for part in parts]
@@ -166,7 +167,7 @@ def _(plan: RecordsPlan) -> ExactAudit:
     return replace(found, mechanism=plan.mechanism)
 
 
-def _loss(plan: Plan, change: Ints, unchanged: Callable[[Ints], bool]) -> Fraction | float:
+def _loss(plan: LinearPlan, change: Ints, unchanged: Callable[[Ints], bool]) -> Fraction | float:
     """Return the worst loss when the answers change so from hidden to cover."""
     if not unchanged(change):
         return math.inf
@@ -188,7 +189,7 @@ def law_loss(law: Law, change: Ints) -> Fraction | float:
     return math.inf if math.inf in parts else sum(parts, Fraction(0))
 
 
-def _shown_exactly(plan: Plan) -> Callable[[Ints], bool]:
+def _shown_exactly(plan: LinearPlan) -> Callable[[Ints], bool]:
     """Return a test of whether a change leaves alone everything that a release may show without noise."""
     if plan.noise is None:
         return lambda _: True
@@ -203,7 +204,7 @@ def _shown_exactly(plan: Plan) -> Callable[[Ints], bool]:
     return unchanged
 
 
-def _exact_totals(plan: Plan) -> Iterator[tuple[slice, Ints]]:
+def _exact_totals(plan: LinearPlan) -> Iterator[tuple[slice, Ints]]:
     """Yield which entries are added up to exact totals, with a label for each; options of a release included."""
     policy, domain = plan.policy, plan.policy.domain
     groups, tables = plan.groups, plan.base.tables(domain)

@@ -27,7 +27,7 @@ from tacit.audit.exact_audits.worlds import Ints, contributions, every_edge, eve
 from tacit.errors import PlanError, kind_of, sealed, word_or_kind
 from tacit.noise.law import Law
 from tacit.plan.choose import choose
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.plan.question import Query, resolve
 from tacit.policy.knowledge import Known
 from tacit.policy.policy import ABSENT, Policy, as_policy
@@ -178,7 +178,7 @@ def _weights(worlds: Sequence[tuple[Any, ...]], priors: Sequence[Mapping[Any, fl
 
 
 def _chances(
-    plan: AnyPlan, worlds: Sequence[tuple[Any, ...]], records: Sequence[Any]
+    plan: Plan, worlds: Sequence[tuple[Any, ...]], records: Sequence[Any]
 ) -> tuple[list[tuple[int, ...]], Floats]:
     """Return outputs, and for each data set how likely each is, up to a factor that is the same for all data sets.
 
@@ -206,7 +206,7 @@ def _chances(
     return outputs, np.concatenate(parts, axis=1)
 
 
-def _law(part: AnyPlan, place: int) -> Law:
+def _law(part: Plan, place: int) -> Law:
     """Return the law of the noise in one entry."""
     for law, entries in part.laws():
         mask = np.zeros(part.base.size(part.policy.domain), dtype=np.bool_)
@@ -216,7 +216,7 @@ def _law(part: AnyPlan, place: int) -> Law:
     raise TypeError(place)
 
 
-def _exact_sums(part: AnyPlan, truths: Ints) -> Ints:
+def _exact_sums(part: Plan, truths: Ints) -> Ints:
     """Return for each data set what a release may show exactly beside the noise."""
     found, start = [], 0
     for labels in part.base.exact_groups(part.policy) or ():
@@ -226,7 +226,7 @@ def _exact_sums(part: AnyPlan, truths: Ints) -> Ints:
     return np.array(found, dtype=np.int64).T if found else np.zeros((len(truths), 0), dtype=np.int64)
 
 
-def _independent(plan: AnyPlan) -> AnyPlan:
+def _independent(plan: Plan) -> Plan:
     """Return the plan if it adds a noise of its own to each entry of what is asked, or refuse."""
     laws = plan.laws()
     base = plan.base

@@ -27,7 +27,7 @@ from tacit.audit.exact_audits.worlds import (
     records_to_try,
 )
 from tacit.errors import PlanError
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.policy.attributes import Attribute
 from tacit.policy.policy import ABSENT, Policy
 
@@ -50,7 +50,7 @@ class MadeUp:
     cover: pd.DataFrame
 
 
-def made_up(plan: AnyPlan) -> list[MadeUp]:
+def made_up(plan: Plan) -> list[MadeUp]:
     """Return pairs of neighbouring data sets on which a release should show what it loses."""
     policy = plan.policy
     order, item = policy.order, policy.item
@@ -65,12 +65,13 @@ def made_up(plan: AnyPlan) -> list[MadeUp]:
     found = []
     for words, hidden, cover in _moves(plan, ordered=order is not None and order not in taken):
         others = _others(plan, hidden, cover)
-        frames = (_frame([*others, *world], policy, order, item, plan.naming) for world in (hidden, cover))
+        naming = () if plan.records is None else plan.records.naming
+        frames = (_frame([*others, *world], policy, order, item, naming) for world in (hidden, cover))
         found.append(MadeUp(words, *frames))
     return found
 
 
-def _moves(plan: AnyPlan, *, ordered: bool) -> Iterator[tuple[str, list[Person], list[Person]]]:
+def _moves(plan: Plan, *, ordered: bool) -> Iterator[tuple[str, list[Person], list[Person]]]:
     """Yield in words what happens, and the people to whom it happens at hidden and at cover, the farthest move first.
 
     Every kind of edge that changes an answer has its own: coming, leaving, and those of each family of secrets, apart
@@ -113,7 +114,7 @@ def _kind_of(policy: Policy, pair: Neighbours, change: Ints) -> str:
 class _Contributions:
     """What each of some records adds to the answers of all parts of a plan."""
 
-    def __init__(self, plan: AnyPlan) -> None:
+    def __init__(self, plan: Plan) -> None:
         policy, parts = plan.policy, [part.base for part in plan.parts]
         self.records = list(dict.fromkeys(r for part in parts for r in records_to_try(policy, part)[0]))
         each = [contributions(part, policy.domain, self.records) for part in parts]
@@ -205,7 +206,7 @@ def _counted(policy: Policy, record: Any) -> Any:
     )
 
 
-def _others(plan: AnyPlan, hidden: list[Person], cover: list[Person]) -> list[Person]:
+def _others(plan: Plan, hidden: list[Person], cover: list[Person]) -> list[Person]:
     """Return people who stay where they are: around what a selection decides, and as many as are known to be there."""
     policy = plan.policy
     records, _ = records_to_try(policy, plan.base)
@@ -239,11 +240,11 @@ def _others(plan: AnyPlan, hidden: list[Person], cover: list[Person]) -> list[Pe
     return found
 
 
-def _beside(plan: AnyPlan, taken: list[Any], others: list[Person]) -> list[Person]:
+def _beside(plan: Plan, taken: list[Any], others: list[Person]) -> list[Person]:
     """Return those of some people who can be in one data set with these records, and with each other."""
     found, there = [], list(taken)
     for person in others:
-        if all(plan.fit_together(there, record) for record in person):
+        if plan.records is None or all(plan.records.fit_together(there, record) for record in person):
             found.append(person)
             there += person
     return found

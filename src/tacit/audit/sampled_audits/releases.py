@@ -32,7 +32,7 @@ from tacit.audit.sampled_audits.made_up import MadeUp, made_up
 from tacit.audit.sampled_audits.sampled_audit import MOST_EVENTS, SampledAudit, Verdict, check_samples, sampled
 from tacit.errors import PolicyError, kind_of, sealed
 from tacit.plan.choose import choose
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.policy.policy import Policy
 from tacit.release.planner import Planner, check_options
 from tacit.release.results.record import ReleaseRecord
@@ -57,7 +57,7 @@ class WholeRelease:
     nonnegative: bool = False
     _sessions: dict[int, Session] = field(default_factory=dict, repr=False, compare=False)
     _remembered: dict[int, Remembered] = field(default_factory=dict, repr=False, compare=False)
-    _planned: list[tuple[Planner, AnyPlan]] = field(default_factory=list, repr=False, compare=False)
+    _planned: list[tuple[Planner, Plan]] = field(default_factory=list, repr=False, compare=False)
 
     def pairs(self) -> list[MadeUp]:
         """Return the made-up neighbours."""
@@ -166,7 +166,7 @@ class RememberingSession(Session):
         return self._remembered[id(rows)]
 
 
-def list_published(record: ReleaseRecord, *, framed: bool = True, planned: AnyPlan | None = None) -> dict[str, Any]:
+def list_published(record: ReleaseRecord, *, framed: bool = True, planned: Plan | None = None) -> dict[str, Any]:
     """Return everything that a record makes public, in a form in which outputs are compared.
 
     The frame and the certificate only if `framed`. What belongs to `planned`, the plan of all releases, is left out.

@@ -24,13 +24,13 @@ from tacit.audit.sampled_audits.draws import FEWEST, Progress
 from tacit.audit.sampled_audits.sampled_audit import SampledAudit, sampled
 from tacit.audit.sampled_audits.shown_records import claimed, drawn, is_named, law_of, telling_records
 from tacit.monitor.alarm import NO_VALUE, alarm_noise, decide_all
-from tacit.plan.choose import Plan
 from tacit.plan.draws.additive import blur
 from tacit.plan.draws.selection import draw_output
 from tacit.plan.draws.zoom import draw_stages
 from tacit.plan.measure.measured import Measured
 from tacit.plan.plans.derived import DerivedPlan
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.linear import LinearPlan
+from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.records import RecordsPlan
 from tacit.plan.plans.selection_plan import SelectionPlan
 from tacit.plan.questions.clusters import ClustersPlan
@@ -68,7 +68,7 @@ class Subject:
         return sampled(self.release, self.hidden, self.cover, self.epsilon, samples, alpha, progress=progress)
 
 
-def subject_of(name: str, plan: AnyPlan) -> Subject:
+def subject_of(name: str, plan: Plan) -> Subject:
     """Return what a session would do for a plan, with the two inputs that should show its loss best."""
     hidden, cover, release, most, found = play(plan)
     known = None if found is None else lambda: found
@@ -86,14 +86,14 @@ class Played(NamedTuple):
 
 
 @singledispatch
-def play(plan: AnyPlan) -> Played:
+def play(plan: Plan) -> Played:
     """Return how a plan is drawn from, on two inputs that should show its loss best."""
     raise TypeError(type(plan).__name__)
 
 
-@play.register(Plan)
+@play.register(LinearPlan)
 @play.register(DerivedPlan)
-def _play_parts(plan: Plan | DerivedPlan) -> Played:
+def _play_parts(plan: LinearPlan | DerivedPlan) -> Played:
     hidden, cover = _farthest(plan)
     most = max(FEWEST, MOST_DRAWN // len(hidden))
     return Played(hidden, cover, _blurred(plan.parts, hidden, cover), most, plan_loss(plan))
@@ -190,7 +190,7 @@ def local_subject(name: str, rule: RandomisedResponse, policy: Policy) -> Subjec
     )
 
 
-def _farthest(plan: AnyPlan, shown: Sequence[Measured] = ()) -> tuple[Ints, Ints]:
+def _farthest(plan: Plan, shown: Sequence[Measured] = ()) -> tuple[Ints, Ints]:
     """Return answers of two neighbours, one of whom moves the answers as far as anybody can; those of all parts.
 
     With `shown`, the answers of these questions instead.
@@ -218,7 +218,7 @@ def _farthest(plan: AnyPlan, shown: Sequence[Measured] = ()) -> tuple[Ints, Ints
     return hidden, np.asarray(hidden + change)
 
 
-def _blurred(parts: Sequence[Plan], hidden: Ints, cover: Ints) -> Callable[[Ints, int], Array]:
+def _blurred(parts: Sequence[LinearPlan], hidden: Ints, cover: Ints) -> Callable[[Ints, int], Array]:
     """Return how noisy answers are drawn; of very many, only some of those that change."""
     starts = np.cumsum([part.base.size(part.policy.domain) for part in parts])[:-1]
 

@@ -22,7 +22,7 @@ from tacit.audit.sampled_audits.subjects import (
 )
 from tacit.audit.selfcheck.table_subjects import group_policy, table_subject
 from tacit.plan.choose import choose, every_plan
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.plan.question import resolve
 from tacit.plan.questions import (
     above,
@@ -104,7 +104,7 @@ class AuditCase:
     policy: Policy
     make: Callable[[], Subject]
     query: Any = None
-    plan: Callable[[], AnyPlan] | None = None
+    plan: Callable[[], Plan] | None = None
 
 
 def _case(name: str, query: Any, policy: Policy, *modules: str, epsilon: int = EPSILON) -> tuple[str, AuditCase]:
@@ -112,7 +112,7 @@ def _case(name: str, query: Any, policy: Policy, *modules: str, epsilon: int = E
 
 
 def _planned(
-    name: str, query: Any, policy: Policy, modules: tuple[str, ...], epsilon: int, plan: Callable[[], AnyPlan]
+    name: str, query: Any, policy: Policy, modules: tuple[str, ...], epsilon: int, plan: Callable[[], Plan]
 ) -> tuple[str, AuditCase]:
     keyword = next(iter(query.document()))
     return name, AuditCase(keyword, modules, epsilon, policy, lambda: subject_of(name, plan()), query, plan)
@@ -121,7 +121,7 @@ def _planned(
 def _line_case(name: str, query: Any, policy: Policy, strategy: str) -> tuple[str, AuditCase]:
     """Return a question about a line that is measured in one way, whichever is the best at this size."""
 
-    def plan() -> AnyPlan:
+    def plan() -> Plan:
         plans = every_plan(resolve(query, policy.domain).counted, policy, Fraction(IN_A_CORNER))
         return next(plan for plan in plans if plan.strategy.startswith(strategy))
 

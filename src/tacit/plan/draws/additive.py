@@ -16,12 +16,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.choose import Plan
+from tacit.plan.plans.linear import LinearPlan
 
 IntArray = npt.NDArray[np.int64]
 
 
-def blur(truth: IntArray, plan: Plan) -> IntArray:
+def blur(truth: IntArray, plan: LinearPlan) -> IntArray:
     """Return the true answers of a plan's base query with its noise added.
 
     The last axis holds the answers of one release; with further axes before it, each is a release of its own.

@@ -36,8 +36,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.choose import Plan
 from tacit.plan.draws.additive import blur
+from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.plans.zoom import LOOK, closer
 from tacit.plan.questions.clusters import ClustersPlan
 
@@ -48,7 +48,7 @@ Floats = npt.NDArray[np.float64]
 class NoisyPart(NamedTuple):
     """A plan, and the noisy answers that are released of it."""
 
-    plan: Plan
+    plan: LinearPlan
     noisy: Ints
 
 

@@ -29,7 +29,7 @@ from tacit.noise.law import Law
 from tacit.plan.measure.block_sums import PositionGroups
 
 if TYPE_CHECKING:
-    from tacit.plan.choose import Plan
+    from tacit.plan.plans.linear import LinearPlan
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -119,7 +119,7 @@ class Spread:
         return np.broadcast_to(numbers, self.which.shape) if len(numbers) == 1 else numbers[self.which]
 
 
-def spread_of(plan: Plan) -> AnySpread:
+def spread_of(plan: LinearPlan) -> AnySpread:
     """Return the laws of the estimates of a plan."""
     if plan.noise is None:
         return Spread(((),), np.zeros(plan.answers, dtype=np.int64))
@@ -128,7 +128,7 @@ def spread_of(plan: Plan) -> AnySpread:
     return _by_entry(plan)
 
 
-def spread_of_runs(plan: Plan, low: Ints, high: Ints) -> AnySpread:
+def spread_of_runs(plan: LinearPlan, low: Ints, high: Ints) -> AnySpread:
     """Return the laws of the estimated counts of these runs of positions."""
     if plan.noise is None:
         return Spread(((),), np.zeros(len(low), dtype=np.int64))
@@ -177,7 +177,7 @@ def of_cells(noise: Law, low: Ints, high: Ints, blocks: PositionGroups | None) -
     )
 
 
-def _by_entry(plan: Plan) -> Spread:
+def _by_entry(plan: LinearPlan) -> Spread:
     entries = plan.base.size(plan.policy.domain)
     laws = plan.laws()
     own: Ints = np.broadcast_to(np.int64(0), (entries,))

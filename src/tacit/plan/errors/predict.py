@@ -25,10 +25,10 @@ from tacit.plan.question import Bools, Ints, Linear
 from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:
-    from tacit.plan.choose import Plan
+    from tacit.plan.plans.linear import LinearPlan
 
 
-def expected_variance(plan: Plan) -> float:
+def expected_variance(plan: LinearPlan) -> float:
     """Return the variance of an answer, averaged over the answers."""
     noise, base, domain = plan.noise, plan.base, plan.policy.domain
     if noise is None:
@@ -55,7 +55,7 @@ def expected_variance(plan: Plan) -> float:
     return float(entries.mean())
 
 
-def agreed_variance(plan: Plan) -> float | None:
+def agreed_variance(plan: LinearPlan) -> float | None:
     """Return the variance of a cell, averaged over all, after several tables were made to agree; None where unknown.
 
     As in the analysis of variance, a table is a sum of orthogonal parts, one for each set S of its attributes, with one

@@ -21,7 +21,7 @@ from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
 if TYPE_CHECKING:
-    from tacit.plan.choose import Plan
+    from tacit.plan.plans.linear import LinearPlan
 
 MOST_CELLS: Final = 1 << 20
 MOST_ON_AN_AXIS: Final = 4096
@@ -75,14 +75,14 @@ def grids(names: tuple[str, ...], where: Where | None, k: int, policy: Policy) -
         yield Memberships(names, tuple(blocks), where)
 
 
-def grid_of(plan: Plan) -> Memberships:
+def grid_of(plan: LinearPlan) -> Memberships:
     """Return the cells that a part of a plan counts."""
     grid: Any = plan.base
     found: Memberships = grid
     return found
 
 
-def added_distance(plan: Plan, k: int, people: float) -> float:
+def added_distance(plan: LinearPlan, k: int, people: float) -> float:
     """Return by how much such cells are expected to raise the mean squared distance of people to the nearest centre."""
     axes = grid_of(plan).axes
     coarse = sum(
@@ -96,7 +96,7 @@ def added_distance(plan: Plan, k: int, people: float) -> float:
     return coarse + (noise * most / (noise + most) if noise else 0.0)
 
 
-def _in_fixed_regions(plan: Plan, k: int, people: float) -> float:
+def _in_fixed_regions(plan: LinearPlan, k: int, people: float) -> float:
     """Return what noise adds around the means of k like regions that do not depend on it.
 
     The noise of a region's cells moves its mean by the sum of noise * position over the people in it. A region is about

@@ -17,14 +17,14 @@ class Strategy:
     """Noise is added to `base`, and the answers are read off that.
 
     Without a `noise` of its own it is the least that hides the step of the base (`plan/calibrate.py`). `why` says what
-    makes it good, `picture` draws what is measured, line by line. `errors` are those of counts on a line, and `loss` is
-    what the noise costs along the dearest edge, where these are known by the strategy alone.
+    makes it good, `drawn` is a drawing of what is measured, line by line. `errors` are those of counts on a line, and
+    `loss` is what the noise costs along the dearest edge, where these are known by the strategy alone.
     """
 
     name: str
     base: Responding
     noise: Law | None = None
     why: str = ""
-    picture: tuple[str, ...] = ()
+    drawn: tuple[str, ...] = ()
     errors: LineErrors | None = None
     loss: Fraction | float | None = None

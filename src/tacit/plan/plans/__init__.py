@@ -6,6 +6,7 @@ In reading order:
     grid_plan        the plan of a question about rectangles
     kmeans           k-means on released numbers
     plan             what every plan has
+    linear           plans of linear questions
     derived          plans of questions that are made of several parts
     selection_noise  the least noise that hides a choice
     selection_plan   what such plans share

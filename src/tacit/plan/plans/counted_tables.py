@@ -17,7 +17,7 @@ from tacit.plan.errors.error_laws import Spread
 from tacit.plan.question import Ints
 
 if TYPE_CHECKING:
-    from tacit.plan.choose import Plan
+    from tacit.plan.plans.linear import LinearPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class CountedTable:
     groups: Ints | None
 
 
-def counted_tables(plan: Plan) -> Iterator[CountedTable]:
+def counted_tables(plan: LinearPlan) -> Iterator[CountedTable]:
     """Yield the tables of a plan whose cells are measured one by one; none where noise depends on places."""
     domain, spread = plan.policy.domain, plan.spread
     names = plan.query.tables(domain)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 from tacit.amounts import shown
 from tacit.plan.fault import PlanningFault
 from tacit.plan.measure.measured import Measured
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.plan.question import Bools, Floats, Query
 from tacit.plan.sensitivity.steps import LargestStep
 from tacit.policy.attributes.attribute import Value
@@ -24,7 +24,7 @@ from tacit.policy.domain import Domain
 from tacit.policy.policy import Policy
 
 if TYPE_CHECKING:
-    from tacit.plan.choose import Plan
+    from tacit.plan.plans.linear import LinearPlan
 
 PEOPLE: Final = 1000  # whom errors are stated for, where their number is not known
 
@@ -33,7 +33,7 @@ class Released(Protocol):
     """What is known of a part after its release."""
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> LinearPlan:
         """How it was released."""
 
     @property
@@ -73,7 +73,7 @@ class Derived(Query):
         """Return the columns that say what each answer is about."""
 
     @abstractmethod
-    def parts(self, policy: Policy, epsilon: Fraction) -> tuple[Plan, ...]:
+    def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
         """Return the plans of the parts; their costs add up to epsilon."""
 
     @abstractmethod
@@ -85,7 +85,7 @@ class Derived(Query):
         """Return ends that hold each true answer with this probability."""
 
     @abstractmethod
-    def expected_error(self, parts: Sequence[Plan], people: float) -> float:
+    def expected_error(self, parts: Sequence[LinearPlan], people: float) -> float:
         """Return the expected error of an answer about so many people, where the range does not bound it."""
 
     @abstractmethod
@@ -97,7 +97,7 @@ class Derived(Query):
         """Return in words how the expected error depends on the people."""
 
     @abstractmethod
-    def terms(self, parts: Sequence[Plan]) -> list[str]:
+    def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
         """Return in words what an answer means."""
 
     def never_negative(self, domain: Domain) -> bool:
@@ -118,8 +118,12 @@ class Derived(Query):
         known = policy.known_people
         return DerivedPlan(self, policy, epsilon, step, why, parts, strategy=parts[0].strategy, known_people=known)
 
+    def plan_for(self, policy: Policy, epsilon: Fraction, people: int | None) -> DerivedPlan:
+        """Return the plan with its error stated for so many people."""
+        return replace(self.plan(policy, epsilon), known_people=people)
 
-def step_of(named: Sequence[tuple[str, Plan]]) -> LargestStep:
+
+def step_of(named: Sequence[tuple[str, LinearPlan]]) -> LargestStep:
     """Return the step of the first part, with the reasons of all."""
     why, still = (
         tuple(f"{role}: {line}" for role, part in named for line in getattr(part.step, reasons))
@@ -129,19 +133,19 @@ def step_of(named: Sequence[tuple[str, Plan]]) -> LargestStep:
 
 
 @dataclass(frozen=True)
-class DerivedPlan(AnyPlan):
+class DerivedPlan(Plan):
     """How the parts of a question will be answered.
 
     `step` is that of the first part, with the reasons of all; `known_people` how many there are, if that is declared.
     """
 
     query: Derived
-    parts: tuple[Plan, ...]
+    parts: tuple[LinearPlan, ...]
     known_people: int | None = field(default=None, kw_only=True)
 
-    def for_the_people_of(self, other: AnyPlan) -> DerivedPlan:
-        """Return this plan with its error stated for as many people as that of another plan for the same question."""
-        return replace(self, known_people=getattr(other, "known_people", None))
+    def plain(self) -> DerivedPlan:
+        """Return the plan of plain differential privacy, with its error stated for as many people."""
+        return self.query.plan_for(self.policy.plain(), self.epsilon, self.known_people)
 
     @property
     def base(self) -> Measured:
@@ -197,14 +201,14 @@ class DerivedPlan(AnyPlan):
         return self.parts[0].drawn if len(self.parts) == 1 else ()
 
     @property
-    def ways(self) -> dict[str, float]:
+    def tried(self) -> dict[str, float]:
         """Every way that was tried for the only part, with what its error makes of the answers; this one for several.
 
         Errors of answers grow in proportion to those of what they are read off.
         """
         if len(self.parts) > 1 or self.parts[0].mse == 0:
-            return super().ways
-        worse = {name: mse / self.parts[0].mse for name, mse in self.parts[0].ways.items()}
+            return super().tried
+        worse = {name: mse / self.parts[0].mse for name, mse in self.parts[0].tried.items()}
         return {name: ratio * self.mse for name, ratio in worse.items()}
 
     @property
@@ -239,6 +243,6 @@ class DerivedPlan(AnyPlan):
             for role, part in self.named()
         }
 
-    def named(self) -> list[tuple[str, Plan]]:
+    def named(self) -> list[tuple[str, LinearPlan]]:
         """Return the parts, each with what it is called."""
         return list(zip(self.query.roles, self.parts, strict=True))

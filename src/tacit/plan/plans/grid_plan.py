@@ -25,11 +25,11 @@ from tacit.noise.bounds.of_variances import half_width
 from tacit.noise.grouped import GroupedNoise
 from tacit.noise.law import Law
 from tacit.noise.two_scale import TwoScale
-from tacit.plan.choose import Plan
 from tacit.plan.measure.grids.search import UNIT_CELLS, candidates, listed_change
 from tacit.plan.measure.grids.strategy import GridStrategy, Weighted
 from tacit.plan.measure.grids.sums import GridSums
 from tacit.plan.measure.grids.workload import Workload, rectangle_variances
+from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.question import Bools, Floats, Ints, in_words
 from tacit.plan.questions.rectangles import Rectangles
 from tacit.plan.sensitivity.cells import CellTables
@@ -43,10 +43,10 @@ EXACT: Final = "no secret edge changes the counts of cells, so they are released
 
 
 @dataclass(frozen=True)
-class GridPlan(Plan):
+class GridPlan(LinearPlan):
     """How counts of rectangles are estimated, from `sums`; None: the listed rectangles are measured by themselves.
 
-    `weighted` has the noise of the sums, if there is any. `tried` are all ways that were, with their expected mean
+    `weighted` has the noise of the sums, if there is any. `compared` are all ways that were, with their expected mean
     squared errors, the best first.
     """
 
@@ -55,7 +55,7 @@ class GridPlan(Plan):
     workload: Workload = field(kw_only=True, repr=False)
     sums: GridSums | None = field(kw_only=True, repr=False)
     weighted: Weighted | None = field(kw_only=True)
-    tried: tuple[tuple[str, float], ...] = field(kw_only=True)
+    compared: tuple[tuple[str, float], ...] = field(kw_only=True)
 
     @property
     def groups(self) -> None:
@@ -70,7 +70,7 @@ class GridPlan(Plan):
     @property
     def variance(self) -> float:
         """The expected variance of a rectangle, averaged over those that are asked for."""
-        return self.tried[0][1]
+        return self.compared[0][1]
 
     @property
     def spread(self) -> Any:
@@ -78,14 +78,14 @@ class GridPlan(Plan):
         return AnswerErrors(self)
 
     @property
-    def ways(self) -> dict[str, float]:
+    def tried(self) -> dict[str, float]:
         """Every way to answer that was tried, with the expected mean squared error of one rectangle."""
-        return dict(self.tried)
+        return dict(self.compared)
 
     @property
-    def way(self) -> str:
+    def chosen(self) -> str:
         """The way that was chosen, by its name among all that were tried."""
-        return self.tried[0][0]
+        return self.compared[0][0]
 
     @property
     def watched(self) -> Watched:
@@ -127,7 +127,7 @@ class GridPlan(Plan):
 
     def predicted(self) -> dict[str, Any]:
         """Return what is expected, as plain data."""
-        return {"value_rmse": self.rmse, "candidates": dict(self.tried)}
+        return {"value_rmse": self.rmse, "candidates": dict(self.compared)}
 
     def terms(self) -> list[str]:
         """Return what can be told besides."""
@@ -165,7 +165,7 @@ def plan_rectangles(
         sums = GridSums.of(names, GridStrategy(), replace(moves, has_totals=False), query.where)
         return GridPlan(
             query, policy, epsilon, step, EXACT, sums, None, query.size(policy.domain),
-            moves=moves, workload=workload, sums=sums, weighted=None, tried=((UNIT_CELLS, 0.0),),
+            moves=moves, workload=workload, sums=sums, weighted=None, compared=((UNIT_CELLS, 0.0),),
         )  # fmt: skip
     found = candidates(moves, workload, epsilon)
     best = found[0]
@@ -181,7 +181,7 @@ def plan_rectangles(
         why = f"nobody changes more than {most} of the listed rectangles"
         return GridPlan(
             query, policy, epsilon, step, why, query, noise, query.size(policy.domain), strategy=best.name,
-            moves=moves, workload=workload, sums=None, weighted=None, tried=tried,
+            moves=moves, workload=workload, sums=None, weighted=None, compared=tried,
         )  # fmt: skip
     weighted = best.weighted
     sums = GridSums.of(names, weighted.strategy, moves, query.where)
@@ -197,7 +197,7 @@ def plan_rectangles(
         query, policy, epsilon, _step(weighted.strategy, moves, step, measured), why, sums,
         GroupedNoise(sums.group_sizes(), scales), query.size(policy.domain),
         strategy=f"{best.name}: least squares on {measured}",
-        moves=moves, workload=workload, sums=sums, weighted=weighted, tried=tried,
+        moves=moves, workload=workload, sums=sums, weighted=weighted, compared=tried,
     )  # fmt: skip
 
 

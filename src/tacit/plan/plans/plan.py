@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from tacit.amounts import rough, shown
 from tacit.errors import PlanError, leads_to_a_file, path_words
 from tacit.noise.law import Law
-from tacit.plan.leakage.shown import Shown
 from tacit.plan.measure.measured import Measured
 from tacit.plan.question import Bools, Ints, Query
 from tacit.plan.sensitivity.responses import Watched
@@ -27,10 +26,11 @@ from tacit.policy.words.describe import of_the_rows_counted
 
 if TYPE_CHECKING:
     from tacit.plan.plans.counted_tables import CountedTable
+    from tacit.plan.plans.records import RecordsPlan
 
 
 @dataclass(frozen=True)
-class AnyPlan(ABC):
+class Plan(ABC):
     """How one question will be answered.
 
     `why` gives the reason for the noise. `consistent` and `nonnegative` say what is done to the noisy answers
@@ -57,7 +57,7 @@ class AnyPlan(ABC):
             """How many answers there are, at most."""
 
         @property
-        def parts(self) -> tuple[AnyPlan, ...]:
+        def parts(self) -> tuple[Plan, ...]:
             """The plans whose bases are counted: this one, or those that it is made of."""
 
         @property
@@ -75,21 +75,31 @@ class AnyPlan(ABC):
         return self.rmse**2
 
     @property
-    def ways(self) -> dict[str, float]:
+    def tried(self) -> dict[str, float]:
         """Every way to answer that was tried, with the expected mean squared error of one answer: this one."""
         return {self.strategy: self.mse}
 
     @property
-    def shows(self) -> tuple[Shown, ...]:
-        """What is shown of single records as it is, and to whom; nothing by default, since answers are blurred."""
-        return ()
-
-    def never_shown(self, attribute: str) -> frozenset[Any] | None:
-        """Return the values of an attribute that are never shown, if all others have the same chance; else None."""
+    def records(self) -> RecordsPlan | None:
+        """The plan itself, if it shows single records as they are; None by default, since answers are blurred."""
         return None
 
     @property
-    def way(self) -> str:
+    def lines_asked(self) -> Mapping[str, Fraction]:
+        """The lines of coins that are remembered, each with the epsilon that it must have reached; none by default."""
+        return {}
+
+    def cost(self, reached: Mapping[str, Fraction]) -> Fraction:
+        """Return what is to be paid, where lines of coins have reached so much already: all of it by default."""
+        return self.epsilon
+
+    def plain(self) -> Plan:
+        """Return the plan of plain differential privacy for the same question at the same cost, to compare with."""
+        plain: Plan = self.query.plan(self.policy.plain(), self.epsilon)
+        return replace(plain, consistent=self.consistent)
+
+    @property
+    def chosen(self) -> str:
         """The way to answer that was chosen, by the name that it has among all that were tried."""
         return self.strategy
 
@@ -97,38 +107,6 @@ class AnyPlan(ABC):
     def tallied(self) -> tuple[Measured, ...]:
         """What rows are counted for: the bases of all parts, where answers are made of counts."""
         return tuple(part.base for part in self.parts)
-
-    @property
-    def lines_asked(self) -> dict[str, Fraction]:
-        """The lines of coins that are remembered, each with the epsilon that it must have reached; none by default."""
-        return {}
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """The attributes and columns that name rows; none by default."""
-        return ()
-
-    @property
-    def naming(self) -> tuple[str, ...]:
-        """The columns that name rows and are no attributes."""
-        return tuple(name for name in self.key if name not in self.policy.domain)
-
-    def cost(self, reached: Mapping[str, Fraction]) -> Fraction:
-        """Return what is to be paid, where lines of coins have reached so much already: all of it by default."""
-        return self.epsilon
-
-    @property
-    def table_rows(self) -> int:
-        """How many rows the published table has at most: what decides on the kind of its file."""
-        return self.answers
-
-    def under_plain(self) -> AnyPlan | None:
-        """Return the plan of plain differential privacy where it is no plan of the same question; else None."""
-        return None
-
-    def fit_together(self, taken: Sequence[Any], record: Any) -> bool:
-        """Say whether a made-up record can stand beside these in one data set."""
-        return True
 
     @property
     def watched(self) -> Watched:
@@ -169,10 +147,6 @@ class AnyPlan(ABC):
     def terms(self) -> list[str]:
         """Return in words what an answer means beside its interval: this goes into certificates."""
 
-    def coin_terms(self, *, in_ledger: bool) -> list[str]:
-        """Return in words for how long coins are remembered, which hangs on who keeps them; none by default."""
-        return []
-
     @abstractmethod
     def noise_document(self) -> dict[str, Any] | None:
         """Return the laws of the noise as plain, exact data; None where there is none."""
@@ -193,10 +167,6 @@ class AnyPlan(ABC):
     def assumption(self) -> str:
         """Whom the expected error is for, where it depends on their number; else nothing."""
         return ""
-
-    def for_the_people_of(self, other: AnyPlan) -> AnyPlan:
-        """Return this plan with its error stated for as many people as that of another: no matter, but for means."""
-        return self
 
     @property
     def post_processing(self) -> list[str]:
@@ -240,7 +210,7 @@ class AnyPlan(ABC):
             "derivation": list(step.why),
             "mechanism": self.mechanism,
             "strategy": self.strategy,
-            "candidates": self.ways,
+            "candidates": self.tried,
             "noise": self.noise_document(),
             "why": self.why,
             "predicted": self.predicted(),
@@ -292,7 +262,7 @@ class AnyPlan(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls.__repr__ = AnyPlan.__repr__  # type: ignore[method-assign]  # of a dataclass, it would list every field
+        cls.__repr__ = Plan.__repr__  # type: ignore[method-assign]  # of a dataclass, it would list every field
 
     def __repr__(self) -> str:
         return f"<plan of {self.query}, epsilon {shown(self.epsilon)}, expected error {self.rmse:.3g}>"

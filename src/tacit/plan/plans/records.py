@@ -47,7 +47,7 @@ from tacit.errors import PlanError
 from tacit.noise.kept_coins import share_kept
 from tacit.noise.law import Law
 from tacit.plan.leakage.shown import CERTAIN, Shown, apart
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.visible_records import Showing, changes, changing_edge, showing, tells_presence
 from tacit.plan.question import in_words
 from tacit.plan.sensitivity.coupling import is_touched
@@ -65,11 +65,10 @@ NO_COIN: Final = "open"  # the line of what needs no coin
 _SPELLING: Final = (
     "one case, days alone"  # of names (`rows/cells/row_names.py`): with another one, records have other coins
 )
-_ANY_NUMBER: Final = 2**63 - 1
 
 
 @dataclass(frozen=True)
-class RecordsPlan(AnyPlan):
+class RecordsPlan(Plan):
     """How records will be shown. `showing` has a rule for columns that share a coin; None: nothing is shown."""
 
     query: TrueRecords
@@ -111,9 +110,14 @@ class RecordsPlan(AnyPlan):
         return tuple(dict.fromkeys([*(axis.attribute for rule in rules for axis in rule.axes), *where]))
 
     @property
-    def key(self) -> tuple[str, ...]:
-        """The attributes and columns that name rows."""
-        return self.query.key
+    def records(self) -> RecordsPlan:
+        """The plan itself."""
+        return self
+
+    @property
+    def naming(self) -> tuple[str, ...]:
+        """The columns that name rows and are no attributes."""
+        return tuple(name for name in self.query.key if name not in self.policy.domain)
 
     # ---- lines, whose coins are remembered ----
 
@@ -198,11 +202,6 @@ class RecordsPlan(AnyPlan):
         return 1
 
     @property
-    def table_rows(self) -> int:
-        """Any number: it is not known before."""
-        return _ANY_NUMBER
-
-    @property
     def unit(self) -> Fraction:
         """Records are counted one by one."""
         return Fraction(1)
@@ -222,7 +221,7 @@ class RecordsPlan(AnyPlan):
         """Whether no coin is tossed and nothing is hidden."""
         return self.showing is not None and not self.showing.rules
 
-    def under_plain(self) -> RecordsPlan:
+    def plain(self) -> RecordsPlan:
         """Return the plan of plain differential privacy, under which no record may be shown."""
         return RecordsPlan(
             self.query, self.policy.plain(), self.epsilon, _no_step("any record looks like any other"), "", showing=None

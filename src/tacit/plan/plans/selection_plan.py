@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tacit.noise.cube.tilted import TiltedCube
 from tacit.noise.law import Law
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.plan.question import Bools, Ints
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ NOTHING: Final = -(10**6)  # stands where an output has no number
 
 
 @dataclass(frozen=True)
-class SelectionPlan(AnyPlan):
+class SelectionPlan(Plan):
     """How one selection will be answered."""
 
     query: Selection

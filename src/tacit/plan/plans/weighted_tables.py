@@ -27,8 +27,9 @@ from tacit.errors import PlanError
 from tacit.noise.grouped import GroupedNoise
 from tacit.noise.law import Law
 from tacit.plan.calibrate import drawable
-from tacit.plan.choose import Plan, plan_linear
+from tacit.plan.choose import plan_linear
 from tacit.plan.errors.predict import agreed_variance
+from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.question import Floats, Ints
 from tacit.plan.sensitivity.coupling import is_touched
 from tacit.plan.sensitivity.steps import largest_step
@@ -44,7 +45,7 @@ WORTH_IT: Final = 0.98  # of the variance with one noise for all: less gain is n
 
 
 @dataclass(frozen=True)
-class TablesPlan(Plan):
+class TablesPlan(LinearPlan):
     """How several tables are answered, each with its own noise; a table without a scale is exact.
 
     `changes` has a row for each kind of edge: by how much the cells of each table change at most, all together.
@@ -52,7 +53,7 @@ class TablesPlan(Plan):
 
     noise: GroupedNoise
     changes: tuple[tuple[int, ...], ...] = field(kw_only=True, repr=False)
-    same_noise: Plan = field(kw_only=True, repr=False)  # the other way
+    same_noise: LinearPlan = field(kw_only=True, repr=False)  # the other way
 
     def laws(self) -> list[tuple[Law, Any]]:
         """Return the law of each table with its cells."""
@@ -73,7 +74,7 @@ class TablesPlan(Plan):
         return float(np.dot(left, self.noise.variances()) / sum(self.noise.sizes))
 
     @property
-    def ways(self) -> dict[str, float]:
+    def tried(self) -> dict[str, float]:
         """Both ways to answer, with the expected mean squared error of one cell."""
         other = replace(self.same_noise, consistent=self.consistent)
         return {self.strategy: self.variance, "with the same noise for all tables": other.variance}
@@ -83,7 +84,7 @@ class TablesPlan(Plan):
         return max(self.noise.loss_of(row) for row in self.changes)
 
 
-def plan_tables(query: Marginals, policy: Policy, epsilon: Fraction) -> Plan:
+def plan_tables(query: Marginals, policy: Policy, epsilon: Fraction) -> LinearPlan:
     """Return the plan with the smallest expected error for checked tables."""
     plain = plan_linear(query, policy, epsilon)
     if len(query.sets) == 1 or plain.noise is None or policy.per_person > 1:

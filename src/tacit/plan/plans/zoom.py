@@ -29,7 +29,7 @@ from tacit.policy.policy import Policy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tacit.plan.choose import Plan
+    from tacit.plan.plans.linear import LinearPlan
 
 LOOK: Final = 5  # the look has one part in so many of epsilon
 SEES: Final = 0.03  # of the people in one cell, a look must see at least
@@ -146,7 +146,7 @@ class Zoomed(Memberships):
         return f"cells({', '.join(self.names)}, {shape}, {len(self.chosen):,} of them cut{suffix(self.where)})"
 
 
-def look_at(cells: Plan, people: float) -> Plan | None:
+def look_at(cells: LinearPlan, people: float) -> LinearPlan | None:
     """Return the look before a count of cells, for so many people; None where it could not show where they are."""
     wide = None if cells.noise is None else cells.noise.widened(LOOK)
     grid = _uncut(cells)
@@ -158,7 +158,7 @@ def look_at(cells: Plan, people: float) -> Plan | None:
     return look if deviation(_counted(grid, look)) * (many + RARE[2]) <= SEES_FAR * people else None
 
 
-def closer(look: Plan, seen: Floats, people: float) -> Plan | None:
+def closer(look: LinearPlan, seen: Floats, people: float) -> LinearPlan | None:
     """Return how cells are counted anew after a look that showed these numbers; None where they stay as they are."""
     grid = _uncut(look)
     region = _region(seen.reshape(grid.shape), deviation(look), people)
@@ -169,33 +169,33 @@ def closer(look: Plan, seen: Floats, people: float) -> Plan | None:
     return _counted(replace(grid, chosen=tuple(np.flatnonzero(region).tolist()), times=times), look)
 
 
-def all_cut(look: Plan) -> Plan:
+def all_cut(look: LinearPlan) -> LinearPlan:
     """Return how cells are counted that are all cut in two along every axis."""
     grid = _uncut(look)
     return _counted(replace(grid, chosen=tuple(range(math.prod(grid.shape))), times=2), look)
 
 
-def deviation(plan: Plan) -> float:
+def deviation(plan: LinearPlan) -> float:
     """Return the scale of discrete Laplace noise with the variance that a cell has, in people."""
     if plan.noise is None:
         return 0.0
     return math.sqrt(plan.noise.variance() / 2) * float(plan.query.unit(plan.policy.domain))
 
 
-def _uncut(cells: Plan) -> Zoomed:
+def _uncut(cells: LinearPlan) -> Zoomed:
     """Return the cells of a plan with borders in place of ramps."""
     grid: Any = cells.base
     return Zoomed(grid.names, tuple(replace(one, ramp=1) for one in grid.axes), grid.where)
 
 
-def _counted(grid: Zoomed, look: Plan) -> Plan:
+def _counted(grid: Zoomed, look: LinearPlan) -> LinearPlan:
     """Return the plan that counts these cells with what the look has left of epsilon."""
     return _planned(grid, look.policy, look.epsilon * (LOOK - 1))
 
 
 @lru_cache(maxsize=16)  # audits draw again and again
-def _planned(grid: Zoomed, policy: Policy, epsilon: Fraction) -> Plan:
-    found: Plan = grid.plan(policy, epsilon)
+def _planned(grid: Zoomed, policy: Policy, epsilon: Fraction) -> LinearPlan:
+    found: LinearPlan = grid.plan(policy, epsilon)
     return found
 
 

@@ -39,7 +39,6 @@ from tacit.plan.measure.cluster_grids import added_distance, grid_of, grids, ins
 from tacit.plan.measure.measured import Measured
 from tacit.plan.plans.derived import PEOPLE, Derived, DerivedPlan, Released, step_of
 from tacit.plan.plans.kmeans import centres_of, nearest, spread_around
-from tacit.plan.plans.plan import AnyPlan
 from tacit.plan.plans.zoom import LOOK, all_cut, deviation, look_at
 from tacit.plan.question import (
     Floats,
@@ -63,7 +62,7 @@ from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
 if TYPE_CHECKING:
-    from tacit.plan.choose import Plan
+    from tacit.plan.plans.linear import LinearPlan
 
 MOST_CENTRES: Final = 1000
 STAGES: Final = ("cells", "people", "look")  # what is released of each plan, the look only where it led on
@@ -184,11 +183,11 @@ class Clusters(Derived):
             look=look,
         )
 
-    def parts(self, policy: Policy, epsilon: Fraction) -> tuple[Plan, ...]:
+    def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
         """Return the plans of the cells and of the number of people."""
         return self._parts(policy, epsilon, policy.known_people)
 
-    def _parts(self, policy: Policy, epsilon: Fraction, people: int | None) -> tuple[Plan, Plan]:
+    def _parts(self, policy: Policy, epsilon: Fraction, people: int | None) -> tuple[LinearPlan, LinearPlan]:
         if policy.per_person > 1:
             raise PlanError(
                 "must be about one row of each person, since everybody is in one place",
@@ -197,10 +196,10 @@ class Clusters(Derived):
                 fix="Keep one row per person.",
             )
         total: Any = Count(self.where)
-        counted: Plan = total.plan(policy, epsilon)
+        counted: LinearPlan = total.plan(policy, epsilon)
         share = Fraction(0) if counted.is_exact else Fraction(1, FOR_PEOPLE)
         tried = grids(self.names, self.where, self.k, policy)
-        plans: Iterator[Plan] = (grid.plan(policy, epsilon * (1 - share)) for grid in tried)
+        plans: Iterator[LinearPlan] = (grid.plan(policy, epsilon * (1 - share)) for grid in tried)
         cells = min(plans, key=lambda plan: added_distance(plan, self.k, _so_many(people)))
         return cells, total.plan(policy, epsilon * share)
 
@@ -259,7 +258,7 @@ class Clusters(Derived):
         lines = lines_of(self.names, domain)
         return 0.0, math.hypot(*(abs(line.step) * (line.axis.size - 1) for line in lines))
 
-    def expected_error(self, parts: Sequence[Plan], people: float) -> float:
+    def expected_error(self, parts: Sequence[LinearPlan], people: float) -> float:
         """Return the root of what cells and noise add to the mean squared distance to the nearest centre."""
         return math.sqrt(added_distance(parts[0], self.k, people))
 
@@ -270,7 +269,7 @@ class Clusters(Derived):
             "distance of a person to the nearest centre"
         )
 
-    def terms(self, parts: Sequence[Plan]) -> list[str]:
+    def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
         """Return in words what an answer means."""
         return [
             "the number of people in the cells nearest to each centre; intervals hold for these cells, "
@@ -290,18 +289,14 @@ class ClustersPlan(DerivedPlan):
     """
 
     query: Clusters
-    look: Plan | None = field(default=None, kw_only=True)
-
-    def for_the_people_of(self, other: AnyPlan) -> ClustersPlan:
-        """Return the plan for as many people as another plan for the same question has."""
-        return self.query.plan_for(self.policy, self.epsilon, getattr(other, "known_people", None))
+    look: LinearPlan | None = field(default=None, kw_only=True)
 
     def for_so_many(self, people: float) -> ClustersPlan:
         """Return the plan for the number of people that was measured: this one if it is for as many."""
         many = max(round(people), 0)
         return self if many == self.known_people else self.query.plan_for(self.policy, self.epsilon, many)
 
-    def done(self, parts: Sequence[Plan]) -> ClustersDone:
+    def done(self, parts: Sequence[LinearPlan]) -> ClustersDone:
         """Return what came of this plan, which is for the number of people that was measured, from the parts used."""
         cells, people = parts[:2]
         return ClustersDone(
@@ -395,7 +390,7 @@ class ClustersDone(ClustersPlan):
 
     settled: ClustersPlan
 
-    def named(self) -> list[tuple[str, Plan]]:
+    def named(self) -> list[tuple[str, LinearPlan]]:
         """Return the parts, each with what it is called."""
         return list(zip(STAGES, self.parts, strict=False))
 

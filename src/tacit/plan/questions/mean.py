@@ -30,7 +30,7 @@ from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
 if TYPE_CHECKING:
-    from tacit.plan.choose import Plan
+    from tacit.plan.plans.linear import LinearPlan
 
 PARTS: Final = 64  # that epsilon is shared out in
 
@@ -58,7 +58,7 @@ class Mean(Summed, Derived):
         """Return the counts of the same people."""
         return Marginals((self.by,), self.where) if self.by else Count(self.where)
 
-    def parts(self, policy: Policy, epsilon: Fraction) -> tuple[Plan, ...]:
+    def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
         """Return the plans of the sums and of the counts."""
         if policy.per_person > 1:
             raise PlanError(
@@ -72,7 +72,7 @@ class Mean(Summed, Derived):
         share = self._share(*whole)
         return sums.plan(policy, epsilon * share), counts.plan(policy, epsilon * (1 - share))
 
-    def _share(self, sums: Plan, counts: Plan) -> Fraction:
+    def _share(self, sums: LinearPlan, counts: LinearPlan) -> Fraction:
         """Return the share of epsilon for the sums; nothing for what is exact anyway."""
         if counts.is_exact:
             return Fraction(1)
@@ -96,7 +96,7 @@ class Mean(Summed, Derived):
             low, high = (low, middle) if error(middle) <= error(middle + 1) else (middle + 1, high)
         return Fraction(low, PARTS)
 
-    def _mean_square(self, sums: Plan) -> float:
+    def _mean_square(self, sums: LinearPlan) -> float:
         """Return the mean square of a number that lies anywhere in the range, counted from its middle, in units."""
         attribute: Any = sums.policy.domain[self.name]
         return float(attribute.spacing * (attribute.size - 1)) ** 2 / 12
@@ -139,7 +139,7 @@ class Mean(Summed, Derived):
         attribute: Any = domain[self.name]
         return float(self.sums(domain).origin * attribute.unit)
 
-    def expected_error(self, parts: Sequence[Plan], people: float) -> float:
+    def expected_error(self, parts: Sequence[LinearPlan], people: float) -> float:
         """Return the error of sum - mean * count, for a mean that may lie anywhere in the range, over the people."""
         sums, counts = parts
         attribute: Any = sums.policy.domain[self.name]
@@ -150,7 +150,7 @@ class Mean(Summed, Derived):
         """Return in words how the expected error depends on the people."""
         return "; for ten times as many it is a tenth of that"
 
-    def terms(self, parts: Sequence[Plan]) -> list[str]:
+    def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
         """Return in words what an answer means."""
         if not self.by:
             return []

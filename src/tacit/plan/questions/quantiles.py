@@ -37,7 +37,7 @@ from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
 if TYPE_CHECKING:
-    from tacit.plan.choose import Plan
+    from tacit.plan.plans.linear import LinearPlan
 
 MOST_SHARES: Final = 1000
 HALF: Final = Fraction(1, 2)
@@ -96,7 +96,7 @@ class Quantiles(Derived):
         """Return what the values are numbers of."""
         return self.name
 
-    def parts(self, policy: Policy, epsilon: Fraction) -> tuple[Plan, ...]:
+    def parts(self, policy: Policy, epsilon: Fraction) -> tuple[LinearPlan, ...]:
         """Return the plan of the cumulative counts."""
         return (self.counted.plan(policy, epsilon),)
 
@@ -137,7 +137,7 @@ class Quantiles(Derived):
         attribute: Any = domain[self.name]
         return np.array([float(attribute.number(place) * attribute.unit) for place in places], dtype=np.float64)
 
-    def expected_error(self, parts: Sequence[Plan], people: float) -> float:
+    def expected_error(self, parts: Sequence[LinearPlan], people: float) -> float:
         """Return how far off a value is if people are spread evenly over the range."""
         (counts,) = parts
         attribute: Any = counts.policy.domain[self.name]
@@ -151,7 +151,7 @@ class Quantiles(Derived):
         """Return in words how the expected error depends on the people."""
         return ", spread evenly over the range; where more are, it is smaller"
 
-    def terms(self, parts: Sequence[Plan]) -> list[str]:
+    def terms(self, parts: Sequence[LinearPlan]) -> list[str]:
         """Return in words what an answer means."""
         return ["the smallest value such that at least this share of the people have at most that"]
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tacit.amounts import rough
 from tacit.errors import PlanError, PolicyError
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.plan import Plan
 from tacit.plan.sensitivity.cells import CellTables
 from tacit.plan.sensitivity.coupling import coupled_step, is_touched
 from tacit.plan.sensitivity.responses import Watched
@@ -119,7 +119,7 @@ def costs_of_knowledge(watched: Watched, policy: Policy) -> tuple[FactCost, ...]
     return tuple(found)
 
 
-def costs_for_plan(plan: AnyPlan) -> tuple[FactCost, ...]:
+def costs_for_plan(plan: Plan) -> tuple[FactCost, ...]:
     """Return what each fact costs what a plan adds noise to; of several parts, the one that moves furthest."""
     return costs_of_knowledge(max(plan.parts, key=lambda part: part.step.l1).watched, plan.policy)
 

@@ -16,7 +16,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.choose import Line, Plan
+from tacit.plan.plans.linear import Line, LinearPlan
 from tacit.release.estimate.agree import agreement, nearest
 from tacit.release.estimate.cell_estimates import following, increasing, of_groups, with_totals
 from tacit.release.estimate.cell_estimates import nonnegative as without_negatives
@@ -105,7 +105,7 @@ def _centred(measured: Measurements) -> Floats:
     return noisy
 
 
-def _unit(plan: Plan) -> float:
+def _unit(plan: LinearPlan) -> float:
     """Return what one unit of the answers is worth."""
     return float(plan.query.unit(plan.policy.domain))
 

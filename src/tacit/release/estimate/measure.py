@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tacit.plan.choose import Plan
 from tacit.plan.draws.additive import blur
+from tacit.plan.plans.linear import LinearPlan
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -25,13 +25,13 @@ class Measurements:
     of a line.
     """
 
-    plan: Plan
+    plan: LinearPlan
     noisy: Ints
     totals: tuple[Floats, ...] | None
     fixed: Floats | None
 
     @classmethod
-    def of(cls, plan: Plan, truth: Ints, noisy: Ints) -> Measurements:
+    def of(cls, plan: LinearPlan, truth: Ints, noisy: Ints) -> Measurements:
         """Return noisy entries with what the plan says is exact; nothing else of the true ones is kept."""
         totals = None
         if plan.groups is not None:
@@ -41,6 +41,6 @@ class Measurements:
         return cls(plan, noisy, totals, plan.fixed_counts(truth))
 
 
-def measure(plan: Plan, truth: Ints) -> Measurements:
+def measure(plan: LinearPlan, truth: Ints) -> Measurements:
     """Add the noise of a plan to true entries."""
     return Measurements.of(plan, truth, blur(truth, plan))

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.errors import PlanError
-from tacit.plan.choose import Plan
 from tacit.plan.errors.error_laws import AnySpread, spread_of_runs
+from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.question import position_of_end
 from tacit.plan.questions import quantiles as ask_quantiles
 from tacit.plan.questions.on_a_line import OnALine
@@ -35,7 +35,7 @@ class RunningCounts:
     No true count is below `floor` or above `ceiling`.
     """
 
-    plan: Plan
+    plan: LinearPlan
     published: Floats
     centre: Floats
     floor: Floats
@@ -152,14 +152,14 @@ def _asked(line: RunningCounts, shares: Any) -> tuple[Any, Prefixes]:
     return query, Prefixes(line)
 
 
-def on_line(plan: Plan) -> OnALine:
+def on_line(plan: LinearPlan) -> OnALine:
     """Return the question about a line that a plan answers."""
     asked = plan.query.about_a_line
     assert asked is not None  # noqa: S101 - no other plan has such a record
     return asked
 
 
-def positions_of(plan: Plan, low: Any, high: Any) -> tuple[Ints, Ints]:
+def positions_of(plan: LinearPlan, low: Any, high: Any) -> tuple[Ints, Ints]:
     """Return ranges of values as positions, or refuse."""
     name = on_line(plan).name
     key = f"range of {name}"
@@ -220,7 +220,7 @@ class Prefixes:
 class LineRecord(RunningAnswers, NumbersRecord):
     """The result of a question about a line: one value with its interval for each answer, and any range besides."""
 
-    plan: Plan
+    plan: LinearPlan
     _published: Floats = field(repr=False)  # the running counts behind the values,
     _centre: Floats = field(repr=False)  # those whose law is known,
     _floor: Floats = field(repr=False)  # and what no true one is below

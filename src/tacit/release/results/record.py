@@ -22,10 +22,10 @@ import numpy.typing as npt
 from tacit.amounts import shown
 from tacit.drawing import draw
 from tacit.errors import PlanError, Refused, kind_of
-from tacit.plan.choose import Plan
 from tacit.plan.errors.error_laws import AnySpread
 from tacit.plan.plans.derived import DerivedPlan
-from tacit.plan.plans.plan import AnyPlan
+from tacit.plan.plans.linear import LinearPlan
+from tacit.plan.plans.plan import Plan
 from tacit.release.certificate import Certificate
 from tacit.release.results.number_texts import with_interval
 from tacit.release.results.value_files import side_by_side, write_csv, write_table
@@ -39,7 +39,7 @@ CERTIFICATE_FILE: Final = "certificate.json"  # written last: a folder without i
 class ReleaseRecord(ABC):
     """The result of a release. `values` are the best estimates, `frame` the same with labels."""
 
-    plan: AnyPlan
+    plan: Plan
     values: Floats
     promise: Certificate | None = None
     _make_frame: Callable[[dict[str, Any]], Any] | None = field(repr=False, default=None)
@@ -53,7 +53,7 @@ class ReleaseRecord(ABC):
         return f"<release of {about}: {np.array2string(self.values, precision=1, threshold=6)}>"
 
     @property
-    def done(self) -> AnyPlan:
+    def done(self) -> Plan:
         """What came of the plan, which certificate and report speak of: the plan, unless released numbers led on."""
         return self.plan
 
@@ -153,7 +153,7 @@ class ReleaseRecord(ABC):
 class NumbersRecord(ReleaseRecord):
     """The result of a question whose answers are numbers: one value with its interval for each."""
 
-    plan: Plan | DerivedPlan
+    plan: LinearPlan | DerivedPlan
 
     def summary(self) -> str:
         """Return the answer where there is only one."""
@@ -176,7 +176,7 @@ class NumbersRecord(ReleaseRecord):
 class LinearRecord(NumbersRecord):
     """The result of a linear question: one value with its interval for each answer."""
 
-    plan: Plan
+    plan: LinearPlan
     _centre: Floats = field(repr=False)  # estimates whose law is known
     _spread: AnySpread | None = field(repr=False, default=None)  # that law; None where all answers are exact
     _unit: float = field(repr=False, default=1.0)  # what one unit of that law is worth

@@ -21,10 +21,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from tacit.plan.plans.plan import Plan
 
 LARGEST_CSV: Final = 1_000_000  # answers in one file: a spreadsheet opens 1,048,576 lines
 _FORMULA: Final = re.compile(r"['=+\-@\t\r\n＝＋－＠]")
@@ -66,6 +69,11 @@ def file_name(stem: str, answers: int) -> str:
     ('ages.csv', 'visits.parquet')
     """
     return f"{stem}.csv" if answers <= LARGEST_CSV else f"{stem}.parquet"
+
+
+def planned_file_name(stem: str, plan: Plan) -> str:
+    """Return what the file of a plan's table is called; how many true records there are is not known before."""
+    return file_name(stem, plan.answers) if plan.records is None else f"{stem}.parquet"
 
 
 def rounded(name: str, numbers: npt.NDArray[np.float64], decimals: int) -> list[Any]:
