@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import tacit
+from architecture.syntax import nodes_of
 
 SRC = Path(tacit.__file__).parent
 ROOT = Path(__file__).parents[2]
@@ -40,8 +41,14 @@ CALIBRATION = (
 )
 
 
+def tree_of(file: Path) -> ast.Module:
+    (tree, *_) = nodes_of(file.read_text(encoding="utf-8"))
+    assert isinstance(tree, ast.Module)
+    return tree
+
+
 def defines_something_public(file: Path) -> bool:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    tree = tree_of(file)
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     return any(isinstance(node, kinds) and not node.name.startswith("_") for node in tree.body)
 
@@ -54,7 +61,7 @@ def promising_modules() -> list[str]:
 
 
 def docstring(name: str) -> str:
-    return ast.get_docstring(ast.parse((SRC / name).read_text(encoding="utf-8"))) or ""
+    return ast.get_docstring(tree_of(SRC / name)) or ""
 
 
 @pytest.mark.parametrize("name", promising_modules())

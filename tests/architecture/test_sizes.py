@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import tacit
+from architecture.syntax import nodes_of
 
 SRC = Path(tacit.__file__).parent
 MODULES = sorted(SRC.rglob("*.py"))
@@ -26,7 +27,7 @@ def classes() -> dict[str, list[str]]:
     """Return every class name, without leading underscores, with the modules that define it."""
     found = defaultdict(list)
     for file in MODULES:
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        for node in nodes_of(file.read_text(encoding="utf-8")):
             if isinstance(node, ast.ClassDef):
                 found[node.name.lstrip("_")].append(name_of(file))
     return found

@@ -214,8 +214,8 @@ def test_graphs_of_listed_pairs(data):
 
 
 def test_a_graph_of_thousands_of_pairs_is_searched_and_described():
-    nodes = 2000
-    edges = [(a, b) for a, b in np.random.default_rng(5).integers(0, nodes, (4000, 2)).tolist() if a != b]
+    nodes = 1000
+    edges = [(a, b) for a, b in np.random.default_rng(5).integers(0, nodes, (2 * nodes, 2)).tolist() if a != b]
     policy = Policy(Domain({"v": Integers(0, nodes - 1)}), secrets.pairs([*edges, *((b, a) for a, b in edges)]))
     near = {at: set() for at in range(nodes)}
     for a, b in edges:
@@ -236,15 +236,15 @@ def test_a_graph_of_thousands_of_pairs_is_searched_and_described():
 
     sys.setprofile(counted)
     try:
-        far = [policy.distance({"v": 0}, {"v": end}) for end in (1, 999, 1999)]
+        far = [policy.distance({"v": 0}, {"v": end}) for end in (1, nodes // 2, nodes - 1)]
         said = str(policy)
         step = largest_step(cumulative("v"), policy)
     finally:
         sys.setprofile(None)
     read = Policy.from_yaml(policy.to_yaml())
-    assert far == [found.get(end, math.inf) for end in (1, 999, 1999)]
+    assert far == [found.get(end, math.inf) for end in (1, nodes // 2, nodes - 1)]
     assert "listed pairs" in said
     assert read == policy
     assert policy.covers(read)
     assert step.l1 == max(abs(a - b) for a, b in edges)
-    assert calls < 1_500_000, calls
+    assert calls < 750 * nodes, calls

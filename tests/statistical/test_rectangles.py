@@ -73,10 +73,11 @@ def test_a_release_holds_what_its_plan_says() -> None:
     policy = tc.Policy(tc.Domain({"place": tc.Grid(12, 10)}), tc.secrets.partition("place", width=[6, 5]))
     table = people(12, 10, 300)
     session = tc.Session(policy, table, budget=100)
+    plan = session.plan(tc.rectangles("place", "all"), 1)
     hits = 0
     with noise.replayed(noise.Keystream(key=KEY)):
         for _ in range(40):
-            found = session.release(tc.rectangles("place", "all"), epsilon=1)
+            found = session.release(plan)
             low, high = found.interval(0.9, 2, 8, 1, 7)
             truth = int((table["row"].between(2, 8) & table["column"].between(1, 7)).sum())
             hits += low <= truth <= high

@@ -306,8 +306,9 @@ def test_intervals_of_the_largest_values_hold_although_they_were_picked() -> Non
     whole, alone, releases = 0, 0, 40
     with noise.replayed(noise.Keystream(key=b"the largest of many, test stream")):
         session = tc.Session(policy, nobody, budget=releases)
+        plan = session.plan(tc.histogram(*"abc"), 1)
         for _ in range(releases):
-            record = session.release(tc.histogram(*"abc"), 1)
+            record = session.release(plan)
             rows = data_rows(chart(record).to_dict())
             assert len(rows) == TOP
             whole += all(row["lower"] <= 0 <= row["upper"] for row in rows)
