@@ -14,7 +14,7 @@ from tacit_reproductions.document_004 import figures as figures_004
 from tacit_reproductions.document_004.disclosures import audited, closeness_curves, least_error
 from tacit_reproductions.document_004.examples import chance_of_share, examples, second_moment
 from tacit_reproductions.document_004.tables import ROWS, adult_table, census_tables, read_adult
-from tacit_reproductions.parts import Setting
+from tacit_reproductions.reproduction import Run
 
 ROOT = Path(__file__).parents[2]
 FOLDER = next((ROOT / name for name in data.NEARBY if (ROOT / name).is_dir()), None)
@@ -43,7 +43,7 @@ def test_example_2_on_adult():
 def told():
     """The claims about examples and small tables."""
     with noise.replayed(noise.Keystream(key=b"golden numbers of document 004..")):
-        return examples(Setting(None, quick=True)).claims
+        return examples(Run(None, quick=True)).claims
 
 
 def test_example_1_has_other_numbers_than_printed(told):
@@ -124,10 +124,18 @@ def test_the_census_stands_in():
 
 def test_every_part_makes_a_page(monkeypatch):
     monkeypatch.setattr("tacit_reproductions.document_004.disclosures.FEW_ROWS", 4_000)
-    found = figures_004.reproduce(None, quick=True)
-    assert {claim.figure for claim in found.claims} >= {"1.1", "Example 1", "Table 2.1", "3.1", "3.2", "3.3", "3.4"}
-    assert all(claim.ours and claim.claim for claim in found.claims)
-    assert all(claim.checks or claim.unjudged for claim in found.claims)
+    found = figures_004.DOCUMENT.reproduce(None, quick=True)
+    assert {claim.figure for claim in found.part.claims} >= {
+        "1.1",
+        "Example 1",
+        "Table 2.1",
+        "3.1",
+        "3.2",
+        "3.3",
+        "3.4",
+    }
+    assert all(claim.ours and claim.claim for claim in found.part.claims)
+    assert all(claim.checks or claim.unjudged for claim in found.part.claims)
     exact = [text for text in (found.markdown().splitlines()) if "exact" in text and "exact sample" not in text]
     assert exact
     assert all("tail" in text or "Exact" in text for text in exact)  # which criterion is meant
@@ -135,5 +143,5 @@ def test_every_part_makes_a_page(monkeypatch):
     for table in found.tables:
         assert all(len(line) == len(table.headings) for line in table.lines)
     assert "nan" not in found.markdown()
-    for draw in found.charts.values():
+    for draw in found.part.charts.values():
         draw().to_dict()

@@ -5,10 +5,10 @@ Nothing here protects anybody: data sets are public, and baselines are what we c
 In reading order:
 
     data          where the data sets are
-    streams       the same noise for everybody
     measured      numbers over many runs
-    results       claims of a document beside our numbers
-    parts         what a part of a document comes to
+    marks         what charts are made of
+    results       claims beside our numbers, and tables
+    reproduction  how a document is recomputed, part by part
     document_001  one-sided privacy of attributes that depend on each other
     document_002  asymmetric differential privacy
     document_003  Blowfish privacy

@@ -11,12 +11,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from rich.table import Table
+from rich.table import Table as RichTable
 
 from tacit.cli.screen import note, progress, show, show_json, show_wrapped
 from tacit.errors import Refused
 from tacit_reproductions.data import data_folder
-from tacit_reproductions.results import CLAIM_HEADINGS
+from tacit_reproductions.reproduction import Document
+from tacit_reproductions.results import Table
 
 # Beside src/ in a clone; an installed package has none. Never looked for elsewhere: that would run a stranger's file.
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -28,18 +29,19 @@ def show_reproduction(
     """Recompute a document, write its page and charts if there is an output folder, and print what was found."""
     folder = data_folder(data)
     with progress(f"document {paper}", as_json=as_json) as on_progress:
-        reproduce = importlib.import_module(f"tacit_reproductions.document_{paper}.figures").reproduce
-        found = reproduce(folder, quick=quick, fresh=fresh, on_progress=on_progress)
+        document: Document = importlib.import_module(f"tacit_reproductions.document_{paper}.figures").DOCUMENT
+        found = document.reproduce(folder, quick=quick, fresh=fresh, on_progress=on_progress)
         files = [] if output is None else found.write(output)
     if as_json:
         show_json({**found.document(), "files": files})
         return
     show(found.title, "")
     show_wrapped(found.how)
-    show("", _on_screen(CLAIM_HEADINGS, [claim.cells() for claim in found.claims], lines=True))
-    for table in found.tables:
+    claims, *tables = found.tables
+    show("", _on_screen(claims, lines=True))
+    for table in tables:
         if table.on_screen:
-            show("", table.title, "", _on_screen(table.headings, table.lines), "")
+            show("", table.title, "", _on_screen(table), "")
             show_wrapped(table.notes)
     if files:
         show(f"\n{len(files)} files in {output}")
@@ -78,10 +80,10 @@ def _benchmark(name: str) -> ModuleType:
     return module
 
 
-def _on_screen(headings: Sequence[str], rows: Sequence[tuple[str, ...]], *, lines: bool = False) -> Table:
-    table = Table(show_lines=lines)
-    for heading in headings:
+def _on_screen(found: Table, *, lines: bool = False) -> RichTable:
+    table = RichTable(show_lines=lines)
+    for heading in found.headings:
         table.add_column(heading, overflow="fold")
-    for row in rows:
+    for row in found.lines:
         table.add_row(*row)
     return table

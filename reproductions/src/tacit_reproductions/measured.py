@@ -37,6 +37,15 @@ class Number:
             return cls.mean(of)
         return cls(float(seen.mean()), float(np.sqrt(np.mean(np.diff(seen) ** 2) / 2 / len(seen))))
 
+    @property
+    def margin(self) -> float:
+        """The standard error, or zero where a single run has none."""
+        return self.error if math.isfinite(self.error) else 0.0
+
+    def written(self, form: str) -> str:
+        """Return the number and its standard error as a text."""
+        return f"{self.value:{form}} ± {self.margin:{form}}"
+
     def over(self, other: Number) -> Number:
         """Return the ratio of two independent numbers."""
         ratio = self.value / other.value if other.value else math.inf

@@ -1,4 +1,4 @@
-"""What a reproduction comes to: claims of the paper beside our numbers, tables of our own, and the charts.
+"""Claims of the paper beside our numbers, and tables of our own.
 
 Nobody writes a verdict. A claim has checks, each with the numbers that were found, a relation and a limit, and the
 verdict follows from them: yes if every number meets its limit, no if none does, partly otherwise. A claim that cannot
@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
-import vl_convert
-
-from tacit.report.charts.release_charts import chart_svg
 
 YES: Final = "yes"
 NO: Final = "no"
@@ -150,7 +146,13 @@ class Table:
     def markdown(self) -> list[str]:
         """Return the table as lines of a page."""
         noted = ["", *(f"- {said}" for said in self.notes)] if self.notes else []
-        return ["", f"## {self.title}", "", *_table(self.headings, self.lines), *noted]
+        return [
+            "",
+            f"## {self.title}",
+            "",
+            *map(_row, (self.headings, ["---"] * len(self.headings), *self.lines)),
+            *noted,
+        ]
 
     def document(self) -> dict[str, Any]:
         """Return the table as plain data."""
@@ -160,58 +162,6 @@ class Table:
             "lines": [list(line) for line in self.lines],
             "notes": list(self.notes),
         }
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """Everything that `tacit reproduce` found. `details` are the numbers of tables as plain data."""
-
-    paper: str
-    title: str
-    quick: bool
-    how: tuple[str, ...]
-    claims: tuple[Claim, ...]
-    tables: tuple[Table, ...]
-    details: Mapping[str, Any]
-    charts: dict[str, Callable[[], Any]] = field(repr=False)
-    made_up: str = ""  # what is made up because no data sets were found, as a sentence
-
-    def document(self) -> dict[str, Any]:
-        """Return everything but the charts as plain data."""
-        return {
-            "paper": self.paper,
-            "title": self.title,
-            "quick": self.quick,
-            "how": list(self.how),
-            "claims": [claim.document() for claim in self.claims],
-            **self.details,
-            "tables": [table.document() for table in self.tables],
-            "charts": list(self.charts),
-        }
-
-    def markdown(self) -> str:
-        """Return everything but the charts as a page."""
-        lines = [f"# {self.title}", ""]
-        for paragraph in self.how:
-            lines += [paragraph, ""]
-        lines += ["## What the paper claims", ""]
-        lines += _table(CLAIM_HEADINGS, [claim.cells() for claim in self.claims])
-        for table in self.tables:
-            lines += table.markdown()
-        return "\n".join(lines) + "\n"
-
-    def write(self, folder: Path) -> list[Path]:
-        """Write the page and the charts; return the files."""
-        folder.mkdir(parents=True, exist_ok=True)
-        page = folder / f"reproduced-{self.paper}.md"
-        page.write_text(self.markdown(), encoding="utf-8")
-        files = [page]
-        for name, draw in self.charts.items():
-            svg = chart_svg(draw())
-            (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
-            (folder / f"{name}.png").write_bytes(bytes(vl_convert.svg_to_png(svg, scale=2.0)))
-            files += [folder / f"{name}.svg", folder / f"{name}.png"]
-        return files
 
 
 def spread(numbers: Sequence[float], form: Callable[[float], str]) -> str:
@@ -224,9 +174,8 @@ def spread(numbers: Sequence[float], form: Callable[[float], str]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
-    rule = ["---"] * len(headings)
-    return [f"| {' | '.join(line)} |" for line in (headings, rule, *lines)]
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _numbers(given: Any) -> tuple[float, ...]:

@@ -14,9 +14,8 @@ from tacit.report.charts.monitor_chart import ORANGE
 from tacit_reproductions.document_001.building import APPLICATIONS, EQUAL, PLANNED, SUM, Point
 from tacit_reproductions.document_001.closed_forms import BitPair
 from tacit_reproductions.document_001.occupancy import Days, Occupancy, clock
+from tacit_reproductions.marks import GREEN, Row, coloured
 
-Row = dict[str, Any]
-GREEN: Final = "#009E73"
 _WIDE: Final = 300
 DELTAS: Final = ((0.9, 0.1), (0.8, 0.2), (0.5, 0.5), (0.2, 0.6))
 
@@ -80,19 +79,13 @@ def applications_chart(
     ends: dict[str, Any] = {"x2": "x2:Q", "y2": "y2:Q"}
     x = alt.X("x:Q", axis=None, scale=alt.Scale(domain=[-0.45, len(attributes) - 0.55], nice=False))
     y = alt.Y("y:Q", axis=None, scale=alt.Scale(domain=[-1.05, 1.15], nice=False))
-    colour = alt.Color(
-        "kind:N",
-        title=None,
-        scale=alt.Scale(domain=list(kinds), range=list(kinds.values())),
-        legend=alt.Legend(orient="bottom"),
-    )
     lines = (
         alt.Chart(alt.Data(values=segments))
         .mark_rule(strokeWidth=2)
         .encode(
             x=x,
             y=y,
-            color=colour,
+            color=coloured(kinds, kinds.values(), "kind"),
             strokeDash=alt.condition("datum.kind == 'asks'", alt.value([5, 4]), alt.value([1, 0])),
             **ends,
         )
@@ -130,7 +123,8 @@ def factors_chart() -> Any:
         ]
         x = alt.X("x:Q", title=title)
         y = alt.Y("value:Q", title="P(j is sensitive)", scale=alt.Scale(domain=[0, 0.8]), axis=alt.Axis(format=".1f"))
-        colour = alt.Color("series:N", title=None, sort=None, legend=alt.Legend(orient="bottom"), scale=_four())
+        names = [f"delta {first:g}, {second:g}" for first, second in DELTAS]
+        colour = coloured(names, [ORANGE, BLUE, LINE, GREEN]).sort(None)
         panels.append(
             alt.Chart(alt.Data(values=rows))
             .mark_line()
@@ -144,12 +138,7 @@ def factors_chart() -> Any:
 def trade_off_chart(points: Sequence[Point]) -> Any:
     """Return the trade-off: how many values of a day are released against what is learned."""
     rows = [{"x": p.leakage, "value": p.releases, "series": p.how} for p in points]
-    colour = alt.Color(
-        "series:N",
-        title=None,
-        scale=alt.Scale(domain=[PLANNED, EQUAL, SUM], range=[BLUE, GREEN, ORANGE]),
-        legend=alt.Legend(orient="bottom", labelLimit=260),
-    )
+    colour = coloured([PLANNED, EQUAL, SUM], [BLUE, GREEN, ORANGE], labelLimit=260)
     x = alt.X("x:Q", title="learned about the other attributes, nats")
     y = alt.Y("value:Q", title="values released of a day")
     lines = alt.Chart(alt.Data(values=rows)).mark_line(point=True).encode(x=x, y=y, color=colour, order="x:Q")
@@ -177,8 +166,3 @@ def _arc(kind: str, start: tuple[float, float], end: tuple[float, float], said: 
 def _factor(pair: BitPair, x: np.number[Any]) -> float:
     """Return what a suppression at an epsilon does to the odds, or so many at epsilon 0.5 if it is a whole number."""
     return pair.suppressed(0.5, int(x)) if isinstance(x, np.integer) else pair.suppressed(float(x))
-
-
-def _four() -> Any:
-    names = [f"delta {first:g}, {second:g}" for first, second in DELTAS]
-    return alt.Scale(domain=names, range=[ORANGE, BLUE, LINE, GREEN])

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Final
 
-from tacit_reproductions import data
 from tacit_reproductions.document_001 import charts
 from tacit_reproductions.document_001.building import (
     LIMITS,
@@ -37,11 +35,9 @@ from tacit_reproductions.document_001.occupancy import (
     read_occupancy,
 )
 from tacit_reproductions.document_001.theorems import ALPHA, lines, settings, theorem_table
-from tacit_reproductions.results import Claim, Reproduction, tally
-from tacit_reproductions.streams import OnProgress, Streams
+from tacit_reproductions.reproduction import Document, Part, Run
+from tacit_reproductions.results import Claim
 
-TITLE: Final = "One-sided privacy of attributes that depend on each other (document 001), recomputed"
-MADE_UP: Final = "No data sets were found, so the days in the rooms are made up."
 EPSILON: Final = 1.0  # at which applications decide
 
 
@@ -58,28 +54,19 @@ FULL: Final = Effort(False, 1_000_000, LIMITS)
 QUICK: Final = Effort(True, 50_000, LIMITS[1::3])
 
 
-def reproduce(
-    folder: Path | None, *, quick: bool = False, fresh: bool = False, on_progress: OnProgress = lambda *_: None
-) -> Reproduction:
-    """Recompute every figure and theorem. Without a folder of data sets, `quick` goes by made-up rooms.
-
-    Noise is replayed, so that everybody gets the same numbers; `fresh` draws it anew.
-    """
-    if folder is None and not quick:
-        raise data.no_data()
-    effort = QUICK if quick else FULL
-    streams = Streams("001", fresh)
+def _recomputed(run: Run) -> Part:
+    effort = QUICK if run.quick else FULL
     parts = ["rooms", "theorems", "trade-off", "decisions"]
-    with streams.shown("rooms", parts, on_progress):
-        rooms = made_up_occupancy() if folder is None else read_occupancy(folder)
+    with run.shown("rooms", parts):
+        rooms = made_up_occupancy() if run.folder is None else read_occupancy(run.folder)
         days = days_of(rooms)
         dependence = dependence_of(days)
-    with streams.shown("theorems", parts, on_progress):
+    with run.shown("theorems", parts):
         grid = settings(few=effort.few)
         found = lines(grid, effort.records)
-    with streams.shown("trade-off", parts, on_progress):
+    with run.shown("trade-off", parts):
         points = trade_off(dependence, effort.limits)
-    with streams.shown("decisions", parts, on_progress):
+    with run.shown("decisions", parts):
         decided = decision_claims(days, len(rooms.rooms), EPSILON, rooms.name)
     claims = [
         _pattern_claim(rooms, days),
@@ -97,12 +84,8 @@ def reproduce(
         (first, second): told_by_each_other(dependence, first, second)
         for first, second in (("arrival", "leaving"), ("leaving", "share"), ("arrival", "share"))
     }
-    return Reproduction(
-        paper="001",
-        title=TITLE,
-        quick=quick,
-        how=(*_how(folder, rooms, days, effort), tally(claims)),
-        claims=tuple(claims),
+    return Part(
+        claims=claims,
         tables=(trade_off_table(points), theorem_table(found, effort.records)),
         details={
             "lines": [
@@ -133,7 +116,14 @@ def reproduce(
             "theorem-2": charts.factors_chart,
             "trade-off": partial(charts.trade_off_chart, points),
         },
-        made_up=MADE_UP if folder is None else "",
+        how=(
+            "The theorems are about two attributes that are sensitive or not. Each line of the grid is computed three "
+            f"times and drawn once, {effort.records:,} records, with intervals at alpha {ALPHA:g}. Made by "
+            f"{run.command}.",
+            f"The paper's building is not public. In its place: {rooms.name}, {len(days):,} work days with somebody "
+            "there. Of a day, arrival after 10:30, leaving before 15:30 and at most 25% of the work hours are "
+            "sensitive.",
+        ),
     )
 
 
@@ -150,14 +140,9 @@ def _pattern_claim(rooms: Occupancy, days: Days) -> Claim:
     )
 
 
-def _how(folder: Path | None, rooms: Occupancy, days: Days, effort: Effort) -> tuple[str, ...]:
-    """Say how numbers were made."""
-    made_up = () if folder is not None else (MADE_UP,)
-    return (
-        *made_up,
-        "The theorems are about two attributes that are sensitive or not. Each line of the grid is computed three "
-        f"times and drawn once, {effort.records:,} records, with intervals at alpha {ALPHA:g}. Made by "
-        f"`tacit reproduce 001{' --quick' * (effort is QUICK)}`.",
-        f"The paper's building is not public. In its place: {rooms.name}, {len(days):,} work days with somebody there. "
-        "Of a day, arrival after 10:30, leaving before 15:30 and at most 25% of the work hours are sensitive.",
-    )
+DOCUMENT: Final = Document(
+    "001",
+    "One-sided privacy of attributes that depend on each other (document 001), recomputed",
+    "No data sets were found, so the days in the rooms are made up.",
+    _recomputed,
+)

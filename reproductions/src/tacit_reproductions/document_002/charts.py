@@ -15,11 +15,11 @@ from tacit_reproductions.document_002.lists import MIDDLE, Grid, Measured, Task
 from tacit_reproductions.document_002.monitoring import BATCH
 from tacit_reproductions.document_002.places import EPSILONS, MAP_THRESHOLD, VARIED, Maps, Point
 from tacit_reproductions.document_002.trials import ALGORITHM_1, ALGORITHM_2, FREE_GAP
-from tacit_reproductions.measured import OURS, Number
+from tacit_reproductions.marks import GREEN, Row, coloured, error_bars, measured_row
+from tacit_reproductions.measured import OURS
 
-Row = dict[str, Any]
-COLOURS: Final = {OURS: BLUE, ALGORITHM_1: "#009E73", ALGORITHM_2: "#009E73", FREE_GAP: ORANGE}
-OF_EPSILON: Final = (ORANGE, BLUE, "#009E73")
+COLOURS: Final = {OURS: BLUE, ALGORITHM_1: GREEN, ALGORITHM_2: GREEN, FREE_GAP: ORANGE}
+OF_EPSILON: Final = (ORANGE, BLUE, GREEN)
 _WIDTH: Final = 150
 _WIDE: Final = 260
 _HEIGHT: Final = 130
@@ -38,7 +38,7 @@ def lists_chart(grid: Grid, sets: Sequence[str], measured: Measured, *, by_rank:
         for title, points in sides:
             for kind in ("squared", "accuracy"):
                 lines = [
-                    _line_row(x, name, getattr(measured[Task(by_rank, data, k, epsilon)][name], kind))
+                    measured_row(x, name, getattr(measured[Task(by_rank, data, k, epsilon)][name], kind))
                     for x, k, epsilon in points
                     for name in names
                 ]
@@ -128,7 +128,7 @@ def updates_chart(maps: Maps) -> Any:
     for name, title in (("new", "new at this update"), ("so_far", "so far")):
         shares = {epsilon: maps.shares[epsilon, MAP_THRESHOLD] for epsilon in EPSILONS}
         rows = [
-            {**_line_row(at + 1, _epsilon(epsilon), number), "exact": float(exact)}
+            {**measured_row(at + 1, _epsilon(epsilon), number), "exact": float(exact)}
             for epsilon in EPSILONS
             for at, (number, exact) in enumerate(
                 zip(getattr(shares[epsilon], name), getattr(shares[epsilon].expected, name), strict=True)
@@ -147,7 +147,7 @@ def thresholds_chart(maps: Maps) -> Any:
     """Return Figure 7: false alarms by threshold."""
     rows = [
         {
-            **_line_row(threshold, _epsilon(epsilon), maps.shares[epsilon, threshold].so_far[-1]),
+            **measured_row(threshold, _epsilon(epsilon), maps.shares[epsilon, threshold].so_far[-1]),
             "exact": float(maps.shares[epsilon, threshold].expected.so_far[-1]),
         }
         for epsilon in EPSILONS
@@ -167,34 +167,23 @@ def _line_and_dots(rows: list[Row], x: Any, y: Any) -> list[Any]:
     base = alt.Chart(alt.Data(values=rows))
     seen = base.transform_filter("datum.value > 0")
     dots = seen.mark_point(filled=True, size=30, opacity=1).encode(x="x:Q", y="value:Q", color=_series_colour())
-    return [base.mark_line().encode(x=x, y=y, color=_series_colour()), _bars(seen), dots]
+    return [base.mark_line().encode(x=x, y=y, color=_series_colour()), error_bars(seen, 1.2), dots]
 
 
 def _panel(rows: list[Row], x_title: str, names: Sequence[str], *, log: bool) -> Any:
-    colours = alt.Scale(domain=list(names), range=[COLOURS[name] for name in names])
     scale = _logarithmic() if log else alt.Scale(zero=False, domainMax=1)
     x = alt.X("x:Q", title=x_title, axis=alt.Axis(tickCount=4, format=".2~f"), scale=alt.Scale(padding=6))
     axis = _powers(rows) if log else alt.Axis(format=".3~f", tickCount=4)
     y = alt.Y("value:Q", title="mean squared error" if log else "accuracy", scale=scale, axis=axis)
-    colour = alt.Color("series:N", title=None, scale=colours, legend=alt.Legend(orient="bottom"))
+    colour = coloured(names, [COLOURS[name] for name in names])
     base = alt.Chart(alt.Data(values=rows))
     lines = base.mark_line(point=alt.OverlayMarkDef(size=20)).encode(x=x, y=y, color=colour)
-    return alt.layer(lines, _bars(base)).properties(width=_WIDTH, height=_HEIGHT)
-
-
-def _bars(base: Any) -> Any:
-    return base.mark_rule(strokeWidth=1.2, color=LINE).encode(x="x:Q", y="lower:Q", y2="upper:Q")
-
-
-def _line_row(x: float, series: str, number: Number) -> Row:
-    low, high = number.value - 2 * number.error, number.value + 2 * number.error
-    return {"x": x, "series": series, "value": number.value, "lower": max(low, number.value / 10), "upper": high}
+    return alt.layer(lines, error_bars(base, 1.2)).properties(width=_WIDTH, height=_HEIGHT)
 
 
 def _map(column: str, title: str) -> Any:
     """Return one panel: safe places first, so that no alarm is hidden."""
     degrees = {"scale": alt.Scale(zero=False, padding=6), "axis": alt.Axis(format="~f", tickCount=3)}
-    scale = alt.Scale(domain=[SAFE, ALARM], range=[BLUE, ORANGE])
     layers = [
         alt.Chart()
         .transform_filter(f"datum.{column} == '{kind}'")
@@ -202,7 +191,7 @@ def _map(column: str, title: str) -> Any:
         .encode(
             x=alt.X("lon:Q", title=None, **degrees),
             y=alt.Y("lat:Q", title=None, **degrees),
-            color=alt.Color(f"{column}:N", title=None, scale=scale, legend=alt.Legend(orient="bottom")),
+            color=coloured([SAFE, ALARM], [BLUE, ORANGE], column),
         )
         for kind in (SAFE, ALARM)
     ]
@@ -214,8 +203,7 @@ def _epsilon(epsilon: Any) -> str:
 
 
 def _series_colour() -> Any:
-    scale = alt.Scale(domain=[_epsilon(epsilon) for epsilon in EPSILONS], range=list(OF_EPSILON))
-    return alt.Color("series:N", title=None, scale=scale, legend=alt.Legend(orient="bottom"))
+    return coloured(map(_epsilon, EPSILONS), OF_EPSILON)
 
 
 def _logarithmic() -> Any:

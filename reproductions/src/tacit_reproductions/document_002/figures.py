@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,14 +23,11 @@ from tacit_reproductions.document_002.lists import (
     threshold_claims,
 )
 from tacit_reproductions.document_002.places import ONE, Maps, all_maps, map_claims, one_place, one_place_claims
-from tacit_reproductions.results import Reproduction, tally
-from tacit_reproductions.streams import OnProgress, Streams
+from tacit_reproductions.reproduction import Document, Part, Run
 
-TITLE: Final = "Asymmetric differential privacy (document 002), recomputed"
 OF_THE_PAPER: Final = ("BMS-POS", "Kosarak", "T40I10D100K")
 COMPANIONS: Final = ("BMS-WebView-1", "BMS-WebView-2", "T10I4D100K")
 MADE_UP: Final = ("zipf", "two levels", "evenly spaced")
-MADE_UP_WITHOUT_DATA: Final = "No data sets were found, so counts and check-ins are made up."
 MAPS: Final = ("Gowalla, New York", "Foursquare")
 
 
@@ -64,45 +60,33 @@ class Data:
     check_ins: tuple[data.CheckIns, ...]
 
 
-def reproduce(
-    folder: Path | None, *, quick: bool = False, fresh: bool = False, on_progress: OnProgress = lambda *_: None
-) -> Reproduction:
-    """Recompute every figure. Without a folder of data sets, `quick` goes by made-up ones.
-
-    Noise is replayed, so that everybody gets the same numbers; `fresh` draws it anew.
-    """
-    if folder is None and not quick:
-        raise data.no_data()
-    effort = QUICK if quick else FULL
-    streams = Streams("002", fresh)
-    with streams.of("made-up check-ins"):
-        found = _read(folder, effort)
+def _recomputed(run: Run) -> Part:
+    effort = QUICK if run.quick else FULL
+    with run.noise_of("made-up check-ins"):
+        found = _read(run.folder, effort)
     names, all_names = ([one.name for one in sets] for sets in (found.items, (*found.items, *found.more)))
     goals = [task for name in all_names for task in effort.grid.goals(name)]
     curves = [task for by_rank in (True, False) for name in names for task in effort.grid.curve(name, by_rank=by_rank)]
     tasks = list(dict.fromkeys([*goals, *curves]))
     parts = ["privacy", *map(str, tasks), "one place", *(f"maps of {one.name}" for one in found.check_ins)]
 
-    def part(name: str) -> AbstractContextManager[None]:
-        return streams.shown(name, parts, on_progress)
-
-    with part("privacy"):
+    with run.shown("privacy", parts):
         audited = privacy_claims(effort.samples)
     sets, measured = {one.name: one for one in (*found.items, *found.more)}, {}
     for task in tasks:
-        with part(str(task)):
+        with run.shown(str(task), parts):
             measured[task] = task.done(sets[task.data], effort.runs, effort.baseline_runs)
     listed = ", ".join(map(str, found.items))
-    run = f"free gap for counts that move one way; {listed}; {effort.baseline_runs:,} runs"
+    run_on = f"free gap for counts that move one way; {listed}; {effort.baseline_runs:,} runs"
     claims = [
         *error_claims(),
         *certainty_claims(),
         *audited,
         *data_claims(found.items),
-        *ranking_claims(effort.grid, measured, names, all_names, run),
-        *threshold_claims(effort.grid, measured, names, run),
+        *ranking_claims(effort.grid, measured, names, all_names, run_on),
+        *threshold_claims(effort.grid, measured, names, run_on),
     ]
-    with part("one place"):
+    with run.shown("one place", parts):
         points = one_place(effort.decisions // 10)
         claims += one_place_claims(points, effort.decisions)
     drawn: dict[str, Callable[[], Any]] = {
@@ -111,21 +95,17 @@ def reproduce(
         "figure-4": partial(charts.one_place_chart, points),
     }
     for one in found.check_ins:
-        with part(f"maps of {one.name}"):
+        with run.shown(f"maps of {one.name}", parts):
             maps = all_maps(one, effort.map_runs)
         claims += map_claims(maps)
         drawn |= _map_charts(maps)
     cells = tuple(goal_cell(task, measured[task]) for task in goals)
-    return Reproduction(
-        paper="002",
-        title=TITLE,
-        quick=quick,
-        how=(*_how(folder, found, effort), tally(claims)),
-        claims=tuple(claims),
+    return Part(
+        claims=claims,
         tables=goal_tables(cells),
         details=goal_document(cells),
         charts=drawn,
-        made_up=MADE_UP_WITHOUT_DATA if folder is None else "",
+        how=_how(run, found, effort),
     )
 
 
@@ -149,17 +129,15 @@ def _map_charts(maps: Maps) -> dict[str, Callable[[], Any]]:
     }
 
 
-def _how(folder: Path | None, found: Data, effort: Effort) -> tuple[str, ...]:
+def _how(run: Run, found: Data, effort: Effort) -> tuple[str, ...]:
     """Say how numbers were made."""
-    made_up = () if folder is not None else (MADE_UP_WITHOUT_DATA,)
     shapes = ("Made-up sets are shapes of counts; two levels and even spacing were made to be hard.",)
     lists = ", ".join(map(str, (*found.items, *found.more)))
     maps = ", ".join(one.name for one in found.check_ins)
     return (
-        *made_up,
         f"For each data set, k and epsilon ours ran {effort.runs:,} times, the others {effort.baseline_runs:,} times "
         f"(the paper: 10,000); ± is one standard error. Lists: {lists}. Maps: {maps}, people were drawn anew "
-        f"{effort.map_runs:,} times. Made by `tacit reproduce 002{' --quick' * (effort is QUICK)}`.",
+        f"{effort.map_runs:,} times. Made by {run.command}.",
         "Error (MSE) is the mean squared error of the released values; accuracy is the share of the k answers whose "
         "count is at least the k-th largest. Free gap is its form for counts that only move one way, unless said "
         "otherwise. Algorithms 1 and 2 are run repaired: each count is added once, and the list stops after k answers. "
@@ -169,3 +147,11 @@ def _how(folder: Path | None, found: Data, effort: Effort) -> tuple[str, ...]:
         f"{data.MOST_PLACES:,} places that most people visited.",
         *(shapes if effort.made_up else ()),
     )
+
+
+DOCUMENT: Final = Document(
+    "002",
+    "Asymmetric differential privacy (document 002), recomputed",
+    "No data sets were found, so counts and check-ins are made up.",
+    _recomputed,
+)

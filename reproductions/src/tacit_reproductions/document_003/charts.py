@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import altair as alt
 
-from tacit.report.charts.chart_parts import BLUE, INK, LINE, styled
+from tacit.report.charts.chart_parts import BLUE, INK, styled
 from tacit_reproductions.document_003 import clusters
 from tacit_reproductions.document_003 import ranges as lines
 from tacit_reproductions.document_003.constraints import MINUS, PLUS
 from tacit_reproductions.document_003.ordered import OrderedHierarchical
-from tacit_reproductions.measured import OURS, Number
+from tacit_reproductions.marks import Row, coloured, error_bars, measured_row
+from tacit_reproductions.measured import OURS
 
-Row = dict[str, Any]
 # one colour for each secret, from everything to the narrowest; readable in grey too
 RAMP: Final = ("#222222", "#D55E00", "#E69F00", "#009E73", "#56B4E9", "#0072B2", "#CC79A7")
 _RAW: Final = "as measured"
@@ -28,7 +28,7 @@ def ranges_chart(found: lines.Measured, figure: str, name: str) -> Any:
     """Return Figure 2(b) or 2(c): error by epsilon, a line for each theta, as measured and made to rise."""
     own = {setting: by for setting, by in found.items() if setting.line == name}
     marks = [
-        {**_mark(float(epsilon), setting.label, getattr(by[mechanism], kind)), "panel": mechanism, "row": title}
+        {**measured_row(float(epsilon), setting.label, getattr(by[mechanism], kind)), "panel": mechanism, "row": title}
         for kind, title in (("raw", _RAW), ("rising", _RISING))
         for mechanism in (lines.PRINTED, lines.BEST, OURS)
         for setting, by_epsilon in own.items()
@@ -47,7 +47,7 @@ def clusters_chart(found: clusters.Measured, figure: str, settings: Sequence[clu
     by_data = len({setting.data for setting in own}) > 1
     called = {setting: _called(setting, by_data=by_data) for setting in own}
     marks = [
-        {**_mark(float(epsilon), called[setting], by[mechanism]), "panel": mechanism}
+        {**measured_row(float(epsilon), called[setting], by[mechanism]), "panel": mechanism}
         for mechanism in clusters.SHOWN
         for setting, by_epsilon in own.items()
         for epsilon, by in by_epsilon.items()
@@ -76,12 +76,7 @@ def structure_chart(mechanism: OrderedHierarchical) -> Any:
             x=alt.X("start:Q", title="values", axis=alt.Axis(tickMinStep=1, format="d")),
             x2="end:Q",
             y=alt.Y("line:N", title=None, sort=order),
-            color=alt.Color(
-                "kind:N",
-                title=None,
-                scale=alt.Scale(domain=["S nodes", "H nodes"], range=[BLUE, "#E69F00"]),
-                legend=alt.Legend(orient="bottom"),
-            ),
+            color=coloured(["S nodes", "H nodes"], [BLUE, "#E69F00"], "kind"),
         )
         .properties(width=420, height=20 * len(order))
     )
@@ -123,30 +118,18 @@ def graph_chart(graph: Mapping[int, set[int]]) -> Any:
 def _panels(rows: Sequence[Row], labels: Sequence[str], y_title: str, *, series: str) -> Any:
     """Return lines with error bars by epsilon, to be cut into panels."""
     listed = list(dict.fromkeys(labels))
-    colour = alt.Color(
-        "series:N",
-        title=series,
-        scale=alt.Scale(domain=listed, range=list(RAMP[: len(listed)])),
-        legend=alt.Legend(orient="bottom", columns=4),
-    )
+    colour = coloured(listed, RAMP[: len(listed)], title=series, columns=4)
     base = alt.Chart()
     x = alt.X("x:Q", title="epsilon", axis=alt.Axis(tickCount=5, format=".2~f"), scale=alt.Scale(padding=6))
     y = alt.Y("value:Q", title=y_title, scale=alt.Scale(type="log", nice=False), axis=alt.Axis(format="~g"))
     drawn = base.mark_line(point=alt.OverlayMarkDef(size=18)).encode(x=x, y=y, color=colour)
-    bars = base.mark_rule(strokeWidth=1, color=LINE).encode(x="x:Q", y="lower:Q", y2="upper:Q")
-    return alt.layer(drawn, bars, data=alt.Data(values=list(rows))).properties(width=_WIDE, height=_HIGH)
+    return alt.layer(drawn, error_bars(base, 1), data=alt.Data(values=list(rows))).properties(width=_WIDE, height=_HIGH)
 
 
 def _columns(rows: Sequence[Row]) -> dict[str, Any]:
     """Return one column for each mechanism, in order."""
     order = list(dict.fromkeys(row["panel"] for row in rows))
     return {"column": alt.Column("panel:N", title=None, sort=order)}
-
-
-def _mark(x: float, series: str, number: Number) -> Row:
-    error = number.error if math.isfinite(number.error) else 0.0
-    low, high = number.value - 2 * error, number.value + 2 * error
-    return {"x": x, "series": series, "value": number.value, "lower": max(low, number.value / 10), "upper": high}
 
 
 def _bar(start: int, end: int, kind: str, line: str) -> Row:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -174,7 +173,7 @@ def cluster_tables(found: Measured, drawn: Figures) -> list[Table]:
     for setting, by_epsilon in found.items():
         where = ", ".join(_panel(figure) for figure, settings in drawn.items() if setting in settings)
         for epsilon, by in by_epsilon.items():
-            cells = [_written(by[name]) if name in by else "" for name in (NO_NOISE, *SHOWN)]
+            cells = [by[name].written(",.3f") if name in by else "" for name in (NO_NOISE, *SHOWN)]
             line = (where, setting.data, setting.label, f"{float(epsilon):g}", *cells)
             every.append(line)
             if epsilon in (min(by_epsilon), max(by_epsilon)):
@@ -246,11 +245,11 @@ def cluster_goals(found: Measured, drawn: Figures) -> list[Table]:
                     ours, plain = by[OURS], found[full][epsilon][OURS]
                     most = 1.01 if figure == "1a" else 1 + (by[VALID].value - 1) / 2
                     more = ours.less(plain)
-                    is_met = ours.value - 2 * _finite(ours.error) <= most
-                    no_worse = setting is full or more.value <= 2 * _finite(more.error)
+                    is_met = ours.value - 2 * ours.margin <= most
+                    no_worse = setting is full or more.value <= 2 * more.margin
                     where = (_panel(figure), setting.data, setting.label, f"{float(epsilon):g}")
                     verdicts = map(said, (is_met, no_worse))
-                    lines.append((*where, f"{most:.3f}", _written(ours), *verdicts))
+                    lines.append((*where, f"{most:.3f}", ours.written(",.3f"), *verdicts))
     headings = ("figure", "data set", "secret", "epsilon", "at most", OURS, "met", "no worse than full")
     notes = (
         "Places: at most 1.01. Small sets: half of the excess of valid noise, and no worse than our own under plain "
@@ -388,14 +387,6 @@ def _blocks(points: Points, rows: int, columns: int) -> Setting:
 
 def _everything(*names: str) -> Any:
     return everything()
-
-
-def _written(number: Number) -> str:
-    return f"{number.value:,.3f} ± {_finite(number.error):,.3f}"
-
-
-def _finite(error: float) -> float:
-    return error if math.isfinite(error) else 0.0
 
 
 def _times(value: float) -> str:

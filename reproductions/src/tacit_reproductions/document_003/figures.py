@@ -17,11 +17,9 @@ from tacit_reproductions.document_003 import ranges as lines
 from tacit_reproductions.document_003.ordered import OrderedHierarchical
 from tacit_reproductions.document_003.theorems import example_graph, example_table, theorem_claims
 from tacit_reproductions.measured import Number
-from tacit_reproductions.results import Claim, Reproduction, Table, check, tally
-from tacit_reproductions.streams import OnProgress, Streams
+from tacit_reproductions.reproduction import Document, Part, Run
+from tacit_reproductions.results import Claim, Table, check
 
-TITLE: Final = "Blowfish privacy (document 003), recomputed"
-MADE_UP: Final = "No data sets were found, so tweets and colours are made up; the Adult data are part of the package."
 _TENTHS: Final = tuple(Fraction(tenth, 10) for tenth in range(1, 11))
 _FEW: Final = (Fraction(1, 10), Fraction(1, 2), Fraction(1))
 
@@ -79,19 +77,10 @@ class Data:
         return {one.name: one for one in (self.tweets, self.skin, self.skin_10, self.skin_01, self.synthetic)}
 
 
-def reproduce(
-    folder: Path | None, *, quick: bool = False, fresh: bool = False, on_progress: OnProgress = lambda *_: None
-) -> Reproduction:
-    """Recompute every figure, theorem and example. Without a folder of data sets, `quick` goes by made-up ones.
-
-    Noise is replayed, so that everybody gets the same numbers; `fresh` draws it anew.
-    """
-    if folder is None and not quick:
-        raise data.no_data()
-    effort = QUICK if quick else FULL
-    streams = Streams("003", fresh)
-    with streams.of("data"):
-        found = _read(folder)
+def _recomputed(run: Run) -> Part:
+    effort = QUICK if run.quick else FULL
+    with run.noise_of("data"):
+        found = _read(run.folder)
     latitudes = found.latitudes()
     of_lines = {
         **dict.fromkeys(lines.of_adult(len(found.losses.counts), effort.thetas), found.losses),
@@ -100,32 +89,28 @@ def reproduce(
     drawn, by_name = found.figures(few=effort.few), found.by_name()
     settings = list(dict.fromkeys(setting for listed in drawn.values() for setting in listed))
     parts = ["theorems", *(f"ranges: {one}" for one in of_lines), *(f"clusters: {one}" for one in settings)]
-    with streams.shown("theorems", parts, on_progress):
+    with run.shown("theorems", parts):
         claims, example = theorem_claims(), example_table()
     ranges: dict[lines.Setting, Any] = {}
     for setting, line in of_lines.items():
-        with streams.shown(f"ranges: {setting}", parts, on_progress):
+        with run.shown(f"ranges: {setting}", parts):
             ranges[setting] = lines.measured(line, setting, effort.ranges)
     starts: dict[str, clusters.Starts] = {}
     clustered: dict[clusters.Setting, Any] = {}
     for one in settings:
-        with streams.of(f"starts: {one.data}"):
+        with run.noise_of(f"starts: {one.data}"):
             if one.data not in starts:
                 starts[one.data] = clusters.Starts.drawn(by_name[one.data], effort.clusters)
-        with streams.shown(f"clusters: {one}", parts, on_progress):
+        with run.shown(f"clusters: {one}", parts):
             clustered[one] = clusters.measured(starts[one.data], one, effort.clusters)
     claims += [*_data_claims(found), *clusters.cluster_claims(clustered, drawn, effort.clusters)]
     claims += lines.range_claims(ranges, effort.ranges)
-    return Reproduction(
-        paper="003",
-        title=TITLE,
-        quick=quick,
-        how=(*_how(folder, found, effort), tally(claims)),
-        claims=tuple(sorted(claims, key=_place)),
+    return Part(
+        claims=sorted(claims, key=_place),
         tables=_tables(found, ranges, clustered, drawn, example),
         details={"ranges": _plain(ranges), "clusters": _plain(clustered)},
         charts=_charts(ranges, clustered, drawn),
-        made_up="" if folder is not None else MADE_UP,
+        how=_how(run, found, effort),
     )
 
 
@@ -230,17 +215,15 @@ def _number(found: Any) -> dict[str, Any]:
     return {"raw": _number(found.raw), "rising": _number(found.rising), "how": found.how}
 
 
-def _how(folder: Path | None, found: Data, effort: Effort) -> tuple[str, ...]:
+def _how(run: Run, found: Data, effort: Effort) -> tuple[str, ...]:
     """Say how numbers were made."""
-    command = f"`tacit reproduce 003{' --quick' * (effort is QUICK)}`"
     of_clusters, of_ranges = effort.clusters, effort.ranges
     sets = ", ".join(dict.fromkeys(one.data for listed in found.figures(few=effort.few).values() for one in listed))
     return (
-        *(() if folder is not None else (MADE_UP,)),
         f"Ranges: {of_ranges.ranges:,} random ranges, {of_ranges.baseline_runs} runs of the paper's mechanisms and of "
         f"trees, {of_ranges.runs} of ours, on {found.losses.name}, and {found.latitudes().name}. Clusters: "
         f"{of_clusters.runs} runs ({of_clusters.runs_on_many} on data with many different points), "
-        f"{of_clusters.our_runs} of ours, on {sets}. ± is one standard error. Made by {command}.",
+        f"{of_clusters.our_runs} of ours, on {sets}. ± is one standard error. Made by {run.command}.",
         "Mechanisms of the paper are shown as printed and repaired. As printed they break their promise where a claim "
         "about Lemma 6.1 or Theorem 7.2 says so; such columns are marked invalid, and no session of Tacit can use "
         "them. Noise is whole-number noise, which at epsilon 1 has a little less variance than the paper's. Theorem "
@@ -250,3 +233,11 @@ def _how(folder: Path | None, found: Data, effort: Effort) -> tuple[str, ...]:
         f"From west to east a cell is {lines.east_west(30):.1f} km at 30 degrees north, as the paper's 1,442 km have "
         f"it, and {lines.east_west(50):.1f} km at 50 degrees: a theta in km is shorter there by as much.",
     )
+
+
+DOCUMENT: Final = Document(
+    "003",
+    "Blowfish privacy (document 003), recomputed",
+    "No data sets were found, so tweets and colours are made up; the Adult data are part of the package.",
+    _recomputed,
+)

@@ -306,7 +306,7 @@ def goal_table(found: Measured) -> Table:
 def _goal(what: str, most: float, numbers: Mapping[Fraction, Number]) -> tuple[str, ...]:
     epsilon = max(numbers, key=lambda one: numbers[one].value)
     worst = numbers[epsilon]
-    is_met = worst.value - 2 * _finite(worst.error) <= most
+    is_met = worst.value - 2 * worst.margin <= most
     return what, f"{most:g}", _written(worst), f"{float(epsilon):g}", said(is_met)
 
 
@@ -314,7 +314,7 @@ def _cells(by_name: Mapping[str, RangeErrors]) -> list[str]:
     """Return the cells of one line: each mechanism before and after, and how ours compares."""
     cells = [_pair(by_name[name]) if name in by_name else "" for name in SHOWN]
     ratios = [getattr(by_name[OURS], kind).over(getattr(by_name[BEST], kind)) for kind in ("raw", "rising")]
-    return cells + [f"{ratio.value:.3f} ± {_finite(ratio.error):.3f}" for ratio in ratios]
+    return cells + [ratio.written(".3f") for ratio in ratios]
 
 
 def _pair(errors: RangeErrors) -> str:
@@ -332,11 +332,7 @@ def _both(at_one: Mapping[str, Mapping[str, RangeErrors]], label: str) -> str:
 
 def _written(number: Number) -> str:
     digits = max(0, 2 - math.floor(math.log10(number.value))) if number.value > 0 else 0
-    return f"{number.value:,.{digits}f} ± {_finite(number.error):,.{digits}f}"
-
-
-def _finite(error: float) -> float:
-    return error if math.isfinite(error) else 0.0
+    return number.written(f",.{digits}f")
 
 
 def _listed(values: Sequence[float]) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 
 from tacit.report.charts.chart_parts import BLUE, INK, LINE, SKY, styled
 from tacit.report.charts.disclosure_chart import conflict
+from tacit_reproductions.marks import Row, coloured
 
-Row = dict[str, Any]
 _RAMP: Final = ("#222222", "#D55E00", "#0072B2")
 _PANELS: Final = {"tau": "tau", "share": "confidence", "size": "size of the group"}
 
@@ -40,12 +40,6 @@ def closeness_chart(curves: Sequence[Row]) -> Any:
     for panel, title in _PANELS.items():
         rows = [{**row, "series": f"{row['value']:g}"} for row in curves if row["panel"] == panel]
         listed = list(dict.fromkeys(row["series"] for row in rows))
-        colour = alt.Color(
-            "series:N",
-            title=title,
-            scale=alt.Scale(domain=listed, range=list(_RAMP)),
-            legend=alt.Legend(orient="bottom"),
-        )
         drawn = (
             alt.Chart(alt.Data(values=rows))
             .mark_line(point=True)
@@ -54,7 +48,7 @@ def closeness_chart(curves: Sequence[Row]) -> Any:
                     "epsilon:Q", scale=alt.Scale(type="log"), title="epsilon", axis=alt.Axis(format="~g", tickCount=4)
                 ),
                 y=alt.Y("closeness:Q", title="closeness probability", scale=alt.Scale(domain=[0, 1])),
-                color=colour,
+                color=coloured(listed, _RAMP, title=title),
             )
         )
         panels.append(drawn.properties(width=190, height=180))

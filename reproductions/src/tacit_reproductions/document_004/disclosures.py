@@ -14,7 +14,7 @@ from tacit.audit.disclosure_audits.disclosures import Disclosure, disclosure
 from tacit.audit.disclosure_audits.ratios import closeness
 from tacit_reproductions.document_004 import charts
 from tacit_reproductions.document_004.tables import FEW_ROWS, ROWS, PeopleTable, census_tables, workers_of
-from tacit_reproductions.parts import Part, Setting
+from tacit_reproductions.reproduction import Part, Run
 from tacit_reproductions.results import Claim, Table, about, check, same
 
 EPSILONS: Final = (2.0, 1.0, 0.5, 0.1, 0.01)
@@ -39,10 +39,10 @@ def _stand_in(name: str, rows: int, who: str) -> str:
     return f"stand-in: {rows:,} {who}{instead}"
 
 
-def figures(setting: Setting) -> Part:
+def figures(run: Run) -> Part:
     """Return Figures 3.1 to 3.4."""
-    curves, who = closeness_curves(), workers_of(setting.folder)
-    tables = census_tables(setting.folder, FEW_ROWS if setting.quick else ROWS)
+    curves, who = closeness_curves(), workers_of(run.folder)
+    tables = census_tables(run.folder, FEW_ROWS if run.quick else ROWS)
     found = {table.name: audited(table) for table in tables}
     by_epsilon = {name: one.curve(sorted(EPSILONS)) for name, one in found.items()}
     return Part(

@@ -15,7 +15,7 @@ from tacit import noise
 from tacit.audit.disclosure_audits.ratios import closeness, ratio_cdf
 from tacit.audit.disclosure_audits.yardsticks import syntactic
 from tacit_reproductions.document_004.tables import read_adult
-from tacit_reproductions.parts import Part, Setting
+from tacit_reproductions.reproduction import Part, Run
 from tacit_reproductions.results import Claim, Table, check, same
 
 SCALES: Final = (200, 20, 4)
@@ -40,7 +40,7 @@ LAW: Final = "the law of Laplace noise; no data"
 GROUP: Final = {"education": "Prof-school", "occupation": "Prof-specialty", "race": "White", "sex": "Male"}
 
 
-def examples(_: Setting) -> Part:
+def examples(_: Run) -> Part:
     """Return Examples 1 to 3 and Tables 2.1, 3.1, 3.2 and 3.6."""
     claims_3_1, table_3_1 = _table_3_1()
     return Part(

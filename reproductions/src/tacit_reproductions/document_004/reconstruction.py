@@ -43,7 +43,7 @@ from tacit_reproductions.document_004.violations import (
     violations_of,
 )
 from tacit_reproductions.document_004.workload import Floats, Ints, Workload, floor_ratios, relative_error, workload
-from tacit_reproductions.parts import Part, Setting
+from tacit_reproductions.reproduction import Part, Run
 from tacit_reproductions.results import Claim, Table, check, same
 
 OCC: Final = ("Gender", "Education", "Marital", "Race")
@@ -69,43 +69,43 @@ def groups_of(table: PeopleTable) -> PersonalGroups:
     return personal_groups(table.rows, as_columns(list(table.public), table.sensitive, values))
 
 
-def reconstruction(setting: Setting) -> Part:
+def reconstruction(run: Run) -> Part:
     """Recompute chapter 4."""
-    queries, runs = (100, 1) if setting.quick else (5000, 10)
-    people = FEW_PEOPLE if setting.quick else PEOPLE
+    queries, runs = (100, 1) if run.quick else (5000, 10)
+    people = FEW_PEOPLE if run.quick else PEOPLE
     adult = groups_of(adult_table())
-    workers = census_workers(setting.folder, people[-1])
+    workers = census_workers(run.folder, people[-1])
     # a prefix is a sample as well: rows are drawn one by one, with replacement
     by_size = {size: generalised(groups_of(_occ(workers, size)), "components") for size in people}
     with_age = groups_of(_occ(workers, people[2], ("Age", *OCC)))
     aged = generalised(with_age, "components")
     stand_in = (
-        f"stand-in: {people[0]:,} to {people[-1]:,} {workers_of(setting.folder)}; age is left "
+        f"stand-in: {people[0]:,} to {people[-1]:,} {workers_of(run.folder)}; age is left "
         f"out, since the thesis merges it into one value, or merged by its test, here into {len(aged.values[0])}"
     )
     small = {"ADULT": generalised(adult, "components"), "OCC": by_size[people[2]]}
     asked = {name: workload(one, queries) for name, one in small.items()}
     sizes = largest_sizes()
-    violations = [row for name, one in small.items() for row in violations_of(name, one, quick=setting.quick)]
+    violations = [row for name, one in small.items() for row in violations_of(name, one, quick=run.quick)]
     violations += [
         violation(name, one, "rows", size, DEFAULT, how)
         for name, size, one in (*(("OCC", size, one) for size, one in by_size.items()), (AGED, people[2], aged))
         for how in CRITERIA
     ]
-    errors = [row for name, one in small.items() for row in _errors(name, one, asked[name], runs, quick=setting.quick)]
+    errors = [row for name, one in small.items() for row in _errors(name, one, asked[name], runs, quick=run.quick)]
     for size, one in by_size.items():
         errors += _errors_at("OCC", one, workload(one, queries), runs, "rows", size, DEFAULT)
     errors += _errors_at(AGED, aged, workload(aged, queries), runs, "rows", people[2], DEFAULT)
-    ours = [_our_line(name, one, asked[name], 8 if setting.quick else 200) for name, one in small.items()]
+    ours = [_our_line(name, one, asked[name], 8 if run.quick else 200) for name, one in small.items()]
     return Part(
         claims=(
             *_examples(),
-            *_merging_claims(adult, small["ADULT"], with_age, aged, workers_of(setting.folder)),
+            *_merging_claims(adult, small["ADULT"], with_age, aged, workers_of(run.folder)),
             *size_claims(),
             *violation_claims(adult, small["ADULT"], violations, stand_in),
             *_error_claims(errors, small, aged, f"{queries:,} queries, {runs} run{'s' * (runs > 1)}; {stand_in}"),
             *(_goal_claims(line, stand_in) for line in ours),
-            _attack_claim(4 if setting.quick else 20),
+            _attack_claim(4 if run.quick else 20),
         ),
         tables=(
             size_table(sizes),

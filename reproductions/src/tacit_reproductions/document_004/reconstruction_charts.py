@@ -8,8 +8,8 @@ from typing import Any, Final
 import altair as alt
 
 from tacit.report.charts.chart_parts import styled
+from tacit_reproductions.marks import Row
 
-Row = dict[str, Any]
 NAMES: Final = {"p": "p", "lam": "lambda", "delta": "delta", "rows": "records"}  # of the parameters that move
 
 
