@@ -4,8 +4,8 @@
 #   make test    formatting and lint, then types and every test but the slow ones
 #   make check   formatting, lint and types only: seconds
 #   make audit   audit every mechanism and every planted leak; then the slow tests, and the others and the fuzz with fresh examples
-#   make bench   speed of the noise, of counting rows, of top-k lists, of monitors and of planning and of ranges, on this machine; errors on grids and of clusters
-#   make venv    only the virtual environment with the package in it
+#   make bench   speed and errors on this machine beside baselines: the scripts of reproductions/benchmarks
+#   make venv    only the virtual environment with the package in it, without reproductions and tools
 #   make clean   remove the virtual environment and everything that was generated
 
 PYTHON ?= python3

@@ -2,8 +2,8 @@
 
 The stages, in the order in which data flows (imports only point left):
 
-    policy -> dependence -> noise -> plan -> mechanism -> ledger -> rows
-    -> release -> monitor -> publish -> audit -> report
+    policy -> dependence -> noise -> plan -> ledger -> rows -> draft
+    -> release -> monitor -> publish -> jobs -> audit -> report
 
 >>> import pandas as pd
 >>> import tacit as tc
