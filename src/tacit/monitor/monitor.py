@@ -70,7 +70,7 @@ from tacit.monitor.promises import MapPromise, PlacePromise, Promised
 from tacit.noise import is_replayed
 from tacit.plan.sensitivity.steps import LargestStep
 from tacit.policy.policy import Policy
-from tacit.release.certificate import Certificate
+from tacit.release.certificate import Certificate, along_edges
 from tacit.rows.guard import closed
 
 IntArray = npt.NDArray[np.int64]
@@ -276,9 +276,9 @@ class _Monitor(ABC):
         """What the monitor promises."""
         settings, history, promised = self._settings, self.history, self._promised()
         own = ("attribute", "place", "places", "at", "decide_at", "window")
-        return Certificate(
-            policy=self.policy,
-            epsilon=self.epsilon,
+        return along_edges(
+            self.policy,
+            self.epsilon,
             subject={
                 "monitor": settings["kind"],
                 **{key: settings[key] for key in own if key in settings},

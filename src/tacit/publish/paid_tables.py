@@ -15,11 +15,11 @@ Checked by  tests/unit/test_published_tables.py.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,6 @@ from tacit.plan.question import as_plan_error
 from tacit.plan.sensitivity.coupling import is_touched
 from tacit.policy.policy import Policy
 from tacit.publish.generalisation import (
-    MADE_FROM_ROWS,
     Generalisation,
     as_generalisation,
     check_covers,
@@ -42,21 +41,11 @@ from tacit.publish.generalisation import (
 )
 from tacit.publish.groups import Columns, PersonalGroups, as_columns, personal_groups
 from tacit.publish.methods.method import Ints, Method, PromisingMethod
-from tacit.publish.table import AGAIN, ONE_PER, TOLD_AGAIN, PaidAccount, PublishedTable
+from tacit.publish.table import ONE_PER, PaidAccount, PublishedTable
+from tacit.release.certificate import now, receipt_facts
 from tacit.release.publication import announced
 from tacit.release.session import Session
 from tacit.rows.sources.engine import MakeFrame
-
-PROMISE: Final = (
-    "for every two records that agree in the public columns: Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O], "
-    "whatever is known about other records"
-)
-REPLAYED: Final = "none: the noise was replayed for a test"
-ONE_OF_EACH: Final = (
-    "of all records that agree in {sets}, one was picked by a fair coin, whatever its values: epsilon holds for the "
-    "set as a whole, also if the values of all its members change at once; records without {sets} are left out"
-)
-LEFT_OUT: Final = "rows without a listed value are left out; the sizes of groups do not count them"
 
 
 @dataclass(frozen=True)
@@ -120,13 +109,8 @@ def published(rows: Any, columns: Columns, choice: Choice, groups: Any, one_per:
     sets = _sets(rows, columns, one_per)
     if isinstance(rows, Session):
         return paid_table(rows, plan_table(rows.policy, columns, choice, groups))
-    about = {"secrets": {"attributes": list(columns.sensitive)}}
     merges = as_generalisation(groups, columns.public)
-    made = _drawn(personal_groups(rows, columns, sets), merges, choice, about)
-    if sets is None:
-        return made
-    said = {ONE_PER: sets, "terms": [*made.certificate["terms"], ONE_OF_EACH.format(sets=sets)]}
-    return replace(made, certificate={**made.certificate, **said})
+    return _drawn(personal_groups(rows, columns, sets), merges, choice, one_per=sets)
 
 
 def _sets(rows: Any, columns: Columns, given: Any) -> str | None:
@@ -173,37 +157,32 @@ def paid_table(
     return found
 
 
-def _guarantee(merges: Generalisation) -> str:
-    if is_replayed():
-        return REPLAYED
-    exception = "" if merges.protected else f"none for the table as a whole: {MADE_FROM_ROWS}; with groups held fixed, "
-    return f"{exception}{PROMISE}"
-
-
-def _drawn(counted: PersonalGroups, merges: Generalisation, choice: Choice, about: dict[str, Any]) -> PublishedTable:
+def _drawn(
+    counted: PersonalGroups,
+    merges: Generalisation,
+    choice: Choice,
+    *,
+    one_per: str | None = None,
+    payer: Callable[[Fraction], PaidAccount] | None = None,
+) -> PublishedTable:
     groups = merged(counted, merges)
     method = choice.method(groups.sizes)
     if method.epsilon > choice.epsilon:
         raise InternalError("a method would lose more than was charged for it")
     if isinstance(method, PromisingMethod) != choice.promises:
         raise InternalError("a table would promise something else than was noted of it")
-    again = {AGAIN: True} if choice.again else {}
-    told_again = [TOLD_AGAIN.format(names=", ".join(groups.columns.sensitive))] if choice.again else []
-    certificate = {
-        **about,
-        "version": 1,
-        "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "public": list(groups.columns.public),
-        "sensitive": list(groups.columns.sensitive),
-        "method": method.name,
-        "epsilon": str(method.epsilon),
-        "guarantee": _guarantee(merges),
-        **again,
-        "terms": [*told_again, *method.words(), LEFT_OUT, *merges.words()],
-        "not_prevented": method.leaves_open,
-    }
-    drawn = method.draw(groups.counts)
-    return PublishedTable(groups.without_counts(), groups.sizes, drawn, method, merges, certificate)
+    return PublishedTable(
+        groups.without_counts(),
+        groups.sizes,
+        method.draw(groups.counts),
+        method,
+        made=now(),
+        replayed=is_replayed(),
+        merges=merges,
+        again=choice.again,
+        one_per=one_per,
+        account=None if payer is None else payer(method.epsilon),
+    )
 
 
 @dataclass(frozen=True)
@@ -250,11 +229,5 @@ class TablePlan:
         which = np.stack(np.unravel_index(there, shape), axis=1) if shape else np.zeros((len(there), 0), np.int64)
         values = tuple(tuple(domain[name].every_value()) for name in public)
         groups = PersonalGroups(self.columns, values, which.astype(np.int64), table[there].astype(np.int64), frame)
-        about = {
-            "dataset": dataset,
-            "policy": self.policy.document(),
-            "policy_fingerprint": self.policy.fingerprint,
-            "ledger": None if receipt is None else {"entry": receipt.entry, "hash": receipt.hash},
-        }
-        made = _drawn(groups, self.merges, self.choice, about)
-        return replace(made, account=PaidAccount(self.policy, dataset, made.method.epsilon))
+        payer = partial(PaidAccount, self.policy, dataset, receipts=(receipt_facts(receipt),))
+        return _drawn(groups, self.merges, self.choice, payer=payer)

@@ -6,7 +6,7 @@ Nothing in it depends on true counts but through what was drawn, so it may be pr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final
@@ -16,9 +16,10 @@ import numpy as np
 from tacit.errors import PlanError
 from tacit.plan.labels import Labels
 from tacit.policy.policy import Policy
-from tacit.publish.generalisation import NOTHING_MERGED, Generalisation
+from tacit.publish.generalisation import MADE_FROM_ROWS, NOTHING_MERGED, Generalisation
 from tacit.publish.groups import PersonalGroups
 from tacit.publish.methods.method import Floats, Ints, Method
+from tacit.release.certificate import Certificate, policy_facts
 
 TWO_VALUES: Final = (
     "there are two sensitive values: whoever knows that somebody cannot have the one knows that they have the other"
@@ -37,17 +38,31 @@ TOLD_AGAIN: Final = (
     "it was asked for although other tables about {names} of the same rows may be published: for groups that are in "
     "both, no (lambda, delta) criterion is promised any more, neither by this table nor by those"
 )
+PROMISE: Final = (
+    "for every two records that agree in the public columns: Pr[M(hidden) in O] <= exp(epsilon) * Pr[M(cover) in O], "
+    "whatever is known about other records"
+)
+ONE_OF_EACH: Final = (
+    "of all records that agree in {sets}, one was picked by a fair coin, whatever its values: epsilon holds for the "
+    "set as a whole, also if the values of all its members change at once; records without {sets} are left out"
+)
+UNLISTED: Final = "rows without a listed value are left out; the sizes of groups do not count them"
+GIVEN_ONCE: Final = "each record was given once, as whoever appended rows says"
 COUNT: Final = "count"  # the column that says how many people a line stands for
 ONE_PER: Final = "one_per"  # of what one record each is in a table, as its certificate says
 
 
 @dataclass(frozen=True)
 class PaidAccount:
-    """Whose budget has paid for a table; `epsilon` is what a person loses who is in all of its versions."""
+    """Whose budget has paid for a table; `epsilon` is what a person loses who is in all of its versions.
+
+    `receipts` has one for each version: what the ledger says of its charge, None without a ledger.
+    """
 
     policy: Policy
     dataset: str
     epsilon: Fraction
+    receipts: tuple[Mapping[str, Any] | None, ...]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,17 +70,58 @@ class PublishedTable:
     """Personal groups with published counts. `frame` has a line for each group and sensitive value.
 
     `published` are whole numbers; `estimates` what they say about the true counts. `account` is None if no session has
-    paid; `merges` says what values of public columns have become.
+    paid; `merges` says what values of public columns have become. `again` says that it was asked for though others may
+    tell about the same, `one_per` of what one record each is in it.
     """
 
     groups: PersonalGroups  # what is public of them
     sizes: Ints
     published: Ints
     method: Method
+    made: str  # when
+    replayed: bool  # whether the noise was that of a test, so that nothing is promised
     merges: Generalisation = NOTHING_MERGED  # which public values became one before they were published
-    certificate: Mapping[str, Any] = field(default_factory=dict)
+    again: bool = False
+    one_per: str | None = None
     account: PaidAccount | None = None
     version: int = 1
+
+    @property
+    def certificate(self) -> dict[str, Any]:
+        """What the table promises, as plain data."""
+        return self.promise.document()
+
+    @property
+    def promise(self) -> Certificate:
+        """What the table promises."""
+        columns, paid = self.groups.columns, self.account
+        about: dict[str, Any] = {"secrets": {"attributes": list(columns.sensitive)}}
+        if paid is not None:
+            about = {"dataset": paid.dataset, **policy_facts(paid.policy), "ledger": paid.receipts[-1]}
+        exception = f"none for the table as a whole: {MADE_FROM_ROWS}; with groups held fixed, "
+        sets = [] if self.one_per is None else [ONE_OF_EACH.format(sets=self.one_per)]
+        details: dict[str, Any] = {
+            **({AGAIN: True} if self.again else {}),
+            "terms": [*self.undone, *self.method.words(), UNLISTED, *self.merges.words(), *sets],
+            "not_prevented": self.method.leaves_open,
+            **({} if self.one_per is None else {ONE_PER: self.one_per}),
+        }
+        if self.version > 1:
+            details |= {"assumes": GIVEN_ONCE} if paid is None else {"earlier": list(paid.receipts[:-1])}
+        return Certificate(
+            epsilon=self.epsilon,
+            promise=PROMISE if self.merges.protected else f"{exception}{PROMISE}",
+            subject={
+                **about,
+                "version": self.version,
+                "made": self.made,
+                "public": list(columns.public),
+                "sensitive": list(columns.sensitive),
+                "method": self.method.name,
+            },
+            details=details,
+            replayed=self.replayed,
+        )
 
     def __repr__(self) -> str:
         return f"<table of {len(self.sizes):,} groups, {self.method.name}, epsilon {float(self.epsilon):.6g}>"
@@ -146,14 +202,14 @@ class PublishedTable:
             *([] if self.sizes.size else [NOBODY]),
             *([TWO_VALUES] if len(self.values) == 2 else []),
             LEFT_OUT,
-            *([] if ONE_PER in self.certificate else [CORRELATED]),
+            *([CORRELATED] if self.one_per is None else []),
         ]
 
     @property
     def undone(self) -> list[str]:
         """What is promised no more, since other tables tell about the same."""
         names = ", ".join(self.groups.columns.sensitive)
-        return [TOLD_AGAIN.format(names=names)] if self.certificate.get(AGAIN) else []
+        return [TOLD_AGAIN.format(names=names)] if self.again else []
 
     def __str__(self) -> str:
         return "\n".join(

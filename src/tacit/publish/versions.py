@@ -21,9 +21,9 @@ Checked by  tests/unit/test_table_versions.py, tests/unit/test_published_tables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -35,14 +35,11 @@ from tacit.publish.methods.masked_columns import MaskedColumns
 from tacit.publish.methods.method import Method, PromisingMethod
 from tacit.publish.methods.perturbation import Uniform
 from tacit.publish.methods.sampled import Sampled
-from tacit.publish.paid_tables import REPLAYED, Choice, columns_for, published
-from tacit.publish.table import AGAIN, ONE_PER, PaidAccount, PublishedTable
+from tacit.publish.paid_tables import Choice, columns_for, published
+from tacit.publish.table import AGAIN, PaidAccount, PublishedTable
 from tacit.release.planner import yes_or_no
 from tacit.release.session import Session
 from tacit.rows.cells.row_names import name_of
-
-_OF_AN_ACCOUNT: Final = ("dataset", "policy", "policy_fingerprint", "ledger")
-ONCE: Final = "each record was given once, as whoever appended rows says"
 
 
 @sealed
@@ -65,11 +62,11 @@ def append(table: PublishedTable, rows: Any, *, again: bool = False) -> Publishe
     if not isinstance(table, PublishedTable):
         raise PlanError(f"must be a published table, not {kind_of(table)}", key="table", fix="Make one first.")
     method = _made_anew(table.method)
-    if ONE_PER in table.certificate:
+    if table.one_per is not None:
         raise PlanError(
             "must have every record: of some sets one was picked, and a set might be in two versions",
             key="table",
-            given=str(table.certificate[ONE_PER]),
+            given=table.one_per,
             fix="Publish all rows anew, which costs epsilon again.",
         )
     _check_payer(table.account, rows)
@@ -88,7 +85,7 @@ def append(table: PublishedTable, rows: Any, *, again: bool = False) -> Publishe
         method.epsilon,
         lambda sizes: method,
         promises=isinstance(method, PromisingMethod),
-        again=again or bool(table.certificate.get(AGAIN)),
+        again=again or table.again,
     )
     new = published(rows, columns, choice, table.merges)
     return joined(table, new)
@@ -170,16 +167,20 @@ def joined(table: PublishedTable, new: PublishedTable) -> PublishedTable:
         )
     account = None
     if table.account is not None and new.account is not None:
-        account = replace(new.account, epsilon=table.account.epsilon + new.account.epsilon)
-    grown = replace(
+        account = replace(
+            new.account,
+            epsilon=table.account.epsilon + new.account.epsilon,
+            receipts=(*table.account.receipts, *new.account.receipts),
+        )
+    return replace(
         new,
         groups=replace(table.groups, values=tuple(values), which=which),
         sizes=sizes,
         published=counts,
         account=account,
         version=table.version + 1,
+        replayed=table.replayed or new.replayed,
     )
-    return replace(grown, certificate=_certificate(table, new, grown))
 
 
 def _check_spelled_alike(column: str, ours: Sequence[Any], theirs: Sequence[Any]) -> None:
@@ -200,18 +201,3 @@ def _spelled(value: Any) -> Any:
     """Return a value in the one spelling that names of rows have, where it has one."""
     name = name_of(value)
     return str(value).strip().casefold() if callable(name) else name
-
-
-def _certificate(table: PublishedTable, new: PublishedTable, grown: PublishedTable) -> Mapping[str, Any]:
-    """Return the certificate of a new version: that of its new rows, with what all versions promise together."""
-    both = [table.certificate["guarantee"], new.certificate["guarantee"]]
-    found = {
-        **new.certificate,
-        "version": grown.version,
-        "epsilon": str(grown.epsilon),
-        "guarantee": REPLAYED if REPLAYED in both else both[0],
-    }
-    if grown.account is None:
-        return {**{key: said for key, said in found.items() if key not in _OF_AN_ACCOUNT}, "assumes": ONCE}
-    earlier = [*table.certificate.get("earlier", []), table.certificate.get("ledger")]
-    return {**found, "earlier": earlier}

@@ -1,4 +1,4 @@
-"""What is promised, and about what: one kind of certificate for releases, for monitors and for whatever comes.
+"""What is promised, and about what: one kind of certificate for releases, monitors and published tables.
 
 Nothing in a certificate depends on a row or an event, but by what was released. It is public data; `document` is what
 stands in files.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import copy
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from tacit.amounts import shown
 from tacit.ledger.ledger import Receipt
@@ -20,63 +20,90 @@ from tacit.plan.plans.plan import Plan
 from tacit.policy.policy import Policy
 from tacit.policy.words.describe import rows_in_words
 
+REPLAYED: Final = "none: the noise was replayed for a test"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
-    """A promise at one epsilon along the secret edges of one policy, and everything that a reader needs to check it.
+    """A promise at one epsilon, and everything that a reader needs to check it.
 
-    `subject` says what it is about (a data set and a question, a monitor and its place), `details` what else is known
-    of it, `ledger` where it was paid. `edges`, `others`, `outputs` and `scope` are words of the promise.
+    `subject` says what it is about (a data set and a question, a monitor and its place, the columns of a table), and
+    `details` what else is known of it. `replayed` says that the noise was not secret: then nothing is promised.
     """
 
-    policy: Policy
     epsilon: Fraction
+    promise: str
     subject: Mapping[str, Any]
-    protects: str
-    step: Mapping[str, Any]
-    mechanism: str
-    noise: Mapping[str, Any] | None
+    details: Mapping[str, Any]
     replayed: bool
-    version: str
-    strategy: str | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
-    ledger: Mapping[str, Any] | None = None
-    edges: str = "the policy"
-    others: str = "every data set"
-    outputs: str = "outputs"
-    scope: str = ""
 
     @property
     def guarantee(self) -> str:
         """The promise in one sentence; none if the noise was not secret."""
-        if self.replayed:
-            return "none: the noise was replayed for a test"
-        return (
-            f"for every secret edge hidden -> cover of {self.edges}, {self.others} and every set O of {self.outputs}: "
-            f"Pr[M(hidden) in O] <= exp({shown(self.epsilon)}) * Pr[M(cover) in O]{self.scope}; nothing is promised "
-            "from cover to hidden"
-        )
+        return REPLAYED if self.replayed else self.promise
 
     def document(self) -> dict[str, Any]:
         """Return the certificate as plain data, ready for JSON; a copy, whatever is done to it."""
-        fresh, replayed = "fresh from the operating system", "REPLAYED FOR A TEST: this is no release"
-        found = {
-            "tacit": self.version,
-            **self.subject,
-            "epsilon": str(self.epsilon),
-            "guarantee": self.guarantee,
-            "protects": self.protects,
-            "policy": self.policy.document(),
-            "policy_fingerprint": self.policy.fingerprint,
-            "step": self.step,
-            "mechanism": self.mechanism,
-            **({} if self.strategy is None else {"strategy": self.strategy}),
-            "noise": self.noise,
-            "randomness": replayed if self.replayed else fresh,
-            **self.details,
-            "ledger": self.ledger,
-        }
+        found = {**self.subject, "epsilon": str(self.epsilon), "guarantee": self.guarantee, **self.details}
         return copy.deepcopy(found)
+
+
+def along_edges(
+    policy: Policy,
+    epsilon: Fraction,
+    *,
+    subject: Mapping[str, Any],
+    protects: str,
+    step: Mapping[str, Any],
+    mechanism: str,
+    noise: Mapping[str, Any] | None,
+    replayed: bool,
+    version: str,
+    details: Mapping[str, Any],
+    ledger: Mapping[str, Any] | None,
+    strategy: str | None = None,
+    edges: str = "the policy",
+    others: str = "every data set",
+    outputs: str = "outputs",
+    scope: str = "",
+) -> Certificate:
+    """Return what is promised along the secret edges of a policy; `edges`, `others`, `outputs`, `scope` word it."""
+    fresh = "fresh from the operating system"
+    return Certificate(
+        epsilon=epsilon,
+        promise=(
+            f"for every secret edge hidden -> cover of {edges}, {others} and every set O of {outputs}: Pr[M(hidden) in "
+            f"O] <= exp({shown(epsilon)}) * Pr[M(cover) in O]{scope}; nothing is promised from cover to hidden"
+        ),
+        subject={"tacit": version, **subject},
+        details={
+            "protects": protects,
+            **policy_facts(policy),
+            "step": step,
+            "mechanism": mechanism,
+            **({} if strategy is None else {"strategy": strategy}),
+            "noise": noise,
+            "randomness": "REPLAYED FOR A TEST: this is no release" if replayed else fresh,
+            **details,
+            "ledger": ledger,
+        },
+        replayed=replayed,
+    )
+
+
+def policy_facts(policy: Policy) -> dict[str, Any]:
+    """Return what a certificate says of a policy."""
+    return {"policy": policy.document(), "policy_fingerprint": policy.fingerprint}
+
+
+def receipt_facts(receipt: Receipt | None) -> dict[str, Any] | None:
+    """Return what a certificate says of the charge; None if no ledger was charged."""
+    return None if receipt is None else {"entry": receipt.entry, "hash": receipt.hash}
+
+
+def now() -> str:
+    """Return the time at which something is made, as certificates write it."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def certify(plan: Plan, *, dataset: str, receipt: Receipt | None, in_ledger: bool, part_of: str = "") -> Certificate:
@@ -89,11 +116,11 @@ def certify(plan: Plan, *, dataset: str, receipt: Receipt | None, in_ledger: boo
     step, terms = plan.step, plan.terms()
     if plan.records is not None:
         terms = [*terms, *plan.records.coin_terms(in_ledger=in_ledger)]
-    return Certificate(
-        policy=plan.policy,
-        epsilon=plan.epsilon,
+    return along_edges(
+        plan.policy,
+        plan.epsilon,
         subject={
-            "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "made": now(),
             "dataset": dataset,
             "query": plan.query.document(),
         },
@@ -113,7 +140,7 @@ def certify(plan: Plan, *, dataset: str, receipt: Receipt | None, in_ledger: boo
             "post_processing": plan.post_processing,
             **({"part_of": part_of} if part_of else {}),
         },
-        ledger=None if receipt is None else {"entry": receipt.entry, "hash": receipt.hash},
+        ledger=receipt_facts(receipt),
     )
 
 
