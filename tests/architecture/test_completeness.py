@@ -22,6 +22,7 @@ from tacit.plan.questions.clusters import ClustersPlan
 from tacit.plan.questions.written import query_schema
 from tacit.policy.attributes import KINDS
 from tacit.policy.files.policy_file import policy_schema
+from tacit.policy.knowledge import FACTS
 from tacit.policy.secrets import FAMILIES, SomePeople
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -97,6 +98,14 @@ def test_every_family_of_secrets_has_a_schema_and_a_row(family: str) -> None:
     assert all(one in schemas for one in FAMILIES[family].schemas())
     assert FAMILIES[family].rows
     assert all(str(row) in page("files.md") for row in FAMILIES[family].rows)
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_every_known_fact_has_a_schema_and_a_row(fact: str) -> None:
+    schemas = policy_schema()["$defs"]["fact"]["anyOf"]
+    assert FACTS[fact].schemas()
+    assert all(one in schemas for one in FACTS[fact].schemas())
+    assert FACTS[fact].row() in page("files.md")
 
 
 def test_every_audited_policy_fits_the_schema() -> None:

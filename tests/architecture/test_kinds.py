@@ -1,5 +1,5 @@
 """A kind lives in one place: nobody outside its package asks of which class an attribute, a family of secrets, a
-relation, a question, a law of noise or a plan is.
+relation, a known fact, a question, a law of noise or a plan is.
 
 Only whether something is one at all may be asked anywhere: of the class that lists what every kind says about itself.
 """
@@ -25,6 +25,8 @@ from tacit.plan.questions import QUESTIONS
 from tacit.policy.attributes import KINDS
 from tacit.policy.attributes.attribute import Attribute
 from tacit.policy.edges.relation import Relation
+from tacit.policy.knowledge import FACTS
+from tacit.policy.knowledge.fact import Known
 from tacit.policy.secrets import FAMILIES
 from tacit.policy.secrets.family import Secrets
 
@@ -35,6 +37,7 @@ SORTS: dict[type, str] = {
     Attribute: "policy/attributes/",
     Secrets: "policy/secrets/",
     Relation: "policy/edges/",
+    Known: "policy/knowledge/",
     Query: "plan/questions/",
     Law: "noise/",
     TiltedCube: "noise/",  # no law of one number, and so of no sort; but one more law of noise
@@ -128,6 +131,7 @@ def test_every_sort_has_its_kinds() -> None:
     """Guards the tests below: were a base class to move, they would guard nothing."""
     assert set(KINDS.values()) <= HOMES["policy/attributes/"]
     assert set(FAMILIES.values()) <= HOMES["policy/secrets/"]
+    assert set(FACTS.values()) <= HOMES["policy/knowledge/"]
     assert {kind.__name__ for kind in HOMES["noise/"]} >= {"TwoScale", "Cube", "TiltedCube"}
     plans = {kind.__name__ for kind in HOMES["plan/"]}
     assert plans >= {"LinearPlan", "DerivedPlan", "BelowPlan", "AbovePlan", "TopKPlan"}

@@ -21,7 +21,7 @@ from tacit.monitor.events import EventColumns
 from tacit.monitor.history import Places, position_of, size_of
 from tacit.noise.scales import LARGEST_SCALE, SMALLEST_SCALE
 from tacit.plan.questions import Marginals, count, histogram
-from tacit.plan.sensitivity.coupling import is_touched
+from tacit.plan.sensitivity.coupling import touched_facts
 from tacit.plan.sensitivity.directions import directions
 from tacit.plan.sensitivity.steps import LargestStep, largest_step
 from tacit.policy.attributes import Attribute
@@ -62,15 +62,13 @@ def column_name(name: Any, key: str) -> str | None:
 def check_policy(policy: Any) -> None:
     """Refuse what is no policy, and edges that change what is known: whoever makes up for it moves in any way."""
     policy = as_policy(policy)
-    alone = Policy(policy.domain, policy.secrets, (), policy.presence)
-    for fact in policy.known:
-        if is_touched(fact, alone):
-            raise PlanError(
-                "must not be what a secret edge changes: visits of others would come and go with it, at any step",
-                key="known",
-                given=fact.words(),
-                fix="Leave it out of the policy of a monitor.",
-            )
+    for fact in touched_facts(policy):
+        raise PlanError(
+            "must not be what a secret edge changes: visits of others would come and go with it, at any step",
+            key="known",
+            given=fact.words(),
+            fix="Leave it out of the policy of a monitor.",
+        )
 
 
 def check_scale(step: int, epsilon: Fraction) -> None:

@@ -8,7 +8,7 @@ In reading order:
     where       yes/no questions about one record
     secrets     the families of secret edges that users name, one module each
     edges       what secret edges connect, in boxes and in chains
-    knowledge   what the world already knows
+    knowledge   what the world already knows, one module each kind of fact
     policy      all of it together, and the guarantee
     inclusion   whether one policy protects all that another does
     files       policy files, their keys and their schema

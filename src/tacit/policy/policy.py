@@ -19,7 +19,7 @@ from tacit.policy.attributes.attribute import Value
 from tacit.policy.domain import Domain, positions
 from tacit.policy.edges.shapes import Absence, EdgeShape
 from tacit.policy.genuine import as_plain, is_genuine, stranger
-from tacit.policy.knowledge import Known, KnownSize
+from tacit.policy.knowledge import Known
 from tacit.policy.secrets import Everything, Secrets, TakingPart, Union
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Policy:
                 fix = "Write tc.known.marginal(..)."
                 raise PolicyError(f"must be knowledge, not {kind_of(fact)}", key="known", fix=fix)
             fact.check(domain)
-        sizes = {fact.people for fact in listed if isinstance(fact, KnownSize) and fact.people is not None}
+        sizes = {fact.declared for fact in listed if fact.declared is not None}
         if len(sizes) > 1:
             raise PolicyError("must not say two sizes", key="known.size", given=sorted(sizes), fix="Keep one of them.")
         for field, value in (
@@ -162,8 +162,7 @@ class Policy:
     @property
     def known_people(self) -> int | None:
         """How many people there are, if that is declared."""
-        sizes = (fact.people for fact in self.known if isinstance(fact, KnownSize))
-        return next((people for people in sizes if people is not None), None)
+        return next((fact.declared for fact in self.known if fact.declared is not None), None)
 
     def has_edge(self, hidden: Value, cover: Value) -> bool:
         """Say whether `hidden -> cover` is a secret edge. Either side may be `ABSENT`."""

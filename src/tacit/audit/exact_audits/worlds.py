@@ -20,7 +20,6 @@ from tacit.plan.questions import Count, Marginals
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.domain import Domain, positions
 from tacit.policy.edges.shapes import STAY_ITEMS, EdgeShape
-from tacit.policy.knowledge import KnownCount, KnownMarginal, KnownSize
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.where import Test
 
@@ -88,15 +87,10 @@ def every_edge(policy: Policy, records: Sequence[Any] | None = None) -> list[tup
 
 def known_numbers(policy: Policy, people: Iterable[Any]) -> tuple[int, ...]:
     """Return what is public about a data set of these people."""
-    people, numbers = tuple(people), []
+    people, numbers = tuple(people), list[int]()
     for fact in policy.known:
-        match fact:
-            case KnownSize():
-                numbers.append(sum(record is not ABSENT for record in people))
-            case KnownMarginal(names):
-                numbers += answers(Marginals((names,)), policy.domain, people).tolist()
-            case KnownCount(where):
-                numbers += answers(Count(where), policy.domain, people).tolist()
+        counts = Marginals((fact.histogram,)) if fact.histogram else Count(fact.picked)
+        numbers += answers(counts, policy.domain, people).tolist()
     return tuple(numbers)
 
 

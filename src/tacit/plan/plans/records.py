@@ -50,7 +50,7 @@ from tacit.plan.leakage.shown import CERTAIN, Shown, apart
 from tacit.plan.plans.plan import Plan
 from tacit.plan.plans.visible_records import Showing, changes, changing_edge, showing, tells_presence
 from tacit.plan.question import in_words
-from tacit.plan.sensitivity.coupling import is_touched
+from tacit.plan.sensitivity.coupling import touched_facts
 from tacit.plan.sensitivity.steps import LargestStep
 from tacit.policy.policy import ABSENT, Policy
 from tacit.policy.words.fact_edges import edge_that_changes
@@ -424,16 +424,14 @@ def _read_alike(told: Sequence[str], policy: Policy) -> list[str]:
 
 def _check_known(policy: Policy) -> None:
     """Refuse knowledge that couples people: somebody else's record would tell about a hidden one."""
-    alone = Policy(policy.domain, policy.secrets, (), policy.presence)
-    for fact in policy.known:
-        if is_touched(fact, alone):
-            edge = edge_that_changes(fact, policy)
-            raise PlanError(
-                f"couples people, and no bound is proved for true records{f' ({edge} changes it)' if edge else ''}",
-                key="what is known",
-                given=fact.words(),
-                fix="Release counts, or choose secrets that leave what is known alone.",
-            )
+    for fact in touched_facts(policy):
+        edge = edge_that_changes(fact, policy)
+        raise PlanError(
+            f"couples people, and no bound is proved for true records{f' ({edge} changes it)' if edge else ''}",
+            key="what is known",
+            given=fact.words(),
+            fix="Release counts, or choose secrets that leave what is known alone.",
+        )
 
 
 def _reasons(query: TrueRecords, policy: Policy, found: Showing) -> list[str]:

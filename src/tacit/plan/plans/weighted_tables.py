@@ -31,7 +31,7 @@ from tacit.plan.choose import plan_linear
 from tacit.plan.errors.predict import agreed_variance
 from tacit.plan.plans.linear import LinearPlan
 from tacit.plan.question import Floats, Ints
-from tacit.plan.sensitivity.coupling import is_touched
+from tacit.plan.sensitivity.coupling import couples_people
 from tacit.plan.sensitivity.steps import largest_step
 from tacit.policy.policy import Policy
 
@@ -89,8 +89,7 @@ def plan_tables(query: Marginals, policy: Policy, epsilon: Fraction) -> LinearPl
     plain = plan_linear(query, policy, epsilon)
     if len(query.sets) == 1 or plain.noise is None or policy.per_person > 1:
         return plain
-    alone = Policy(policy.domain, policy.secrets, (), policy.presence)
-    if query.is_items(policy.domain) or any(is_touched(fact, alone) for fact in policy.known):
+    if query.is_items(policy.domain) or couples_people(policy):
         return plain
     changes = table_changes(query, policy)
     if max(map(sum, changes), default=0) < plain.step.l1:

@@ -31,7 +31,7 @@ Checked by  tests/property/test_coupling.py, tests/golden/test_published_steps.p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -40,14 +40,14 @@ from typing import Final
 import numpy as np
 
 from tacit.errors import PlanError
-from tacit.plan.sensitivity.cells import CellTables, everybody
+from tacit.plan.sensitivity.cells import CellTables
 from tacit.plan.sensitivity.responses import Jump, Watched
 from tacit.plan.sensitivity.steps import LargestStep, free_step, gather, in_data, presence_jumps, shape_jumps
 from tacit.policy.edges.classes import axes_of, cells, holds
 from tacit.policy.edges.intervals import Intervals
 from tacit.policy.edges.same import Same
 from tacit.policy.edges.shapes import Absence, EdgeShape
-from tacit.policy.knowledge import Known, KnownCount, KnownMarginal, KnownSize
+from tacit.policy.knowledge import Known
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import Everything
 from tacit.policy.where import Test
@@ -63,10 +63,9 @@ Signature = tuple[int, ...]
 
 def coupled_step(query: Watched, policy: Policy) -> LargestStep:
     """Return a proven bound on the largest step under the policy's knowledge, or refuse with the reason."""
-    alone = Policy(policy.domain, policy.secrets, (), policy.presence)
-    touched = [fact for fact in policy.known if is_touched(fact, alone)]
+    touched = list(touched_facts(policy))
     if not touched:
-        step = free_step(query, alone)
+        step = free_step(query, policy)
         note = "no secret edge changes anything that is known, so what is known couples nobody"
         return replace(step, why=(*step.why, note))
     anything = free_step(query, Policy(policy.domain, Everything(), (), "secret" if policy.absences else "public"))
@@ -77,9 +76,8 @@ def coupled_step(query: Watched, policy: Policy) -> LargestStep:
     facts = _essential(policy)
     people = policy.known_people
     bounds = []
-    marginals = [fact for fact in facts if isinstance(fact, KnownMarginal)]
-    if len(facts) == 1 and marginals:
-        bounds.append(_one_marginal(query, policy, marginals[0]))
+    if len(facts) == 1 and facts[0].histogram:
+        bounds.append(_one_marginal(query, policy, facts[0]))
     else:
         bounds += _by_signatures(query, policy, facts, anything)
     if people is not None:
@@ -111,53 +109,50 @@ def _is_fixed_by(query: Watched, policy: Policy, fact: Known, anything: LargestS
 
     Whatever else is known, as many people leave each signature of that fact as arrive, so the answers stay.
     """
-    if isinstance(fact, KnownMarginal):
+    if fact.histogram:
         return _one_marginal(query, policy, fact)[0].l1 == 0
     return any(step.l1 == 0 for step, _ in _by_signatures(query, policy, [fact], anything))
 
 
-def is_touched(fact: Known, alone: Policy) -> bool:
-    """Say whether some secret edge changes what is known."""
-    match fact:
-        case KnownSize():
-            return bool(alone.absences)
-        case KnownMarginal(names):
-            return free_step(CellTables((names,)), alone).l1 > 0
-        case KnownCount(where):
-            return free_step(everybody(where), alone).l1 > 0
-    raise TypeError(fact)
+def is_touched(fact: Known, policy: Policy) -> bool:
+    """Say whether some secret edge of a policy changes what is known."""
+    if fact.is_size:
+        return bool(policy.absences)
+    return free_step(CellTables((fact.histogram,), fact.picked), policy).l1 > 0
+
+
+def touched_facts(policy: Policy) -> Iterator[Known]:
+    """Go through what is known and some secret edge changes."""
+    return (fact for fact in policy.known if is_touched(fact, policy))
+
+
+def couples_people(policy: Policy) -> bool:
+    """Say whether others must have moved where somebody moves along some secret edge, by what is known."""
+    return any(True for _ in touched_facts(policy))
 
 
 def _essential(policy: Policy) -> list[Known]:
     """Drop facts that follow from a larger known marginal, and the size where presence is public."""
-    facts = [f for f in dict.fromkeys(policy.known) if policy.absences or not isinstance(f, KnownSize)]
-    marginals = [fact for fact in facts if isinstance(fact, KnownMarginal)]
-    largest = [
-        fact
-        for place, fact in enumerate(marginals)
-        if not any(
-            set(fact.names) < set(other.names) or (set(fact.names) == set(other.names) and other_place < place)
-            for other_place, other in enumerate(marginals)
-        )
-    ]
+    facts = [fact for fact in dict.fromkeys(policy.known) if policy.absences or not fact.is_size]
+    marginals = [fact for fact in facts if fact.histogram]
 
     def follows(fact: Known) -> bool:
-        if isinstance(fact, KnownMarginal):
-            return fact not in largest
-        if isinstance(fact, KnownSize):
-            return bool(marginals)
-        return isinstance(fact, KnownCount) and any(fact.where.columns() <= set(m.names) for m in marginals)
+        others = [one for one in marginals if fact.about <= one.about and one != fact]
+        if not fact.histogram:
+            return bool(others)
+        # of marginals of the same attributes, the first is kept
+        return any(fact.about < one.about or marginals.index(one) < marginals.index(fact) for one in others)
 
     return [fact for fact in facts if not follows(fact)]
 
 
-def _one_marginal(query: Watched, policy: Policy, fact: KnownMarginal) -> tuple[LargestStep, str]:
+def _one_marginal(query: Watched, policy: Policy, fact: Known) -> tuple[LargestStep, str]:
     """Bound by regrouping: the sum over the marginal's cells of the largest step between records of that cell.
 
     Cells that the query's predicate does not tell apart have the same step, so one of each class is enough.
     """
     domain = policy.domain
-    axes = {axis.name: axis for name in fact.names for axis in domain.axes_of(name)}
+    axes = {axis.name: axis for name in fact.histogram for axis in domain.axes_of(name)}
     shape = EdgeShape({name: Same() for name in axes}, any_elsewhere=True)
     test = query.where.compile(domain) if query.where is not None else None
     split = {name: found for name, found in axes_of([test]).items() if name in axes}
@@ -204,7 +199,7 @@ def _by_signatures(
     tests = _signature_tests(policy, facts)
     if tests is None:
         return []
-    counts_presence = any(isinstance(fact, KnownSize) for fact in facts)
+    counts_presence = any(fact.is_size for fact in facts)
     split = axes_of(tests)
 
     def signature(cell: dict[str, Intervals]) -> Signature:
@@ -246,10 +241,10 @@ def _signature_tests(policy: Policy, facts: list[Known]) -> list[Test] | None:
     """Return the predicates whose counts are known; a marginal is one for each of its cells."""
     tests: list[Test] = []
     for fact in facts:
-        if isinstance(fact, KnownCount):
-            tests.append(fact.where.compile(policy.domain))
-        elif isinstance(fact, KnownMarginal):
-            axes = [axis for name in fact.names for axis in policy.domain.axes_of(name)]
+        if fact.picked is not None:
+            tests.append(fact.picked.compile(policy.domain))
+        elif fact.histogram:
+            axes = [axis for name in fact.histogram for axis in policy.domain.axes_of(name)]
             if math.prod(axis.size for axis in axes) > MOST_SIGNATURES // 8:
                 return None
             for cell in np.ndindex(*(axis.size for axis in axes)):

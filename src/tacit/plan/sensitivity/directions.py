@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.plan.sensitivity.cells import CellTables, everybody
-from tacit.plan.sensitivity.coupling import is_touched
+from tacit.plan.sensitivity.coupling import couples_people
 from tacit.plan.sensitivity.steps import shape_jumps
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges.classes import axes_of, projected
@@ -34,8 +34,7 @@ def directions(query: CellTables, policy: Policy) -> tuple[Bools, Bools] | None:
     domain = policy.domain
     if query.is_items(domain) or query.size(domain) > LARGEST:
         return None
-    alone = Policy(domain, policy.secrets, (), policy.presence)
-    if any(is_touched(fact, alone) for fact in policy.known):
+    if couples_people(policy):
         return None  # others move as well, and anywhere
     test = query.where.compile(domain) if query.where is not None else None
     falls, rises = [], []

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tacit.plan.sensitivity.cells import CellTables, everybody
+from tacit.plan.sensitivity.coupling import couples_people
 from tacit.plan.sensitivity.directions import directions
 from tacit.plan.sensitivity.steps import free_step
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges.classes import projected
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.knowledge import KnownMarginal
 from tacit.policy.policy import Policy
 from tacit.policy.where import Where
 
@@ -55,10 +55,9 @@ def exact_groups(query: CellTables, policy: Policy) -> list[IntArray] | None:
     """
     if query.is_items(policy.domain) or policy.absences:
         return None
-    alone = Policy(policy.domain, policy.secrets, (), policy.presence)
-    if query.where is not None and free_step(everybody(query.where), alone).l1 > 0:
+    if query.where is not None and free_step(everybody(query.where), policy).l1 > 0:
         return None
-    coupled = _couples(policy, alone)
+    coupled = couples_people(policy)
     if coupled and query.where is not None:
         return None
     found = []
@@ -94,7 +93,7 @@ def finest_groups(query: CellTables, policy: Policy) -> list[IntArray] | None:
     [[0, 0, 0, 1, 1, 1], [0, 1, 2, 3, 3, 3]]
     """
     groups = exact_groups(query, policy)
-    if groups is None or _couples(policy, Policy(policy.domain, policy.secrets, (), policy.presence)):
+    if groups is None or couples_people(policy):
         return groups
     return [
         _apart(group, CellTables((names,), query.where), policy)
@@ -124,10 +123,9 @@ def exact_cumulative(name: str, where: Where | None, policy: Policy) -> npt.NDAr
     """
     if policy.absences:
         return None
-    alone = Policy(policy.domain, policy.secrets, (), policy.presence)
-    if where is not None and free_step(everybody(where), alone).l1 > 0:
+    if where is not None and free_step(everybody(where), policy).l1 > 0:
         return None
-    coupled = _couples(policy, alone)
+    coupled = couples_people(policy)
     if coupled and where is not None:
         return None
     axis = policy.domain.axes_of(name)[0]
@@ -144,22 +142,15 @@ def exact_cumulative(name: str, where: Where | None, policy: Policy) -> npt.NDAr
     return exact
 
 
-def _couples(policy: Policy, alone: Policy) -> bool:
-    from tacit.plan.sensitivity.coupling import is_touched
-
-    return any(is_touched(fact, alone) for fact in policy.known)
-
-
 def _known_exactly(policy: Policy, names: Sequence[str]) -> list[str]:
     """Return the largest set of this histogram's attributes whose histogram is known."""
-    known = [fact.names for fact in policy.known if isinstance(fact, KnownMarginal) and set(fact.names) <= set(names)]
+    known = [fact.histogram for fact in policy.known if set(fact.histogram) <= set(names)]
     return list(sorted(known, key=len)[-1] if known else ())
 
 
 def exact_attributes(policy: Policy, names: Sequence[str]) -> tuple[str, ...]:
     """Return the attributes of a histogram that no edge changes, so that their own histogram is exact."""
-    alone = Policy(policy.domain, policy.secrets, (), policy.presence)
-    if _couples(policy, alone):
+    if couples_people(policy):
         return tuple(_known_exactly(policy, names))
     return tuple(
         name

@@ -105,11 +105,10 @@ def costs_of_knowledge(watched: Watched, policy: Policy) -> tuple[FactCost, ...]
     """Return what each fact costs a question, of the facts that change its step."""
     if not policy.known or policy.per_person > 1:
         return ()
-    alone = _knowing(policy, ())
     step = _step(watched, policy)
     found = []
     for fact in dict.fromkeys(policy.known):
-        if not is_touched(fact, alone):
+        if not is_touched(fact, policy):
             continue
         others = tuple(other for other in policy.known if other != fact)
         without = _step(watched, _knowing(policy, others))

@@ -22,7 +22,7 @@ import numpy as np
 from tacit.plan.question import Ints
 from tacit.plan.questions.count import Count
 from tacit.plan.questions.marginals import Marginals
-from tacit.plan.sensitivity.coupling import is_touched
+from tacit.plan.sensitivity.coupling import couples_people
 from tacit.plan.sensitivity.steps import LargestStep, largest_step
 from tacit.policy.attributes.attribute import Axis
 from tacit.policy.edges.intervals import Intervals
@@ -61,8 +61,7 @@ def grid_moves(names: tuple[str, ...], where: Where | None, policy: Policy) -> t
     x, y = (axis for name in names for axis in policy.domain.axes_of(name))
     groups = cells.exact_groups(policy)
     segments = ((x.size,), (y.size,)) if groups is None else _segments(groups[0].reshape(x.size, y.size))
-    alone = Policy(policy.domain, policy.secrets, (), policy.presence)
-    if any(is_touched(fact, alone) for fact in policy.known):
+    if couples_people(policy):
         return GridMoves(segments, (), leaves=False, has_totals=groups is not None, coupled=step.l1), step
     pairs = frozenset(pair for shape in policy.shapes for pair in _pairs(shape, x, y))
     leaves = largest_step(Count(where), policy).l1 > 0

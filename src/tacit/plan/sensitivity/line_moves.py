@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tacit.plan.sensitivity.coupling import is_touched
+from tacit.plan.sensitivity.coupling import couples_people
 from tacit.plan.sensitivity.exact_totals import exact_cumulative
 from tacit.plan.sensitivity.responses import Jump, RecordMove, Response, running_counts_moved
 from tacit.plan.sensitivity.steps import free_step
@@ -60,12 +60,11 @@ def line_moves(name: str, where: Where | None, policy: Policy) -> LineMoves | No
     >>> line_moves("age", None, Policy(domain, partition("age", width=4)))
     LineMoves(segments=(4, 4, 2), reach=3, leaves=False)
     """
-    alone = Policy(policy.domain, policy.secrets, (), policy.presence)
-    if policy.per_person > 1 or any(is_touched(fact, alone) for fact in policy.known):
+    if policy.per_person > 1 or couples_people(policy):
         return None
     line = policy.domain.axes_of(name)[0]
-    leaves = free_step(_Watching(where, _WhetherCounted(line)), alone).l1 > 0
-    reach = free_step(_Watching(where, _Moved(line)), alone).l1
+    leaves = free_step(_Watching(where, _WhetherCounted(line)), policy).l1 > 0
+    reach = free_step(_Watching(where, _Moved(line)), policy).l1
     exact = None if leaves else exact_cumulative(name, where, policy)
     ends = np.array([line.size - 1]) if exact is None else np.flatnonzero(exact)
     return LineMoves(tuple(np.diff(ends, prepend=-1).tolist()), reach, leaves)

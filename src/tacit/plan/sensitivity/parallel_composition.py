@@ -27,11 +27,11 @@ from typing import Any, Final
 from tacit.errors import PlanError, PolicyError, kind_of
 from tacit.plan.question import as_plan_error
 from tacit.plan.sensitivity.cells import CellTables, everybody
-from tacit.plan.sensitivity.coupling import is_touched
+from tacit.plan.sensitivity.coupling import touched_facts
 from tacit.plan.sensitivity.responses import Watched
 from tacit.plan.sensitivity.steps import shape_jumps
 from tacit.policy.edges.classes import axes_of, cells, holds
-from tacit.policy.knowledge import KnownCount, KnownMarginal
+from tacit.policy.knowledge import Known, KnownCount, KnownMarginal
 from tacit.policy.policy import Policy
 from tacit.policy.where import Compare, Where, where
 from tacit.policy.words.fact_edges import edge_that_changes
@@ -59,17 +59,15 @@ def disjoint_groups(by: Any, policy: Policy) -> DisjointGroups:
             fix="Keep one row of each person.",
         )
     groups = _by_attribute(by, policy) if isinstance(by, str) and by in policy.domain else _by_predicates(by, policy)
-    alone = Policy(policy.domain, policy.secrets, (), "secret" if policy.presence == "secret" else None)
-    for fact in policy.known:
-        if is_touched(fact, alone):
-            edge = edge_that_changes(fact, policy)
-            raise PlanError(
-                f"would have costs that add up: {f'the secret edge {edge} changes' if edge else 'secret edges change'} "
-                f"what is known ({fact.words()}), so that people of other groups may have to make up for it",
-                key="split",
-                given=groups.by,
-                fix="Ask the session itself, or choose secrets that leave what is known alone.",
-            )
+    for fact in touched_facts(policy):
+        edge = edge_that_changes(fact, policy)
+        raise PlanError(
+            f"would have costs that add up: {f'the secret edge {edge} changes' if edge else 'secret edges change'} "
+            f"what is known ({fact.words()}), so that people of other groups may have to make up for it",
+            key="split",
+            given=groups.by,
+            fix="Ask the session itself, or choose secrets that leave what is known alone.",
+        )
     return groups
 
 
@@ -126,12 +124,11 @@ def _by_predicates(by: Any, policy: Policy) -> DisjointGroups:
     return DisjointGroups(" | ".join(members), members)
 
 
-def _refuse_edges(watched: Watched, fact: KnownMarginal | KnownCount, by: str, policy: Policy) -> None:
+def _refuse_edges(watched: Watched, fact: Known, by: str, policy: Policy) -> None:
     """Refuse groups that some secret edge leads into, out of or between; leaving the data changes one group alone."""
     if not any(True for shape in policy.shapes for _ in shape_jumps(watched, policy.domain, shape)):
         return
-    present = Policy(policy.domain, policy.secrets, (), "secret" if policy.presence == "secret" else None)
-    edge = edge_that_changes(fact, present)
+    edge = edge_that_changes(fact, policy)
     raise PlanError(
         f"would have costs that add up: {f'the secret edge {edge} leads' if edge else 'secret edges lead'} from one "
         f"group to another and {'changes' if edge else 'change'} both",

@@ -13,28 +13,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from tacit.errors import PolicyError, kind_of, leads_to_a_file, nearest, path_words
-from tacit.policy import knowledge
 from tacit.policy.attributes import KINDS, Attribute, Flag, Integers
 from tacit.policy.domain import Domain
 from tacit.policy.files.spec import (
-    NAMES,
     POSITIVE,
-    PREDICATE,
     SCHEMA_DRAFT,
     TEXT,
     Key,
     Schema,
     entries,
-    mapping,
     mapping_of,
     read_keys,
     together,
 )
 from tacit.policy.files.yaml_entries import YamlEntry, YamlSource, write_yaml
-from tacit.policy.knowledge import Known
+from tacit.policy.knowledge import FACTS, Known, KnownMarginal
 from tacit.policy.policy import PRESENCE, Policy
 from tacit.policy.secrets import FAMILIES, Attributes, Secrets, SomePeople
-from tacit.policy.secrets.family import read_names
 from tacit.policy.where import where
 
 
@@ -256,16 +251,12 @@ def read_known(entry: YamlEntry, domain: Domain) -> list[Known]:
 
 
 def _fact(entry: YamlEntry, domain: Domain) -> Known:
-    keyword, said = _keyword(entry, list(_FACTS), "{marginal: [disease]}")
-    fact: Known
+    keyword, said = _keyword(entry, list(FACTS), KnownMarginal.example)
+    kind = FACTS[keyword]
     with said.blamed():
-        if said is not entry:
-            fact = _FACTS[keyword].read(said, domain)
-        elif keyword == "size":
-            fact = knowledge.size()
-        else:
-            example = "{marginal: [disease]}" if keyword == "marginal" else '{count: "age < 18"}'
-            raise entry.refuse("must say more", given=keyword, fix=f"For instance {example}.")
+        if said is entry and not kind.alone:
+            raise entry.refuse("must say more", given=keyword, fix=f"For instance {kind.example}.")
+        fact = kind() if said is entry else kind.key.read(said, domain)
         fact.check(domain)
     return fact
 
@@ -345,24 +336,6 @@ POLICY_KEYS: Final = (
     ORDER,
     ITEM,
 )
-_FACTS: Final[dict[str, Key]] = {
-    key.name: key
-    for key in (
-        Key(
-            "size",
-            lambda entry, _: knowledge.size(entry.whole()),
-            {"type": "integer", "minimum": 0},
-            "How many there are, and the number.",
-        ),
-        Key(
-            "marginal",
-            lambda entry, domain: knowledge.marginal(*read_names(entry, domain)),
-            NAMES,
-            "The whole histogram of some attributes.",
-        ),
-        Key("count", lambda entry, _: knowledge.count(entry.text()), PREDICATE, "How many people a predicate picks."),
-    )
-}
 
 
 def policy_schema() -> Schema:
@@ -388,10 +361,7 @@ def policy_schema() -> Schema:
                 "description": "A family of secrets.",
             },
             "fact": {
-                "anyOf": [
-                    {"const": "size", "description": "How many people there are."},
-                    *(mapping({name: key.schema}, [name], key.says) for name, key in _FACTS.items()),
-                ],
+                "anyOf": [schema for fact in FACTS.values() for schema in fact.schemas()],
                 "description": "Something public about the data set.",
             },
         },
