@@ -16,7 +16,7 @@ from tacit.jobs.job_file import Job, JobRelease, job_schema, read_job
 from tacit.plan.questions import QUESTIONS
 from tacit.plan.questions.written import KEYWORDS
 from tacit.policy.files.policy_file import POLICY_KEYS, policy_schema, read_policy, write_policy
-from tacit.policy.files.spec import keys_of
+from tacit.policy.files.spec import Keys
 from tacit.policy.where import where
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -70,7 +70,7 @@ def test_the_tables_of_keys_are_those_that_the_keys_make():
     page = (DOCS / "files.md").read_text(encoding="utf-8")
     _, *found = page.split(" | meaning | if left out |\n|---|---|---|\n")
     tables = [table.split("\n\n")[0].split("\n") for table in found]
-    assert tables == [[key.row() for key in keys] for keys in (POLICY_KEYS, keys_of(Job), keys_of(JobRelease))]
+    assert tables == [[key.row() for key in keys] for keys in (POLICY_KEYS, Keys.of(Job), Keys.of(JobRelease))]
 
 
 def test_the_table_of_queries_is_the_one_that_the_questions_make():

@@ -16,7 +16,7 @@ from tacit.errors import BudgetExceeded, DataRefused, JobError, LedgerError, Pla
 from tacit.jobs.job_file import Job, JobRelease, job_schema, read_job
 from tacit.jobs.job_plan import check_rows, plan_job
 from tacit.jobs.job_run import run_job
-from tacit.policy.files.spec import keys_of
+from tacit.policy.files.spec import Keys
 
 POLICY = """\
 name: clinic
@@ -594,10 +594,10 @@ def test_the_schema_refuses_what_the_reader_refuses(folder: Path, change: dict[s
 
 def test_schema_and_reader_know_the_same_keys() -> None:
     schema = job_schema()
-    assert list(schema["properties"]) == [key.name for key in keys_of(Job)]
+    assert list(schema["properties"]) == [key.name for key in Keys.of(Job)]
     assert schema["required"] == ["policy", "rows", "releases"]
     release = schema["properties"]["releases"]["items"]
-    assert list(release["properties"]) == [key.name for key in keys_of(JobRelease)]
+    assert list(release["properties"]) == [key.name for key in Keys.of(JobRelease)]
     assert release["required"] == ["name", "query", "epsilon"]
 
 
@@ -605,7 +605,7 @@ def test_schema_and_reader_know_the_same_keys() -> None:
 def test_every_key_is_the_field_that_it_stands_on(kind: type) -> None:
     hints = get_type_hints(kind, include_extras=True)
     named = [name for name, hint in hints.items() if hasattr(hint, "__metadata__")]
-    assert named == [key.name for key in keys_of(kind)]
+    assert named == [key.name for key in Keys.of(kind)]
 
 
 def test_a_job_of_true_records_costs_nothing_the_second_time(tmp_path):

@@ -12,7 +12,7 @@ from tacit.dependence.dependence import Dependence
 from tacit.errors import InternalError, JobError, nearest
 from tacit.plan.questions.marginals import Marginals
 from tacit.policy.domain import Domain
-from tacit.policy.files.spec import BOOLEAN, TEXT, TEXTS, Key, Schema, entries, mapping_of, read_keys, together
+from tacit.policy.files.spec import BOOLEAN, TEXT, TEXTS, Key, Keys, Schema, together
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.policy import Policy
 from tacit.policy.secrets import everything
@@ -29,7 +29,7 @@ def _smoothing(entry: YamlEntry) -> float:
 
 
 _CELL: Final[Schema] = {"type": ["string", "integer", "number", "boolean"]}
-_TABLE: Final = (
+_TABLE: Final = Keys(
     Key("names", together, {"type": "array", "minItems": 1, "items": TEXT}, required=True),
     Key(
         "cells",
@@ -38,21 +38,21 @@ _TABLE: Final = (
         required=True,
     ),
 )
-_COUNTS: Final = (
+_COUNTS: Final = Keys(
     Key("file", together, TEXT, "A public or earlier data set, relative to the case file.", required=True),
     Key("attributes", together, TEXTS, required=True),
     Key("smoothing", _smoothing, {"type": "number", "minimum": 0}, "Added to the count of every cell."),
     Key("unprotected", YamlEntry.yes_or_no, BOOLEAN, "It is the private rows: show the result to nobody."),
 )
-_FORMS: Final = (
-    Key("table", together, mapping_of(_TABLE)),
-    Key("counts", together, mapping_of(_COUNTS)),
+_FORMS: Final = Keys(
+    Key("table", together, _TABLE.schema()),
+    Key("counts", together, _COUNTS.schema()),
     Key("network", together, {"type": "object", "minProperties": 1}),
 )
 DEPENDENCE: Final = Key(
     "dependence",
     together,
-    {**mapping_of(_FORMS), "minProperties": 1, "maxProperties": 1},
+    {**_FORMS.schema(), "minProperties": 1, "maxProperties": 1},
     "How attributes depend on each other: a table, counts of a file, or a network.",
     required=True,
 )
@@ -63,7 +63,7 @@ def read_dependence(entry: YamlEntry, policy: Policy, rows: Mapping[str, YamlEnt
 
     They are paths and patterns, each with the place where it was written.
     """
-    fields = entries(entry, _FORMS)
+    fields = _FORMS.entries(entry)
     if len(fields) != 1:
         raise entry.refuse("must have one of the keys table, counts and network", given=sorted(fields), fix="Keep one.")
     ((form, below),) = fields.items()
@@ -89,7 +89,7 @@ def read_value(entry: YamlEntry, domain: Domain, name: str) -> Any:
 
 
 def _table(entry: YamlEntry, policy: Policy) -> Dependence:
-    fields = entries(entry, _TABLE)
+    fields = _TABLE.entries(entry)
     names = [one.text() for one in fields["names"].listed()]
     for name in names:
         _attribute(fields["names"], name, policy.domain)
@@ -165,8 +165,8 @@ def _counts(entry: YamlEntry, policy: Policy, rows: Mapping[str, YamlEntry]) -> 
     from tacit.rows.guard import closed
     from tacit.rows.rows import open_rows
 
-    fields = entries(entry, _COUNTS)
-    said = {"smoothing": 0.0, "unprotected": False, **read_keys(_COUNTS, fields)}
+    fields = _COUNTS.entries(entry)
+    said = {"smoothing": 0.0, "unprotected": False, **_COUNTS.read(fields)}
     names = [one.text() for one in fields["attributes"].one_or_more()]
     for name in names:
         _attribute(fields["attributes"], name, policy.domain)

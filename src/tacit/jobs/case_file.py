@@ -25,16 +25,7 @@ from tacit.amounts import as_fraction
 from tacit.dependence.dependence import Dependence
 from tacit.errors import JobError, PlanError, nearest
 from tacit.jobs.case_dependence import DEPENDENCE, read_dependence, read_value
-from tacit.jobs.job_file import (
-    PLANNED,
-    RELEASES,
-    Job,
-    JobRelease,
-    job_below,
-    open_job,
-    rows_below,
-    schema_of_jobs,
-)
+from tacit.jobs.job_file import PLANNED, RELEASES, Job, JobRelease, job_below, open_job, rows_below, schema_of_jobs
 from tacit.ledger.clauses.applications import Applications
 from tacit.plan.choose import choose
 from tacit.plan.leakage.budget import OBJECTIVES, leakage_budget
@@ -44,19 +35,7 @@ from tacit.plan.leakage.setting import EVERYBODY
 from tacit.plan.question import Query
 from tacit.plan.questions.written import query_schema
 from tacit.policy.files.policy_file import policy_below
-from tacit.policy.files.spec import (
-    BOOLEAN,
-    TEXTS,
-    Key,
-    Schema,
-    entries,
-    handed_to,
-    keys_of,
-    mapping_of,
-    one_of,
-    read_keys,
-    together,
-)
+from tacit.policy.files.spec import BOOLEAN, TEXTS, Key, Keys, Schema, one_of, together
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.policy import Policy
 
@@ -80,7 +59,7 @@ def _limit(entry: YamlEntry) -> Any:
     return _numbers(entry) if entry.is_mapping else entry.real()
 
 
-OPTIONS: Final = (  # of `tc.plan.leakage_budget`, of `tc.Applications`, or of both
+OPTIONS: Final = Keys(  # of `tc.plan.leakage_budget`, of `tc.Applications`, or of both
     Key(
         "posterior",
         YamlEntry.real,
@@ -111,18 +90,10 @@ OPTIONS: Final = (  # of `tc.plan.leakage_budget`, of `tc.Applications`, or of b
     ),
     Key("cap", YamlEntry.real, {"type": "number", "exclusiveMinimum": 0}, "The largest epsilon.", to=("plan",)),
     Key(
-        "objective",
-        one_of(*OBJECTIVES),
-        {"enum": list(OBJECTIVES)},
-        "What is made as large as possible.",
-        to=("plan",),
+        "objective", one_of(*OBJECTIVES), {"enum": list(OBJECTIVES)}, "What is made as large as possible.", to=("plan",)
     ),
     Key(
-        "drift",
-        YamlEntry.real,
-        _NUMBER,
-        "How far the dependence may move before the plan is made anew.",
-        to=("plan",),
+        "drift", YamlEntry.real, _NUMBER, "How far the dependence may move before the plan is made anew.", to=("plan",)
     ),
 )
 
@@ -210,7 +181,7 @@ class Case:
                 limit=wanted,
                 applications=self.applications,
                 coalitions=self.groups,
-                **handed_to("plan", OPTIONS, {**self.options, **others}),
+                **OPTIONS.handed_to("plan", {**self.options, **others}),
             )
 
     @contextmanager
@@ -259,17 +230,13 @@ class Case:
                 sensitive=self.sensitive,
                 coalitions=self.groups,
                 limit=self.limit,
-                **handed_to("limits", OPTIONS, self.options),
+                **OPTIONS.handed_to("limits", self.options),
             )
 
 
-def _case_keys() -> tuple[Key, ...]:
-    return (*keys_of(Case), *OPTIONS)
-
-
-def _keys() -> list[Key]:
+def _keys() -> Keys:
     """Return the keys of a case and those of its job, of which only the policy must be given."""
-    return [*(replace(key, required=key.name == "policy") for key in keys_of(Job)), *_case_keys()]
+    return Keys(*(replace(key, required=key.name == "policy") for key in Keys.of(Job)), *Keys.of(Case), *OPTIONS)
 
 
 def is_case(top: YamlEntry) -> bool:
@@ -294,7 +261,7 @@ def read_case(path: str | Path) -> Case:
 def _case_below(top: YamlEntry, path: str | Path) -> Case:
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")
-    fields = entries(top, _keys())
+    fields = _keys().entries(top)
     if "limit" not in fields and "epsilon" not in fields:
         raise top.refuse("must have the key limit or the key epsilon", given=sorted(fields), fix="Add `limit: 0.1`.")
     policy = policy_below(fields["policy"])
@@ -313,7 +280,7 @@ def _case_below(top: YamlEntry, path: str | Path) -> Case:
         coalitions=coalitions,
         epsilon=_epsilons(fields["epsilon"], applications) if "epsilon" in fields else None,
         limit=_limit(fields["limit"]) if "limit" in fields else None,
-        options=read_keys(OPTIONS, fields),
+        options=OPTIONS.read(fields),
         job=None,
         places={**fields, "case": top},
     )
@@ -321,7 +288,9 @@ def _case_below(top: YamlEntry, path: str | Path) -> Case:
     case.limits()  # refused now, with its line, if it means nothing
     if "rows" not in fields and "releases" not in fields:
         return case
-    return replace(case, job=job_below(top, path, also=_case_keys(), planned=lambda query: _planned(case, query)))
+    return replace(
+        case, job=job_below(top, path, also=(*Keys.of(Case), *OPTIONS), planned=lambda query: _planned(case, query))
+    )
 
 
 def _planned(case: Case, query: Query) -> Fraction:
@@ -443,15 +412,15 @@ def _by_attribute(entry: YamlEntry, policy: Policy, dependence: Dependence) -> d
 def case_schema() -> Schema:
     """Return the JSON schema (draft 2020-12) of case files: that of jobs, with more keys."""
     said = "Who is shown what, and what may be learned from it."
-    keys = [replace(key, schema=_planned_releases(key.schema)) if key.name == RELEASES else key for key in _keys()]
+    keys = Keys(*(_planned_too(key) if key.name == RELEASES else key for key in _keys()))
     found = schema_of_jobs("Tacit case", said, keys, {"query": query_schema()})
     return {**found, "anyOf": [{"required": ["limit"]}, {"required": ["epsilon"]}]}
 
 
-def _planned_releases(releases: Schema) -> Schema:
-    """Return the JSON schema of releases whose epsilon may be planned."""
-    keys = [
-        replace(key, schema={"anyOf": [{"const": PLANNED}, *key.schema["anyOf"]]}) if key.name == "epsilon" else key
-        for key in keys_of(JobRelease)
-    ]
-    return {**releases, "items": mapping_of(keys)}
+def _planned_too(releases: Key) -> Key:
+    """Return the key of releases whose epsilon may be planned."""
+    keys = Keys.of(JobRelease)
+    (epsilon,) = (key for key in keys if key.name == "epsilon")
+    either = replace(epsilon, schema={"anyOf": [{"const": PLANNED}, *epsilon.schema["anyOf"]]})
+    release = Keys(*(either if key is epsilon else key for key in keys)).schema()
+    return replace(releases, schema={**releases.schema, "items": release})

@@ -27,19 +27,7 @@ from tacit.ledger.input import checked_name
 from tacit.plan.question import Query
 from tacit.plan.questions.written import query_schema, read_query
 from tacit.policy.files.policy_file import ITEM, ORDER, PER_PERSON, PERSON, POLICY, schema_with_policy
-from tacit.policy.files.spec import (
-    BOOLEAN,
-    POSITIVE,
-    TEXT,
-    TEXTS,
-    Key,
-    Schema,
-    entries,
-    keys_of,
-    mapping_of,
-    read_keys,
-    together,
-)
+from tacit.policy.files.spec import BOOLEAN, POSITIVE, TEXT, TEXTS, Key, Keys, Schema, together
 from tacit.policy.files.yaml_entries import YamlEntry, YamlSource
 from tacit.policy.policy import Policy
 
@@ -190,7 +178,7 @@ class Job:
         Key(
             RELEASES,
             together,
-            {"type": "array", "minItems": 1, "items": mapping_of(keys_of(JobRelease))},
+            {"type": "array", "minItems": 1, "items": Keys.of(JobRelease).schema()},
             "A list of releases.",
             required=True,
         ),
@@ -256,8 +244,9 @@ def job_below(
     file = Path(path).absolute()
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")  # repeats nothing of it
-    fields = entries(top, [instead if instead and key.name == RELEASES else key for key in (*keys_of(Job), *also)])
-    said = read_keys(keys_of(Job), fields)
+    keys = Keys(*(instead if instead and key.name == RELEASES else key for key in Keys.of(Job)), *also)
+    fields = keys.entries(top)
+    said = Keys.of(Job).read(fields)
     rows = rows_below(fields["rows"])
     if "budget" not in said and "ledger" not in said:
         raise top.refuse("must have the key budget or the key ledger", given=sorted(fields), fix="Add `budget: 1.0`.")
@@ -360,8 +349,8 @@ def _releases(entry: YamlEntry, policy: Policy, planned: Callable[[Query], Fract
     found: list[JobRelease] = []
     taken: dict[str, int] = {}
     for one in entry.listed():
-        fields = entries(one, keys_of(JobRelease))
-        said = read_keys(keys_of(JobRelease), fields)
+        fields = Keys.of(JobRelease).entries(one)
+        said = Keys.of(JobRelease).read(fields)
         name = said["name"]
         # also names that differ by case alone: many file systems do not tell them apart
         if name.casefold() in taken:
@@ -383,10 +372,10 @@ def job_schema() -> Schema:
     A schema cannot know the policy's attributes, so the reader refuses more.
     """
     said = "Which releases to make of which rows under which policy."
-    return schema_of_jobs("Tacit job", said, keys_of(Job), {"query": query_schema()})
+    return schema_of_jobs("Tacit job", said, Keys.of(Job), {"query": query_schema()})
 
 
-def schema_of_jobs(title: str, description: str, keys: Sequence[Key], definitions: Schema) -> Schema:
+def schema_of_jobs(title: str, description: str, keys: Keys, definitions: Schema) -> Schema:
     """Return the JSON schema of files that ask for releases, or for something else that is paid for."""
     paid = [{"required": ["budget"]}, {"required": ["ledger"]}]
     return {**schema_with_policy(title, description, keys, definitions), "anyOf": paid}

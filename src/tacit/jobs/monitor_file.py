@@ -28,18 +28,7 @@ from tacit.monitor.clock import Clock, as_clock, iso_date, ticks_of
 from tacit.monitor.history import MapVerdict, PlaceVerdict
 from tacit.monitor.monitor import MapMonitor, PlaceMonitor
 from tacit.policy.files.policy_file import POLICY, schema_with_policy
-from tacit.policy.files.spec import (
-    POSITIVE,
-    TEXT,
-    Key,
-    Schema,
-    entries,
-    handed_to,
-    keys_of,
-    mapping_of,
-    read_keys,
-    together,
-)
+from tacit.policy.files.spec import POSITIVE, TEXT, Key, Keys, Schema, together
 from tacit.policy.files.table_names import TABLE_NAMES
 from tacit.policy.files.yaml_entries import YamlEntry, YamlSource
 from tacit.policy.policy import Policy
@@ -88,7 +77,7 @@ _EVERY: Final = Key(
     "How long a step, or the designated time of a map, lasts: 1, or '1 day'.",
     to=("place", "map"),
 )
-_COLUMNS: Final = (  # the same for every monitor of a file
+_SHARED: Final = Keys(  # the same for every monitor of a file
     *(
         Key(name, _name_or_none, TEXT, f"The column, or attribute: {name}.", to=("place", "map"))
         for name in ("attribute", "item", "person", "event")
@@ -100,14 +89,12 @@ _COLUMNS: Final = (  # the same for every monitor of a file
         "The column of times; null to go by batches.",
         to=("place", "map"),
     ),
-)
-_CLOCK: Final = (
     Key(
         "start", YamlEntry.value, _MOMENT, "When the first step begins: a whole number or a quoted date.", to=("place",)
     ),
     replace(_EVERY, to=("place",)),
 )
-_MONITOR_KEYS: Final = (
+_MONITOR_KEYS: Final = Keys(
     Key(
         "name",
         _monitor_name,
@@ -138,14 +125,7 @@ _MONITOR_KEYS: Final = (
         to=("map",),
     ),
     _EVERY,
-    Key(
-        "threshold",
-        YamlEntry.whole,
-        POSITIVE,
-        "Fewer visits than this are safe.",
-        required=True,
-        to=("place", "map"),
-    ),
+    Key("threshold", YamlEntry.whole, POSITIVE, "Fewer visits than this are safe.", required=True, to=("place", "map")),
     Key(
         "epsilon",
         YamlEntry.amount,
@@ -154,19 +134,9 @@ _MONITOR_KEYS: Final = (
         required=True,
         to=("place", "map"),
     ),
+    Key("window", YamlEntry.whole, POSITIVE, "For how many steps a visit counts and an alarm silences.", to=("place",)),
     Key(
-        "window",
-        YamlEntry.whole,
-        POSITIVE,
-        "For how many steps a visit counts and an alarm silences.",
-        to=("place",),
-    ),
-    Key(
-        "visits_per_person",
-        YamlEntry.whole,
-        POSITIVE,
-        "How many visits of one person ever count.",
-        to=("place", "map"),
+        "visits_per_person", YamlEntry.whole, POSITIVE, "How many visits of one person ever count.", to=("place", "map")
     ),
 )
 
@@ -189,7 +159,7 @@ class MonitorFile:
                 "type": "array",
                 "minItems": 1,
                 "items": {
-                    **mapping_of(_MONITOR_KEYS),
+                    **_MONITOR_KEYS.schema(),
                     "oneOf": [{"required": ["place", "window"]}, {"required": ["map"]}],
                 },
             },
@@ -199,13 +169,7 @@ class MonitorFile:
     state: Annotated[Path, Key("state", _path, TEXT, "The folder for the private states.")]
     out: Annotated[Path, Key("out", _path, TEXT, "The folder for the published verdicts, certificates and charts.")]
     batches: Annotated[
-        str | None,
-        Key(
-            "batches",
-            _pattern,
-            TEXT,
-            "Files of events: a pattern, or a folder. One file is one step.",
-        ),
+        str | None, Key("batches", _pattern, TEXT, "Files of events: a pattern, or a folder. One file is one step.")
     ] = None
     clock: Annotated[
         Clock | None,
@@ -354,8 +318,8 @@ def read_monitor_file(path: str | Path) -> MonitorFile:
     ).read()
     if not top.is_mapping:
         raise top.refuse("must be a mapping", fix="Start with `policy:`, without a dash.")
-    fields = entries(top, _file_keys())
-    said = read_keys(keys_of(MonitorFile), fields)
+    fields = _file_keys().entries(top)
+    said = Keys.of(MonitorFile).read(fields)
     if "ledger" in said and "dataset" not in said:
         raise fields["ledger"].refuse("needs the key dataset", fix="Name the data set whose budget is charged.")
     for key in ("dataset", "analyst"):
@@ -373,8 +337,8 @@ def read_monitor_file(path: str | Path) -> MonitorFile:
 _FOLDERS: Final = {"state": "state", "out": "verdicts"}
 
 
-def _file_keys() -> tuple[Key, ...]:
-    return (*keys_of(MonitorFile), *_COLUMNS, *_CLOCK)
+def _file_keys() -> Keys:
+    return Keys(*Keys.of(MonitorFile), *_SHARED)
 
 
 def _check_folders(
@@ -391,13 +355,13 @@ def _check_folders(
 
 
 def _monitors(fields: Mapping[str, YamlEntry], policy: Policy) -> dict[str, dict[str, Any]]:
-    entry, shared = fields["monitors"], read_keys((*_COLUMNS, *_CLOCK), fields)
+    entry, shared = fields["monitors"], _SHARED.read(fields)
     if entry.is_empty or (entry.is_list and not entry.listed()):
         raise entry.refuse("must list a monitor", given=entry.plain(), fix="Add one below, with a dash.")
     found: dict[str, dict[str, Any]] = {}
     for one in entry.listed():
-        own = entries(one, _MONITOR_KEYS)
-        said = read_keys(_MONITOR_KEYS, own)
+        own = _MONITOR_KEYS.entries(one)
+        said = _MONITOR_KEYS.read(own)
         name = said["name"]
         if name.casefold() in {known.casefold() for known in found}:
             raise own["name"].refuse("must be the name of one monitor only", given=name, fix="Rename it.")
@@ -425,11 +389,7 @@ def _options(
     if kind == "place" and "window" not in own:
         raise one.refuse("must have the key window", given=sorted(own), fix="Add `window: 14`.")
     places = {"places": said["map"]} if kind == "map" else {}
-    return {
-        **handed_to(kind, (*_COLUMNS, *_CLOCK), shared),
-        **handed_to(kind, _MONITOR_KEYS, said),
-        **places,
-    }
+    return {**_SHARED.handed_to(kind, shared), **_MONITOR_KEYS.handed_to(kind, said), **places}
 
 
 def _named_steps(said: Mapping[str, YamlEntry]) -> Clock | None:

@@ -18,18 +18,7 @@ from typing import Any, Final
 from tacit.errors import nearest
 from tacit.jobs.job_file import RELEASES, Job, job_below, open_job, schema_of_jobs
 from tacit.policy.domain import Domain
-from tacit.policy.files.spec import (
-    BOOLEAN,
-    TEXT,
-    Key,
-    Schema,
-    entries,
-    handed_to,
-    keys_of,
-    mapping_of,
-    read_keys,
-    together,
-)
+from tacit.policy.files.spec import BOOLEAN, TEXT, Key, Keys, Schema, together
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.policy import Policy
 from tacit.publish.generalisation import check_listable
@@ -47,7 +36,7 @@ def _texts(entry: YamlEntry) -> list[str]:
     return [one.text() for one in entry.one_or_more()]
 
 
-_TABLE_KEYS: Final = (
+_TABLE_KEYS: Final = Keys(
     Key("public", _texts, _NAMES, "The columns that are published as they are.", required=True),
     Key(
         "sensitive",
@@ -113,7 +102,7 @@ _TABLE: Final = Key(
     "table",
     together,
     {
-        **mapping_of(_TABLE_KEYS),
+        **_TABLE_KEYS.schema(),
         "dependentRequired": {"lam": ["delta"], "delta": ["lam"], **{key: list(_BOTH) for key in _BESIDE_BOTH}},
         "oneOf": [{"required": [name]} for name in _PROMISES],
     },
@@ -139,19 +128,19 @@ def read_table_job(path: str | Path) -> TableJob:
 
 def _planned(entry: YamlEntry, policy: Policy) -> TablePlan:
     """Return the table that is asked for, or refuse with the line that is wrong."""
-    fields = entries(entry, _TABLE_KEYS)
+    fields = _TABLE_KEYS.entries(entry)
     _check_fit_together(entry, fields)
-    said = read_keys(_TABLE_KEYS, fields)
-    promise = dict.fromkeys(_PROMISES) | handed_to("promise", _TABLE_KEYS, said)
+    said = _TABLE_KEYS.read(fields)
+    promise = dict.fromkeys(_PROMISES) | _TABLE_KEYS.handed_to("promise", said)
     groups = _groups(fields["groups"], policy.domain, said["public"]) if "groups" in fields else None
     with entry.blamed(fields):
         columns = columns_for(policy, said["public"], said["sensitive"], None)
         choice = (
-            private_choice(chosen_channel(columns, **promise), **handed_to("groups", _TABLE_KEYS, said))
+            private_choice(chosen_channel(columns, **promise), **_TABLE_KEYS.handed_to("groups", said))
             if "lam" in said
             else uniform_choice(columns, **promise)
         )
-        return plan_table(policy, columns, replace(choice, **handed_to("choice", _TABLE_KEYS, said)), groups)
+        return plan_table(policy, columns, replace(choice, **_TABLE_KEYS.handed_to("choice", said)), groups)
 
 
 def _check_fit_together(entry: YamlEntry, fields: Mapping[str, YamlEntry]) -> None:
@@ -191,5 +180,5 @@ def _groups(entry: YamlEntry, domain: Domain, public: Sequence[str]) -> dict[str
 def table_schema() -> Schema:
     """Return the JSON schema (draft 2020-12) of files that ask for a table: that of jobs, with `table` for releases."""
     said = "Which table to publish of which rows under which policy."
-    keys = [_TABLE if key.name == RELEASES else key for key in keys_of(Job)]
+    keys = Keys(*(_TABLE if key.name == RELEASES else key for key in Keys.of(Job)))
     return schema_of_jobs("Tacit table", said, keys, {})

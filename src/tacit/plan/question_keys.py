@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tacit.errors import PlanError, PolicyError, nearest
 from tacit.plan.question import as_plan_error
-from tacit.policy.files.spec import TEXT, TEXTS, Key, Schema, mapping_of, required_of
+from tacit.policy.files.spec import TEXT, TEXTS, Key, Keys, Schema
 from tacit.policy.files.yaml_entries import YamlEntry
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Question:
     @property
     def required(self) -> list[str]:
         """The keys that must be given."""
-        return required_of(self.keys)
+        return Keys(*self.keys).required
 
     def reading(self, given: Any) -> Any:
         """Return the question that stands below the keyword, or refuse."""
@@ -114,7 +114,7 @@ class Question:
 
     def schema(self) -> Schema:
         """Return the JSON schema of what stands below the keyword."""
-        long = mapping_of(self.keys)
+        long = Keys(*self.keys).schema()
         if self.either:
             long["oneOf"] = [{"required": [name]} for name in self.either]
         main, *_ = self.keys

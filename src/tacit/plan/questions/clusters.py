@@ -451,11 +451,7 @@ def clusters(*names: str, k: int, where: Where | str | None = None) -> Clusters:
 
 CLUSTERS: Final = Question(
     "clusters",
-    keys=(
-        ATTRIBUTES,
-        Key("k", as_written, POSITIVE, "How many centres.", required=True),
-        WHERE,
-    ),
+    keys=(ATTRIBUTES, Key("k", as_written, POSITIVE, "How many centres.", required=True), WHERE),
     read=lambda said: clusters(*names_of(said["attributes"]), k=said["k"], where=said.get("where")),
     example=lambda policy: clusters(
         first_attribute(policy, "clusters", lambda attribute: bool(attribute.coordinates)), k=2

@@ -12,17 +12,7 @@ from tacit.noise.law import Law
 from tacit.plan.errors.runs import LineErrors, NoisyCounts, Runs
 from tacit.plan.examples import first_attribute, has_order
 from tacit.plan.measure.measured import LineEntries, Measured
-from tacit.plan.question import (
-    LARGEST_RELEASE,
-    Bools,
-    Floats,
-    Ints,
-    Linear,
-    position,
-    read_where,
-    suffix,
-    with_where,
-)
+from tacit.plan.question import LARGEST_RELEASE, Bools, Floats, Ints, Linear, position, read_where, suffix, with_where
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question
 from tacit.plan.questions.marginals import Marginals
 from tacit.plan.questions.on_a_line import OnALine

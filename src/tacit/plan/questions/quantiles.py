@@ -20,14 +20,7 @@ from tacit.amounts import as_fraction, shown
 from tacit.errors import PlanError, kind_of
 from tacit.plan.examples import can_be_added_up, first_attribute
 from tacit.plan.plans.derived import Derived, Released, range_of
-from tacit.plan.question import (
-    Floats,
-    attribute_of,
-    check_where,
-    read_where,
-    suffix,
-    with_where,
-)
+from tacit.plan.question import Floats, attribute_of, check_where, read_where, suffix, with_where
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_decimals
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.policy.attributes.attribute import Value

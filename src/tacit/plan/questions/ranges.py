@@ -15,16 +15,7 @@ from tacit.plan.errors.runs import Runs
 from tacit.plan.examples import first_attribute, has_order
 from tacit.plan.labels import Labels
 from tacit.plan.measure.measured import LineEntries, Measured
-from tacit.plan.question import (
-    LARGEST_RELEASE,
-    Ints,
-    Linear,
-    position,
-    position_of_end,
-    read_where,
-    suffix,
-    with_where,
-)
+from tacit.plan.question import LARGEST_RELEASE, Ints, Linear, position, position_of_end, read_where, suffix, with_where
 from tacit.plan.question_keys import ATTRIBUTE, WHERE, Question, as_ends
 from tacit.plan.questions.cumulative import Cumulative
 from tacit.plan.questions.marginals import Marginals

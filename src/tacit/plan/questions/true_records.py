@@ -20,16 +20,7 @@ from typing import Any, ClassVar, Final
 from tacit.errors import PlanError, kind_of
 from tacit.plan.examples import first_attribute
 from tacit.plan.plans.records import RecordsPlan, plan_records
-from tacit.plan.question import (
-    Query,
-    attribute_of,
-    check_where,
-    columns_of,
-    in_words,
-    read_where,
-    suffix,
-    with_where,
-)
+from tacit.plan.question import Query, attribute_of, check_where, columns_of, in_words, read_where, suffix, with_where
 from tacit.plan.question_keys import WHERE, Question, as_written, names_of
 from tacit.plan.questions.marginals import Marginals
 from tacit.policy.domain import Domain
@@ -72,10 +63,7 @@ class TrueRecords(Query):
         for key, names in (("columns", self.columns), ("key", self.key)):
             if len(set(names)) < len(names):
                 raise PlanError(
-                    "must name different attributes",
-                    key=f"true_records.{key}",
-                    given=list(names),
-                    fix="Remove one.",
+                    "must name different attributes", key=f"true_records.{key}", given=list(names), fix="Remove one."
                 )
             for name in names:
                 if name in self.key and name not in domain:

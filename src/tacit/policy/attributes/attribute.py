@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from tacit.errors import PolicyError, nearest
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.files.spec import Key, Row
+from tacit.policy.files.spec import Keys, Row
 from tacit.policy.files.yaml_entries import YamlEntry
 
 Value: TypeAlias = Any
@@ -53,7 +53,7 @@ class Attribute(ABC):
     """The values that one column may have."""
 
     kind: ClassVar[str]  # the word in a policy file
-    keys: ClassVar[tuple[Key, ...]]  # the other words that may stand beside it
+    keys: ClassVar[Keys]  # the other words that may stand beside it
     nested: ClassVar[bool] = False  # whether the keys may also stand inside it
     row: ClassVar[Row]  # of the table in docs/files.md
     example: ClassVar[str]  # in a policy file

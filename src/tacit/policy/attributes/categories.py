@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, alike
-from tacit.policy.files.spec import BOOLEAN, VALUE, Key, Row, mapping_of, read_keys
+from tacit.policy.files.spec import BOOLEAN, VALUE, Key, Keys, Row
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.genuine import as_plain
 
@@ -27,20 +27,9 @@ class Categories(OrderedAttribute):
     otherwise: Value | None = None
 
     kind = "categories"
-    keys = (
-        Key(
-            "ordered",
-            YamlEntry.yes_or_no,
-            {**BOOLEAN, "default": False},
-            "Whether their order means anything.",
-        ),
-        Key(
-            "otherwise",
-            YamlEntry.value,
-            VALUE,
-            "What unexpected values count as.",
-            "the row is dropped",
-        ),
+    keys = Keys(
+        Key("ordered", YamlEntry.yes_or_no, {**BOOLEAN, "default": False}, "Whether their order means anything."),
+        Key("otherwise", YamlEntry.value, VALUE, "What unexpected values count as.", "the row is dropped"),
     )
     row = Row("`categories: [..]`", "`ordered`, `otherwise`: one of them", "texts, whole numbers or true/false")
     example = "{categories: [a, b]}"
@@ -65,10 +54,7 @@ class Categories(OrderedAttribute):
         for value in self.values:
             if not isinstance(value, str | int | bool):
                 raise PolicyError(
-                    "must be texts, whole numbers or true/false",
-                    key="categories",
-                    given=value,
-                    fix="Quote it.",
+                    "must be texts, whole numbers or true/false", key="categories", given=value, fix="Quote it."
                 )
         if len(set(self.values)) != len(self.values):  # 1 and true are one value to every engine
             twice = next(v for i, v in enumerate(self.values) if v in self.values[:i])
@@ -125,13 +111,13 @@ class Categories(OrderedAttribute):
         assert main is not None  # noqa: S101 - there is no other way to write it
         values = [value.value() for value in main.listed()]
         with main.blamed(places):
-            return cls(values, **read_keys(cls.keys, places))
+            return cls(values, **cls.keys.read(places))
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
         """Return the JSON schema."""
         listed = {"type": "array", "items": VALUE, "minItems": 1, "uniqueItems": True}
-        return [mapping_of(cls.keys, "A value out of a list.", first={cls.kind: listed})]
+        return [cls.keys.schema("A value out of a list.", first={cls.kind: listed})]
 
     def document(self) -> Any:
         """Return what a policy file says for it."""

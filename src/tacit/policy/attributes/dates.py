@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from tacit.errors import PolicyError, nearest
 from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, is_clip
-from tacit.policy.files.spec import Key, Row, clip_or, clip_or_schema, mapping_of, read_keys, read_two, two
+from tacit.policy.files.spec import Key, Keys, Row, clip_or, clip_or_schema, read_two, two
 from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import as_plain
 
@@ -59,7 +59,7 @@ class Dates(OrderedAttribute):
     otherwise: str | None = None
 
     kind = "dates"
-    keys = (
+    keys = Keys(
         Key("by", YamlEntry.text, {"enum": list(PERIODS), "default": "day"}, "What days are gathered into."),
         Key(
             "otherwise",
@@ -161,13 +161,13 @@ class Dates(OrderedAttribute):
             raise main.refuse("must be [from, to]", given=main.plain(), fix="For instance [2024-01-01, 2024-12-31].")
         start, end = (_read_date(date) for date in read_two(main))
         with main.blamed(places):
-            return cls(start, end, **read_keys(cls.keys, places))
+            return cls(start, end, **cls.keys.read(places))
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
         """Return the JSON schema."""
         ends = two(_TEXT, "[from, to], both included: dates, or periods as `by` says.")
-        return [mapping_of(cls.keys, "Dates.", first={cls.kind: ends})]
+        return [cls.keys.schema("Dates.", first={cls.kind: ends})]
 
     def document(self) -> Any:
         """Return what a policy file says for it."""

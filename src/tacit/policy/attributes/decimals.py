@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, is_clip, rank_of_number
-from tacit.policy.files.spec import Key, Row, clip_or, clip_or_schema, mapping_of, read_keys, read_two, two
+from tacit.policy.files.spec import Key, Keys, Row, clip_or, clip_or_schema, read_two, two
 from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import as_plain
 
@@ -43,7 +43,7 @@ class Decimals(OrderedAttribute):
     otherwise: float | str | None = None
 
     kind = "decimals"
-    keys = (
+    keys = Keys(
         Key("step", YamlEntry.real, {"type": "number", "exclusiveMinimum": 0}, required=True),
         Key(
             "otherwise",
@@ -176,13 +176,13 @@ class Decimals(OrderedAttribute):
             )
         low, high = read_two(main)
         with main.blamed({"low": low, "high": high, **places}):
-            return cls(low.real(), high.real(), **read_keys(cls.keys, places))
+            return cls(low.real(), high.real(), **cls.keys.read(places))
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
         """Return the JSON schema."""
         ends = two(_NUMBER, "[low, high], both included.")
-        return [mapping_of(cls.keys, "Decimal numbers.", first={cls.kind: ends})]
+        return [cls.keys.schema("Decimal numbers.", first={cls.kind: ends})]
 
     def document(self) -> Any:
         """Return what a policy file says for it."""

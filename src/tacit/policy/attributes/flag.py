@@ -9,7 +9,7 @@ from typing import Any
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, rank_of_number
-from tacit.policy.files.spec import BOOLEAN, Key, Row, mapping_of, read_keys
+from tacit.policy.files.spec import BOOLEAN, Key, Keys, Row
 from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import settle
 
@@ -21,14 +21,8 @@ class Flag(OrderedAttribute):
     otherwise: bool | None = None
 
     kind = "flag"
-    keys = (
-        Key(
-            "otherwise",
-            YamlEntry.yes_or_no,
-            BOOLEAN,
-            "What unexpected values count as.",
-            "the row is dropped",
-        ),
+    keys = Keys(
+        Key("otherwise", YamlEntry.yes_or_no, BOOLEAN, "What unexpected values count as.", "the row is dropped")
     )
     nested = True
     row = Row("`flag`", "`{flag: {otherwise: false}}`", "true and false, 1 and 0")
@@ -69,15 +63,15 @@ class Flag(OrderedAttribute):
             raise main.refuse(
                 "must be a mapping", given=main.plain(), fix="Write `flag` alone, or {flag: {otherwise: ..}}."
             )
-        return cls(**read_keys(cls.keys, places))
+        return cls(**cls.keys.read(places))
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
         """Return the JSON schemas of all ways to write it."""
         return [
             {"const": cls.kind, "description": "Yes or no."},
-            mapping_of(cls.keys, "Yes or no.", first={cls.kind: {"type": "null"}}),
-            mapping_of((), "Yes or no.", first={cls.kind: mapping_of(cls.keys)}),
+            cls.keys.schema("Yes or no.", first={cls.kind: {"type": "null"}}),
+            Keys().schema("Yes or no.", first={cls.kind: cls.keys.schema()}),
         ]
 
     def document(self) -> Any:

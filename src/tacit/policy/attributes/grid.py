@@ -13,7 +13,7 @@ from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import CLIP, Attribute, Axis, Value
 from tacit.policy.attributes.integers import Integers
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.files.spec import POSITIVE, Key, Row, clip_or, clip_or_schema, mapping_of, read_keys, read_two, two
+from tacit.policy.files.spec import POSITIVE, Key, Keys, Row, clip_or, clip_or_schema, read_two, two
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.genuine import settle
 
@@ -53,7 +53,7 @@ class Grid(Attribute):
     otherwise: tuple[int, int] | str | None = None
 
     kind = "grid"
-    keys = (
+    keys = Keys(
         Key("rows", YamlEntry.whole, POSITIVE, required=True),
         Key("columns", YamlEntry.whole, POSITIVE, required=True),
         Key("of", _two_texts, two({"type": "string"}), "The two data columns, for instance [latitude, longitude]."),
@@ -112,9 +112,7 @@ class Grid(Attribute):
         fits = isinstance(value, tuple | list) and len(value) == 2 and all(isinstance(part, int) for part in value)
         if not fits or not (0 <= value[0] < self.rows and 0 <= value[1] < self.columns):
             raise PolicyError(
-                f"must be a cell [row, column] below [{self.rows}, {self.columns}]",
-                given=value,
-                fix="Change it.",
+                f"must be a cell [row, column] below [{self.rows}, {self.columns}]", given=value, fix="Change it."
             )
         return int(value[0]) * self.columns + int(value[1])
 
@@ -168,15 +166,15 @@ class Grid(Attribute):
                 raise entry.refuse(
                     f"must have the key {name}", given=sorted(places), fix=f"Add `{name}: ..` to the grid."
                 )
-        return cls(**read_keys(cls.keys, places))
+        return cls(**cls.keys.read(places))
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
         """Return the JSON schemas of all ways to write it."""
         *inside, otherwise = cls.keys
         return [
-            mapping_of((), "A cell of a map.", first={cls.kind: mapping_of(cls.keys)}),
-            mapping_of((otherwise,), "A cell of a map.", first={cls.kind: mapping_of(inside)}),
+            Keys().schema("A cell of a map.", first={cls.kind: cls.keys.schema()}),
+            Keys(otherwise).schema("A cell of a map.", first={cls.kind: Keys(*inside).schema()}),
         ]
 
     def document(self) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tacit.errors import PolicyError
 from tacit.policy.attributes.attribute import Attribute, OrderedAttribute, Value, is_clip, rank_of_number
-from tacit.policy.files.spec import POSITIVE, WHOLE, Key, Row, clip_or, clip_or_schema, mapping_of, read_keys, two
+from tacit.policy.files.spec import POSITIVE, WHOLE, Key, Keys, Row, clip_or, clip_or_schema, two
 from tacit.policy.files.yaml_entries import YAML_TAG, YamlEntry
 from tacit.policy.genuine import settle
 
@@ -44,7 +44,7 @@ class Integers(OrderedAttribute):
     otherwise: int | str | None = None
 
     kind = "integers"
-    keys = (
+    keys = Keys(
         Key("low", _whole, WHOLE, required=True),
         Key("high", _whole, WHOLE, required=True),
         Key("step", _whole, {**POSITIVE, "default": 1}),
@@ -76,10 +76,7 @@ class Integers(OrderedAttribute):
             )
         if max(abs(self.low), abs(self.high)) > 2**62:
             raise PolicyError(
-                "must fit into 62 bits",
-                key="integers",
-                given=(self.low, self.high),
-                fix="Use a smaller range.",
+                "must fit into 62 bits", key="integers", given=(self.low, self.high), fix="Use a smaller range."
             )
         if (self.high - self.low) % self.step:
             raise PolicyError(
@@ -166,17 +163,16 @@ class Integers(OrderedAttribute):
                 raise entry.refuse(
                     f"must have the key {name}", given=sorted(places), fix="Write {integers: [low, high]}."
                 )
-        return cls(**read_keys(cls.keys, places))
+        return cls(**cls.keys.read(places))
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
         """Return the JSON schemas of all ways to write it."""
-        _, _, *beside = cls.keys
         ends = two(WHOLE, "[low, high], both included.")
         return [
-            mapping_of(beside, "Whole numbers.", first={cls.kind: ends}),
-            mapping_of((), "Whole numbers.", first={cls.kind: mapping_of(cls.keys)}),
-            mapping_of(cls.keys, "Whole numbers from low to high, both included."),
+            cls.keys.without("low", "high").schema("Whole numbers.", first={cls.kind: ends}),
+            Keys().schema("Whole numbers.", first={cls.kind: cls.keys.schema()}),
+            cls.keys.schema("Whole numbers from low to high, both included."),
         ]
 
     def document(self) -> Any:

@@ -14,7 +14,7 @@ from tacit.policy.attributes.attribute import Attribute, Axis, Value, alike
 from tacit.policy.attributes.categories import Categories
 from tacit.policy.attributes.integers import Integers
 from tacit.policy.edges.intervals import Intervals
-from tacit.policy.files.spec import POSITIVE, WHOLE, Key, Row, mapping_of, read_keys
+from tacit.policy.files.spec import POSITIVE, WHOLE, Key, Keys, Row
 from tacit.policy.files.yaml_entries import YamlEntry
 from tacit.policy.genuine import as_plain
 
@@ -35,7 +35,7 @@ class Items(Attribute):
     at_most: int | None = None
 
     kind = "items"
-    keys = (
+    keys = Keys(
         Key("first", YamlEntry.whole, {**WHOLE, "default": 0}, "The number of the first item."),
         Key("at_most", YamlEntry.whole, POSITIVE, "The most items that one person may have."),
     )
@@ -69,10 +69,7 @@ class Items(Attribute):
         counted = isinstance(at_most, int) and not isinstance(at_most, bool)
         if at_most is not None and not (counted and 1 <= at_most <= self.count):
             raise PolicyError(
-                f"must be from 1 to {self.count}",
-                key="items.at_most",
-                given=at_most,
-                fix="Leave it out for no bound.",
+                f"must be from 1 to {self.count}", key="items.at_most", given=at_most, fix="Leave it out for no bound."
             )
 
     @property
@@ -219,17 +216,16 @@ class Items(Attribute):
             raise places["first"].refuse("must not be given for items with names", fix="Remove it.")
         with main.blamed(places):
             items = [value.value() for value in main.listed()] if named else main.whole()
-            return cls(items, **read_keys(cls.keys, places))
+            return cls(items, **cls.keys.read(places))
 
     @classmethod
     def schemas(cls) -> list[dict[str, Any]]:
         """Return the JSON schemas of both ways to write it."""
-        _, *beside_names = cls.keys
         number = {**POSITIVE, "description": "How many items there are."}
         names = {"type": "array", "items": {"type": ["string", "integer"]}, "minItems": 1, "uniqueItems": True}
         return [
-            mapping_of(cls.keys, "A set of numbered items.", first={cls.kind: number}),
-            mapping_of(beside_names, "A set of items with names.", first={cls.kind: names}),
+            cls.keys.schema("A set of numbered items.", first={cls.kind: number}),
+            cls.keys.without("first").schema("A set of items with names.", first={cls.kind: names}),
         ]
 
     def document(self) -> Any:

@@ -15,17 +15,7 @@ from typing import Any, Final
 from tacit.errors import PolicyError, kind_of, leads_to_a_file, nearest, path_words
 from tacit.policy.attributes import KINDS, Attribute, Flag, Integers
 from tacit.policy.domain import Domain
-from tacit.policy.files.spec import (
-    POSITIVE,
-    SCHEMA_DRAFT,
-    TEXT,
-    Key,
-    Schema,
-    entries,
-    mapping_of,
-    read_keys,
-    together,
-)
+from tacit.policy.files.spec import POSITIVE, SCHEMA_DRAFT, TEXT, Key, Keys, Schema, together
 from tacit.policy.files.yaml_entries import YamlEntry, YamlSource, write_yaml
 from tacit.policy.knowledge import FACTS, Known, KnownMarginal
 from tacit.policy.policy import PRESENCE, Policy
@@ -76,11 +66,11 @@ def _read(top: YamlEntry, *, name: str) -> Policy:
         raise top.refuse(
             "must be a mapping", given=top.plain(), fix="Start with `domain:` and `secrets:`, without a dash."
         )
-    said = entries(top, POLICY_KEYS)
+    said = POLICY_KEYS.entries(top)
     domain = read_domain(said["domain"])
     secrets = read_secrets(said["secrets"], domain)
     known = read_known(said["known"], domain) if "known" in said else []
-    others = {"name": name, **read_keys(POLICY_KEYS, said)}
+    others = {"name": name, **POLICY_KEYS.read(said)}
     for key, needs_person in (("per_person", others.get("per_person", 1) > 1), ("order", "order" in others)):
         if needs_person and "person" not in others:
             raise said[key].refuse(
@@ -285,7 +275,7 @@ ITEM: Final = Key(
     "The column of items in a table with one row for each person and item.",
     "the one called like the set",
 )
-POLICY_KEYS: Final = (
+POLICY_KEYS: Final = Keys(
     Key("name", YamlEntry.text, {"type": "string"}, "What reports call the policy.", "the name of the file"),
     Key(
         "domain",
@@ -302,25 +292,14 @@ POLICY_KEYS: Final = (
     Key(
         "secrets",
         together,
-        {
-            "anyOf": [
-                {"$ref": "#/$defs/family"},
-                {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/family"}},
-            ]
-        },
+        {"anyOf": [{"$ref": "#/$defs/family"}, {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/family"}}]},
         "What a release must not give away: one family of secrets, or the union of several.",
         required=True,
     ),
     Key(
         "known",
         together,
-        {
-            "anyOf": [
-                {"$ref": "#/$defs/fact"},
-                {"type": "array", "items": {"$ref": "#/$defs/fact"}},
-                {"type": "null"},
-            ]
-        },
+        {"anyOf": [{"$ref": "#/$defs/fact"}, {"type": "array", "items": {"$ref": "#/$defs/fact"}}, {"type": "null"}]},
         "What is public about the data set anyway, one fact or a list. It couples people and raises the noise.",
         "nothing",
     ),
@@ -347,7 +326,7 @@ def policy_schema() -> Schema:
     return {
         "$schema": SCHEMA_DRAFT,
         "title": "Tacit policy",
-        **mapping_of(POLICY_KEYS, "What must stay secret, about whom, and what the world already knows."),
+        **POLICY_KEYS.schema("What must stay secret, about whom, and what the world already knows."),
         "if": {"properties": {"per_person": {"minimum": 2}}, "required": ["per_person"]},
         "then": {"required": ["person"]},
         "dependentRequired": {"order": ["person"]},
@@ -377,7 +356,7 @@ POLICY: Final = Key(
 )
 
 
-def schema_with_policy(title: str, description: str, keys: Sequence[Key], definitions: Schema) -> Schema:
+def schema_with_policy(title: str, description: str, keys: Keys, definitions: Schema) -> Schema:
     """Return the JSON schema of a file that has a policy, or names one, below the key `policy`."""
     policy = policy_schema()
     shared = policy.pop("$defs")
@@ -385,7 +364,7 @@ def schema_with_policy(title: str, description: str, keys: Sequence[Key], defini
     return {
         "$schema": SCHEMA_DRAFT,
         "title": title,
-        **mapping_of(keys, description),
+        **keys.schema(description),
         "$defs": {**shared, "policy": policy, **definitions},
     }
 

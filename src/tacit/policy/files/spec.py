@@ -1,7 +1,7 @@
 """Keys of what people write, each declared once: its reader, its JSON schema and its row in the docs follow.
 
 A key whose value becomes a field of what is read stands on that field: `out: Annotated[Path, Key("out", ..)]`. Keys
-whose values are handed on as they are stand in a tuple.
+whose values are handed on as they are stand in `Keys`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, get_type_hints
+from typing import Any, Final, Self, TypeAlias, get_type_hints
 
 from tacit.errors import nearest
 from tacit.policy.files.yaml_entries import YamlEntry
@@ -74,11 +74,47 @@ class Key:
         return f"| `{self.name}` | {self.says} | {left_out} |".replace("|  |", "| |")
 
 
-@cache
-def keys_of(kind: type) -> tuple[Key, ...]:
-    """Return the keys that stand on the fields of a class; their readers are named functions, not lambdas."""
-    hints = get_type_hints(kind, include_extras=True).values()
-    return tuple(said for hint in hints for said in getattr(hint, "__metadata__", ()) if isinstance(said, Key))
+class Keys(tuple[Key, ...]):
+    """The keys of one mapping: from them follow its reader and its JSON schema."""
+
+    __slots__ = ()
+
+    def __new__(cls, *keys: Key) -> Self:
+        """Take the keys one by one."""
+        return super().__new__(cls, keys)
+
+    @staticmethod
+    @cache
+    def of(kind: type) -> Keys:
+        """Return the keys that stand on the fields of a class; their readers are named functions, not lambdas."""
+        hints = get_type_hints(kind, include_extras=True).values()
+        return Keys(*(said for hint in hints for said in getattr(hint, "__metadata__", ()) if isinstance(said, Key)))
+
+    @property
+    def required(self) -> list[str]:
+        """The names of the keys that must be given."""
+        return [key.name for key in self if key.required]
+
+    def without(self, *names: str) -> Keys:
+        """Return the other keys."""
+        return Keys(*(key for key in self if key.name not in names))
+
+    def entries(self, entry: YamlEntry) -> dict[str, YamlEntry]:
+        """Return what stands below the keys of a mapping, refusing other keys and required ones that are missing."""
+        return entry.fields([key.name for key in self], required=self.required)
+
+    def read(self, places: Mapping[str, YamlEntry]) -> dict[str, Any]:
+        """Read the keys that are given, but for those that are read together with others."""
+        return {key.name: key.read(places[key.name]) for key in self if key.read is not together and key.name in places}
+
+    def handed_to(self, taker: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values that are handed on to one taker."""
+        return {key.name: values[key.name] for key in self if taker in key.to and key.name in values}
+
+    def schema(self, description: str = "", *, first: Mapping[str, Schema] = _NONE) -> Schema:
+        """Return the JSON schema of a mapping with these keys and no others; `first` are more, which must be given."""
+        properties = {**first, **{key.name: key.property() for key in self}}
+        return mapping(properties, [*first, *self.required], description)
 
 
 @dataclass(frozen=True)
@@ -91,36 +127,6 @@ class Row:
 
     def __str__(self) -> str:
         return f"| {self.kind}{' ' * bool(self.kind)}| {self.keys} | {self.values} |"
-
-
-def entries(entry: YamlEntry, keys: Sequence[Key]) -> dict[str, YamlEntry]:
-    """Return what stands below the keys of a mapping, refusing other keys and required ones that are missing."""
-    return entry.fields([key.name for key in keys], required=required_of(keys))
-
-
-def read_keys(keys: Sequence[Key], places: Mapping[str, YamlEntry]) -> dict[str, Any]:
-    """Read the keys that are given, but for those that are read together with others."""
-    return {key.name: key.read(places[key.name]) for key in keys if key.read is not together and key.name in places}
-
-
-def handed_to(taker: str, keys: Sequence[Key], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that are handed on to one taker."""
-    return {key.name: values[key.name] for key in keys if taker in key.to and key.name in values}
-
-
-def required_of(keys: Sequence[Key]) -> list[str]:
-    """Return the names of the keys that must be given."""
-    return [key.name for key in keys if key.required]
-
-
-def schema_of(keys: Sequence[Key], *without: str) -> Schema:
-    """Return the JSON schemas of these keys by name."""
-    return {key.name: key.property() for key in keys if key.name not in without}
-
-
-def mapping_of(keys: Sequence[Key], description: str = "", *, first: Mapping[str, Schema] = _NONE) -> Schema:
-    """Return the JSON schema of a mapping with these keys and no others; `first` has schemas of more that must be."""
-    return mapping({**first, **schema_of(keys)}, [*first, *required_of(keys)], description)
 
 
 def mapping(properties: Schema, required: Sequence[str], description: str = "") -> Schema:
